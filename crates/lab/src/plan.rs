@@ -1,0 +1,400 @@
+//! The Plan: a scenario resolved to ids, SI numbers, addresses and timed events.
+//!
+//! It is the only input of every engine. Ids are positions in the lists. All times are in
+//! nanoseconds from the start of the run, rates in bit/s, sizes in bytes.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of this format; an engine refuses another one.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub version: u32,
+    pub name: String,
+    pub seed: u64,
+    /// The run ends here at the latest, or when every application has ended.
+    pub duration_ns: u64,
+    pub nodes: Vec<Node>,
+    pub links: Vec<Link>,
+    /// Static routes; where none matches, the shortest path (fewest hops, then least delay) is taken.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    pub applications: Vec<Application>,
+    #[serde(default)]
+    pub events: Vec<Event>,
+    #[serde(default)]
+    pub record: Record,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeKind {
+    Host,
+    Router,
+    Switch,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    pub name: String,
+    pub kind: NodeKind,
+    pub interfaces: Vec<Interface>,
+    /// Present on hosts.
+    #[serde(default)]
+    pub stack: Option<Stack>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    pub name: String,
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    /// Subflows that the host opens from this interface ask the peer to be backups (RFC 8684 section 3.3.8).
+    #[serde(default)]
+    pub backup: bool,
+}
+
+/// A bidirectional link between two interfaces; `forward` carries from a to b.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub name: String,
+    pub a: Attachment,
+    pub b: Attachment,
+    pub forward: Channel,
+    pub backward: Channel,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    /// Index into `nodes`.
+    pub node: usize,
+    /// Index into the node's `interfaces`.
+    pub interface: usize,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// Absent: no serialisation time and no queue.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Token-bucket depth; 0: packets leave one after the other at the rate.
+    #[serde(default)]
+    pub burst_bytes: u64,
+    #[serde(default)]
+    pub queue: Queue,
+    #[serde(default)]
+    pub loss: Loss,
+    /// Normally distributed extra delay around `delay_ns`, standard deviation; packets keep their order unless `reorder` says otherwise.
+    #[serde(default)]
+    pub jitter_ns: u64,
+    /// Probability that a packet is sent at once, past those delayed (netem's reorder).
+    #[serde(default)]
+    pub reorder: f64,
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that a packet arrives with a wrong checksum.
+    #[serde(default)]
+    pub corrupt: f64,
+    #[serde(default = "yes")]
+    pub up: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Queue {
+    /// Limits count waiting packets, the one being sent not included; absent: no limit.
+    DropTail {
+        #[serde(default)]
+        packets: Option<u64>,
+        #[serde(default)]
+        bytes: Option<u64>,
+    },
+    /// Random early detection (Floyd and Jacobson 1993), thresholds in packets; probability rises from 0 at `min` to `probability` at
+    /// `max`, then to 1 at 2*max when `gentle`.
+    Red {
+        min: f64,
+        max: f64,
+        probability: f64,
+        /// Weight of the moving average; 1 uses the queue's present length.
+        weight: f64,
+        gentle: bool,
+        limit: u64,
+        #[serde(default)]
+        ecn: bool,
+    },
+    /// CoDel (RFC 8289).
+    Codel {
+        target_ns: u64,
+        interval_ns: u64,
+        limit: u64,
+        #[serde(default)]
+        ecn: bool,
+    },
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::DropTail { packets: None, bytes: None }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Loss {
+    #[default]
+    None,
+    Random {
+        probability: f64,
+    },
+    /// Two-state chain: `good_to_bad` and `bad_to_good` per packet, loss probability in each state.
+    GilbertElliott {
+        good_to_bad: f64,
+        bad_to_good: f64,
+        good_loss: f64,
+        bad_loss: f64,
+    },
+}
+
+/// A static route: packets at `node` whose source and destination match leave by `interface`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub node: usize,
+    /// Absent: any source.
+    #[serde(default)]
+    pub source: Option<Prefix>,
+    pub destination: Prefix,
+    pub interface: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prefix {
+    pub address: IpAddr,
+    pub length: u8,
+}
+
+/// A named algorithm with its parameters, as the registries know it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    pub name: String,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, serde_json::Value>,
+}
+
+/// A host's transport settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stack {
+    /// `rfc`, `mptcp.org` or `linux`.
+    pub profile: String,
+    pub scheduler: Choice,
+    pub path_manager: Choice,
+    pub congestion: Choice,
+    /// Receive buffer: minimum, default, maximum in bytes (tcp_rmem).
+    pub receive_buffer: [u64; 3],
+    /// Send buffer: minimum, default, maximum in bytes (tcp_wmem).
+    pub send_buffer: [u64; 3],
+    /// Whether the receive buffer grows by itself (tcp_moderate_rcvbuf).
+    pub autotuning: bool,
+    pub mtu: u32,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    /// Ask for DSS checksums (RFC 8684 section 3.3).
+    pub checksum: bool,
+    pub nagle: bool,
+    pub rto_min_ns: u64,
+    pub rto_initial_ns: u64,
+    pub delayed_ack_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    Tcp,
+    Mptcp,
+    Udp,
+    Icmp,
+}
+
+/// An application between two hosts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Application {
+    pub name: String,
+    /// Index into `nodes`.
+    pub client: usize,
+    pub server: usize,
+    pub transport: Transport,
+    /// The address that the client connects from; absent: its first.
+    #[serde(default)]
+    pub source: Option<IpAddr>,
+    /// The address that the client connects to; absent: the server's first.
+    #[serde(default)]
+    pub destination: Option<IpAddr>,
+    pub port: u16,
+    pub start_ns: u64,
+    /// Where this application differs from its hosts' stacks.
+    #[serde(default)]
+    pub client_stack: Option<Stack>,
+    #[serde(default)]
+    pub server_stack: Option<Stack>,
+    pub work: Work,
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Work {
+    /// As many bytes as the connection takes, for a time or up to a size; `reverse`: from server to client.
+    Bulk {
+        #[serde(default)]
+        duration_ns: Option<u64>,
+        #[serde(default)]
+        size_bytes: Option<u64>,
+        #[serde(default)]
+        reverse: bool,
+    },
+    /// `block_bytes` at regular intervals so that `rate_bps` is offered (iperf3 -b).
+    Stream {
+        rate_bps: u64,
+        block_bytes: u64,
+        #[serde(default)]
+        duration_ns: Option<u64>,
+        #[serde(default)]
+        reverse: bool,
+    },
+    /// `count` times: sleep `interval_ns`, send `request_bytes`, wait for `response_bytes`, which the server sends `think_ns` after the request's
+    /// last byte (minitopo's msg). The delay counts from the request's first byte sent to the response's last byte received.
+    RequestResponse {
+        count: u64,
+        interval_ns: u64,
+        request_bytes: u64,
+        response_bytes: u64,
+        #[serde(default)]
+        think_ns: u64,
+    },
+    /// GET over HTTP/1.1: request head, response head, `size_bytes` of body; `count` files one after the other.
+    Fetch {
+        size_bytes: u64,
+        #[serde(default = "one")]
+        count: u64,
+    },
+    /// `bytes` back and forth without pause, `count` times or for a time.
+    PingPong {
+        bytes: u64,
+        #[serde(default)]
+        count: Option<u64>,
+        #[serde(default)]
+        duration_ns: Option<u64>,
+    },
+    /// Echo requests (ICMP), `count` of them or for a time.
+    Ping {
+        interval_ns: u64,
+        payload_bytes: u64,
+        #[serde(default)]
+        count: Option<u64>,
+        #[serde(default)]
+        duration_ns: Option<u64>,
+    },
+    /// UDP datagrams at a constant rate.
+    Cbr {
+        rate_bps: u64,
+        packet_bytes: u64,
+        duration_ns: u64,
+    },
+    /// UDP datagrams at `rate_bps` while on; on and off times exponentially distributed around their means.
+    OnOff {
+        rate_bps: u64,
+        packet_bytes: u64,
+        on_ns: u64,
+        off_ns: u64,
+        duration_ns: u64,
+    },
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// A change at a time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    pub at_ns: u64,
+    pub action: Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Forward,
+    Backward,
+    Both,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Action {
+    /// Changes what is given of a link; the rest stays.
+    Link {
+        link: usize,
+        direction: Direction,
+        #[serde(default)]
+        rate_bps: Option<u64>,
+        #[serde(default)]
+        delay_ns: Option<u64>,
+        #[serde(default)]
+        loss: Option<Loss>,
+        #[serde(default)]
+        queue: Option<Queue>,
+        #[serde(default)]
+        up: Option<bool>,
+    },
+    /// Takes a host's interface down or up; its host is told (unlike a link that fails further away).
+    Interface { node: usize, interface: usize, up: bool },
+    /// Changes the backup flag of the subflows of an interface, announced by MP_PRIO.
+    Priority { node: usize, interface: usize, backup: bool },
+}
+
+/// What is recorded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Sampling interval.
+    pub interval_ns: u64,
+    /// One row for each segment sent, for time-sequence plots.
+    #[serde(default)]
+    pub segments: bool,
+    /// One event for each scheduler decision.
+    #[serde(default)]
+    pub decisions: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { interval_ns: 100_000_000, segments: false, decisions: false }
+    }
+}

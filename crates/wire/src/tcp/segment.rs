@@ -1,0 +1,123 @@
+//! A TCP segment as plain data: what endpoints exchange and what the codec parses and emits.
+//!
+//! The fields that every data segment and ACK carries lie inline; options of the handshake and of
+//! path management are rare and boxed. Payload bytes are not part of a segment: `payload` says
+//! which stretch of the application's byte stream it carries (see [`crate::payload`]).
+
+use crate::mptcp::{Dss, MptcpOption};
+
+bitflags::bitflags! {
+    /// The control bits of the TCP header (RFC 9293 section 3.1).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Flags: u8 {
+        const FIN = 0x01;
+        const SYN = 0x02;
+        const RST = 0x04;
+        const PSH = 0x08;
+        const ACK = 0x10;
+        const URG = 0x20;
+        const ECE = 0x40;
+        const CWR = 0x80;
+    }
+}
+
+/// Up to four SACK blocks (RFC 2018 section 3), each `[left, right)` in sequence numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [(u32, u32); 4],
+}
+
+impl SackBlocks {
+    pub const MAX: usize = 4;
+
+    /// Appends a block; a fifth block is not stored.
+    pub fn push(&mut self, left: u32, right: u32) {
+        if (self.len as usize) < Self::MAX {
+            self.blocks[self.len as usize] = (left, right);
+            self.len += 1;
+        }
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len as u8);
+    }
+
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.len as usize]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// The stretch of the sender's application stream that a segment carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// Offset of the first byte in the application's stream.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+/// Options that few segments carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RareOptions {
+    /// Maximum segment size (RFC 9293 section 3.7.1), on SYN.
+    pub mss: Option<u16>,
+    /// Window scale shift (RFC 7323 section 2), on SYN, 0..=14.
+    pub window_scale: Option<u8>,
+    /// SACK-permitted (RFC 2018 section 2), on SYN.
+    pub sack_permitted: bool,
+    /// MPTCP options other than DSS, in the order on the wire.
+    pub mptcp: Vec<MptcpOption>,
+    /// Options of other kinds: kind and body, in the order on the wire.
+    pub unknown: Vec<(u8, Vec<u8>)>,
+}
+
+impl RareOptions {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A TCP segment without addresses and ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    pub seq: u32,
+    /// Valid when `flags` has ACK.
+    pub ack: u32,
+    /// The window field as it stands in the header, not scaled.
+    pub window: u16,
+    pub flags: Flags,
+    /// TSval and TSecr (RFC 7323 section 3).
+    pub timestamps: Option<(u32, u32)>,
+    pub sack: SackBlocks,
+    pub dss: Option<Dss>,
+    pub payload: Payload,
+    pub rare: Option<Box<RareOptions>>,
+}
+
+impl Segment {
+    /// Length in sequence space: payload plus one each for SYN and FIN (RFC 9293 section 3.4).
+    pub fn seq_len(&self) -> u32 {
+        self.payload.len
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
+    }
+
+    /// The rare options, made if there are none yet.
+    pub fn rare_mut(&mut self) -> &mut RareOptions {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The MPTCP options other than DSS.
+    pub fn mptcp(&self) -> &[MptcpOption] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.mptcp)
+    }
+}

@@ -90,6 +90,9 @@ pub struct Channel {
     pub rate_bps: Option<u64>,
     #[serde(default)]
     pub delay_ns: u64,
+    /// Link-layer bytes that each packet takes besides its IP length, in rate and byte limits.
+    #[serde(default = "ethernet")]
+    pub overhead_bytes: u32,
     /// Token-bucket depth; 0: packets leave one after the other at the rate.
     #[serde(default)]
     pub burst_bytes: u64,
@@ -110,6 +113,10 @@ pub struct Channel {
     pub corrupt: f64,
     #[serde(default = "yes")]
     pub up: bool,
+}
+
+fn ethernet() -> u32 {
+    14
 }
 
 fn yes() -> bool {

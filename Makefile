@@ -1,0 +1,70 @@
+# make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
+# make test   sets everything up, then every check and test
+# make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
+
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := python/polypath/_core.abi3.so
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+# Only maturin links the module without libpython by itself; plain cargo must be told.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export PYO3_PYTHON := $(abspath $(BIN))/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test build docs bench clean tools lint-rust test-rust lint-python test-python
+
+demo: build
+	@$(BIN)/polypath run aggregation
+
+build: $(NATIVE)
+
+$(NATIVE): $(VENV)/.ready $(RUST_SOURCES) pyproject.toml
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/.ready: pyproject.toml | tools
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+tools:
+	@.ci/need 'command -v cc' gcc libc6-dev
+	@.ci/need 'command -v $(PYTHON)' python3
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'Python 3.11 or later is needed; set PYTHON=...' >&2; exit 1; }
+	@.ci/need '$(PYTHON) -c "import ensurepip, venv"' python3-venv
+	@command -v cargo >/dev/null || { echo 'Rust is needed: https://rustup.rs' >&2; exit 1; }
+
+test: build lint-rust test-rust lint-python test-python
+
+lint-rust: $(VENV)/.ready
+	@.ci/step rustfmt sh -c 'cargo fmt --all --check && echo formatted'
+	@.ci/step clippy cargo clippy --workspace --all-targets --locked -- -D warnings
+
+test-rust: $(VENV)/.ready
+	@.ci/step 'cargo test' cargo test --workspace --locked
+
+lint-python: build
+	@.ci/step ruff $(BIN)/ruff check .
+	@.ci/step 'ruff format' $(BIN)/ruff format --check .
+	@.ci/step mypy $(BIN)/mypy
+
+test-python: build
+	@.ci/need 'command -v tshark' tshark
+	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+docs: build
+	@$(BIN)/pip install --quiet --group docs
+	$(BIN)/polypath check --all --markdown docs/validation.md
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo 'docs/_build/html/index.html'
+
+bench: build
+	@$(BIN)/polypath bench
+
+clean:
+	rm -rf $(VENV) $(NATIVE) target docs/_build

@@ -1,5 +1,19 @@
-//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP.
+//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo.
+//!
+//! Parsers take bytes and never panic; emitters append to a vector and leave it as it was when
+//! they refuse. Neither keeps anything between calls.
 
+mod bytes;
+mod checksum;
+mod error;
+#[doc(hidden)]
+pub mod fuzz;
+pub mod icmp;
+pub mod ip;
 pub mod mptcp;
 pub mod payload;
 pub mod tcp;
+pub mod udp;
+
+pub use checksum::Checksum;
+pub use error::{EmitError, ParseError};

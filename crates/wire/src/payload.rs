@@ -3,17 +3,67 @@
 //! No payload is stored anywhere: a capture or a live interface asks for the bytes when it needs
 //! them, and a receiver can check any stretch of a stream by itself.
 
+/// Bytes that come from one mixing.
+const WORD: u64 = 8;
+
 /// The byte at `offset` of the stream `stream` (any number that names connection and direction).
 pub fn byte(stream: u64, offset: u64) -> u8 {
-    let word = mix(stream ^ (offset >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (word >> ((offset & 7) * 8)) as u8
+    word(stream, offset / WORD)[(offset % WORD) as usize]
 }
 
-/// Fills `out` with the stream's bytes from `offset` on.
+/// Fills `out` with the stream's bytes from `offset` on. Offsets wrap at 2^64.
 pub fn fill(stream: u64, offset: u64, out: &mut [u8]) {
-    for (i, slot) in out.iter_mut().enumerate() {
-        *slot = byte(stream, offset + i as u64);
+    let mut index = offset / WORD;
+    let skip = (offset % WORD) as usize;
+    let head_len = if skip == 0 {
+        0
+    } else {
+        out.len().min(WORD as usize - skip)
+    };
+    let (head, rest) = out.split_at_mut(head_len);
+    if head_len > 0 {
+        head.copy_from_slice(&word(stream, index)[skip..skip + head_len]);
+        index = next(index);
     }
+    let mut words = rest.chunks_exact_mut(WORD as usize);
+    for slot in &mut words {
+        slot.copy_from_slice(&word(stream, index));
+        index = next(index);
+    }
+    let tail = words.into_remainder();
+    let tail_len = tail.len();
+    tail.copy_from_slice(&word(stream, index)[..tail_len]);
+}
+
+/// Checks received bytes against the stream's from `offset` on.
+///
+/// # Errors
+/// The offset in the stream of the first byte that differs.
+pub fn check(stream: u64, offset: u64, bytes: &[u8]) -> Result<(), u64> {
+    let mut expected = [0; 256];
+    let mut at = offset;
+    for piece in bytes.chunks(expected.len()) {
+        let expected = &mut expected[..piece.len()];
+        fill(stream, at, expected);
+        if let Some(wrong) = piece
+            .iter()
+            .zip(&*expected)
+            .position(|(found, right)| found != right)
+        {
+            return Err(at.wrapping_add(wrong as u64));
+        }
+        at = at.wrapping_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
+/// The eight bytes from offset `8 * index` on.
+fn word(stream: u64, index: u64) -> [u8; 8] {
+    mix(stream ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes()
+}
+
+fn next(index: u64) -> u64 {
+    (index + 1) % (u64::MAX / WORD + 1)
 }
 
 /// A 64-bit finaliser (the constants of splitmix64).
@@ -21,4 +71,45 @@ fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn offsets() -> impl Strategy<Value = u64> {
+        prop_oneof![0..40u64, any::<u64>(), u64::MAX - 40..=u64::MAX]
+    }
+
+    proptest! {
+        #[test]
+        fn fill_is_byte_at_every_offset(stream: u64, offset in offsets(), len in 0..600usize) {
+            let mut filled = vec![0; len];
+            fill(stream, offset, &mut filled);
+            let single: Vec<u8> =
+                (0..len as u64).map(|i| byte(stream, offset.wrapping_add(i))).collect();
+            prop_assert_eq!(filled, single);
+        }
+
+        #[test]
+        fn check_names_the_first_wrong_byte(
+            stream: u64, offset in offsets(), len in 1..600usize, wrong: prop::sample::Index, flip in 1..=255u8,
+        ) {
+            let mut bytes = vec![0; len];
+            fill(stream, offset, &mut bytes);
+            prop_assert_eq!(check(stream, offset, &bytes), Ok(()));
+            let wrong = wrong.index(len);
+            bytes[wrong] ^= flip;
+            prop_assert_eq!(check(stream, offset, &bytes), Err(offset.wrapping_add(wrong as u64)));
+        }
+    }
+
+    #[test]
+    fn streams_differ() {
+        let (mut one, mut other) = ([0; 64], [0; 64]);
+        fill(1, 0, &mut one);
+        fill(2, 0, &mut other);
+        assert_ne!(one, other);
+    }
 }

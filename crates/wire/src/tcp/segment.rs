@@ -39,8 +39,11 @@ impl SackBlocks {
         }
     }
 
+    /// Keeps the first `len` blocks.
     pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len as u8);
+        let len = len.min(self.len());
+        self.blocks[len..].fill((0, 0));
+        self.len = len as u8;
     }
 
     pub fn as_slice(&self) -> &[(u32, u32)] {

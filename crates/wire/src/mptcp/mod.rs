@@ -1,6 +1,11 @@
 //! Options of Multipath TCP version 1 (RFC 8684 section 3).
 
+mod checksum;
+pub(crate) mod codec;
+
 use std::net::IpAddr;
+
+pub use checksum::{dss_checksum, dss_checksum_over};
 
 /// The kind of every MPTCP option (RFC 8684 section 3).
 pub const KIND: u8 = 30;
@@ -62,9 +67,21 @@ pub struct MpCapable {
 /// MP_JOIN in each step of the handshake (RFC 8684 section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpJoin {
-    Syn { backup: bool, address_id: u8, token: u32, nonce: u32 },
-    SynAck { backup: bool, address_id: u8, hmac: u64, nonce: u32 },
-    Ack { hmac: [u8; 20] },
+    Syn {
+        backup: bool,
+        address_id: u8,
+        token: u32,
+        nonce: u32,
+    },
+    SynAck {
+        backup: bool,
+        address_id: u8,
+        hmac: u64,
+        nonce: u32,
+    },
+    Ack {
+        hmac: [u8; 20],
+    },
 }
 
 /// Reason codes of MP_TCPRST (RFC 8684 section 3.6).
@@ -86,17 +103,40 @@ pub enum MptcpOption {
     Capable(MpCapable),
     Join(MpJoin),
     /// ADD_ADDR (section 3.4.1); `hmac` is absent exactly when `echo` is set.
-    AddAddr { echo: bool, address_id: u8, address: IpAddr, port: Option<u16>, hmac: Option<u64> },
+    AddAddr {
+        echo: bool,
+        address_id: u8,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: Option<u64>,
+    },
     /// REMOVE_ADDR (section 3.4.2); at least one id.
-    RemoveAddr { address_ids: Vec<u8> },
+    RemoveAddr {
+        address_ids: Vec<u8>,
+    },
     /// MP_PRIO (section 3.3.8).
-    Prio { backup: bool },
+    Prio {
+        backup: bool,
+    },
     /// MP_FAIL (section 3.7).
-    Fail { dsn: u64 },
+    Fail {
+        dsn: u64,
+    },
     /// MP_FASTCLOSE (section 3.5).
-    FastClose { receiver_key: u64 },
+    FastClose {
+        receiver_key: u64,
+    },
     /// MP_TCPRST (section 3.6): flags U, V, W, T as the low four bits, then the reason code.
-    TcpRst { flags: u8, reason: u8 },
-    /// A subtype that this version does not know: subtype and the option's body after the subtype nibble's byte.
-    Unknown { subtype: u8, body: Vec<u8> },
+    TcpRst {
+        flags: u8,
+        reason: u8,
+    },
+    /// An option that this version does not know, or that a receiver must ignore: an unassigned
+    /// subtype, a length that the subtype does not have, MP_CAPABLE with flag B (section 3.1).
+    /// The low four bits that share a byte with the subtype, then the body after that byte.
+    Unknown {
+        subtype: u8,
+        flags: u8,
+        body: Vec<u8>,
+    },
 }

@@ -1,0 +1,48 @@
+"""Writing files so that a final name never holds half a file."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PARTIAL = ".partial"
+
+
+class OutputError(OSError):
+    """A result cannot be written or read; the message is one line."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Gives a temporary name beside `path`, which takes its place when the block ends well."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_with(path: Path, write: Callable[[Path], object]) -> None:
+    """Lets `write` fill a temporary file that then becomes `path`."""
+    with replacing(path) as temporary:
+        write(temporary)
+
+
+def require_writable(directory: Path) -> None:
+    """Creates the directory where it is missing; raises OutputError unless files can be made in it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / f".probe.{os.getpid()}{PARTIAL}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error

@@ -1,0 +1,135 @@
+"""The measures that a lab's expectations are stated in: one function and one registry entry each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polypath.results import metrics
+from polypath.results.recording import Recording
+
+#: None: the run gives no such figure.
+Figure = float | None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A named figure of a Recording."""
+
+    name: str
+    unit: str
+    description: str
+    compute: Callable[..., Figure]
+
+    def __call__(self, recording: Recording, parameters: Mapping[str, Any]) -> Figure:
+        """Raises MetricError for parameters that the measure does not take."""
+        try:
+            bound = inspect.signature(self.compute).bind(recording, **parameters)
+        except TypeError as error:
+            raise metrics.MetricError(f"measure '{self.name}': {error}") from None
+        return self.compute(*bound.args, **bound.kwargs)
+
+
+def _ns(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * metrics.SECOND)
+
+
+def goodput(recording: Recording, *, connection: str, from_s: float | None = None, to_s: float | None = None) -> Figure:
+    rate = metrics.goodput(recording, metrics.connection(recording, connection), _ns(from_s), _ns(to_s))
+    return None if rate is None else rate / 1e6
+
+
+def completion(recording: Recording, *, connection: str) -> Figure:
+    passed = metrics.completion_ns(metrics.connection(recording, connection))
+    return None if passed is None else passed / metrics.SECOND
+
+
+def subflows(recording: Recording, *, connection: str) -> Figure:
+    found = metrics.subflows(recording, metrics.connection(recording, connection))
+    return float(sum(subflow.established_ns is not None for subflow in found))
+
+
+def _answered_ms(recording: Recording, connection: str, skip: int, last: int | None) -> list[float]:
+    """Answered delays in ms among the last `last` requests of those after the first `skip`."""
+    everything = metrics.delays(recording, metrics.connection(recording, connection))[skip:]
+    chosen = everything if last is None else everything[max(0, len(everything) - last) :]
+    return [delay / 1e6 for delay in chosen if delay is not None]
+
+
+def delay_min(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
+    return min(_answered_ms(recording, connection, skip, last), default=None)
+
+
+def delay_max(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
+    return max(_answered_ms(recording, connection, skip, last), default=None)
+
+
+def delay_first(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
+    return next(iter(_answered_ms(recording, connection, skip, last)), None)
+
+
+def delay_mean(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
+    values = _answered_ms(recording, connection, skip, last)
+    return sum(values) / len(values) if values else None
+
+
+def delay_count_between(
+    recording: Recording, *, connection: str, low_ms: float, high_ms: float, skip: int = 0, last: int | None = None
+) -> Figure:
+    values = _answered_ms(recording, connection, skip, last)
+    return float(sum(low_ms <= value <= high_ms for value in values))
+
+
+def delay_fraction(
+    recording: Recording, *, connection: str, low_ms: float, high_ms: float, skip: int = 0, last: int | None = None
+) -> Figure:
+    values = _answered_ms(recording, connection, skip, last)
+    return sum(low_ms <= value <= high_ms for value in values) / len(values) if values else None
+
+
+def unanswered(recording: Recording, *, connection: str) -> Figure:
+    delays = metrics.delays(recording, metrics.connection(recording, connection))
+    return float(sum(delay is None for delay in delays))
+
+
+def subflow_share(recording: Recording, *, connection: str, interface: str) -> Figure:
+    found = metrics.subflows(recording, metrics.connection(recording, connection))
+    return sum(subflow.share for subflow in found if subflow.interface == interface)
+
+
+def share_of(
+    recording: Recording,
+    *,
+    connections: Sequence[str],
+    numerator: str,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> Figure:
+    if numerator not in connections:
+        raise metrics.MetricError(f"measure 'share_of': '{numerator}' is not among the connections")
+    rates = {name: goodput(recording, connection=name, from_s=from_s, to_s=to_s) or 0.0 for name in connections}
+    total = sum(rates.values())
+    return rates[numerator] / total if total > 0 else None
+
+
+REGISTRY: Mapping[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure(
+            "goodput", "Mbps", "bytes delivered in order over time, as iperf counts; or between two times", goodput
+        ),
+        Measure("completion", "s", "time from the connection's start to its last byte", completion),
+        Measure("subflows", "", "subflows that were established", subflows),
+        Measure("delay_min", "ms", "least delay of the requests", delay_min),
+        Measure("delay_max", "ms", "greatest delay of the requests", delay_max),
+        Measure("delay_first", "ms", "delay of the first answered request", delay_first),
+        Measure("delay_mean", "ms", "mean delay of the requests", delay_mean),
+        Measure("delay_fraction", "", "part of the answered requests with a delay between two bounds", delay_fraction),
+        Measure("delay_count_between", "", "requests with a delay between two bounds", delay_count_between),
+        Measure("unanswered", "", "requests without an answer", unanswered),
+        Measure("subflow_share", "", "part of the bytes that arrived by the subflows of an interface", subflow_share),
+        Measure("share_of", "", "a connection's part of the goodput of several", share_of),
+    )
+}

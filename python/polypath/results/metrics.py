@@ -1,0 +1,255 @@
+"""Figures of a connection as pure functions of a Recording.
+
+Times are nanoseconds since the start of the run, rates bit/s, as in the Recording itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from polypath.results.recording import Recording
+
+Side = Literal["client", "server"]
+
+SECOND = 1_000_000_000
+
+
+class MetricError(ValueError):
+    """A figure was asked of a Recording that cannot have it; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What one application's connection came to.
+
+    For UDP and ICMP applications, which have no connection, `id` is None and there are no subflows.
+    """
+
+    application: int
+    id: int | None
+    name: str
+    #: tcp, mptcp, fallback (MPTCP that fell back to TCP), udp or icmp.
+    transport: str
+    #: The end to which most bytes went: the one that goodput is measured at.
+    receiver: Side
+    #: Bytes delivered in order to the receiving application.
+    bytes: int
+    start_ns: int
+    established_ns: int | None
+    #: When the connection was closed; None: it was still open when the run ended.
+    end_ns: int | None
+    last_byte_ns: int | None
+    #: End of the time that goodput is taken over: the last byte of a connection that closed, else the end of the run.
+    until_ns: int
+
+    @property
+    def sender(self) -> Side:
+        return "client" if self.receiver == "server" else "server"
+
+
+def _until(row: Mapping[str, Any], run_end_ns: int) -> int:
+    if row["end_ns"] is None:
+        return run_end_ns
+    return int(row["end_ns"] if row["last_byte_ns"] is None else row["last_byte_ns"])
+
+
+def _from_row(row: Mapping[str, Any], run_end_ns: int) -> Connection:
+    to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
+    return Connection(
+        application=row["application"],
+        id=row["connection"],
+        name=row["name"],
+        transport=row["transport"],
+        receiver="server" if to_server > to_client else "client",
+        bytes=max(to_client, to_server),
+        start_ns=row["start_ns"],
+        established_ns=row["established_ns"],
+        end_ns=row["end_ns"],
+        last_byte_ns=row["last_byte_ns"],
+        until_ns=_until(row, run_end_ns),
+    )
+
+
+def _without_connection(recording: Recording, application: int, settings: Mapping[str, Any]) -> Connection:
+    received = recording.table("datagrams").filter(pl.col("application") == application)["received_bytes"].sum()
+    start = int(settings["start_ns"])
+    duration = settings["work"].get("duration_ns")
+    end = recording.metadata.end_ns
+    return Connection(
+        application=application,
+        id=None,
+        name=settings["name"],
+        transport=settings["transport"],
+        receiver="server",
+        bytes=int(received),
+        start_ns=start,
+        established_ns=None,
+        end_ns=None,
+        last_byte_ns=None,
+        until_ns=end if duration is None else min(end, start + duration),
+    )
+
+
+def connections(recording: Recording) -> list[Connection]:
+    """Every application's connection, in the Plan's order."""
+    end = recording.metadata.end_ns
+    found = [_from_row(row, end) for row in recording.table("connection_ends").iter_rows(named=True)]
+    connected = {connection.application for connection in found}
+    for application, settings in enumerate(recording.plan.get("applications", [])):
+        if application not in connected:
+            found.append(_without_connection(recording, application, settings))
+    return sorted(found, key=lambda connection: (connection.application, connection.id or 0))
+
+
+def connection(recording: Recording, name: str) -> Connection:
+    """The connection of that name. Raises MetricError unless there is just one."""
+    everything = connections(recording)
+    found = [each for each in everything if each.name == name]
+    if len(found) != 1:
+        known = ", ".join(sorted({each.name for each in everything})) or "none"
+        raise MetricError(
+            f"{'several connections are' if found else 'no connection is'} named '{name}' (there: {known})"
+        )
+    return found[0]
+
+
+def _belongs(of: Connection) -> pl.Expr:
+    return pl.lit(False) if of.id is None else pl.col("connection") == of.id
+
+
+def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
+    """Times and running totals of bytes delivered in order, from (start, 0) to (until, all)."""
+    samples = (
+        recording.table("connections")
+        .filter(
+            _belongs(of)
+            & (pl.col("side") == of.receiver)
+            & (pl.col("time_ns") > of.start_ns)
+            & (pl.col("time_ns") < of.until_ns)
+        )
+        .sort("time_ns")
+    )
+    times = [of.start_ns, *samples["time_ns"].to_list()]
+    totals = [0, *samples["delivered_bytes"].to_list()]
+    if of.until_ns > of.start_ns:
+        times.append(of.until_ns)
+        totals.append(of.bytes)
+    return times, totals
+
+
+def _interpolate(times: Sequence[int], totals: Sequence[int], at: int) -> float:
+    if at <= times[0]:
+        return float(totals[0])
+    for index in range(1, len(times)):
+        if at <= times[index]:
+            before, after = times[index - 1], times[index]
+            part = (at - before) / (after - before)
+            return totals[index - 1] + part * (totals[index] - totals[index - 1])
+    return float(totals[-1])
+
+
+def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to_ns: int | None = None) -> float | None:
+    """Bit/s delivered in order to the receiving application, as iperf counts.
+
+    Over the whole connection: all bytes over the time from its start to its last byte (to the end of the run where it
+    did not close). Between two times: from the sampled totals, interpolated. None where no time passed.
+    """
+    if from_ns is None and to_ns is None:
+        passed = of.until_ns - of.start_ns
+        return of.bytes * 8 * SECOND / passed if passed > 0 else None
+    since = of.start_ns if from_ns is None else from_ns
+    until = of.until_ns if to_ns is None else to_ns
+    if until <= since:
+        return None
+    times, totals = delivered(recording, of)
+    amount = _interpolate(times, totals, until) - _interpolate(times, totals, since)
+    return amount * 8 * SECOND / (until - since)
+
+
+def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], list[float]]:
+    """Ends of the sampling intervals in seconds, and the goodput in each in Mbps."""
+    times, totals = delivered(recording, of)
+    ends: list[float] = []
+    rates: list[float] = []
+    for index in range(1, len(times)):
+        passed = times[index] - times[index - 1]
+        ends.append(times[index] / SECOND)
+        rates.append((totals[index] - totals[index - 1]) * 8 * SECOND / passed / 1e6)
+    return ends, rates
+
+
+def completion_ns(of: Connection) -> int | None:
+    """Time from start to last byte; None where the connection did not close or carried nothing."""
+    if of.end_ns is None or of.last_byte_ns is None:
+        return None
+    return of.last_byte_ns - of.start_ns
+
+
+def delays(recording: Recording, of: Connection) -> list[int | None]:
+    """Delay of each request in ns, in the order of sending; None: unanswered."""
+    requests = recording.table("requests").filter(pl.col("application") == of.application)
+    return requests.sort("index")["delay_ns"].to_list()
+
+
+@dataclass(frozen=True)
+class Subflow:
+    """A subflow's totals in its connection's main direction.
+
+    `bytes` is what arrived at the receiver on this subflow, bytes that another subflow brought too included.
+    """
+
+    id: int
+    source: str
+    destination: str
+    interface: str
+    backup: bool
+    established_ns: int | None
+    closed_ns: int | None
+    bytes: int
+    #: Part of the bytes of all the connection's subflows; 0 where nothing arrived.
+    share: float
+    retransmitted_bytes: int
+    reinjected_bytes: int
+
+
+def subflows(recording: Recording, of: Connection) -> list[Subflow]:
+    """The connection's subflows by id."""
+    rows = recording.table("subflow_ends").filter(_belongs(of)).sort("subflow")
+    total = int(rows[f"{of.receiver}_received_bytes"].sum())
+    return [
+        Subflow(
+            id=row["subflow"],
+            source=f"{_host(row['source'])}:{row['source_port']}",
+            destination=f"{_host(row['destination'])}:{row['destination_port']}",
+            interface=row["interface"],
+            backup=row["backup"],
+            established_ns=row["established_ns"],
+            closed_ns=row["closed_ns"],
+            bytes=row[f"{of.receiver}_received_bytes"],
+            share=row[f"{of.receiver}_received_bytes"] / total if total else 0.0,
+            retransmitted_bytes=row[f"{of.sender}_retransmitted_bytes"],
+            reinjected_bytes=row[f"{of.sender}_reinjected_bytes"],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def srtt_us(recording: Recording, of: Connection, subflow: int) -> pl.Series:
+    """The sender's samples of a subflow's smoothed RTT, those before the first measurement left out."""
+    samples = recording.table("subflows").filter(
+        _belongs(of) & (pl.col("subflow") == subflow) & (pl.col("side") == of.sender) & (pl.col("srtt_us") > 0)
+    )
+    return samples.sort("time_ns")["srtt_us"]
+
+
+def utilisation(recording: Recording, busy_ns: int) -> float:
+    """Part of the run's time that a link was sending."""
+    return busy_ns / recording.metadata.end_ns if recording.metadata.end_ns else 0.0

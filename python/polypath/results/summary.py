@@ -1,0 +1,122 @@
+"""summary.json: the figures of a run in a stable form.
+
+    interrupted     whether the run was stopped before its end
+    connections[]   one for each application, in the Plan's order
+      name, transport          transport: tcp, mptcp, fallback (MPTCP that fell back), udp, icmp
+      goodput_mbps             as iperf counts; null where no time passed
+      bytes                    delivered in order to the receiving application
+      start_s, end_s           end_s: last byte of a closed connection, else the end of the run
+      completion_s             start to last byte; null where the connection did not close
+      requests                 count, delay_s[] (null: unanswered)
+      subflows[]               id, source, destination (address:port), backup, established_s, closed_s (null: never),
+                               bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps (bytes over
+                               the connection's time), retransmitted_bytes, reinjected_bytes,
+                               srtt_ms {mean, p50, p95, max} (the sender's samples; null without any)
+      goodput_series           t_s[] (ends of the sampling intervals), mbps[]
+    links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
+                    max_queue_packets
+    counters        host -> counter -> value
+
+Keys come in this order; times are seconds since the start of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from polypath.results import metrics
+from polypath.results.recording import Recording
+
+
+def summary(recording: Recording) -> dict[str, Any]:
+    """The run's figures, ready for JSON."""
+    return {
+        "interrupted": recording.metadata.interrupted,
+        "connections": [_connection(recording, each) for each in metrics.connections(recording)],
+        "links": [
+            {
+                "name": row["name"],
+                "direction": row["direction"],
+                "utilisation": _rounded(metrics.utilisation(recording, row["busy_ns"])),
+                "dropped_packets": row["dropped_packets"],
+                "max_queue_packets": row["max_queue_packets"],
+            }
+            for row in recording.table("link_ends").iter_rows(named=True)
+        ],
+        "counters": _counters(recording.table("counters")),
+    }
+
+
+def to_json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    delays = metrics.delays(recording, of)
+    times, rates = metrics.goodput_series(recording, of)
+    return {
+        "name": of.name,
+        "transport": of.transport,
+        "goodput_mbps": _mbps(metrics.goodput(recording, of)),
+        "bytes": of.bytes,
+        "start_s": _seconds(of.start_ns),
+        "end_s": _seconds(of.until_ns),
+        "completion_s": _seconds(metrics.completion_ns(of)),
+        "requests": {"count": len(delays), "delay_s": [_seconds(delay) for delay in delays]},
+        "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
+        "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
+    }
+
+
+def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subflow) -> dict[str, Any]:
+    passed = of.until_ns - of.start_ns
+    return {
+        "id": subflow.id,
+        "source": subflow.source,
+        "destination": subflow.destination,
+        "backup": subflow.backup,
+        "established_s": _seconds(subflow.established_ns),
+        "closed_s": _seconds(subflow.closed_ns),
+        "bytes": subflow.bytes,
+        "share": _rounded(subflow.share),
+        "goodput_mbps": _mbps(subflow.bytes * 8 * metrics.SECOND / passed if passed > 0 else None),
+        "retransmitted_bytes": subflow.retransmitted_bytes,
+        "reinjected_bytes": subflow.reinjected_bytes,
+        "srtt_ms": _distribution(metrics.srtt_us(recording, of, subflow.id) / 1000),
+    }
+
+
+def _distribution(values: pl.Series) -> dict[str, float] | None:
+    """Mean and percentiles; the p-th percentile is linearly interpolated."""
+    if values.is_empty():
+        return None
+    figures = {
+        "mean": values.mean(),
+        "p50": values.quantile(0.5, "linear"),
+        "p95": values.quantile(0.95, "linear"),
+        "max": values.max(),
+    }
+    return {name: _rounded(float(figure)) for name, figure in figures.items() if isinstance(figure, int | float)}
+
+
+def _counters(table: pl.DataFrame) -> dict[str, dict[str, int]]:
+    hosts: dict[str, dict[str, int]] = {}
+    for host, name, value in table.sort("host", "name").iter_rows():
+        hosts.setdefault(host, {})[name] = value
+    return hosts
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / metrics.SECOND
+
+
+def _mbps(bits_per_second: float | None) -> float | None:
+    return None if bits_per_second is None else _rounded(bits_per_second / 1e6)
+
+
+def _rounded(value: float) -> float:
+    """Six decimals: below any figure's meaning, above the last bits of its arithmetic."""
+    return round(value, 6)

@@ -1,0 +1,119 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from polypath.results import Recording
+from polypath.results.expectations import Row, bound, evaluate
+from polypath.results.measures import REGISTRY
+from polypath.results.metrics import MetricError
+
+
+@dataclass(frozen=True)
+class Expected:
+    measure: str
+    parameters: Mapping[str, Any]
+    minimum: float | None = None
+    maximum: float | None = None
+    run: str = "mptcp"
+    relative_to: Mapping[str, Any] | None = None
+    unit: str = ""
+    name: str = "a/b"
+    published: str = "twice"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+MSG = {"connection": "msg"}
+IPERF = {"connection": "iperf"}
+
+
+@pytest.mark.parametrize(
+    ("measure", "parameters", "value"),
+    [
+        ("goodput", IPERF, 12.0),
+        ("goodput", IPERF | {"from_s": 2, "to_s": 3}, 16.0),
+        ("completion", IPERF, 2.0),
+        ("completion", MSG, None),
+        ("subflows", IPERF, 2.0),
+        ("delay_min", MSG, 45.0),
+        ("delay_max", MSG, 55.0),
+        ("delay_max", MSG | {"skip": 1}, 45.0),
+        ("delay_first", MSG, 55.0),
+        ("delay_first", MSG | {"skip": 1}, 45.0),
+        ("delay_mean", MSG, 50.0),
+        ("delay_mean", MSG | {"last": 2}, 45.0),
+        ("delay_mean", MSG | {"last": 1}, None),
+        ("delay_mean", IPERF, None),
+        ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60}, 0.5),
+        ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60, "skip": 1}, 0.0),
+        ("delay_count_between", MSG | {"low_ms": 45, "high_ms": 55}, 2.0),
+        ("unanswered", MSG, 1.0),
+        ("subflow_share", IPERF | {"interface": "eth1"}, 1 / 3),
+        ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
+    ],
+)
+def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:
+    assert REGISTRY[measure](recording, parameters) == pytest.approx(value)
+
+
+def test_every_measure_is_tested_above() -> None:
+    (mark,) = (mark for mark in test_measures.pytestmark)
+    assert {case[0] for case in mark.args[1]} == set(REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({}, "measure 'goodput': missing a required argument: 'connection'"),
+        (IPERF | {"form_s": 1}, "measure 'goodput': got an unexpected keyword argument 'form_s'"),
+        ({"connection": "ftp"}, "no connection is named 'ftp' (there: cross, iperf, msg)"),
+    ],
+)
+def test_wrong_parameters(recording: Recording, parameters: Mapping[str, Any], complaint: str) -> None:
+    with pytest.raises(MetricError) as caught:
+        REGISTRY["goodput"](recording, parameters)
+    assert str(caught.value) == complaint
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "ok"),
+    [(12, 12, True), (11.9, 12.1, True), (12.1, None, False), (None, 11.9, False), (None, 12, True), (12, None, True)],
+)
+def test_bounds_are_inclusive(recording: Recording, minimum: float | None, maximum: float | None, ok: bool) -> None:
+    row = evaluate(Expected("goodput", IPERF, minimum, maximum, unit="Mbps"), {"mptcp": recording})
+    assert (row.ok, row.measured) == (ok, "12 Mbps")
+
+
+def test_relative_to_another_connection(recording: Recording) -> None:
+    expected = Expected("goodput", IPERF, 5.9, 6.1, relative_to={"connection": "cross", "run": "tcp"}, unit="x")
+    runs = {"mptcp": recording, "tcp": recording}
+    assert evaluate(expected, runs) == Row("a/b", "twice", "5.9 to 6.1 x", "6 x", True)
+
+
+@pytest.mark.parametrize(
+    ("expected", "measured"),
+    [
+        (Expected("goodput", {"connection": "ftp"}, 1), "no connection is named 'ftp' (there: cross, iperf, msg)"),
+        (Expected("gooput", IPERF, 1), "unknown measure 'gooput'; did you mean 'goodput'?"),
+        (Expected("goodput", IPERF, 1, run="tcp"), "unknown run 'tcp' (there: mptcp)"),
+        (Expected("completion", MSG, 1), "no data"),
+    ],
+)
+def test_what_cannot_be_computed_is_a_miss(recording: Recording, expected: Expected, measured: str) -> None:
+    row = evaluate(expected, {"mptcp": recording})
+    assert (row.ok, row.measured) == (False, measured)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "words"),
+    [
+        (1, 1, "1 ms"),
+        (1, 2.5, "1 to 2.5 ms"),
+        (1, None, "at least 1 ms"),
+        (None, 2, "at most 2 ms"),
+        (None, None, "any"),
+    ],
+)
+def test_bounds_in_words(minimum: float | None, maximum: float | None, words: str) -> None:
+    assert bound(Expected("goodput", {}, minimum, maximum, unit="ms")) == words

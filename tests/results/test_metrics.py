@@ -1,0 +1,93 @@
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from polypath.results import Recording, metrics
+from polypath.results.metrics import MetricError, connection
+
+SECOND = 1_000_000_000
+
+
+def test_goodput_is_all_bytes_over_the_time_to_the_last_byte(recording: Recording) -> None:
+    assert metrics.goodput(recording, connection(recording, "iperf")) == 3_000_000 * 8 / 2
+
+
+def test_goodput_of_an_open_connection_is_over_the_time_to_the_end_of_the_run(recording: Recording) -> None:
+    msg = connection(recording, "msg")
+    assert (msg.receiver, msg.bytes, msg.until_ns) == ("client", 2000, 4 * SECOND)
+    assert metrics.goodput(recording, msg) == 2000 * 8 / 4
+
+
+def test_goodput_of_a_datagram_application_is_over_its_own_time(recording: Recording) -> None:
+    cross = connection(recording, "cross")
+    assert (cross.id, cross.transport, cross.bytes) == (None, "udp", 500_000)
+    assert metrics.goodput(recording, cross) == 500_000 * 8 / 2
+    assert metrics.subflows(recording, cross) == []
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "megabytes"),
+    [(1.0, 2.0, 1.0), (2.0, 3.0, 2.0), (1.5, 2.5, 1.5), (0.0, 4.0, 3.0), (3.0, 4.0, 0.0), (None, 2.0, 1.0)],
+)
+def test_goodput_between_two_times_is_interpolated(
+    recording: Recording, since: float | None, until: float, megabytes: float
+) -> None:
+    iperf = connection(recording, "iperf")
+    since_ns = None if since is None else round(since * SECOND)
+    passed = until - (1.0 if since is None else since)
+    rate = metrics.goodput(recording, iperf, since_ns, round(until * SECOND))
+    assert rate == pytest.approx(megabytes * 8e6 / passed)
+
+
+def test_no_time_gives_no_goodput(recording: Recording) -> None:
+    assert metrics.goodput(recording, connection(recording, "iperf"), SECOND, SECOND) is None
+
+
+def test_goodput_series_ends_at_the_last_byte(recording: Recording) -> None:
+    assert metrics.goodput_series(recording, connection(recording, "iperf")) == ([2.0, 3.0], [8.0, 16.0])
+    assert metrics.goodput_series(recording, connection(recording, "msg")) == ([4.0], [2000 * 8 / 4 / 1e6])
+
+
+def test_completion(recording: Recording) -> None:
+    assert metrics.completion_ns(connection(recording, "iperf")) == 2 * SECOND
+    assert metrics.completion_ns(connection(recording, "msg")) is None
+
+
+def test_delays_come_in_the_order_of_sending(recording: Recording) -> None:
+    assert metrics.delays(recording, connection(recording, "msg")) == [55_000_000, 45_000_000, None]
+    assert metrics.delays(recording, connection(recording, "iperf")) == []
+
+
+def test_subflows_share_the_bytes_that_arrived(recording: Recording) -> None:
+    first, second = metrics.subflows(recording, connection(recording, "iperf"))
+    assert (first.bytes, first.share, first.retransmitted_bytes, first.reinjected_bytes) == (
+        2_000_000,
+        2 / 3,
+        50_000,
+        7_000,
+    )
+    assert (first.source, second.source) == ("10.0.0.1:1000", "[fd00::1]:1001")
+    assert (first.backup, second.backup) == (False, True)
+    assert (second.share, second.closed_ns) == (1 / 3, None)
+
+
+def test_nothing_arrived_gives_no_share(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    silent = recording.table("subflow_ends").with_columns(server_received_bytes=pl.lit(0, pl.UInt64))
+    after = changed("subflow_ends", silent)
+    assert [each.share for each in metrics.subflows(after, connection(after, "iperf"))] == [0.0, 0.0]
+
+
+def test_srtt_is_the_senders_without_the_time_before_the_first_sample(recording: Recording) -> None:
+    assert metrics.srtt_us(recording, connection(recording, "iperf"), 0).to_list() == [40_000, 60_000]
+
+
+def test_a_name_must_be_one_connection(recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]) -> None:
+    with pytest.raises(MetricError, match=r"^no connection is named 'ftp' \(there: cross, iperf, msg\)$"):
+        connection(recording, "ftp")
+    ends = recording.table("connection_ends")
+    twice = changed("connection_ends", pl.concat([ends, ends]))
+    with pytest.raises(MetricError, match=r"^several connections are named 'msg'"):
+        connection(twice, "msg")

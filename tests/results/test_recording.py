@@ -1,0 +1,79 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath.results import OutputError, Recording, files
+
+
+def test_what_is_saved_loads_back(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    loaded = Recording.load(tmp_path)
+    assert loaded.tables.keys() == recording.tables.keys()
+    assert all(loaded.table(name).equals(table) for name, table in recording.tables.items())
+    assert (loaded.plan, loaded.metadata) == (recording.plan, recording.metadata)
+
+
+def test_the_layout_on_disk(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "plan.json", "series", "events.parquet"}
+    assert pl.read_parquet(tmp_path / "series" / "subflows.parquet").height == 7
+    assert json.loads((tmp_path / "manifest.json").read_text())["seed"] == 7
+
+
+def test_saving_again_removes_what_is_no_longer_there(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    fewer = replace(recording, tables={name: each for name, each in recording.tables.items() if name != "segments"})
+    fewer.save(tmp_path)
+    assert not (tmp_path / "series" / "segments.parquet").exists()
+    assert Recording.load(tmp_path).table("segments").is_empty()
+
+
+def test_a_failed_write_leaves_neither_half_a_file_nor_a_manifest(
+    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording.save(tmp_path)
+
+    def broken(self: pl.DataFrame, path: Path) -> None:
+        path.write_bytes(b"PAR1 half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", broken)
+    with pytest.raises(OutputError, match="No space left on device"):
+        recording.save(tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
+    assert [path for path in tmp_path.rglob("*") if path.name.endswith(files.PARTIAL)] == []
+    with pytest.raises(OutputError, match="no recording in"):
+        Recording.load(tmp_path)
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"format": 1}', '{"format": 2}', "\x00\x01"])
+def test_a_broken_manifest_is_one_line(recording: Recording, tmp_path: Path, manifest: str) -> None:
+    recording.save(tmp_path)
+    (tmp_path / "manifest.json").write_text(manifest)
+    with pytest.raises(OutputError) as caught:
+        Recording.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_table_is_one_line(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    (tmp_path / "series" / "links.parquet").unlink(missing_ok=True)
+    (tmp_path / "series" / "subflows.parquet").write_bytes(b"junk")
+    with pytest.raises(OutputError) as caught:
+        Recording.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_that_does_not_exist_is_refused(recording: Recording) -> None:
+    with pytest.raises(KeyError):
+        recording.table("sublfows")
+
+
+def test_pandas_and_pyarrow(recording: Recording) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    assert recording.to_pyarrow()["requests"].num_rows == 3
+    assert recording.to_pandas()["requests"]["delay_ns"].isna().sum() == 1

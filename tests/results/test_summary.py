@@ -1,0 +1,81 @@
+import json
+
+from polypath.results import Recording, summary
+from polypath.results.summary import to_json
+
+
+def test_a_connection_in_full(recording: Recording) -> None:
+    assert summary(recording)["connections"][0] == {
+        "name": "iperf",
+        "transport": "mptcp",
+        "goodput_mbps": 12.0,
+        "bytes": 3_000_000,
+        "start_s": 1.0,
+        "end_s": 3.0,
+        "completion_s": 2.0,
+        "requests": {"count": 0, "delay_s": []},
+        "subflows": [
+            {
+                "id": 0,
+                "source": "10.0.0.1:1000",
+                "destination": "10.1.0.1:5001",
+                "backup": False,
+                "established_s": 1.04,
+                "closed_s": 3.05,
+                "bytes": 2_000_000,
+                "share": 0.666667,
+                "goodput_mbps": 8.0,
+                "retransmitted_bytes": 50_000,
+                "reinjected_bytes": 7_000,
+                "srtt_ms": {"mean": 50.0, "p50": 50.0, "p95": 59.0, "max": 60.0},
+            },
+            {
+                "id": 1,
+                "source": "[fd00::1]:1001",
+                "destination": "[fd01::1]:5001",
+                "backup": True,
+                "established_s": 1.08,
+                "closed_s": None,
+                "bytes": 1_000_000,
+                "share": 0.333333,
+                "goodput_mbps": 4.0,
+                "retransmitted_bytes": 0,
+                "reinjected_bytes": 0,
+                "srtt_ms": None,
+            },
+        ],
+        "goodput_series": {"t_s": [2.0, 3.0], "mbps": [8.0, 16.0]},
+    }
+
+
+def test_requests_links_and_counters(recording: Recording) -> None:
+    data = summary(recording)
+    assert data["connections"][1]["requests"] == {"count": 3, "delay_s": [0.055, 0.045, None]}
+    assert data["links"] == [
+        {"name": "path0", "direction": "forward", "utilisation": 0.5, "dropped_packets": 3, "max_queue_packets": 80},
+        {"name": "path0", "direction": "backward", "utilisation": 0.0, "dropped_packets": 0, "max_queue_packets": 1},
+    ]
+    assert data["counters"] == {"client": {"TcpRetransSegs": 35}, "server": {"TcpRetransSegs": 0}}
+
+
+def test_keys_keep_their_order(recording: Recording) -> None:
+    data = json.loads(to_json(summary(recording)))
+    assert list(data) == ["interrupted", "connections", "links", "counters"]
+    assert list(data["connections"][0]) == [
+        "name",
+        "transport",
+        "goodput_mbps",
+        "bytes",
+        "start_s",
+        "end_s",
+        "completion_s",
+        "requests",
+        "subflows",
+        "goodput_series",
+    ]
+    assert list(data["counters"]) == ["client", "server"]
+
+
+def test_a_recording_without_rows_has_a_summary(recording: Recording) -> None:
+    bare = Recording({}, {"applications": []}, recording.metadata)
+    assert summary(bare) == {"interrupted": False, "connections": [], "links": [], "counters": {}}

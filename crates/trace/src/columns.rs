@@ -1,0 +1,201 @@
+//! Growable columns of one type each, and their form in Arrow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
+};
+use arrow_schema::DataType;
+use sha2::{Digest, Sha256};
+
+use crate::table::Text;
+
+/// A type that a row's field can have.
+pub(crate) trait Value {
+    /// Where its values are kept.
+    type Column: Clone + std::fmt::Debug + Default;
+    const TYPE: DataType;
+    const NULLABLE: bool;
+
+    fn push(self, column: &mut Self::Column);
+    fn array(column: &Self::Column) -> ArrayRef;
+    fn digest(column: &Self::Column, hasher: &mut Sha256);
+}
+
+/// A fixed-width type, of which a column of optional values exists as well.
+trait Number: Copy + std::fmt::Debug {
+    const TYPE: DataType;
+    fn array(values: Vec<Self>) -> ArrayRef;
+    fn nullable_array(values: Vec<Option<Self>>) -> ArrayRef;
+    fn digest(self, hasher: &mut Sha256);
+}
+
+macro_rules! number {
+    ($type:ty, $array:ty, $data_type:expr, $bytes:expr) => {
+        impl Number for $type {
+            const TYPE: DataType = $data_type;
+            fn array(values: Vec<Self>) -> ArrayRef {
+                Arc::new(<$array>::from(values))
+            }
+            fn nullable_array(values: Vec<Option<Self>>) -> ArrayRef {
+                Arc::new(<$array>::from(values))
+            }
+            fn digest(self, hasher: &mut Sha256) {
+                let bytes: fn(Self) -> _ = $bytes;
+                hasher.update(bytes(self));
+            }
+        }
+        impl Value for $type {
+            type Column = Vec<$type>;
+            const TYPE: DataType = <$type as Number>::TYPE;
+            const NULLABLE: bool = false;
+            fn push(self, column: &mut Self::Column) {
+                column.push(self);
+            }
+            fn array(column: &Self::Column) -> ArrayRef {
+                <$type as Number>::array(column.clone())
+            }
+            fn digest(column: &Self::Column, hasher: &mut Sha256) {
+                for value in column {
+                    Number::digest(*value, hasher);
+                }
+            }
+        }
+    };
+}
+
+number!(i64, Int64Array, DataType::Int64, i64::to_le_bytes);
+number!(u32, UInt32Array, DataType::UInt32, u32::to_le_bytes);
+number!(u64, UInt64Array, DataType::UInt64, u64::to_le_bytes);
+number!(f64, Float64Array, DataType::Float64, f64::to_le_bytes);
+number!(bool, BooleanArray, DataType::Boolean, |value| [u8::from(
+    value
+)]);
+
+impl<T: Number> Value for Option<T> {
+    type Column = Vec<Option<T>>;
+    const TYPE: DataType = T::TYPE;
+    const NULLABLE: bool = true;
+
+    fn push(self, column: &mut Self::Column) {
+        column.push(self);
+    }
+
+    fn array(column: &Self::Column) -> ArrayRef {
+        T::nullable_array(column.clone())
+    }
+
+    fn digest(column: &Self::Column, hasher: &mut Sha256) {
+        for value in column {
+            hasher.update([u8::from(value.is_some())]);
+            if let Some(value) = value {
+                value.digest(hasher);
+            }
+        }
+    }
+}
+
+/// Strings, each distinct one kept once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strings {
+    /// A row's string as a position in `distinct`.
+    rows: Vec<u32>,
+    /// In the order of first appearance.
+    distinct: Vec<Text>,
+    positions: BTreeMap<Text, u32>,
+}
+
+impl Strings {
+    fn position(&mut self, value: Text) -> u32 {
+        if let Some(&position) = self.positions.get(&value) {
+            return position;
+        }
+        let position = self.distinct.len() as u32;
+        self.distinct.push(value.clone());
+        self.positions.insert(value, position);
+        position
+    }
+}
+
+impl Value for Text {
+    type Column = Strings;
+    const TYPE: DataType = DataType::Utf8;
+    const NULLABLE: bool = false;
+
+    fn push(self, column: &mut Strings) {
+        let last = column.rows.last().copied();
+        let position = match last {
+            Some(last) if column.distinct[last as usize] == self => last,
+            _ => column.position(self),
+        };
+        column.rows.push(position);
+    }
+
+    fn array(column: &Strings) -> ArrayRef {
+        let values = column
+            .rows
+            .iter()
+            .map(|row| &*column.distinct[*row as usize]);
+        Arc::new(StringArray::from_iter_values(values))
+    }
+
+    /// The distinct strings in order of first appearance and the rows that point to them say the
+    /// same as the strings themselves.
+    fn digest(column: &Strings, hasher: &mut Sha256) {
+        hasher.update((column.distinct.len() as u64).to_le_bytes());
+        for text in &column.distinct {
+            hasher.update((text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        for row in &column.rows {
+            hasher.update(row.to_le_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest_of<V: Value>(column: &V::Column) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        V::digest(column, &mut hasher);
+        hasher.finalize().into()
+    }
+
+    #[test]
+    fn strings_are_kept_once_and_come_back_in_order() {
+        let mut column = Strings::default();
+        for text in ["client", "client", "server", "client", ""] {
+            Text::from(text).push(&mut column);
+        }
+        assert_eq!(column.distinct, ["client", "server", ""]);
+        let array = Text::array(&column);
+        let array = array.as_any().downcast_ref::<StringArray>().unwrap();
+        let back: Vec<_> = array.iter().flatten().collect();
+        assert_eq!(back, ["client", "client", "server", "client", ""]);
+    }
+
+    #[test]
+    fn an_absent_number_is_not_zero() {
+        assert_ne!(
+            digest_of::<Option<u32>>(&vec![None, Some(0)]),
+            digest_of::<Option<u32>>(&vec![Some(0), None])
+        );
+        let array = Option::<u32>::array(&vec![None, Some(7)]);
+        assert_eq!(*array, UInt32Array::from(vec![None, Some(7)]));
+    }
+
+    #[test]
+    fn where_one_string_ends_matters() {
+        let column = |texts: [&'static str; 2]| {
+            let mut column = Strings::default();
+            texts
+                .into_iter()
+                .for_each(|text| Text::from(text).push(&mut column));
+            digest_of::<Text>(&column)
+        };
+        assert_ne!(column(["ab", "c"]), column(["a", "bc"]));
+    }
+}

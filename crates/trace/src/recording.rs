@@ -1,0 +1,163 @@
+//! The tables of a recording: docs/recording.md says what they mean, and a test that both agree.
+//!
+//! Times are in nanoseconds since the start of the run; ids are positions in the Plan's lists.
+
+use crate::table::{Text, tables};
+
+tables! {
+    /// What a run leaves: a table for each kind of observation.
+    Recording {
+        /// One end of a subflow at a sampling instant.
+        subflows: SubflowTable of SubflowRow {
+            time_ns: i64,
+            connection: u32,
+            /// `client` or `server`.
+            side: Text,
+            subflow: u32,
+            state: Text,
+            cwnd_packets: u32,
+            /// [`u32::MAX`]: none yet.
+            ssthresh_packets: u32,
+            srtt_us: u64,
+            rttvar_us: u64,
+            in_flight_packets: u32,
+            /// This and the counts below up to `reinjected_bytes` are running totals of payload.
+            sent_bytes: u64,
+            acked_bytes: u64,
+            received_bytes: u64,
+            retransmitted_bytes: u64,
+            reinjected_bytes: u64,
+            receive_window_bytes: u64,
+            /// What waits at this end's subflow level.
+            out_of_order_bytes: u64,
+        }
+        /// One end of a connection at a sampling instant.
+        connections: ConnectionTable of ConnectionRow {
+            time_ns: i64,
+            connection: u32,
+            /// `client` or `server`.
+            side: Text,
+            /// What the application got in order; a running total.
+            delivered_bytes: u64,
+            reassembly_bytes: u64,
+            send_buffer_bytes: u64,
+            send_queue_bytes: u64,
+            receive_buffer_bytes: u64,
+        }
+        /// One direction of a link at a sampling instant.
+        links: LinkTable of LinkRow {
+            time_ns: i64,
+            link: u32,
+            /// `forward` or `backward`.
+            direction: Text,
+            /// This and the counts below up to `lost_packets` are running totals.
+            sent_bytes: u64,
+            sent_packets: u64,
+            /// By the queue.
+            dropped_packets: u64,
+            /// By the loss model, or because the link was down.
+            lost_packets: u64,
+            queue_packets: u64,
+            queue_bytes: u64,
+        }
+        /// Something that happened.
+        events: EventTable of EventRow {
+            time_ns: i64,
+            kind: Text,
+            host: Text,
+            connection: Option<u32>,
+            subflow: Option<u32>,
+            link: Option<u32>,
+            value: Option<f64>,
+            detail: Text,
+        }
+        /// One request of a request/response, fetch, ping-pong or ping application.
+        requests: RequestTable of RequestRow {
+            application: u32,
+            index: u32,
+            sent_ns: i64,
+            /// Absent: unanswered.
+            delay_ns: Option<i64>,
+        }
+        /// A host's counter at the end.
+        counters: CounterTable of CounterRow {
+            host: Text,
+            /// As in Linux's MIBs.
+            name: Text,
+            value: u64,
+        }
+        /// A segment sent by an endpoint.
+        segments: SegmentTable of SegmentRow {
+            time_ns: i64,
+            connection: u32,
+            side: Text,
+            subflow: u32,
+            /// Relative to the initial number, as `ack` and `dsn` are.
+            seq: u64,
+            ack: u64,
+            dsn: Option<u64>,
+            payload_bytes: u32,
+            /// `data`, `retransmission`, `reinjection` or `ack`.
+            kind: Text,
+        }
+        /// An application's connection, totals.
+        connection_ends: ConnectionEndTable of ConnectionEndRow {
+            application: u32,
+            connection: u32,
+            name: Text,
+            /// `tcp`, `mptcp` or `fallback`.
+            transport: Text,
+            /// How it ended.
+            state: Text,
+            start_ns: i64,
+            established_ns: Option<i64>,
+            end_ns: Option<i64>,
+            first_byte_ns: Option<i64>,
+            last_byte_ns: Option<i64>,
+            client_received_bytes: u64,
+            server_received_bytes: u64,
+        }
+        /// A subflow, totals for both directions.
+        subflow_ends: SubflowEndTable of SubflowEndRow {
+            connection: u32,
+            subflow: u32,
+            source: Text,
+            source_port: u32,
+            destination: Text,
+            destination_port: u32,
+            interface: Text,
+            backup: bool,
+            established_ns: Option<i64>,
+            closed_ns: Option<i64>,
+            client_sent_bytes: u64,
+            server_sent_bytes: u64,
+            client_received_bytes: u64,
+            server_received_bytes: u64,
+            client_retransmitted_bytes: u64,
+            server_retransmitted_bytes: u64,
+            client_reinjected_bytes: u64,
+            server_reinjected_bytes: u64,
+        }
+        /// One direction of a link, totals.
+        link_ends: LinkEndTable of LinkEndRow {
+            link: u32,
+            name: Text,
+            /// `forward` or `backward`.
+            direction: Text,
+            sent_bytes: u64,
+            sent_packets: u64,
+            dropped_packets: u64,
+            lost_packets: u64,
+            max_queue_packets: u64,
+            busy_ns: u64,
+        }
+        /// A UDP application, totals.
+        datagrams: DatagramTable of DatagramRow {
+            application: u32,
+            sent_packets: u64,
+            received_packets: u64,
+            received_bytes: u64,
+            delay_mean_ns: Option<i64>,
+        }
+    }
+}

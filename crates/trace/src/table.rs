@@ -1,0 +1,112 @@
+//! One declaration a table: its row, its columns, its schema.
+
+use std::borrow::Cow;
+
+/// A string in a row. Both `"client".into()` and `name.clone().into()` make one.
+pub type Text = Cow<'static, str>;
+
+/// Declares the tables of a recording: of each the row's type, the table's type and the columns in
+/// their order; and the recording that holds one of each.
+macro_rules! tables {
+    (
+        $(#[$recording_doc:meta])*
+        $recording:ident {
+            $(
+                $(#[$row_doc:meta])*
+                $name:ident: $table:ident of $row:ident {
+                    $( $(#[$field_doc:meta])* $field:ident: $type:ty, )+
+                }
+            )+
+        }
+    ) => {
+        $(
+            $(#[$row_doc])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $row {
+                $( $(#[$field_doc])* pub $field: $type, )+
+            }
+
+            #[doc = concat!("The table `", stringify!($name), "`, a column for each field of [`", stringify!($row), "`].")]
+            #[derive(Clone, Debug, Default)]
+            pub struct $table {
+                rows: usize,
+                $( $field: <$type as $crate::columns::Value>::Column, )+
+            }
+
+            impl $table {
+                /// Appends a row.
+                pub fn push(&mut self, row: $row) {
+                    self.rows += 1;
+                    $( $crate::columns::Value::push(row.$field, &mut self.$field); )+
+                }
+
+                /// Number of rows.
+                pub fn len(&self) -> usize {
+                    self.rows
+                }
+
+                pub fn is_empty(&self) -> bool {
+                    self.rows == 0
+                }
+
+                /// Names, types and nullability of the columns.
+                pub fn schema() -> arrow_schema::Schema {
+                    arrow_schema::Schema::new(vec![
+                        $( arrow_schema::Field::new(
+                            stringify!($field),
+                            <$type as $crate::columns::Value>::TYPE,
+                            <$type as $crate::columns::Value>::NULLABLE,
+                        ), )+
+                    ])
+                }
+
+                /// The rows as one Arrow batch.
+                pub fn batch(&self) -> arrow_array::RecordBatch {
+                    let columns =
+                        vec![ $( <$type as $crate::columns::Value>::array(&self.$field), )+ ];
+                    arrow_array::RecordBatch::try_new(std::sync::Arc::new(Self::schema()), columns)
+                        .expect("push appends to every column")
+                }
+
+                fn digest(&self, hasher: &mut sha2::Sha256) {
+                    use sha2::Digest;
+                    hasher.update(concat!(stringify!($name), "\0"));
+                    hasher.update((self.rows as u64).to_le_bytes());
+                    $(
+                        hasher.update(concat!(stringify!($field), "\0"));
+                        <$type as $crate::columns::Value>::digest(&self.$field, hasher);
+                    )+
+                }
+            }
+        )+
+
+        $(#[$recording_doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $recording {
+            $( pub $name: $table, )+
+        }
+
+        impl $recording {
+            /// Every table with its name, empty ones too, in the order of their declaration.
+            pub fn tables(&self) -> Vec<(&'static str, arrow_array::RecordBatch)> {
+                vec![ $( (stringify!($name), self.$name.batch()), )+ ]
+            }
+
+            /// Name and schema of every table.
+            pub fn schemas() -> Vec<(&'static str, arrow_schema::Schema)> {
+                vec![ $( (stringify!($name), $table::schema()), )+ ]
+            }
+
+            /// SHA-256 over names and contents of all tables: equal for two runs exactly when
+            /// their recordings are, on any machine.
+            pub fn hash(&self) -> [u8; 32] {
+                use sha2::Digest;
+                let mut hasher = sha2::Sha256::new();
+                $( self.$name.digest(&mut hasher); )+
+                hasher.finalize().into()
+            }
+        }
+    };
+}
+
+pub(crate) use tables;

@@ -1,0 +1,154 @@
+//! The recording's tables agree with docs/recording.md, hold what was pushed, and hash it.
+
+use arrow_array::{Array, Float64Array, Int64Array, StringArray, UInt32Array};
+use arrow_schema::{DataType, Schema};
+use polypath_trace::{EventRow, Recording, RequestRow};
+
+const DOCUMENT: &str = include_str!("../../../docs/recording.md");
+
+/// `name type` and `?` for an optional one.
+fn describe(schema: &Schema) -> Vec<String> {
+    let columns = schema.fields().iter().map(|field| {
+        let data_type = match field.data_type() {
+            DataType::Int64 => "i64",
+            DataType::UInt32 => "u32",
+            DataType::UInt64 => "u64",
+            DataType::Float64 => "f64",
+            DataType::Boolean => "bool",
+            DataType::Utf8 => "str",
+            other => panic!("{} has the undocumented type {other}", field.name()),
+        };
+        format!(
+            "{} {data_type}{}",
+            field.name(),
+            if field.is_nullable() { "?" } else { "" }
+        )
+    });
+    columns.collect()
+}
+
+/// Tables of the document, in its order.
+fn documented() -> Vec<(String, Vec<String>)> {
+    let rows = DOCUMENT.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let name = cells[0]
+            .split('`')
+            .nth(1)
+            .expect("a name in code")
+            .to_owned();
+        let columns = cells[2].split('`').nth(1).expect("columns in code");
+        let mut depth = 0;
+        let bare: String = columns
+            .chars()
+            .filter(|c| {
+                depth += match c {
+                    '(' => 1,
+                    ')' => -1,
+                    _ => return depth == 0,
+                };
+                false
+            })
+            .collect();
+        (
+            name,
+            bare.split(',')
+                .map(|column| column.trim().to_owned())
+                .collect(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn tables_are_the_documented_ones() {
+    let documented = documented();
+    let declared: Vec<_> = Recording::schemas()
+        .iter()
+        .map(|(name, schema)| ((*name).to_owned(), describe(schema)))
+        .collect();
+    assert!(documented.len() > 5, "the document was not read");
+    assert_eq!(declared, documented);
+}
+
+fn event(detail: &'static str) -> EventRow {
+    EventRow {
+        time_ns: 5,
+        kind: "timeout".into(),
+        host: String::from("phone").into(),
+        connection: Some(0),
+        subflow: None,
+        link: None,
+        value: Some(1.5),
+        detail: detail.into(),
+    }
+}
+
+#[test]
+fn rows_come_back() {
+    let mut recording = Recording::default();
+    recording.events.push(event("first"));
+    recording.events.push(EventRow {
+        connection: None,
+        value: None,
+        ..event("second")
+    });
+    let tables = recording.tables();
+    assert_eq!(tables.len(), Recording::schemas().len());
+    let (_, events) = tables
+        .into_iter()
+        .find(|(name, _)| *name == "events")
+        .unwrap();
+    assert_eq!(events.num_rows(), 2);
+    let column = |name: &str| events.column_by_name(name).unwrap().clone();
+    assert_eq!(*column("time_ns"), Int64Array::from(vec![5, 5]));
+    assert_eq!(*column("host"), StringArray::from(vec!["phone", "phone"]));
+    assert_eq!(
+        *column("connection"),
+        UInt32Array::from(vec![Some(0), None])
+    );
+    assert_eq!(*column("value"), Float64Array::from(vec![Some(1.5), None]));
+    assert_eq!(
+        *column("detail"),
+        StringArray::from(vec!["first", "second"])
+    );
+    assert_eq!(column("link").null_count(), 2);
+}
+
+#[test]
+fn empty_tables_have_their_schema() {
+    for ((name, batch), (declared, schema)) in Recording::default()
+        .tables()
+        .iter()
+        .zip(Recording::schemas())
+    {
+        assert_eq!((*name, batch.num_rows()), (declared, 0));
+        assert_eq!(*batch.schema(), schema);
+    }
+}
+
+#[test]
+fn the_hash_follows_the_contents() {
+    let recording = |details: &[&'static str]| {
+        let mut recording = Recording::default();
+        details
+            .iter()
+            .for_each(|detail| recording.events.push(event(detail)));
+        recording.hash()
+    };
+    assert_eq!(recording(&["a", "b"]), recording(&["a", "b"]));
+    assert_ne!(recording(&["a", "b"]), recording(&["b", "a"]));
+    assert_ne!(recording(&["a"]), recording(&["a", "a"]));
+
+    let answered = |delay_ns| {
+        let mut recording = Recording::default();
+        recording.requests.push(RequestRow {
+            application: 0,
+            index: 0,
+            sent_ns: 0,
+            delay_ns,
+        });
+        recording.hash()
+    };
+    assert_ne!(answered(None), answered(Some(0)));
+}

@@ -1,1 +1,44 @@
+//! The network core: topology, routes, links with their queues and faults, clock, timers and random streams.
+//!
+//! It knows packets by length, flow and route, and no transport. Build a [`Topology`], make a [`Network`] of it, then alternate
+//! between [`Network::inject`] and [`Network::poll`]. The network never owns the loop: `poll` runs internal hops until something
+//! concerns the owner, and a real-time owner uses [`Network::step_until`] and [`Network::drain_egress`] instead.
+//!
+//! # Model of one direction of a link
+//! A packet that enters a channel passes, in this order: link state, loss model, duplication, corruption, the draws for reordering
+//! and jitter, the queue discipline, serialisation at the rate (or a token bucket), propagation delay. Processing in nodes takes no
+//! time. Rates and byte limits count the IP length and the channel's overhead.
+//!
+//! # Determinism
+//! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every channel and
+//! purpose draws from a random stream of its own ([`random::stream`]). The same topology, seed and calls give the same results
+//! on every machine.
+//!
+//! # What it leaves out
+//! Links are point to point: no shared medium and no collisions. Routes do not react to links that fail. Switches do not learn or
+//! flood. Link layers do not retransmit. Packets are not fragmented.
 
+#![forbid(unsafe_code)]
+
+mod channel;
+mod config;
+pub mod events;
+mod ids;
+mod loss;
+mod network;
+mod packet;
+mod queue;
+pub mod random;
+mod routing;
+mod stats;
+mod topology;
+
+pub use config::{Change, ChannelConfig, ConfigError, LossConfig, Model, QueueConfig};
+pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId};
+pub use loss::MODELS as LOSS_MODELS;
+pub use network::{ChangeError, Network, Output};
+pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
+pub use queue::MODELS as QUEUE_MODELS;
+pub use routing::{Ecmp, Prefix, PrefixError, RouteError};
+pub use stats::{ChannelStats, Totals};
+pub use topology::{Topology, TopologyError};

@@ -1,0 +1,395 @@
+//! One direction of a link.
+
+mod line;
+mod serializer;
+mod staged;
+
+use rand_pcg::Pcg64Mcg;
+
+use crate::config::{ChannelConfig, LossConfig};
+use crate::ids::{ChannelId, NEVER, Nanos};
+use crate::loss::Loss;
+use crate::packet::{DropReason, Header, Store};
+use crate::queue::{Discipline, Occupancy, Verdict};
+use crate::random::{chance, normal, stream};
+use crate::stats::ChannelStats;
+use line::Line;
+pub(crate) use staged::Dropped;
+use staged::{Staged, Travel};
+
+/// A standard normal draw has no larger magnitude than this.
+const JITTER_REACH: u64 = 9;
+
+/// A channel: the fast [`Line`] for constant channels with a drop-tail queue in packets, and what other channels need besides.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    line: Line,
+    /// Whether the line alone does everything.
+    plain: bool,
+    /// Whether packets travel for different times: jitter, or a delay that was changed.
+    varies: bool,
+    id: ChannelId,
+    seed: u64,
+    config: ChannelConfig,
+    discipline: Discipline,
+    loss: Loss,
+    streams: Option<Box<Streams>>,
+    staged: Option<Box<Staged>>,
+    dropped: u64,
+    lost: u64,
+}
+
+/// One random stream a purpose.
+#[derive(Debug)]
+struct Streams {
+    loss: Pcg64Mcg,
+    duplicate: Pcg64Mcg,
+    corrupt: Pcg64Mcg,
+    reorder: Pcg64Mcg,
+    jitter: Pcg64Mcg,
+    queue: Pcg64Mcg,
+}
+
+impl Streams {
+    fn new(seed: u64, id: ChannelId) -> Self {
+        let of = |purpose| stream(seed, "channel", u64::from(id.0), purpose);
+        Self {
+            loss: of("loss"),
+            duplicate: of("duplicate"),
+            corrupt: of("corrupt"),
+            reorder: of("reorder"),
+            jitter: of("jitter"),
+            queue: of("queue"),
+        }
+    }
+}
+
+impl Channel {
+    pub fn new(id: ChannelId, config: ChannelConfig, seed: u64) -> Self {
+        let mut channel = Self {
+            line: Line::new(config.rate_bps, config.overhead),
+            plain: false,
+            varies: false,
+            id,
+            seed,
+            discipline: Discipline::new(&config.queue),
+            loss: Loss::new(config.loss.clone()),
+            config,
+            streams: None,
+            staged: None,
+            dropped: 0,
+            lost: 0,
+        };
+        if channel.needs_stages() {
+            let staged = Staged::new(0, channel.config.rate_bps, channel.config.burst);
+            channel.staged = Some(Box::new(staged));
+        }
+        channel.arrange(&[]);
+        channel
+    }
+
+    pub fn config(&self) -> &ChannelConfig {
+        &self.config
+    }
+
+    /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline]
+    pub fn is_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+
+    /// Packet length on the channel.
+    #[inline]
+    fn size(&self, slot: u32, headers: &[Header]) -> u32 {
+        headers[slot as usize].len + self.line.overhead
+    }
+
+    /// The fast path in: `None` if the queue is full, otherwise the time to wait for if the channel was empty.
+    #[inline]
+    pub fn offer(&mut self, now: Nanos, slot: u32, headers: &[Header]) -> Option<Option<Nanos>> {
+        let size = self.size(slot, headers);
+        let first = self.line.is_empty();
+        self.line
+            .offer(now, slot, size, headers)
+            .then(|| first.then(|| self.line.next_arrival()))
+    }
+
+    /// The way out of a channel that is not staged: the packet that arrives now, and when the next one does.
+    #[inline]
+    pub fn pop(&mut self, headers: &[Header]) -> (u32, Nanos) {
+        let entry = self.line.pop(headers);
+        (entry.slot, self.line.next_arrival())
+    }
+
+    /// The way out of a staged channel: the packet that arrives now, if one does.
+    pub fn pop_staged<B>(
+        &mut self,
+        now: Nanos,
+        store: &mut Store<B>,
+        dropped: &mut Dropped,
+    ) -> Option<u32> {
+        let staged = self.staged.as_mut()?;
+        staged.depart(now, &mut self.discipline, store, dropped);
+        staged.arrive(now)
+    }
+
+    pub fn next_event(&self) -> Nanos {
+        let staged = self
+            .staged
+            .as_ref()
+            .map_or(NEVER, |staged| staged.next_event());
+        staged.min(self.line.next_arrival())
+    }
+
+    /// The general path in, first part: whether the link loses the packet.
+    pub fn loses(&mut self) -> Option<DropReason> {
+        if !self.config.up {
+            return Some(DropReason::Down);
+        }
+        let streams = self.streams.as_mut()?;
+        self.loss
+            .loses(&mut streams.loss)
+            .then_some(DropReason::Loss)
+    }
+
+    /// Second part: whether a copy follows the packet.
+    pub fn duplicates(&mut self) -> bool {
+        let probability = self.config.duplicate;
+        match &mut self.streams {
+            Some(streams) if probability > 0.0 => chance(&mut streams.duplicate, probability),
+            _ => false,
+        }
+    }
+
+    /// Third part, for the packet and its copy alike: spoils it, draws how it travels, and queues it.
+    ///
+    /// # Errors
+    /// Why the queue refused it.
+    pub fn queue<B>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        store: &mut Store<B>,
+        dropped: &mut Dropped,
+    ) -> Result<(), DropReason> {
+        let size = self.size(slot, &store.headers);
+        let travel = self.draw(slot, store);
+        if let Some(staged) = &mut self.staged {
+            if !staged.fits(size) {
+                return Err(DropReason::TooLong);
+            }
+            staged.depart(now, &mut self.discipline, store, dropped);
+        }
+        let occupancy = self.occupancy(now, size, &store.headers);
+        let capable = store
+            .packet_mut(slot)
+            .is_some_and(|packet| packet.ecn.capable());
+        let streams = self
+            .streams
+            .get_or_insert_with(|| Box::new(Streams::new(self.seed, self.id)));
+        match self
+            .discipline
+            .admit(size, capable, occupancy, &mut streams.queue)
+        {
+            Verdict::Drop(reason) => return Err(reason),
+            Verdict::Mark => {
+                store.mark(slot);
+            }
+            Verdict::Pass => {}
+        }
+        match (&mut self.staged, travel) {
+            (Some(staged), travel) => {
+                staged.push(now, slot, size, travel);
+                staged.depart(now, &mut self.discipline, store, dropped);
+            }
+            (None, Travel::InOrder(lag)) => {
+                let lag = u32::try_from(lag).unwrap_or(u32::MAX);
+                self.line
+                    .push_in_order(now, slot, size, lag, &store.headers);
+            }
+            (None, Travel::Ahead) => {
+                self.line.push_in_order(now, slot, size, 0, &store.headers);
+            }
+        }
+        Ok(())
+    }
+
+    fn draw<B>(&mut self, slot: u32, store: &mut Store<B>) -> Travel {
+        let config = &self.config;
+        let Some(streams) = &mut self.streams else {
+            return Travel::InOrder(config.delay);
+        };
+        if config.corrupt > 0.0 && chance(&mut streams.corrupt, config.corrupt) {
+            if let Some(packet) = store.packet_mut(slot) {
+                packet.corrupted = true;
+            }
+        }
+        if config.reorder > 0.0 && chance(&mut streams.reorder, config.reorder) {
+            return Travel::Ahead;
+        }
+        if config.jitter == 0 {
+            return Travel::InOrder(config.delay);
+        }
+        // A float beyond the range converts to the nearest end of it.
+        let shift = normal(&mut streams.jitter) * config.jitter as f64;
+        let late = config.delay.saturating_add(shift.max(0.0) as Nanos);
+        Travel::InOrder(late.saturating_sub((-shift).max(0.0) as Nanos))
+    }
+
+    fn occupancy(&mut self, now: Nanos, size: u32, headers: &[Header]) -> Occupancy {
+        let (idle_since, packets, bytes) = match &self.staged {
+            Some(staged) => {
+                let (packets, bytes) = staged.waiting();
+                (staged.idle_since(), packets, bytes)
+            }
+            None => (
+                self.line.idle_since(now),
+                self.line.waiting_packets(now, headers),
+                self.line.counted_bytes(now, headers),
+            ),
+        };
+        let one = self
+            .config
+            .rate_bps
+            .map_or(0, |rate| serializer::duration(size, rate));
+        Occupancy {
+            idle: idle_since.is_some(),
+            idle_packets: idle_since.map_or(0, |since| (now - since) / one.max(1)),
+            packets,
+            bytes,
+        }
+    }
+
+    pub fn count_drop(&mut self, reason: DropReason) {
+        if reason.is_loss() {
+            self.lost += 1;
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Packets and bytes that wait, the packet being sent not included.
+    pub fn backlog(&mut self, now: Nanos, headers: &[Header]) -> (u64, u64) {
+        match &self.staged {
+            Some(staged) => staged.waiting(),
+            None => (
+                self.line.waiting_packets(now, headers),
+                self.line.waiting_bytes(now, headers),
+            ),
+        }
+    }
+
+    pub fn stats(&mut self, now: Nanos, headers: &[Header]) -> ChannelStats {
+        let line = self.line.totals(now, headers);
+        let staged = self
+            .staged
+            .as_ref()
+            .map_or((0, 0, 0, 0), |staged| staged.totals(now));
+        ChannelStats {
+            sent_packets: line.0 + staged.0,
+            sent_bytes: line.1 + staged.1,
+            dropped_packets: self.dropped,
+            lost_packets: self.lost,
+            max_queue_packets: line.2.max(staged.2),
+            busy: line.3 + staged.3,
+        }
+    }
+
+    /// Takes a new configuration and gives the packets that it loses.
+    pub fn reconfigure(
+        &mut self,
+        now: Nanos,
+        config: ChannelConfig,
+        headers: &[Header],
+    ) -> Vec<u32> {
+        let old = std::mem::replace(&mut self.config, config);
+        let lost = if old.up && !self.config.up {
+            self.drain(now, headers)
+        } else {
+            Vec::new()
+        };
+        if self.config.queue != old.queue {
+            self.discipline = Discipline::new(&self.config.queue);
+        }
+        if self.config.loss != old.loss {
+            self.loss = Loss::new(self.config.loss.clone());
+        }
+        if self.config.delay != old.delay {
+            self.varies = true;
+        }
+        if self.staged.is_none() && self.needs_stages() {
+            self.stage(now, &old, headers);
+        }
+        if (self.config.rate_bps, self.config.burst) != (old.rate_bps, old.burst) {
+            match &mut self.staged {
+                Some(staged) => {
+                    staged.change_pacing(now, self.config.rate_bps, self.config.burst);
+                }
+                None => self.line.change_rate(now, self.config.rate_bps, headers),
+            }
+        }
+        self.arrange(headers);
+        lost
+    }
+
+    /// Moves what is on the line to the general path, where the channel stays from then on.
+    fn stage(&mut self, now: Nanos, old: &ChannelConfig, headers: &[Header]) {
+        let mut staged = Staged::new(now, old.rate_bps, 0);
+        let overhead = self.line.overhead;
+        let contents = self.line.drain(now, headers);
+        staged.take_over(now, contents, |slot| headers[slot as usize].len + overhead);
+        self.staged = Some(Box::new(staged));
+    }
+
+    fn drain(&mut self, now: Nanos, headers: &[Header]) -> Vec<u32> {
+        let contents = self.line.drain(now, headers);
+        let entries = contents.travelling.iter().chain(&contents.unsent);
+        let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
+        if let Some(staged) = &mut self.staged {
+            slots.extend(staged.drain(now));
+        }
+        slots
+    }
+
+    fn needs_stages(&self) -> bool {
+        let config = &self.config;
+        let reach = config
+            .delay
+            .saturating_add(config.jitter.saturating_mul(JITTER_REACH));
+        config.burst > 0
+            || config.reorder > 0.0
+            || reach > Nanos::from(u32::MAX)
+            || self.discipline.decides_at_departure()
+    }
+
+    /// Sets up what follows from the configuration.
+    fn arrange(&mut self, headers: &[Header]) {
+        let config = &self.config;
+        let (packets, bytes) = match &self.discipline {
+            Discipline::DropTail { packets, bytes } => (*packets, *bytes),
+            _ => (u64::MAX, u64::MAX),
+        };
+        self.line.set_limit(packets);
+        self.line.set_counts_bytes(bytes < u64::MAX, headers);
+        self.line.lag = u32::try_from(config.delay).unwrap_or(u32::MAX);
+        let faulty = config.loss != LossConfig::None
+            || config.duplicate > 0.0
+            || config.corrupt > 0.0
+            || config.reorder > 0.0
+            || config.jitter > 0;
+        if faulty && self.streams.is_none() {
+            self.streams = Some(Box::new(Streams::new(self.seed, self.id)));
+        }
+        self.plain = config.up
+            && !faulty
+            && !self.varies
+            && self.staged.is_none()
+            && bytes == u64::MAX
+            && matches!(self.discipline, Discipline::DropTail { .. });
+    }
+}

@@ -1,0 +1,200 @@
+//! When packets leave a channel: one after the other at a rate, or as a token bucket allows.
+
+use crate::ids::Nanos;
+
+/// Work is counted in nanobits: a rate of r bit/s does r of them in a nanosecond.
+const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
+
+fn work(size: u32) -> u64 {
+    u64::from(size) * NANOBITS_PER_BYTE
+}
+
+/// Time that `size` bytes take at a rate in bit/s, rounded down.
+pub(crate) fn duration(size: u32, rate: u64) -> Nanos {
+    work(size) / rate
+}
+
+/// Sends one packet after the other. Departures round down to the nanosecond; what the rounding left over is carried to the next
+/// packet as long as the sender stays busy, so that there is no drift.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Serializer {
+    /// Bits per second.
+    rate: u64,
+    /// When the last packet has left.
+    pub free_at: Nanos,
+    /// Nanobits still to be sent at `free_at`; less than a nanosecond's worth.
+    carry: u64,
+}
+
+impl Serializer {
+    pub fn new(rate: u64) -> Self {
+        Self {
+            rate,
+            free_at: 0,
+            carry: 0,
+        }
+    }
+
+    /// Sends a packet of `size` bytes after all others: when it has left.
+    #[inline]
+    pub fn send(&mut self, now: Nanos, size: u32) -> Nanos {
+        if now > self.free_at {
+            self.free_at = now;
+            self.carry = 0;
+        }
+        self.send_work(work(size))
+    }
+
+    #[inline]
+    fn send_work(&mut self, work: u64) -> Nanos {
+        let total = self.carry + work;
+        let time = total / self.rate;
+        self.carry = total - time * self.rate;
+        self.free_at = self.free_at.saturating_add(time);
+        self.free_at
+    }
+
+    /// Changes the rate. `rest` gives the sizes of what is queued behind the packet being sent; the new departures are handed to
+    /// `departs`, the packet being sent first. The caller says whether anything is queued at all.
+    pub fn change_rate(
+        &mut self,
+        now: Nanos,
+        rate: u64,
+        rest: impl Iterator<Item = u32> + Clone,
+        mut departs: impl FnMut(Nanos),
+    ) {
+        if self.free_at <= now {
+            self.rate = rate;
+            return;
+        }
+        let current = self.current(now, rest.clone());
+        *self = Self {
+            rate,
+            free_at: now,
+            carry: 0,
+        };
+        departs(self.send_work(current));
+        for size in rest {
+            departs(self.send_work(work(size)));
+        }
+    }
+
+    /// Takes back all but the packet being sent. `rest` gives the sizes of what is queued behind it.
+    pub fn keep_first(&mut self, now: Nanos, rest: impl Iterator<Item = u32>) {
+        if self.free_at > now {
+            let current = self.current(now, rest);
+            self.free_at = now;
+            self.carry = 0;
+            self.send_work(current);
+        }
+    }
+
+    /// Nanobits left of the packet being sent.
+    fn current(&self, now: Nanos, rest: impl Iterator<Item = u32>) -> u64 {
+        let all = u128::from(self.free_at - now) * u128::from(self.rate) + u128::from(self.carry);
+        let behind: u128 = rest.map(|size| u128::from(work(size))).sum();
+        u64::try_from(all.saturating_sub(behind)).unwrap_or(u64::MAX)
+    }
+
+    /// Forgets what is queued.
+    pub fn abandon(&mut self, now: Nanos) {
+        self.free_at = self.free_at.min(now);
+        self.carry = 0;
+    }
+}
+
+/// A bucket of tokens that fills at a rate (tc-tbf). A packet leaves when the bucket holds its length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    rate: u64,
+    /// Nanobits, as is `level`.
+    depth: u64,
+    level: u64,
+    /// When `level` was true.
+    at: Nanos,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub fn new(now: Nanos, rate: u64, burst: u64) -> Self {
+        let depth = burst.saturating_mul(NANOBITS_PER_BYTE);
+        Self {
+            rate,
+            depth,
+            level: depth,
+            at: now,
+        }
+    }
+
+    fn fill(&mut self, now: Nanos) {
+        let gained = u128::from(now.saturating_sub(self.at)) * u128::from(self.rate);
+        self.level = (u128::from(self.level) + gained).min(u128::from(self.depth)) as u64;
+        self.at = self.at.max(now);
+    }
+
+    pub fn holds(&self, size: u32) -> bool {
+        work(size) <= self.depth
+    }
+
+    /// The first nanosecond from `now` on at which there are tokens for a packet.
+    pub fn ready_at(&mut self, now: Nanos, size: u32) -> Nanos {
+        self.fill(now);
+        let missing = work(size).saturating_sub(self.level);
+        now.saturating_add(missing.div_ceil(self.rate))
+    }
+
+    pub fn spend(&mut self, now: Nanos, size: u32) {
+        self.fill(now);
+        self.level = self.level.saturating_sub(work(size));
+    }
+
+    /// Time that the tokens for a packet take to come.
+    pub fn duration(&self, size: u32) -> Nanos {
+        duration(size, self.rate)
+    }
+
+    pub fn change(&mut self, now: Nanos, rate: u64, burst: u64) {
+        self.fill(now);
+        self.rate = rate;
+        self.depth = burst.saturating_mul(NANOBITS_PER_BYTE);
+        self.level = self.level.min(self.depth);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_to_back_departures_do_not_drift() {
+        // 1514 bytes at 3 Mbit/s take 4,037,333 1/3 ns.
+        let mut line = Serializer::new(3_000_000);
+        let departures: Vec<Nanos> = (0..3).map(|_| line.send(0, 1514)).collect();
+        assert_eq!(departures, [4_037_333, 8_074_666, 12_112_000]);
+    }
+
+    #[test]
+    fn idleness_forgets_the_fraction() {
+        let mut line = Serializer::new(3_000_000);
+        line.send(0, 1514);
+        assert_eq!(line.send(5_000_000, 1514), 9_037_333);
+    }
+
+    #[test]
+    fn a_bucket_passes_its_depth_at_once_and_then_the_rate() {
+        let mut bucket = Bucket::new(0, 8_000_000, 3000);
+        let mut leave = |now| {
+            let at = bucket.ready_at(now, 1500);
+            bucket.spend(at, 1500);
+            at
+        };
+        assert_eq!(leave(0), 0);
+        assert_eq!(leave(0), 0);
+        assert_eq!(leave(0), 1_500_000);
+        assert_eq!(leave(1_500_000), 3_000_000);
+        // Idle for 10 ms: full again, not more than full.
+        assert_eq!(leave(13_000_000), 13_000_000);
+        assert_eq!(leave(13_000_000), 13_000_000);
+        assert_eq!(leave(13_000_000), 14_500_000);
+    }
+}

@@ -1,0 +1,344 @@
+//! The general path of a channel: a queue, a sender and the packets on their way, each with events of its own.
+//!
+//! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, reordering, and delays beyond
+//! four seconds. For everything else the two agree to the nanosecond.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::line::Contents;
+use super::serializer::{Bucket, Serializer};
+use crate::ids::{NEVER, Nanos};
+use crate::packet::{DropReason, Store};
+use crate::queue::{Discipline, Verdict};
+
+/// How a packet gets from its departure to the far end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Travel {
+    /// After this time, but not before those ahead.
+    InOrder(Nanos),
+    /// At once.
+    Ahead,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    slot: u32,
+    size: u32,
+    entered: Nanos,
+    travel: Travel,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Pacing {
+    Unlimited,
+    Serial(Serializer),
+    Bucket(Bucket),
+}
+
+impl Pacing {
+    fn new(now: Nanos, rate: Option<u64>, burst: u64) -> Self {
+        match rate {
+            None => Self::Unlimited,
+            Some(rate) if burst > 0 => Self::Bucket(Bucket::new(now, rate, burst)),
+            Some(rate) => Self::Serial(Serializer::new(rate)),
+        }
+    }
+}
+
+/// A packet at the head of the queue and when it will have left.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    packet: Queued,
+    since: Nanos,
+    until: Nanos,
+}
+
+#[derive(Debug)]
+pub(crate) struct Staged {
+    pacing: Pacing,
+    waiting: VecDeque<Queued>,
+    waiting_bytes: u64,
+    sending: Option<Sending>,
+    idle_since: Nanos,
+    /// (arrival, order of departure, slot), the first one on top.
+    travelling: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    last_arrival: Nanos,
+    departures: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    max_waiting: u64,
+    busy: Nanos,
+}
+
+/// What the discipline let fall on the way.
+pub(crate) type Dropped = Vec<(u32, DropReason)>;
+
+impl Staged {
+    pub fn new(now: Nanos, rate: Option<u64>, burst: u64) -> Self {
+        Self {
+            pacing: Pacing::new(now, rate, burst),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            sending: None,
+            idle_since: now,
+            travelling: BinaryHeap::new(),
+            last_arrival: 0,
+            departures: 0,
+            sent_packets: 0,
+            sent_bytes: 0,
+            max_waiting: 0,
+            busy: 0,
+        }
+    }
+
+    /// Takes over what is on a line. Time in the queue counts from now.
+    pub fn take_over(&mut self, now: Nanos, contents: Contents, size_of: impl Fn(u32) -> u32) {
+        for entry in contents.travelling {
+            self.travel(entry.arrival(), entry.slot);
+        }
+        let until = contents.unsent.first().map(|entry| entry.departure);
+        for entry in contents.unsent {
+            let size = size_of(entry.slot);
+            self.waiting_bytes += u64::from(size);
+            self.waiting.push_back(Queued {
+                slot: entry.slot,
+                size,
+                entered: now,
+                travel: Travel::InOrder(Nanos::from(entry.lag)),
+            });
+        }
+        let Some(until) = until else {
+            return;
+        };
+        if let (Pacing::Serial(own), Some(mut serializer)) = (&mut self.pacing, contents.serializer)
+        {
+            // Leaves only the packet being sent in the serializer, with its fraction of a nanosecond.
+            let rest = self.waiting.iter().skip(1).map(|packet| packet.size);
+            serializer.keep_first(now, rest);
+            *own = serializer;
+        }
+        if let Some(packet) = self.waiting.pop_front() {
+            self.waiting_bytes -= u64::from(packet.size);
+            self.sending = Some(Sending {
+                packet,
+                since: now,
+                until,
+            });
+        }
+    }
+
+    pub fn next_event(&self) -> Nanos {
+        let departure = self.sending.map_or(NEVER, |sending| sending.until);
+        let arrival = self.travelling.peek().map_or(NEVER, |first| first.0.0);
+        departure.min(arrival)
+    }
+
+    /// Waiting packets and their bytes. With a token bucket, the packet at the head waits too.
+    pub fn waiting(&self) -> (u64, u64) {
+        let head = match (&self.pacing, self.sending) {
+            (Pacing::Bucket(_), Some(sending)) => (1, u64::from(sending.packet.size)),
+            _ => (0, 0),
+        };
+        (
+            self.waiting.len() as u64 + head.0,
+            self.waiting_bytes + head.1,
+        )
+    }
+
+    /// Since when nothing waits and nothing is being sent, if that is so.
+    pub fn idle_since(&self) -> Option<Nanos> {
+        (self.sending.is_none() && self.waiting.is_empty()).then_some(self.idle_since)
+    }
+
+    /// Whether a packet can ever leave.
+    pub fn fits(&self, size: u32) -> bool {
+        match &self.pacing {
+            Pacing::Bucket(bucket) => bucket.holds(size),
+            _ => true,
+        }
+    }
+
+    /// Takes an admitted packet.
+    pub fn push(&mut self, now: Nanos, slot: u32, size: u32, travel: Travel) {
+        self.waiting_bytes += u64::from(size);
+        self.waiting.push_back(Queued {
+            slot,
+            size,
+            entered: now,
+            travel,
+        });
+    }
+
+    /// Lets leave what leaves by `now`.
+    pub fn depart<B>(
+        &mut self,
+        now: Nanos,
+        discipline: &mut Discipline,
+        store: &mut Store<B>,
+        dropped: &mut Dropped,
+    ) {
+        loop {
+            if let Some(sending) = self.sending {
+                if sending.until > now {
+                    break;
+                }
+                self.sending = None;
+                self.finish(sending);
+            }
+            let Some(packet) = self.release(now, discipline, store, dropped) else {
+                break;
+            };
+            let until = match &mut self.pacing {
+                Pacing::Unlimited => now,
+                Pacing::Serial(serializer) => serializer.send(now, packet.size),
+                Pacing::Bucket(bucket) => bucket.ready_at(now, packet.size),
+            };
+            self.sending = Some(Sending {
+                packet,
+                since: now,
+                until,
+            });
+        }
+        self.max_waiting = self.max_waiting.max(self.waiting().0);
+    }
+
+    /// The next packet that the discipline lets leave.
+    fn release<B>(
+        &mut self,
+        now: Nanos,
+        discipline: &mut Discipline,
+        store: &mut Store<B>,
+        dropped: &mut Dropped,
+    ) -> Option<Queued> {
+        loop {
+            let packet = self.waiting.pop_front()?;
+            self.waiting_bytes -= u64::from(packet.size);
+            let capable = store
+                .packet_mut(packet.slot)
+                .is_some_and(|packet| packet.ecn.capable());
+            let sojourn = now - packet.entered;
+            match discipline.release(now, packet.size, capable, sojourn, self.waiting_bytes) {
+                Verdict::Pass => return Some(packet),
+                Verdict::Mark => {
+                    store.mark(packet.slot);
+                    return Some(packet);
+                }
+                Verdict::Drop(reason) => dropped.push((packet.slot, reason)),
+            }
+        }
+    }
+
+    fn finish(
+        &mut self,
+        Sending {
+            packet,
+            since,
+            until,
+        }: Sending,
+    ) {
+        match &mut self.pacing {
+            Pacing::Unlimited => {}
+            Pacing::Serial(_) => self.busy += until - since,
+            Pacing::Bucket(bucket) => {
+                bucket.spend(until, packet.size);
+                self.busy += bucket.duration(packet.size);
+            }
+        }
+        self.idle_since = until;
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(packet.size);
+        match packet.travel {
+            Travel::InOrder(lag) => self.travel(until.saturating_add(lag), packet.slot),
+            Travel::Ahead => self.travel_at(until, packet.slot),
+        }
+    }
+
+    fn travel(&mut self, arrival: Nanos, slot: u32) {
+        self.last_arrival = self.last_arrival.max(arrival);
+        self.travel_at(self.last_arrival, slot);
+    }
+
+    fn travel_at(&mut self, arrival: Nanos, slot: u32) {
+        self.travelling
+            .push(Reverse((arrival, self.departures, slot)));
+        self.departures += 1;
+    }
+
+    /// Takes out a packet that has arrived by `now`.
+    pub fn arrive(&mut self, now: Nanos) -> Option<u32> {
+        let Reverse((arrival, _, slot)) = *self.travelling.peek()?;
+        if arrival > now {
+            return None;
+        }
+        self.travelling.pop();
+        Some(slot)
+    }
+
+    /// Packets and bytes sent, the most that waited, and the time spent sending, since this path was taken.
+    pub fn totals(&self, now: Nanos) -> (u64, u64, u64, Nanos) {
+        let current = match (&self.pacing, self.sending) {
+            (Pacing::Serial(_), Some(sending)) => now.saturating_sub(sending.since),
+            _ => 0,
+        };
+        (
+            self.sent_packets,
+            self.sent_bytes,
+            self.max_waiting,
+            self.busy + current,
+        )
+    }
+
+    /// Re-times the packet at the head.
+    pub fn change_pacing(&mut self, now: Nanos, rate: Option<u64>, burst: u64) {
+        match (&mut self.pacing, rate) {
+            (Pacing::Serial(serializer), Some(rate)) if burst == 0 => {
+                let sending = &mut self.sending;
+                serializer.change_rate(now, rate, std::iter::empty(), |at| {
+                    if let Some(sending) = sending {
+                        sending.until = at;
+                    }
+                });
+                return;
+            }
+            (Pacing::Bucket(bucket), Some(rate)) if burst > 0 => bucket.change(now, rate, burst),
+            _ => {
+                if let (Pacing::Serial(_), Some(sending)) = (&self.pacing, &mut self.sending) {
+                    self.busy += now - sending.since;
+                    sending.since = now;
+                }
+                self.pacing = Pacing::new(now, rate, burst);
+            }
+        }
+        if let Some(sending) = &mut self.sending {
+            let size = sending.packet.size;
+            sending.until = match &mut self.pacing {
+                Pacing::Unlimited => now,
+                Pacing::Serial(serializer) => serializer.send(now, size),
+                Pacing::Bucket(bucket) => bucket.ready_at(now, size),
+            };
+        }
+    }
+
+    /// Empties everything.
+    pub fn drain(&mut self, now: Nanos) -> Vec<u32> {
+        let mut slots: Vec<u32> = std::mem::take(&mut self.travelling)
+            .into_sorted_vec()
+            .into_iter()
+            .rev()
+            .map(|Reverse((_, _, slot))| slot)
+            .collect();
+        if let Some(sending) = self.sending.take() {
+            if let Pacing::Serial(serializer) = &mut self.pacing {
+                self.busy += now - sending.since;
+                serializer.abandon(now);
+            }
+            self.idle_since = now;
+            slots.push(sending.packet.slot);
+        }
+        slots.extend(self.waiting.drain(..).map(|packet| packet.slot));
+        self.waiting_bytes = 0;
+        self.last_arrival = 0;
+        slots
+    }
+}

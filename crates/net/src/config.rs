@@ -1,0 +1,246 @@
+//! What a channel is made of, and how it changes during a run.
+
+use crate::ids::Nanos;
+
+/// One line of a registry of models.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Paper, RFC or kernel file that defines it.
+    pub source: &'static str,
+    pub parameters: &'static [&'static str],
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelConfig {
+    /// Bits per second, at most 10^15; `None`: no serialisation time and no queue.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay.
+    pub delay: Nanos,
+    /// Link-layer bytes that each packet takes besides its IP length.
+    pub overhead: u32,
+    /// Depth of a token bucket in bytes (tc-tbf): a packet leaves at once while the bucket holds its length, and one that is longer
+    /// than the bucket is dropped. 0: packets leave one after the other at the rate.
+    pub burst: u64,
+    pub queue: QueueConfig,
+    pub loss: LossConfig,
+    /// Standard deviation of normally distributed extra delay; packets keep their order.
+    pub jitter: Nanos,
+    /// Probability that a packet skips the propagation delay (tc-netem's reorder).
+    pub reorder: f64,
+    /// Probability that a copy enters the queue behind a packet.
+    pub duplicate: f64,
+    /// Probability that a packet is marked as corrupted.
+    pub corrupt: f64,
+    pub up: bool,
+}
+
+impl Default for ChannelConfig {
+    fn default() -> Self {
+        Self {
+            rate_bps: None,
+            delay: 0,
+            overhead: 14,
+            burst: 0,
+            queue: QueueConfig::default(),
+            loss: LossConfig::None,
+            jitter: 0,
+            reorder: 0.0,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            up: true,
+        }
+    }
+}
+
+/// Queue discipline. Limits count waiting packets, the one being sent not included.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueueConfig {
+    /// Absent: no limit.
+    DropTail {
+        packets: Option<u64>,
+        bytes: Option<u64>,
+    },
+    /// Random early detection; `min`, `max` and `limit` in packets.
+    Red {
+        min: f64,
+        max: f64,
+        probability: f64,
+        /// Weight of the moving average in (0, 1]; 1 uses the present length.
+        weight: f64,
+        gentle: bool,
+        limit: u64,
+        ecn: bool,
+    },
+    Codel {
+        target: Nanos,
+        interval: Nanos,
+        limit: u64,
+        ecn: bool,
+    },
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self::DropTail {
+            packets: None,
+            bytes: None,
+        }
+    }
+}
+
+/// Loss model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LossConfig {
+    #[default]
+    None,
+    Random {
+        probability: f64,
+    },
+    GilbertElliott {
+        good_to_bad: f64,
+        bad_to_good: f64,
+        good_loss: f64,
+        bad_loss: f64,
+    },
+}
+
+/// What changes of a channel; what is absent stays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Re-times what is queued: the packet being sent finishes its remaining bits at the new rate.
+    pub rate: Option<u64>,
+    /// Of packets that enter from now on; they do not overtake those on their way.
+    pub delay: Option<Nanos>,
+    pub burst: Option<u64>,
+    /// A shorter limit drops later arrivals, not what already waits.
+    pub queue: Option<QueueConfig>,
+    /// Of packets that enter from now on.
+    pub loss: Option<LossConfig>,
+    pub jitter: Option<Nanos>,
+    pub reorder: Option<f64>,
+    pub duplicate: Option<f64>,
+    pub corrupt: Option<f64>,
+    /// `false` loses what is queued and on its way, and everything that enters until `true`.
+    pub up: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{0} must be a probability between 0 and 1, not {1}")]
+    Probability(&'static str, f64),
+    #[error("the rate must lie between 1 and 10^15 bit/s, not {0}")]
+    Rate(u64),
+    #[error("a burst needs a rate")]
+    BurstWithoutRate,
+    #[error("the burst must be at most 2^30 bytes, not {0}")]
+    Burst(u64),
+    #[error("the overhead must be at most 65535 bytes, not {0}")]
+    Overhead(u32),
+    #[error("RED needs 0 <= min <= max and both finite, not {min} and {max}")]
+    RedThresholds { min: f64, max: f64 },
+    #[error("RED's weight must be above 0 and at most 1, not {0}")]
+    RedWeight(f64),
+    #[error("CoDel's target and interval must be above 0 ns")]
+    Codel,
+}
+
+const MAX_RATE: u64 = 1_000_000_000_000_000;
+const MAX_BURST: u64 = 1 << 30;
+
+impl ChannelConfig {
+    /// # Errors
+    /// The first value that no channel can have.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self.rate_bps {
+            Some(rate) if rate == 0 || rate > MAX_RATE => return Err(ConfigError::Rate(rate)),
+            None if self.burst > 0 => return Err(ConfigError::BurstWithoutRate),
+            _ => {}
+        }
+        if self.burst > MAX_BURST {
+            return Err(ConfigError::Burst(self.burst));
+        }
+        if self.overhead > u32::from(u16::MAX) {
+            return Err(ConfigError::Overhead(self.overhead));
+        }
+        probability("reorder", self.reorder)?;
+        probability("duplicate", self.duplicate)?;
+        probability("corrupt", self.corrupt)?;
+        self.queue.check()?;
+        self.loss.check()
+    }
+
+    /// The configuration after a change.
+    pub(crate) fn with(&self, change: &Change) -> Self {
+        Self {
+            rate_bps: change.rate.or(self.rate_bps),
+            delay: change.delay.unwrap_or(self.delay),
+            overhead: self.overhead,
+            burst: change.burst.unwrap_or(self.burst),
+            queue: change.queue.clone().unwrap_or_else(|| self.queue.clone()),
+            loss: change.loss.clone().unwrap_or_else(|| self.loss.clone()),
+            jitter: change.jitter.unwrap_or(self.jitter),
+            reorder: change.reorder.unwrap_or(self.reorder),
+            duplicate: change.duplicate.unwrap_or(self.duplicate),
+            corrupt: change.corrupt.unwrap_or(self.corrupt),
+            up: change.up.unwrap_or(self.up),
+        }
+    }
+}
+
+impl QueueConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        match *self {
+            Self::DropTail { .. } => Ok(()),
+            Self::Red {
+                min,
+                max,
+                probability: p,
+                weight,
+                ..
+            } => {
+                if !(min >= 0.0 && max >= min && max.is_finite()) {
+                    return Err(ConfigError::RedThresholds { min, max });
+                }
+                if !(weight > 0.0 && weight <= 1.0) {
+                    return Err(ConfigError::RedWeight(weight));
+                }
+                probability("RED's probability", p)
+            }
+            Self::Codel {
+                target, interval, ..
+            } if target == 0 || interval == 0 => Err(ConfigError::Codel),
+            Self::Codel { .. } => Ok(()),
+        }
+    }
+}
+
+impl LossConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        match *self {
+            Self::None => Ok(()),
+            Self::Random { probability: p } => probability("loss", p),
+            Self::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                good_loss,
+                bad_loss,
+            } => {
+                probability("good_to_bad", good_to_bad)?;
+                probability("bad_to_good", bad_to_good)?;
+                probability("good_loss", good_loss)?;
+                probability("bad_loss", bad_loss)
+            }
+        }
+    }
+}
+
+fn probability(name: &'static str, value: f64) -> Result<(), ConfigError> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConfigError::Probability(name, value))
+    }
+}

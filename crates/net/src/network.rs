@@ -1,0 +1,472 @@
+//! The network as it runs: clock, events, packets.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use crate::channel::{Channel, Dropped};
+use crate::config::{Change, ChannelConfig, ConfigError};
+use crate::events::{EventQueue, Timers, Wheel};
+use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId, RouteId, TimerId};
+use crate::packet::{DropReason, Ecn, Header, MAX_LEN, Observer, Packet, Store};
+use crate::routing::{END, RouteError};
+use crate::stats::{ChannelStats, Totals};
+use crate::topology::Topology;
+
+/// The entity of scheduled changes; channels and then timers follow.
+const CONTROL: u32 = 0;
+const FIRST_CHANNEL: u32 = 1;
+
+/// What concerns the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output<B> {
+    /// A packet reached the end of its route.
+    Delivered {
+        node: NodeId,
+        interface: InterfaceId,
+        packet: Packet<B>,
+    },
+    Timer(TimerId),
+    /// A scheduled change was applied.
+    Changed(ChannelId),
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ChangeError {
+    #[error("there is no {0}")]
+    UnknownChannel(ChannelId),
+    #[error("a change at {at} ns cannot be scheduled at {now} ns")]
+    Past { at: Nanos, now: Nanos },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// A network with packets of body `B`. `Q` is the event queue; the results do not depend on it.
+#[derive(Debug)]
+pub struct Network<B, Q = Wheel> {
+    now: Nanos,
+    seed: u64,
+    events: Q,
+    channels: Vec<Channel>,
+    /// Where each channel ends.
+    ends: Vec<(NodeId, InterfaceId)>,
+    store: Store<B>,
+    topology: Topology,
+    timers: Timers,
+    /// Changes to come, by time and order of scheduling.
+    changes: BTreeMap<(Nanos, u64), (ChannelId, Change)>,
+    scheduled: u64,
+    totals: Totals,
+    egress: VecDeque<(Nanos, Output<B>)>,
+}
+
+impl<B: Clone> Network<B> {
+    /// A network at time 0. Equal seeds give equal results.
+    pub fn new(topology: Topology, seed: u64) -> Self {
+        Self::with_event_queue(topology, seed)
+    }
+}
+
+impl<B: Clone, Q: EventQueue> Network<B, Q> {
+    /// As [`Network::new`], on another event queue.
+    pub fn with_event_queue(topology: Topology, seed: u64) -> Self {
+        let channels: Vec<Channel> = (0u32..)
+            .zip(&topology.edges)
+            .map(|(id, edge)| Channel::new(ChannelId(id), edge.config.clone(), seed))
+            .collect();
+        let ends = topology.edges.iter().map(|edge| {
+            let interface = &topology.interfaces[edge.to.index()];
+            (interface.node, edge.to)
+        });
+        let first_timer = FIRST_CHANNEL + channels.len() as u32;
+        Self {
+            now: 0,
+            seed,
+            events: Q::with_entities(first_timer),
+            ends: ends.collect(),
+            channels,
+            store: Store::new(),
+            timers: Timers::new(first_timer),
+            changes: BTreeMap::new(),
+            scheduled: 0,
+            totals: Totals::default(),
+            egress: VecDeque::new(),
+            topology,
+        }
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// As [`Topology::route`].
+    ///
+    /// # Errors
+    /// Why there is no route.
+    pub fn route(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<RouteId, RouteError> {
+        self.topology.route(from, src, dst, label)
+    }
+
+    /// When something happens next, if anything is pending.
+    pub fn next_event_time(&mut self) -> Option<Nanos> {
+        loop {
+            let (at, id) = self.events.peek()?;
+            if !self.timers.settle(id, at, &mut self.events) {
+                return Some(at);
+            }
+        }
+    }
+
+    /// Moves the clock forward to `to`, but not past the next event. Gives the time now.
+    pub fn advance_to(&mut self, to: Nanos) -> Nanos {
+        let limit = self.next_event_time().unwrap_or(NEVER);
+        self.now = self.now.max(to.min(limit));
+        self.now
+    }
+
+    /// Sends a packet on a route now. A packet of an unknown route is lost at once.
+    #[inline]
+    pub fn inject<O: Observer<B>>(
+        &mut self,
+        route: RouteId,
+        len: u32,
+        flow: u32,
+        ecn: Ecn,
+        body: B,
+        obs: &mut O,
+    ) {
+        self.totals.injected += 1;
+        let Some(position) = self.topology.routing.starts.get(route.index()).copied() else {
+            self.totals.lost += 1;
+            return;
+        };
+        let len = len.min(MAX_LEN);
+        let packet = Packet {
+            len,
+            flow,
+            route,
+            hop: 0,
+            ecn,
+            corrupted: false,
+            body,
+        };
+        let slot = self.store.insert(Header { position, len }, packet);
+        self.enter(self.topology.routing.table[position as usize], slot, obs);
+    }
+
+    pub fn new_timer(&mut self) -> TimerId {
+        self.timers.create(&mut self.events)
+    }
+
+    /// Cancels a timer for good; [`Network::new_timer`] may give its id again.
+    pub fn remove_timer(&mut self, timer: TimerId) {
+        self.timers.release(timer);
+    }
+
+    /// Sets or moves a timer; a time that is past counts as now. A timer fires once.
+    #[inline]
+    pub fn set_timer(&mut self, timer: TimerId, at: Nanos) {
+        self.timers.set(timer, at.max(self.now), &mut self.events);
+    }
+
+    #[inline]
+    pub fn cancel_timer(&mut self, timer: TimerId) {
+        self.timers.cancel(timer);
+    }
+
+    /// Runs up to the next thing that concerns the owner, whose time is [`Network::now`] then. `None`: there is nothing up to `until`,
+    /// and it is `until` now.
+    pub fn poll<O: Observer<B>>(&mut self, until: Nanos, obs: &mut O) -> Option<Output<B>> {
+        while let Some((at, id)) = self.events.pop_until(until) {
+            self.now = at;
+            let channel = id.wrapping_sub(FIRST_CHANNEL);
+            if (channel as usize) < self.channels.len() {
+                if let Some(slot) = self.leave(channel, obs) {
+                    if let Some(output) = self.cross(channel, slot, obs) {
+                        return Some(output);
+                    }
+                }
+            } else if id == CONTROL {
+                if let Some(channel) = self.apply_next(obs) {
+                    return Some(Output::Changed(channel));
+                }
+            } else if let Some(timer) = self.timers.fire(id, at, &mut self.events) {
+                return Some(Output::Timer(timer));
+            }
+        }
+        self.now = self.now.max(until);
+        None
+    }
+
+    /// For a real-time owner: runs up to `until` and keeps what concerns the owner for [`Network::drain_egress`].
+    pub fn step_until<O: Observer<B>>(&mut self, until: Nanos, obs: &mut O) {
+        while let Some(output) = self.poll(until, obs) {
+            self.egress.push_back((self.now, output));
+        }
+    }
+
+    /// What [`Network::step_until`] kept, each with its time, the earliest first.
+    pub fn drain_egress(&mut self) -> impl Iterator<Item = (Nanos, Output<B>)> + '_ {
+        self.egress.drain(..)
+    }
+
+    /// Has a change applied at its time, before whatever else happens then. [`Output::Changed`] tells of it.
+    ///
+    /// # Errors
+    /// An unknown channel, a time that is past, or values that no channel can have.
+    pub fn schedule(
+        &mut self,
+        at: Nanos,
+        channel: ChannelId,
+        change: Change,
+    ) -> Result<(), ChangeError> {
+        self.config(channel)?.with(&change).check()?;
+        if at < self.now {
+            return Err(ChangeError::Past { at, now: self.now });
+        }
+        self.changes.insert((at, self.scheduled), (channel, change));
+        self.scheduled += 1;
+        self.set_control();
+        Ok(())
+    }
+
+    /// Applies a change now.
+    ///
+    /// # Errors
+    /// An unknown channel, or values that no channel can have.
+    pub fn apply<O: Observer<B>>(
+        &mut self,
+        channel: ChannelId,
+        change: &Change,
+        obs: &mut O,
+    ) -> Result<(), ChangeError> {
+        let config = self.config(channel)?.with(change);
+        config.check()?;
+        self.reconfigure(channel.0, config, obs);
+        Ok(())
+    }
+
+    /// A channel's present configuration.
+    ///
+    /// # Errors
+    /// An unknown channel.
+    pub fn config(&self, channel: ChannelId) -> Result<&ChannelConfig, ChangeError> {
+        self.channels
+            .get(channel.index())
+            .map(Channel::config)
+            .ok_or(ChangeError::UnknownChannel(channel))
+    }
+
+    /// What a channel did up to now; nothing if there is no such channel.
+    pub fn stats(&mut self, channel: ChannelId) -> ChannelStats {
+        let (now, headers) = (self.now, &self.store.headers);
+        self.channels
+            .get_mut(channel.index())
+            .map_or_else(ChannelStats::default, |channel| channel.stats(now, headers))
+    }
+
+    /// Packets and bytes (overhead included) that wait in a channel's queue now, the packet being sent not included.
+    pub fn backlog(&mut self, channel: ChannelId) -> (u64, u64) {
+        let (now, headers) = (self.now, &self.store.headers);
+        self.channels
+            .get_mut(channel.index())
+            .map_or((0, 0), |channel| channel.backlog(now, headers))
+    }
+
+    pub fn totals(&self) -> Totals {
+        Totals {
+            in_flight: self.store.len() as u64,
+            ..self.totals
+        }
+    }
+
+    /// A packet enters a channel.
+    #[inline]
+    fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
+        let entered = &mut self.channels[channel as usize];
+        if !entered.is_plain() {
+            self.enter_general(channel, slot, obs);
+            return;
+        }
+        match entered.offer(self.now, slot, &self.store.headers) {
+            None => self.discard(channel, slot, DropReason::QueueFull, obs),
+            Some(first) => {
+                if let Some(at) = first {
+                    self.events.insert(FIRST_CHANNEL + channel, at);
+                }
+                self.show_enqueued(channel, slot, obs);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_general<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
+        let entered = &mut self.channels[channel as usize];
+        if let Some(reason) = entered.loses() {
+            self.discard(channel, slot, reason, obs);
+            return;
+        }
+        let copy = if entered.duplicates() {
+            self.store.duplicate(slot)
+        } else {
+            None
+        };
+        self.totals.duplicated += u64::from(copy.is_some());
+        for slot in [Some(slot), copy].into_iter().flatten() {
+            let mut dropped = Dropped::new();
+            let entered = &mut self.channels[channel as usize];
+            match entered.queue(self.now, slot, &mut self.store, &mut dropped) {
+                Ok(()) => self.show_enqueued(channel, slot, obs),
+                Err(reason) => self.discard(channel, slot, reason, obs),
+            }
+            self.discard_all(channel, dropped, obs);
+        }
+        self.set_event(channel);
+    }
+
+    /// A channel's event came up: the packet that arrives, if one does.
+    #[inline]
+    fn leave<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
+        let left = &mut self.channels[channel as usize];
+        if left.is_staged() {
+            return self.leave_staged(channel, obs);
+        }
+        let (slot, next) = left.pop(&self.store.headers);
+        if next != NEVER {
+            self.events.insert(FIRST_CHANNEL + channel, next);
+        }
+        Some(slot)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_staged<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
+        let mut dropped = Dropped::new();
+        let left = &mut self.channels[channel as usize];
+        let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
+        self.discard_all(channel, dropped, obs);
+        self.set_event(channel);
+        slot
+    }
+
+    /// A packet has crossed a channel: on to the next, or out.
+    #[inline]
+    fn cross<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) -> Option<Output<B>> {
+        let header = &mut self.store.headers[slot as usize];
+        header.position += 1;
+        let next = self.topology.routing.table[header.position as usize];
+        if O::ACTIVE {
+            let at = self.now;
+            if let Some(packet) = self.located(slot) {
+                obs.arrived(at, ChannelId(channel), packet);
+            }
+        }
+        if next != END {
+            self.enter(next, slot, obs);
+            return None;
+        }
+        self.totals.delivered += 1;
+        self.located(slot);
+        let (node, interface) = self.ends[channel as usize];
+        let packet = self.store.remove(slot)?;
+        Some(Output::Delivered {
+            node,
+            interface,
+            packet,
+        })
+    }
+
+    /// The packet in a slot, with its hop brought up to date.
+    #[inline]
+    fn located(&mut self, slot: u32) -> Option<&Packet<B>> {
+        let position = self.store.headers[slot as usize].position;
+        let packet = self.store.packet_mut(slot)?;
+        packet.hop = (position - self.topology.routing.starts[packet.route.index()]) as u16;
+        Some(packet)
+    }
+
+    #[inline]
+    fn show_enqueued<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
+        if O::ACTIVE {
+            let at = self.now;
+            if let Some(packet) = self.located(slot) {
+                obs.enqueued(at, ChannelId(channel), packet);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn discard<O: Observer<B>>(
+        &mut self,
+        channel: u32,
+        slot: u32,
+        reason: DropReason,
+        obs: &mut O,
+    ) {
+        self.channels[channel as usize].count_drop(reason);
+        if reason.is_loss() {
+            self.totals.lost += 1;
+        } else {
+            self.totals.dropped += 1;
+        }
+        let at = self.now;
+        if let Some(packet) = self.located(slot) {
+            obs.dropped(at, ChannelId(channel), packet, reason);
+        }
+        self.store.remove(slot);
+    }
+
+    fn discard_all<O: Observer<B>>(&mut self, channel: u32, dropped: Dropped, obs: &mut O) {
+        for (slot, reason) in dropped {
+            self.discard(channel, slot, reason, obs);
+        }
+    }
+
+    /// Sets the channel's event to what it waits for.
+    fn set_event(&mut self, channel: u32) {
+        let at = self.channels[channel as usize].next_event();
+        let id = FIRST_CHANNEL + channel;
+        if at != self.events.time(id) {
+            self.events.set(id, at);
+        }
+    }
+
+    fn set_control(&mut self) {
+        let at = self
+            .changes
+            .first_key_value()
+            .map_or(NEVER, |first| first.0.0);
+        self.events.set(CONTROL, at);
+    }
+
+    fn apply_next<O: Observer<B>>(&mut self, obs: &mut O) -> Option<ChannelId> {
+        let (_, (channel, change)) = self.changes.pop_first()?;
+        self.set_control();
+        let config = self.channels[channel.index()].config().with(&change);
+        self.reconfigure(channel.0, config, obs);
+        Some(channel)
+    }
+
+    fn reconfigure<O: Observer<B>>(&mut self, channel: u32, config: ChannelConfig, obs: &mut O) {
+        let lost =
+            self.channels[channel as usize].reconfigure(self.now, config, &self.store.headers);
+        for slot in lost {
+            self.discard(channel, slot, DropReason::Down, obs);
+        }
+        self.set_event(channel);
+    }
+}

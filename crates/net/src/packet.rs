@@ -1,0 +1,162 @@
+//! Packets, where they are kept while they travel, and who may watch them.
+
+use crate::ids::{ChannelId, Nanos, RouteId};
+
+/// The longest packet in bytes; a longer one counts as one of this length.
+pub const MAX_LEN: u32 = 1 << 30;
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    #[default]
+    NotEct,
+    Ect0,
+    Ect1,
+    Ce,
+}
+
+impl Ecn {
+    /// Whether a queue may mark the packet instead of dropping it.
+    pub fn capable(self) -> bool {
+        self != Self::NotEct
+    }
+}
+
+/// A packet on its route; `body` is the owner's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<B> {
+    /// Length of the IP packet in bytes.
+    pub len: u32,
+    /// The owner's label, for whoever watches.
+    pub flow: u32,
+    pub route: RouteId,
+    /// Channels of the route that it has crossed.
+    pub hop: u16,
+    pub ecn: Ecn,
+    /// Whether a channel spoiled a checksum.
+    pub corrupted: bool,
+    pub body: B,
+}
+
+/// Why a channel did not carry a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The queue was at its limit.
+    QueueFull,
+    /// RED's early drop.
+    Red,
+    /// CoDel's drop of a packet that had waited too long.
+    Codel,
+    /// Longer than the token bucket is deep.
+    TooLong,
+    /// The loss model.
+    Loss,
+    /// The channel was down or went down.
+    Down,
+}
+
+impl DropReason {
+    /// Lost on the link, as against dropped by the queue.
+    pub fn is_loss(self) -> bool {
+        matches!(self, Self::Loss | Self::Down)
+    }
+}
+
+/// Watches packets on channels. `()` watches nothing and costs nothing.
+pub trait Observer<B> {
+    /// Whether the methods do anything.
+    const ACTIVE: bool = true;
+
+    /// The channel took the packet: it is sent at once or waits.
+    fn enqueued(&mut self, _at: Nanos, _channel: ChannelId, _packet: &Packet<B>) {}
+
+    /// The packet's last bit reached the far end.
+    fn arrived(&mut self, _at: Nanos, _channel: ChannelId, _packet: &Packet<B>) {}
+
+    fn dropped(
+        &mut self,
+        _at: Nanos,
+        _channel: ChannelId,
+        _packet: &Packet<B>,
+        _reason: DropReason,
+    ) {
+    }
+}
+
+impl<B> Observer<B> for () {
+    const ACTIVE: bool = false;
+}
+
+/// What a hop needs to know of a packet, kept apart from the rest so that it stays in cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    /// Where in the table of paths the channel stands that the packet is on.
+    pub position: u32,
+    pub len: u32,
+}
+
+/// The packets that are under way, by slot.
+#[derive(Debug)]
+pub(crate) struct Store<B> {
+    pub headers: Vec<Header>,
+    packets: Vec<Option<Packet<B>>>,
+    free: Vec<u32>,
+}
+
+impl<B> Store<B> {
+    pub fn new() -> Self {
+        Self {
+            headers: Vec::new(),
+            packets: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn insert(&mut self, header: Header, packet: Packet<B>) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.headers[slot as usize] = header;
+            self.packets[slot as usize] = Some(packet);
+            slot
+        } else {
+            self.headers.push(header);
+            self.packets.push(Some(packet));
+            (self.headers.len() - 1) as u32
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, slot: u32) -> Option<Packet<B>> {
+        self.free.push(slot);
+        self.packets[slot as usize].take()
+    }
+
+    #[inline]
+    pub fn packet_mut(&mut self, slot: u32) -> Option<&mut Packet<B>> {
+        self.packets[slot as usize].as_mut()
+    }
+
+    pub fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// Sets congestion experienced if the packet is ECN-capable; whether it was.
+    pub fn mark(&mut self, slot: u32) -> bool {
+        match self.packet_mut(slot) {
+            Some(packet) if packet.ecn.capable() => {
+                packet.ecn = Ecn::Ce;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<B: Clone> Store<B> {
+    /// A copy of a packet, in a slot of its own.
+    pub fn duplicate(&mut self, slot: u32) -> Option<u32> {
+        let header = self.headers[slot as usize];
+        let packet = self.packets[slot as usize].clone()?;
+        Some(self.insert(header, packet))
+    }
+}

@@ -1,0 +1,389 @@
+//! Routes: from a host's address to another's, as interned lists of channels.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, RouteId};
+use crate::random::mix;
+use crate::topology::Topology;
+
+/// Follows the last channel of a path in the table of paths.
+pub(crate) const END: u32 = u32::MAX;
+
+/// Addresses that agree with `address` in their first `length` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the prefix length of {address} must be at most {limit}, not {length}", limit = bits(*.address).1)]
+pub struct PrefixError {
+    pub address: IpAddr,
+    pub length: u8,
+}
+
+/// An address's bits, left-aligned in 128, and how many there are.
+fn bits(address: IpAddr) -> (u128, u8) {
+    match address {
+        IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
+        IpAddr::V6(v6) => (v6.to_bits(), 128),
+    }
+}
+
+impl Prefix {
+    /// # Errors
+    /// A length beyond the address's bits.
+    pub fn new(address: IpAddr, length: u8) -> Result<Self, PrefixError> {
+        if length > bits(address).1 {
+            return Err(PrefixError { address, length });
+        }
+        Ok(Self { address, length })
+    }
+
+    pub fn length(&self) -> u8 {
+        self.length
+    }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (own, width) = bits(self.address);
+        let (other, other_width) = bits(address);
+        let mask = u128::MAX
+            .checked_shl(128 - u32::from(self.length))
+            .unwrap_or(0);
+        width == other_width && (own ^ other) & mask == 0
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StaticRoute {
+    pub source: Option<Prefix>,
+    pub destination: Prefix,
+    pub out: InterfaceId,
+}
+
+impl StaticRoute {
+    fn matches(&self, src: IpAddr, dst: IpAddr) -> bool {
+        self.destination.contains(dst) && self.source.is_none_or(|source| source.contains(src))
+    }
+}
+
+/// Equal-cost multipath: each node picks one of its channels on the paths of fewest hops, by a hash of the packet's label, the node and
+/// this seed (RFC 2992's hash-threshold with an ideal hash).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ecmp {
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    #[error("there is no {0}")]
+    UnknownNode(NodeId),
+    #[error("no interface has the address {0}")]
+    UnknownDestination(IpAddr),
+    #[error("{destination} is an address of {node} itself")]
+    Local { node: NodeId, destination: IpAddr },
+    #[error("{node} has neither the address {source_address} nor a static route for it")]
+    ForeignSource {
+        node: NodeId,
+        source_address: IpAddr,
+    },
+    #[error("{interface} of {node} has no link, on the way from {from} to {destination}")]
+    NoLink {
+        interface: InterfaceId,
+        node: NodeId,
+        from: NodeId,
+        destination: IpAddr,
+    },
+    #[error("{at} knows no way to {destination}, on the way from {from} to {to}")]
+    Unreachable {
+        at: NodeId,
+        from: NodeId,
+        to: NodeId,
+        destination: IpAddr,
+    },
+    #[error("the way from {from} to {destination} ends at {host}, a host, which does not forward")]
+    EndsAtHost {
+        host: NodeId,
+        from: NodeId,
+        destination: IpAddr,
+    },
+    #[error("static routes from {from} to {destination} form a loop through {}", list(.nodes))]
+    Loop {
+        from: NodeId,
+        destination: IpAddr,
+        nodes: Vec<NodeId>,
+    },
+}
+
+fn list(nodes: &[NodeId]) -> String {
+    let names: Vec<String> = nodes.iter().map(NodeId::to_string).collect();
+    names.join(", ")
+}
+
+/// How far a forwarding node is from another: (hops, propagation delay).
+type Distance = (u32, Nanos);
+
+const UNREACHED: Distance = (u32::MAX, Nanos::MAX);
+
+/// The routes found so far and what was computed on the way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routing {
+    ecmp: Option<Ecmp>,
+    /// To each node that was asked for, from every node that forwards, by rank.
+    distances: BTreeMap<NodeId, Vec<Distance>>,
+    known: BTreeMap<Box<[ChannelId]>, RouteId>,
+    /// All paths, each followed by [`END`].
+    pub table: Vec<u32>,
+    /// Where each route's path starts in `table`.
+    pub starts: Vec<u32>,
+}
+
+impl Routing {
+    pub fn forget_distances(&mut self) {
+        self.distances.clear();
+    }
+
+    fn intern(&mut self, path: &[ChannelId]) -> RouteId {
+        if let Some(route) = self.known.get(path) {
+            return *route;
+        }
+        let route = RouteId(self.starts.len() as u32);
+        self.starts.push(self.table.len() as u32);
+        self.table.extend(path.iter().map(|channel| channel.0));
+        self.table.push(END);
+        self.known.insert(path.into(), route);
+        route
+    }
+}
+
+/// What a route is looked for between.
+#[derive(Clone, Copy)]
+struct Query {
+    from: NodeId,
+    src: IpAddr,
+    dst: IpAddr,
+    label: u64,
+    /// The interface that owns `dst`, its node, and the node at the other end of its link.
+    target: InterfaceId,
+    to: NodeId,
+    gate: Option<NodeId>,
+}
+
+impl Topology {
+    /// Chooses between shortest paths by ECMP from now on; `None`: by least propagation delay, then lowest channel id.
+    pub fn set_ecmp(&mut self, ecmp: Option<Ecmp>) {
+        self.routing.ecmp = ecmp;
+    }
+
+    /// The route of packets from `src` at node `from` to `dst`.
+    ///
+    /// At each node a static route counts first. Otherwise a host sends by the interface that owns `src`, and every other node along a
+    /// path of fewest hops to the link of the interface that owns `dst`. `label` is what ECMP hashes, for example a flow's ports. The
+    /// state of links plays no part. The same path always gives the same id.
+    ///
+    /// # Errors
+    /// Why there is no route.
+    pub fn route(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<RouteId, RouteError> {
+        if from.index() >= self.nodes.len() {
+            return Err(RouteError::UnknownNode(from));
+        }
+        let target = self.owner(dst).ok_or(RouteError::UnknownDestination(dst))?;
+        let to = self.interfaces[target.index()].node;
+        if to == from {
+            return Err(RouteError::Local {
+                node: from,
+                destination: dst,
+            });
+        }
+        let gate = self.neighbour(target).map(|(_, node)| node);
+        let query = Query {
+            from,
+            src,
+            dst,
+            label,
+            target,
+            to,
+            gate,
+        };
+        if let Some(gate) = gate {
+            self.measure(gate);
+        }
+        let path = self.walk(query)?;
+        Ok(self.routing.intern(&path))
+    }
+
+    /// The channels of a route; empty if there is no such route.
+    pub fn path(&self, route: RouteId) -> impl Iterator<Item = ChannelId> + '_ {
+        let start = self
+            .routing
+            .starts
+            .get(route.index())
+            .map_or(self.routing.table.len(), |start| *start as usize);
+        self.routing.table[start..]
+            .iter()
+            .take_while(|channel| **channel != END)
+            .map(|channel| ChannelId(*channel))
+    }
+
+    /// The sum of a route's propagation delays as built.
+    pub fn delay(&self, route: RouteId) -> Nanos {
+        self.path(route)
+            .map(|channel| self.edges[channel.index()].config.delay)
+            .fold(0, Nanos::saturating_add)
+    }
+
+    /// The channel that leaves an interface and the node that it reaches.
+    fn neighbour(&self, interface: InterfaceId) -> Option<(ChannelId, NodeId)> {
+        let channel = self.interfaces[interface.index()].channel?;
+        let far = self.edges[channel.index()].to;
+        Some((channel, self.interfaces[far.index()].node))
+    }
+
+    fn walk(&self, query: Query) -> Result<Vec<ChannelId>, RouteError> {
+        let mut path = Vec::new();
+        let mut visited = vec![query.from];
+        loop {
+            let node = visited[visited.len() - 1];
+            let out = self.choose(node, query)?;
+            let (channel, next) = self.neighbour(out).ok_or(RouteError::NoLink {
+                interface: out,
+                node,
+                from: query.from,
+                destination: query.dst,
+            })?;
+            path.push(channel);
+            if self.edges[channel.index()].to == query.target {
+                return Ok(path);
+            }
+            if !self.nodes[next.index()].kind.forwards() {
+                return Err(RouteError::EndsAtHost {
+                    host: next,
+                    from: query.from,
+                    destination: query.dst,
+                });
+            }
+            if let Some(first) = visited.iter().position(|node| *node == next) {
+                return Err(RouteError::Loop {
+                    from: query.from,
+                    destination: query.dst,
+                    nodes: visited.split_off(first),
+                });
+            }
+            visited.push(next);
+        }
+    }
+
+    /// The interface by which packets leave a node.
+    fn choose(&self, node: NodeId, query: Query) -> Result<InterfaceId, RouteError> {
+        let here = &self.nodes[node.index()];
+        let chosen = here
+            .routes
+            .iter()
+            .filter(|route| route.matches(query.src, query.dst))
+            .min_by_key(|route| {
+                let source = route.source.map(|source| source.length());
+                Reverse((source, route.destination.length()))
+            });
+        if let Some(route) = chosen {
+            return Ok(route.out);
+        }
+        if !here.kind.forwards() {
+            return self
+                .owner(query.src)
+                .filter(|interface| self.interfaces[interface.index()].node == node)
+                .ok_or(RouteError::ForeignSource {
+                    node,
+                    source_address: query.src,
+                });
+        }
+        self.shortest(node, query).ok_or(RouteError::Unreachable {
+            at: node,
+            from: query.from,
+            to: query.to,
+            destination: query.dst,
+        })
+    }
+
+    /// The interface on a shortest path from a forwarding node.
+    fn shortest(&self, node: NodeId, query: Query) -> Option<InterfaceId> {
+        let gate = query.gate?;
+        if node == gate {
+            let channel = self.interfaces[query.target.index()].channel?;
+            return Some(self.edges[channel.index()].to);
+        }
+        let distances = self.routing.distances.get(&gate)?;
+        let of = |node: NodeId| {
+            let rank = self.nodes[node.index()].rank?;
+            Some(distances[rank as usize])
+        };
+        let (hops, delay) = of(node).filter(|distance| *distance != UNREACHED)?;
+        let closer = |interface: &InterfaceId| {
+            let (channel, next) = self.neighbour(*interface)?;
+            let beyond = of(next)?;
+            (beyond.0 < hops).then_some((channel, beyond))
+        };
+        let candidates =
+            || here_interfaces(self, node).filter(move |interface| closer(interface).is_some());
+        match self.routing.ecmp {
+            Some(Ecmp { seed }) => {
+                let count = candidates().count() as u64;
+                let hash = mix(mix(seed ^ mix(query.label)) ^ u64::from(node.0));
+                candidates().nth((hash % count.max(1)) as usize)
+            }
+            None => candidates()
+                .filter_map(|interface| Some((interface, closer(&interface)?)))
+                .filter(|(_, (channel, beyond))| {
+                    let link = self.edges[channel.index()].config.delay;
+                    link.saturating_add(beyond.1) == delay
+                })
+                .min_by_key(|(_, (channel, _))| *channel)
+                .map(|(interface, _)| interface),
+        }
+    }
+
+    /// Computes the distances to a node, unless they are known: breadth first, backwards.
+    fn measure(&mut self, gate: NodeId) {
+        if self.routing.distances.contains_key(&gate) {
+            return;
+        }
+        let mut distances = vec![UNREACHED; self.forwarders as usize];
+        if let Some(rank) = self.nodes[gate.index()].rank {
+            distances[rank as usize] = (0, 0);
+        }
+        let mut queue = VecDeque::from([gate]);
+        while let Some(node) = queue.pop_front() {
+            let (hops, delay) = self.nodes[node.index()]
+                .rank
+                .map_or((0, 0), |rank| distances[rank as usize]);
+            for interface in here_interfaces(self, node) {
+                let Some((channel, before)) = self.neighbour(interface) else {
+                    continue;
+                };
+                let Some(rank) = self.nodes[before.index()].rank else {
+                    continue;
+                };
+                let inward = &self.edges[channel.index() ^ 1].config;
+                let found = (hops + 1, delay.saturating_add(inward.delay));
+                let known = &mut distances[rank as usize];
+                if *known == UNREACHED {
+                    queue.push_back(before);
+                }
+                *known = found.min(*known);
+            }
+        }
+        self.routing.distances.insert(gate, distances);
+    }
+}
+
+fn here_interfaces(topology: &Topology, node: NodeId) -> impl Iterator<Item = InterfaceId> + '_ {
+    topology.nodes[node.index()].interfaces.iter().copied()
+}

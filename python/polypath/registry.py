@@ -1,0 +1,156 @@
+"""The algorithms that the engine knows, each with its parameters: the one place that asks the native module.
+
+Everything that names an algorithm (validation, lists on the command line, the JSON Schema, documentation) reads it
+from here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from polypath.units import nearest
+
+Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "application"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_TITLES: dict[Kind, str] = {
+    "scheduler": "scheduler",
+    "congestion": "congestion control",
+    "path-manager": "path manager",
+    "queue": "queue discipline",
+    "loss": "loss model",
+    "application": "application",
+}
+
+
+class RegistryError(ValueError):
+    """An algorithm, parameter or value that does not exist; `hint` is the nearest that does, `key` the parameter."""
+
+    def __init__(self, message: str, hint: str | None = None, key: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an algorithm."""
+
+    name: str
+    kind: str
+    """`integer`, `number`, `boolean` or `text`."""
+    default: Any
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[Any, ...] | None
+    description: str
+
+    def check(self, value: Any, owner: str) -> None:
+        """Raises RegistryError when `value` is not one that the parameter takes."""
+        article, fits = _TESTS[self.kind]
+        where = f"parameter '{self.name}' of {owner}"
+        if not fits(value):
+            raise RegistryError(f"{where} takes {article}, not {_show(value)}", key=self.name)
+        if self.minimum is not None and value < self.minimum:
+            raise RegistryError(f"{where} is at least {_number(self.minimum)}, not {_show(value)}", key=self.name)
+        if self.maximum is not None and value > self.maximum:
+            raise RegistryError(f"{where} is at most {_number(self.maximum)}, not {_show(value)}", key=self.name)
+        if self.choices and value not in self.choices:
+            hint = nearest(str(value), [str(choice) for choice in self.choices])
+            known = ", ".join(str(choice) for choice in self.choices)
+            raise RegistryError(f"{where} is one of {known}, not {_show(value)}", hint, self.name)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm."""
+
+    kind: Kind
+    name: str
+    description: str
+    source: str
+    """Paper, RFC section or kernel file."""
+    parameters: tuple[Parameter, ...]
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "integer": ("a whole number", _is_integer),
+    "number": ("a number", lambda value: _is_integer(value) or (isinstance(value, float) and value == value)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "text": ("a text", lambda value: isinstance(value, str)),
+}
+
+
+def _show(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def read(kind: Kind) -> str:
+    """The native module's JSON list of a kind's algorithms; raises RegistryError when the module is not built."""
+    try:
+        core = importlib.import_module("polypath._core")
+    except ImportError as error:
+        raise RegistryError("the native module polypath._core is not built; run `make build`") from error
+    return str(core.registry(kind))
+
+
+@lru_cache(maxsize=len(KINDS))
+def entries(kind: Kind) -> dict[str, Entry]:
+    """The algorithms of a kind by name, in the engine's order."""
+    found: dict[str, Entry] = {}
+    for item in json.loads(read(kind)):
+        parameters = tuple(
+            Parameter(
+                name=parameter["name"],
+                kind=parameter["kind"],
+                default=parameter.get("default"),
+                minimum=parameter.get("minimum"),
+                maximum=parameter.get("maximum"),
+                choices=tuple(parameter["choices"]) if parameter.get("choices") else None,
+                description=parameter.get("description", ""),
+            )
+            for parameter in item.get("parameters", [])
+        )
+        found[item["name"]] = Entry(kind, item["name"], item["description"], item.get("source", ""), parameters)
+    return found
+
+
+def find(kind: Kind, name: str) -> Entry:
+    """The algorithm of that name; raises RegistryError with the nearest name otherwise."""
+    known = entries(kind)
+    if name not in known:
+        hint = nearest(name, known)
+        message = f"unknown {_TITLES[kind]} '{name}'"
+        raise RegistryError(message if hint else f"{message}; there is {', '.join(known)}", hint)
+    return known[name]
+
+
+def resolve(kind: Kind, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The algorithm's parameters with defaults filled in; raises RegistryError for what it does not take."""
+    entry = find(kind, name)
+    owner = f"{_TITLES[kind]} '{name}'"
+    known = {parameter.name: parameter for parameter in entry.parameters}
+    for key, value in given.items():
+        if key not in known:
+            hint = nearest(key, known)
+            message = f"{owner} has no parameter '{key}'"
+            if hint is None and known:
+                message += f"; it has {', '.join(known)}"
+            raise RegistryError(message, hint, key)
+        known[key].check(value, owner)
+    filled = {name: parameter.default for name, parameter in known.items() if parameter.default is not None}
+    return {**filled, **given}

@@ -1,0 +1,64 @@
+"""Algorithms in a scenario: a name, or a table of a name and parameters, judged by the engine's registry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+
+from polypath import registry
+from polypath.scenario.fields import fault
+
+REGISTRY_KEY = "x-registry"
+"""Marks in the JSON Schema the places where `schema` puts a registry's names and parameters."""
+
+
+class Algorithm(BaseModel):
+    """An algorithm by name, with the parameters that differ from its defaults."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+def _read(value: object) -> Algorithm:
+    if isinstance(value, Algorithm):
+        return value
+    if isinstance(value, str):
+        return Algorithm(name=value)
+    if isinstance(value, dict):
+        given = dict(value)
+        name = given.pop("name", None)
+        if isinstance(name, str):
+            return Algorithm(name=name, parameters=given)
+    raise fault('expected a name such as "default", or a table with a name and parameters')
+
+
+def _write(value: Algorithm) -> str | dict[str, Any]:
+    return {"name": value.name, **value.parameters} if value.parameters else value.name
+
+
+def _known(kind: registry.Kind) -> AfterValidator:
+    def check(value: Algorithm) -> Algorithm:
+        try:
+            registry.resolve(kind, value.name, value.parameters)
+        except registry.RegistryError as error:
+            raise fault(error.message, error.hint, (error.key or "name",)) from error
+        return value
+
+    return AfterValidator(check)
+
+
+def _named(kind: registry.Kind) -> tuple[Any, ...]:
+    return (
+        BeforeValidator(_read),
+        _known(kind),
+        PlainSerializer(_write, return_type=str | dict[str, Any]),
+        WithJsonSchema({REGISTRY_KEY: kind}),
+    )
+
+
+Scheduler = Annotated[Algorithm, *_named("scheduler")]
+Congestion = Annotated[Algorithm, *_named("congestion")]
+PathManager = Annotated[Algorithm, *_named("path-manager")]

@@ -1,0 +1,219 @@
+"""What no table can see alone: names that must exist, or be unique; hosts that must reach each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from polypath.scenario.fields import Address
+from polypath.scenario.positions import Path
+from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, nodes, split_end
+from polypath.scenario.traffic import Event
+from polypath.units import TIME, nearest
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong at a path of the scenario."""
+
+    path: Path
+    message: str
+    hint: str | None = None
+
+
+def problems(tables: Tables) -> list[Problem]:
+    """Everything wrong with the scenario as a whole; empty when it can be run."""
+    found = [problem for check in _NAMING for problem in check(tables)]
+    return found or [problem for check in _WIRING for problem in check(tables)]
+
+
+def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
+    names = list(known)
+    hint = nearest(name, names)
+    message = f"unknown {what} '{name}'"
+    if hint is None and 0 < len(names) <= 8:
+        message += f"; there is {', '.join(names)}"
+    return Problem(path, message, hint)
+
+
+def _node_names(tables: Tables) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for kind, names in (("host", tables.host), ("router", tables.router), ("switch", tables.switch)):
+        for name in names:
+            if name in seen:
+                yield Problem((kind, name), f"duplicate name: '{name}' is a {seen[name]} already")
+            seen.setdefault(name, kind)
+
+
+def _application_names(tables: Tables) -> Iterator[Problem]:
+    counts = Counter(application_names(tables))
+    seen = set()
+    for index, name in enumerate(application_names(tables)):
+        if counts[name] > 1 and name in seen:
+            yield Problem(("application", index, "name"), f"duplicate name: there is an application '{name}' already")
+        seen.add(name)
+
+
+def _link_ends(tables: Tables) -> Iterator[Problem]:
+    known = nodes(tables)
+    for name, link in tables.link.items():
+        path = ("link", name, "ends")
+        ends = [split_end(end) for end in link.ends]
+        for node, interface in ends:
+            if node not in known:
+                yield _unknown(path, "host, router or switch", node, known)
+            elif interface == "":
+                yield Problem(path, f"'{node}:' names no interface")
+        if ends[0][0] == ends[1][0]:
+            yield Problem(path, f"link '{name}' joins '{ends[0][0]}' with itself")
+
+
+def _application_hosts(tables: Tables) -> Iterator[Problem]:
+    for index, application in enumerate(tables.application):
+        for side in ("client", "server"):
+            host = getattr(application, side)
+            if host not in tables.host:
+                yield _unknown(("application", index, side), "host", host, tables.host)
+        if application.client == application.server:
+            yield Problem(("application", index), f"client and server are the same host, '{application.client}'")
+
+
+def _application_times(tables: Tables) -> Iterator[Problem]:
+    for index, application in enumerate(tables.application):
+        if application.start >= tables.duration:
+            when, end = TIME.format(application.start), TIME.format(tables.duration)
+            yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+
+
+_LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
+_INTERFACE_CHANGES = ("up", "backup")
+
+
+def _given(event: Event) -> list[str]:
+    changes = dict.fromkeys(_LINK_CHANGES + _INTERFACE_CHANGES)
+    return [name for name in changes if getattr(event, name) is not None]
+
+
+def _events(tables: Tables) -> Iterator[Problem]:
+    for index, event in enumerate(tables.event):
+        path = ("event", index)
+        if (event.link is None) == (event.interface is None):
+            yield Problem(path, "an event is of either a 'link' or an 'interface'")
+            continue
+        allowed = _LINK_CHANGES if event.link is not None else _INTERFACE_CHANGES
+        what = "link" if event.link is not None else "interface"
+        given = _given(event)
+        for name in given:
+            if name not in allowed:
+                yield Problem((*path, name), f"'{name}' is nothing that changes of a {what}")
+        if not given:
+            yield Problem(path, f"the event changes nothing; give one of {', '.join(allowed)}")
+        if event.link is not None and event.link not in tables.link:
+            yield _unknown((*path, "link"), "link", event.link, tables.link)
+        if event.interface is not None:
+            if event.direction != "both":
+                yield Problem((*path, "direction"), "'direction' is of links, not of interfaces")
+            host, interface = split_end(event.interface)
+            if host not in tables.host:
+                yield _unknown((*path, "interface"), "host", host, tables.host)
+            elif not interface:
+                yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")
+
+
+def _route_nodes(tables: Tables) -> Iterator[Problem]:
+    known = {**tables.host, **tables.router}
+    for index, route in enumerate(tables.route):
+        if route.node not in known:
+            yield _unknown(("route", index, "node"), "host or router", route.node, known)
+        if route.source is not None and route.source.version != route.destination.version:
+            yield Problem(("route", index), "source and destination are of different IP versions")
+
+
+def _interface_path(tables: Tables, end: End) -> Path:
+    for kind, group in (("host", tables.host), ("router", tables.router)):
+        if end[0] in group:
+            return (kind, end[0], "interface", end[1])
+    return ("switch", end[0])
+
+
+def _interfaces(tables: Tables) -> Iterator[Problem]:
+    users: dict[End, str] = {}
+    for name, ends in attachments(tables).items():
+        for end in ends:
+            if end in users:
+                yield Problem(("link", name, "ends"), f"interface {end[0]}:{end[1]} has a link already, '{users[end]}'")
+            users.setdefault(end, name)
+    for node, interfaces in described_interfaces(tables).items():
+        for interface in interfaces:
+            if (node, interface) not in users:
+                path = _interface_path(tables, (node, interface))
+                yield Problem(path, f"no link ends at {node}:{interface}; name it in the link's ends")
+
+
+def _addresses(tables: Tables) -> Iterator[Problem]:
+    owners: dict[Address, str] = {}
+    for node, interfaces in described_interfaces(tables).items():
+        for interface, described in interfaces.items():
+            for address in described.address or []:
+                end = (node, interface)
+                if address in owners:
+                    path = (*_interface_path(tables, end), "address")
+                    yield Problem(path, f"duplicate address: {address} belongs to {owners[address]} already")
+                owners.setdefault(address, f"{node}:{interface}")
+
+
+def _reach(tables: Tables) -> Iterator[Problem]:
+    neighbours: dict[str, set[str]] = {name: set() for name in nodes(tables)}
+    for (a, _), (b, _) in attachments(tables).values():
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    for host in tables.host:
+        if not neighbours[host]:
+            yield Problem(("host", host), f"host '{host}' is disconnected: no link ends at it")
+    for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
+        start, goal = application.client, application.server
+        if not (neighbours[start] and neighbours[goal]):
+            continue
+        reached, frontier = {start}, [start]
+        while frontier:
+            for near in neighbours[frontier.pop()] - reached:
+                reached.add(near)
+                if near not in tables.host:
+                    frontier.append(near)
+        if goal not in reached:
+            path = ("application", index)
+            yield Problem(
+                path, f"host '{goal}' is disconnected from '{start}', the client of '{name}': no links lead there"
+            )
+
+
+def _made_interfaces(tables: Tables) -> Iterator[Problem]:
+    known: dict[str, list[str]] = {}
+    for pair in attachments(tables).values():
+        for node, name in pair:
+            known.setdefault(node, []).append(name)
+    for index, event in enumerate(tables.event):
+        if event.interface is not None:
+            host = split_end(event.interface)[0]
+            ends = [f"{host}:{name}" for name in known.get(host, [])]
+            if event.interface not in ends:
+                yield _unknown(("event", index, "interface"), "interface", event.interface, ends)
+    for index, route in enumerate(tables.route):
+        if route.interface not in known.get(route.node, []):
+            path = ("route", index, "interface")
+            yield _unknown(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
+
+
+_NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
+    _node_names,
+    _application_names,
+    _link_ends,
+    _application_hosts,
+    _application_times,
+    _events,
+    _route_nodes,
+)
+"""Checks of names; those of `_WIRING` need them to hold."""
+
+_WIRING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_interfaces, _addresses, _reach, _made_interfaces)

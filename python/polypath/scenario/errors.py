@@ -1,0 +1,36 @@
+"""What is wrong with what a person wrote, in one line that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ScenarioError(ValueError):
+    """Bad input.
+
+    `str()` is one line, "file:line: message; did you mean 'x'?", of the parts that are known. `errors` has every
+    fault found in the same file, by line, this one first.
+    """
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, file, line, hint)
+        self.message = " ".join(message.split())
+        self.file = file
+        self.line = line
+        self.hint = hint
+        self.errors: list[ScenarioError] = [self]
+
+    def __str__(self) -> str:
+        where = ""
+        if self.file is not None:
+            where = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
+        hint = f"; did you mean '{self.hint}'?" if self.hint else ""
+        return f"{where}{self.message}{hint}"
+
+    @classmethod
+    def collect(cls, errors: Iterable[ScenarioError]) -> ScenarioError:
+        """One error that carries them all, ordered by line. `errors` is not empty."""
+        ordered = sorted(errors, key=lambda error: error.line or 0)
+        first = ordered[0]
+        first.errors = ordered
+        return first

@@ -1,0 +1,182 @@
+"""The types of a scenario's fields: text with units outside, SI numbers inside.
+
+Each is read by one function, written by its inverse, and described to editors by a pattern and examples.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from polypath import units
+from polypath.units import Quantity, UnitError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+FAULT = "polypath"
+"""The type of our own validation errors; their context has `message`, `hint` and `at`, the path below the field."""
+
+
+def fault(message: str, hint: str | None = None, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
+    """A validation error whose text is already fit for a person."""
+    return PydanticCustomError(FAULT, "{message}", {"message": message, "hint": hint, "at": at})
+
+
+def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
+    """`read` for a validator: units' errors become faults."""
+
+    def validate(value: object) -> Any:
+        try:
+            return read(value)
+        except UnitError as error:
+            raise fault(error.message, error.hint) from error
+
+    return validate
+
+
+def _quantity(quantity: Quantity, *examples: str, positive: bool = False) -> tuple[Any, Any, Any]:
+    return (
+        BeforeValidator(_reader(partial(quantity.parse, positive=positive))),
+        PlainSerializer(quantity.format, return_type=str),
+        WithJsonSchema({"type": "string", "pattern": quantity.pattern(), "examples": list(examples)}),
+    )
+
+
+Rate = Annotated[int, *_quantity(units.RATE, "20 Mbps", "1.5 Gbps", "256 kbps", positive=True)]
+"""Bit/s, more than zero."""
+Time = Annotated[int, *_quantity(units.TIME, "0 s", "20 ms", "1.5 s", "250 us")]
+"""Nanoseconds."""
+Period = Annotated[int, *_quantity(units.TIME, "100 ms", "30 s", "5 min", positive=True)]
+"""Nanoseconds, more than zero."""
+Size = Annotated[int, *_quantity(units.SIZE, "10 MB", "64 KiB", "1448 B", positive=True)]
+"""Bytes, more than zero."""
+Packets = Annotated[int, *_quantity(units.PACKETS, "80 packets", positive=True)]
+"""A number of packets, more than zero."""
+Depth = Annotated[int, *_quantity(units.SIZE, "15 kB", "0 B")]
+"""Bytes."""
+
+Share = Annotated[
+    float,
+    BeforeValidator(_reader(units.parse_share)),
+    PlainSerializer(units.format_share, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": units.SHARE_PATTERN, "examples": ["1 %", "0.05 %", "100 %"]}),
+]
+"""A probability, from text in percent."""
+
+
+def _read_buffer(value: object) -> list[int]:
+    texts = [value] * 3 if not isinstance(value, list) else value
+    if len(texts) != 3:
+        raise fault("a buffer is one size, or three: minimum, default and maximum")
+    least, default, most = (_reader(partial(units.SIZE.parse, positive=True))(text) for text in texts)
+    if not least <= default <= most:
+        raise fault("a buffer's minimum, default and maximum must not fall")
+    return [least, default, most]
+
+
+def _write_buffer(value: list[int]) -> str | list[str]:
+    texts = [units.SIZE.format(size) for size in value]
+    return texts[0] if is_fixed(value) else texts
+
+
+def is_fixed(buffer: list[int]) -> bool:
+    """Whether a buffer has one size only."""
+    return buffer[0] == buffer[2]
+
+
+_SIZE_SCHEMA = {"type": "string", "pattern": units.SIZE.pattern()}
+Buffer = Annotated[
+    list[int],
+    BeforeValidator(_read_buffer),
+    PlainSerializer(_write_buffer, return_type=str | list[str]),
+    WithJsonSchema(
+        {
+            "anyOf": [_SIZE_SCHEMA, {"type": "array", "items": _SIZE_SCHEMA, "minItems": 3, "maxItems": 3}],
+            "examples": ["1 MB", ["4 KiB", "128 KiB", "6 MiB"]],
+        }
+    ),
+]
+"""Minimum, default and maximum in bytes (Linux's tcp_rmem and tcp_wmem)."""
+
+
+def _read_address(value: object) -> Address:
+    if not isinstance(value, str):
+        raise fault('expected an address such as "10.0.0.1" or "2001:db8::1"')
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError as error:
+        raise fault(f"{value!r} is no IPv4 or IPv6 address") from error
+    if (
+        address.is_unspecified
+        or address.is_multicast
+        or (isinstance(address, ipaddress.IPv6Address) and address.scope_id)
+    ):
+        raise fault(f"{value!r} cannot be the address of an interface")
+    return address
+
+
+_ADDRESS_SCHEMA = {"type": "string", "examples": ["10.0.0.1", "2001:db8::1"]}
+IP = Annotated[
+    Address,
+    BeforeValidator(_read_address),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema(_ADDRESS_SCHEMA),
+]
+"""A unicast IPv4 or IPv6 address."""
+
+
+def _read_addresses(value: object) -> list[Address]:
+    if value == []:
+        raise fault("an interface needs an address, or none written at all")
+    return [_read_address(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _write_addresses(value: list[Address]) -> str | list[str]:
+    return str(value[0]) if len(value) == 1 else [str(address) for address in value]
+
+
+Addresses = Annotated[
+    list[Address],
+    BeforeValidator(_read_addresses),
+    PlainSerializer(_write_addresses, return_type=str | list[str]),
+    WithJsonSchema({"anyOf": [_ADDRESS_SCHEMA, {"type": "array", "items": _ADDRESS_SCHEMA}]}),
+]
+"""One address or several."""
+
+
+def _read_network(value: object) -> Network:
+    if not isinstance(value, str):
+        raise fault('expected a prefix such as "10.0.0.0/24"')
+    try:
+        return ipaddress.ip_network(value)
+    except ValueError as error:
+        raise fault(f"{value!r} is no IPv4 or IPv6 prefix") from error
+
+
+Prefix = Annotated[
+    Network,
+    BeforeValidator(_read_network),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "examples": ["10.0.0.0/24", "10.0.1.1/32", "2001:db8::/64"]}),
+]
+"""An address prefix without host bits."""
+
+NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$"
+_NAME = re.compile(NAME_PATTERN)
+
+
+def _check_name(value: str) -> str:
+    if not _NAME.match(value):
+        raise fault(f"{value!r} is no name: letters, digits, '_', '-' and '.', at most 63 of them")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_check_name), WithJsonSchema({"type": "string", "pattern": NAME_PATTERN})]
+"""The name of a host, link, interface or application."""

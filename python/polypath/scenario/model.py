@@ -1,0 +1,202 @@
+"""The scenario as a person holds it: loaded, changed, written, and turned into a plan."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path as FilePath
+from typing import Any, Self
+
+import tomlkit
+from pydantic import ValidationError
+
+from polypath.registry import RegistryError
+from polypath.scenario import plan as planning
+from polypath.scenario import settings as setting
+from polypath.scenario.check import Problem, problems
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.plan import Plan
+from polypath.scenario.positions import Path, Positions
+from polypath.scenario.reading import LARGEST_BYTES, read_text
+from polypath.scenario.resolve import resolve
+from polypath.scenario.tables import Tables, application_names, inherited_algorithm
+from polypath.scenario.validate import faults
+
+_AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
+
+Where = Callable[[Path], tuple[str | None, int | None]]
+"""The file and line of a path."""
+
+
+class Scenario(Tables):
+    """A network with several paths, what runs over it, and what happens to it."""
+
+    @classmethod
+    def load(cls, path: FilePath | str) -> Self:
+        """Reads a scenario from a TOML file; raises ScenarioError with every fault found."""
+        path = FilePath(path)
+        stem = path.parent.name if path.stem == "scenario" and path.parent.name else path.stem
+        return cls.parse(read_text(path, "scenario"), str(path), default_name=re.sub(r"[^A-Za-z0-9_-]+", "-", stem))
+
+    @classmethod
+    def parse(cls, text: str, filename: str, *, default_name: str | None = None) -> Self:
+        """Reads a scenario from TOML text; `filename` is for errors. Raises ScenarioError with every fault found."""
+        if len(text) > LARGEST_BYTES:
+            raise ScenarioError(f"the text has {len(text) / 1e6:.1f} MB; a scenario has at most 10 MB", filename)
+        try:
+            data = tomllib.loads(text)
+            positions = Positions(text)
+        except tomllib.TOMLDecodeError as error:
+            raise _syntax(error, text, filename) from error
+        except RecursionError as error:
+            raise ScenarioError("invalid TOML: nested too deeply", filename) from error
+        except ValueError as error:
+            raise ScenarioError(f"invalid TOML: {error}", filename) from error
+        if default_name:
+            data.setdefault("name", default_name)
+        return cls._checked(data, lambda path: (filename, positions.line(path)))
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Self:
+        """Reads a scenario from plain data, as TOML would give it; raises ScenarioError with every fault found."""
+        return cls._checked(data, lambda path: (None, None))
+
+    @classmethod
+    def _checked(cls, data: dict[str, Any], where: Where) -> Self:
+        try:
+            scenario = cls.model_validate(data)
+            found = problems(scenario)
+        except ValidationError as error:
+            found = faults(error, data)
+        except (RegistryError, RecursionError) as error:
+            raise ScenarioError(str(error) or "nested too deeply", *where(())) from error
+        if found:
+            raise _located(found, where)
+        try:
+            resolve(scenario)
+        except ScenarioError as error:
+            raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
+        return scenario
+
+    def to_data(self) -> dict[str, Any]:
+        """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""
+        data = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+        assert isinstance(data, dict)
+        return data
+
+    def with_settings(self, settings: list[str]) -> Self:
+        """A scenario with single values changed, "link.path0.rate=10 Mbps"; raises ScenarioError.
+
+        A path names tables by their keys, applications by name or number, events and routes by number (from 1).
+        """
+        if not settings:
+            return self
+        data, origins = setting.apply(
+            self.to_data(), settings, application_names(self), lambda path: inherited_algorithm(self, path)
+        )
+
+        def where(path: Path) -> tuple[str | None, int | None]:
+            for made, origin in reversed(origins.items()):
+                if path[: len(made)] == made or made[: len(path)] == path != ():
+                    return f"--set {origin.text}", None
+            return (f"--set {settings[-1]}", None)
+
+        return self._checked(data, where)
+
+    def resolved(self) -> Self:
+        """The same scenario with nothing left out (interfaces, addresses, transport settings, ports); same plan."""
+        return type(self).from_data(_data(resolve(self)))
+
+    def to_toml(self, *, resolved: bool = False) -> str:
+        """The scenario as TOML that loads back to an equal one; `resolved`: the equal one is `self.resolved()`."""
+        return tomlkit.dumps(_laid_out(_data(resolve(self) if resolved else self)))
+
+    def plan(self, seed: int | None = None) -> Plan:
+        """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError."""
+        try:
+            return planning.build(resolve(self), seed)
+        except RegistryError as error:
+            raise ScenarioError(error.message, hint=error.hint) from error
+
+
+def _data(tables: Tables) -> dict[str, Any]:
+    """Every value that is not None, and no table that says nothing."""
+    data = tables.model_dump(mode="json", exclude_none=True)
+    assert isinstance(data, dict)
+    pruned: dict[str, Any] = _pruned(data)
+    for group in ("host", "router", "switch"):
+        pruned[group] = {name: pruned.get(group, {}).get(name, {}) for name in data[group]}
+    pruned["link"] = {name: _first(link, "ends") for name, link in pruned.get("link", {}).items()}
+    pruned["application"] = [_first(one, "name", "kind") for one in pruned.get("application", [])]
+    return {key: pruned[key] for key in Tables.model_fields if pruned.get(key)} | {"seed": tables.seed}
+
+
+def _first(table: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """The table with some keys before the others."""
+    return {key: table[key] for key in keys if key in table} | table
+
+
+def _pruned(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_pruned(item) for item in node]
+    if isinstance(node, dict):
+        inner = {key: _pruned(value) for key, value in node.items()}
+        return {key: value for key, value in inner.items() if value not in ({}, [], "")}
+    return node
+
+
+def _laid_out(data: dict[str, Any]) -> tomlkit.TOMLDocument:
+    """Small tables of algorithms, queues and losses in a line; everything else as tables of their own."""
+    document = tomlkit.document()
+    for key, value in data.items():
+        document.add(key, _item(key, value))
+    return document
+
+
+_INLINE = {"scheduler", "path_manager", "congestion", "queue", "loss", "stack", "client_stack", "server_stack"}
+
+
+def _item(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        table: Any = tomlkit.inline_table() if key in _INLINE else tomlkit.table(is_super_table=_only_tables(value))
+        for name, inner in value.items():
+            table.add(name, _inline(inner) if key in _INLINE else _item(name, inner))
+        return table
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        tables = tomlkit.aot()
+        for inner in value:
+            tables.append(_item("", inner))
+        return tables
+    return value
+
+
+def _inline(value: Any) -> Any:
+    return _item("queue", value) if isinstance(value, dict) else value
+
+
+def _only_tables(value: dict[str, Any]) -> bool:
+    return bool(value) and all(isinstance(inner, dict) for inner in value.values())
+
+
+def _located(found: list[Problem], where: Where) -> ScenarioError:
+    errors = []
+    for problem in found:
+        file, line = where(problem.path)
+        errors.append(ScenarioError(problem.message, file, line, problem.hint))
+    return ScenarioError.collect(errors)
+
+
+def _syntax(error: tomllib.TOMLDecodeError, text: str, filename: str) -> ScenarioError:
+    message = str(error)
+    at = _AT.search(message)
+    line = text.count("\n") + 1
+    if at is not None:
+        message = message[: at.start()]
+        line = int(at["line"]) if at["line"] else line
+    twice = _TWICE.fullmatch(message)
+    if twice is not None:
+        key = ".".join(part.strip().strip("'") for part in twice["key"].split(","))
+        return ScenarioError(f"duplicate name: {key} is declared already", filename, line)
+    return ScenarioError(f"invalid TOML: {message[:1].lower()}{message[1:]}", filename, line)

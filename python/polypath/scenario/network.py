@@ -1,0 +1,244 @@
+"""The network of a scenario: hosts, routers, switches, links."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from polypath import units
+from polypath.scenario.base import Model
+from polypath.scenario.fields import (
+    Addresses,
+    Depth,
+    Name,
+    Packets,
+    Period,
+    Prefix,
+    Rate,
+    Share,
+    Size,
+    Time,
+    fault,
+)
+from polypath.scenario.stack import Stack
+from polypath.units import UnitError
+
+MS = 1_000_000
+
+
+class Interface(Model):
+    """A network interface. Those that links need and nobody describes are made up: eth0, eth1, in the links' order."""
+
+    address: Addresses | None = None
+    """One address or a list of them, IPv4 or IPv6; made up when left out."""
+    backup: bool = False
+    """Subflows that the host opens from this interface ask to be backups (RFC 8684 section 3.3.8)."""
+
+
+class Host(Stack):
+    """An end system with its transport settings."""
+
+    interface: dict[Name, Interface] = Field(default_factory=dict)
+    """The host's interfaces by name."""
+
+
+class Router(Model):
+    """A router. It takes the shortest path (fewest hops, then least delay) unless a route says otherwise."""
+
+    interface: dict[Name, Interface] = Field(default_factory=dict)
+    """The router's interfaces by name; they need no addresses."""
+
+
+class Switch(Model):
+    """A switch: forwards without delay and has no address."""
+
+
+class DropTail(Model):
+    """A queue that drops what does not fit."""
+
+    kind: Literal["drop-tail"] = "drop-tail"
+    packets: Packets | None = None
+    """Longest queue in packets, the one being sent not counted."""
+    bytes: Size | None = None
+    """Longest queue in bytes."""
+
+
+class Red(Model):
+    """Random early detection (Floyd and Jacobson 1993)."""
+
+    kind: Literal["red"]
+    min: Packets
+    """Average length from which packets are dropped."""
+    max: Packets
+    """Average length at which `probability` is reached."""
+    probability: Share = 0.1
+    """Drop probability at `max`."""
+    weight: float = Field(default=0.002, gt=0, le=1)
+    """Weight of a new sample in the moving average; 1 takes the present length."""
+    gentle: bool = True
+    """Above `max` the probability rises to 100 % at twice `max` instead of at once."""
+    limit: Packets = 1000
+    """Longest queue."""
+    ecn: bool = False
+    """Mark packets of ECN-capable transports instead of dropping them."""
+
+    @model_validator(mode="after")
+    def _rising(self) -> Red:
+        if self.max <= self.min:
+            raise fault("'max' must be greater than 'min'", at=("max",))
+        return self
+
+
+class Codel(Model):
+    """Controlled delay (RFC 8289)."""
+
+    kind: Literal["codel"]
+    target: Period = 5 * MS
+    """Acceptable standing delay."""
+    interval: Period = 100 * MS
+    """Time in which the delay must come down."""
+    limit: Packets = 1000
+    """Longest queue."""
+    ecn: bool = False
+    """Mark packets of ECN-capable transports instead of dropping them."""
+
+
+def _read_queue(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        unit, limit = units.parse_queue_limit(value)
+    except UnitError as error:
+        raise fault(error.message, error.hint) from error
+    quantity = units.PACKETS if unit == "packets" else units.SIZE
+    return {"kind": "drop-tail", unit: quantity.format(limit)}
+
+
+def _write_queue(value: DropTail | Red | Codel) -> str | dict[str, Any]:
+    if isinstance(value, DropTail):
+        if value.bytes is None and value.packets is not None:
+            return units.PACKETS.format(value.packets)
+        if value.packets is None and value.bytes is not None:
+            return units.SIZE.format(value.bytes)
+    return value.model_dump(mode="json", exclude_none=True)
+
+
+Discipline = Annotated[DropTail | Red | Codel, Field(discriminator="kind")]
+Queue = Annotated[
+    Discipline, BeforeValidator(_read_queue), PlainSerializer(_write_queue, return_type=str | dict[str, Any])
+]
+"""A drop-tail queue by its length, or a queue discipline with its parameters."""
+
+
+class NoLoss(Model):
+    """Nothing is lost."""
+
+    kind: Literal["none"]
+
+
+class RandomLoss(Model):
+    """Each packet is lost with the same probability, independently."""
+
+    kind: Literal["random"]
+    probability: Share
+    """Loss probability of a packet."""
+
+
+class GilbertElliott(Model):
+    """Losses in bursts: a two-state chain that moves once a packet (Gilbert 1960, Elliott 1963)."""
+
+    kind: Literal["gilbert-elliott"]
+    good_to_bad: Share
+    """Probability of entering the bad state."""
+    bad_to_good: Share
+    """Probability of leaving the bad state."""
+    good_loss: Share = 0.0
+    """Loss probability in the good state."""
+    bad_loss: Share = 1.0
+    """Loss probability in the bad state."""
+
+
+def _read_loss(value: object) -> object:
+    return value if isinstance(value, dict | Model) else {"kind": "random", "probability": _share_text(value)}
+
+
+def _share_text(value: object) -> str:
+    try:
+        return units.format_share(units.parse_share(value))
+    except UnitError as error:
+        raise fault(error.message, error.hint) from error
+
+
+def _write_loss(value: NoLoss | RandomLoss | GilbertElliott) -> str | dict[str, Any]:
+    if isinstance(value, RandomLoss):
+        return units.format_share(value.probability)
+    return value.model_dump(mode="json")
+
+
+LossModel = Annotated[NoLoss | RandomLoss | GilbertElliott, Field(discriminator="kind")]
+Loss = Annotated[LossModel, BeforeValidator(_read_loss), PlainSerializer(_write_loss, return_type=str | dict[str, Any])]
+"""A share of packets lost at random, or a loss model with its parameters."""
+
+
+class Channel(Model):
+    """One direction of a link; what is left out is as the link says."""
+
+    rate: Rate | None = None
+    """Rate on the wire, `overhead` included; left out: packets take no time to send."""
+    delay: Time | None = None
+    """One-way propagation delay."""
+    queue: Queue | None = None
+    """Queue before the link: "80 packets", "213 kB", or a discipline; left out: 1000 packets (Linux's txqueuelen)."""
+    loss: Loss | None = None
+    """Share of packets lost, or a loss model."""
+    jitter: Time | None = None
+    """Standard deviation of the delay (normal distribution); packets keep their order."""
+    burst: Depth | None = None
+    """Depth of the token bucket; left out: packets leave one after the other at the rate."""
+    reorder: Share | None = None
+    """Share of packets that overtake those delayed (netem's reorder)."""
+    duplicate: Share | None = None
+    """Share of packets that arrive twice."""
+    corrupt: Share | None = None
+    """Share of packets that arrive with a wrong checksum."""
+    overhead: int | None = Field(default=None, ge=0, le=1000)
+    """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet)."""
+    up: bool | None = None
+    """Whether the link carries anything when the run starts."""
+
+
+class Link(Channel):
+    """A bidirectional link; both directions are alike unless `forward` or `backward` says otherwise."""
+
+    ends: Annotated[
+        list[str],
+        Field(min_length=2, max_length=2),
+        WithJsonSchema(
+            {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 2,
+                "maxItems": 2,
+                "examples": [["client:eth0", "r"], ["r", "server"]],
+            }
+        ),
+    ]
+    """The two ends: a host, router or switch, with its interface ("client:eth0") or without ("r")."""
+    forward: Channel = Channel()
+    """What differs from the first end to the second."""
+    backward: Channel = Channel()
+    """What differs from the second end to the first."""
+
+
+class Route(Model):
+    """A static route: packets at `node` that match leave by `interface`."""
+
+    node: str
+    """The host or router."""
+    source: Prefix | None = None
+    """The packets' source; left out: any."""
+    destination: Prefix
+    """The packets' destination."""
+    interface: str
+    """The interface that they leave by."""

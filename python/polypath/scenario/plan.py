@@ -1,0 +1,385 @@
+"""From a resolved scenario to the Plan: names become positions, text becomes SI numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from polypath import registry
+from polypath.scenario.algorithms import Algorithm
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.network import Channel, Codel, DropTail, GilbertElliott, Interface, NoLoss, RandomLoss, Red
+from polypath.scenario.reading import read_text
+from polypath.scenario.resolve import stack_of
+from polypath.scenario.stack import Stack, settings
+from polypath.scenario.tables import Tables, directions, split_end
+from polypath.scenario.traffic import (
+    AnyApplication,
+    Bulk,
+    Cbr,
+    Event,
+    Fetch,
+    OnOff,
+    Ping,
+    PingPong,
+    RequestResponse,
+    Stream,
+)
+
+VERSION = 1
+ETHERNET_BYTES = 14
+DEFAULT_QUEUE_PACKETS = 1000
+ANYWHERE = {4: "0.0.0.0", 6: "::"}
+
+
+class Plan:
+    """The only input of an engine, as JSON data that nobody changes any more."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self._json = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The plan as the engine reads it; a copy."""
+        loaded: dict[str, Any] = json.loads(self._json)
+        return loaded
+
+    def json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces."""
+        return self._json
+
+    def sha256(self) -> str:
+        """The hash of the canonical JSON, in hexadecimal."""
+        return hashlib.sha256(self._json.encode()).hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Writes the canonical JSON; the file appears whole or not at all. Raises OSError."""
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            partial.write_text(self._json + "\n", encoding="utf-8")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        """Reads a saved plan; raises ScenarioError when it is none. The engine judges what is in it."""
+        text = read_text(path, "plan")
+        try:
+            data = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            raise ScenarioError("this is no plan: not JSON", str(path), line) from error
+        version = data.get("version") if isinstance(data, dict) else None
+        if version != VERSION:
+            raise ScenarioError(f"this is no plan of version {VERSION}", str(path))
+        try:
+            return cls(data)
+        except ValueError as error:
+            raise ScenarioError("this is no plan: a number is not finite", str(path)) from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and other._json == self._json
+
+    def __hash__(self) -> int:
+        return hash(self._json)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.data['name']!r}, sha256={self.sha256()[:12]})"
+
+
+def build(tables: Tables, seed: int | None) -> Plan:
+    """The plan of a resolved scenario; `seed` takes the place of the scenario's own."""
+    return Plan(_Builder(tables).data(tables.seed if seed is None else seed))
+
+
+class _Builder:
+    """Knows the position of each name."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.kinds = {
+            **dict.fromkeys(tables.host, "host"),
+            **dict.fromkeys(tables.router, "router"),
+            **dict.fromkeys(tables.switch, "switch"),
+        }
+        self.node = {name: index for index, name in enumerate(self.kinds)}
+        self.link = {name: index for index, name in enumerate(tables.link)}
+        self.interfaces: dict[str, dict[str, Interface]] = {
+            **{name: host.interface for name, host in tables.host.items()},
+            **{name: router.interface for name, router in tables.router.items()},
+            **{name: {} for name in tables.switch},
+        }
+        for link in tables.link.values():
+            for node, interface in map(split_end, link.ends):
+                assert interface is not None
+                self.interfaces[node].setdefault(interface, Interface())
+        self.interface = {name: {one: i for i, one in enumerate(group)} for name, group in self.interfaces.items()}
+
+    def data(self, seed: int) -> dict[str, Any]:
+        tables = self.tables
+        return {
+            "version": VERSION,
+            "name": tables.name,
+            "seed": seed,
+            "duration_ns": tables.duration,
+            "nodes": [self._node(name) for name in self.node],
+            "links": [
+                {
+                    "name": name,
+                    "a": self._end(link.ends[0]),
+                    "b": self._end(link.ends[1]),
+                    **dict(zip(("forward", "backward"), map(_channel, directions(link)), strict=True)),
+                }
+                for name, link in tables.link.items()
+            ],
+            "routes": self._routes() + self._source_routes(),
+            "applications": [self._application(application) for application in tables.application],
+            "events": [
+                {"at_ns": event.at, "action": action}
+                for event in sorted(tables.event, key=lambda event: event.at)
+                for action in self._actions(event)
+            ],
+            "record": {
+                "interval_ns": tables.record.interval,
+                "segments": tables.record.segments,
+                "decisions": tables.record.decisions,
+            },
+        }
+
+    def _node(self, name: str) -> dict[str, Any]:
+        host = self.tables.host.get(name)
+        return {
+            "name": name,
+            "kind": self.kinds[name],
+            "interfaces": [
+                {
+                    "name": interface,
+                    "addresses": [str(address) for address in table.address or []],
+                    "backup": table.backup,
+                }
+                for interface, table in self.interfaces[name].items()
+            ],
+            "stack": None if host is None else _stack(stack_of(host)),
+        }
+
+    def _end(self, end: str) -> dict[str, int]:
+        node, interface = split_end(end)
+        assert interface is not None
+        return {"node": self.node[node], "interface": self.interface[node][interface]}
+
+    def _routes(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "node": self.node[route.node],
+                "source": None
+                if route.source is None
+                else _prefix(route.source.network_address, route.source.prefixlen),
+                "destination": _prefix(route.destination.network_address, route.destination.prefixlen),
+                "interface": self.interface[route.node][route.interface],
+            }
+            for route in self.tables.route
+        ]
+
+    def _source_routes(self) -> list[dict[str, Any]]:
+        """What a multihomed host has as policy rules: packets leave by the interface that owns their source address."""
+        return [
+            {
+                "node": self.node[name],
+                "source": _prefix(address, address.max_prefixlen),
+                "destination": _prefix(ANYWHERE[address.version], 0),
+                "interface": index,
+            }
+            for name, host in self.tables.host.items()
+            if len(host.interface) > 1
+            for index, interface in enumerate(host.interface.values())
+            for address in interface.address or []
+        ]
+
+    def _application(self, application: AnyApplication) -> dict[str, Any]:
+        stacks = (application.client_stack, application.server_stack)
+        return {
+            "name": application.name,
+            "client": self.node[application.client],
+            "server": self.node[application.server],
+            "transport": application.transport,
+            "source": str(application.source),
+            "destination": str(application.destination),
+            "port": application.port,
+            "start_ns": application.start,
+            **{
+                f"{side}_stack": _stack(stack) if settings(stack) else None
+                for side, stack in zip(("client", "server"), stacks, strict=True)
+            },
+            "work": {"kind": application.kind, **self._work(application)},
+        }
+
+    def _work(self, application: AnyApplication) -> dict[str, Any]:
+        rest = self.tables.duration - application.start
+        match application:
+            case Bulk():
+                return {
+                    "duration_ns": application.duration,
+                    "size_bytes": application.size,
+                    "reverse": application.reverse,
+                }
+            case Stream():
+                return {
+                    "rate_bps": application.rate,
+                    "block_bytes": application.block,
+                    "duration_ns": application.duration,
+                    "reverse": application.reverse,
+                }
+            case RequestResponse():
+                return {
+                    "count": application.count,
+                    "interval_ns": application.interval,
+                    "request_bytes": application.request,
+                    "response_bytes": application.response,
+                    "think_ns": application.think,
+                }
+            case Fetch():
+                return {"size_bytes": application.size, "count": application.count}
+            case PingPong():
+                return {"bytes": application.size, "count": application.count, "duration_ns": application.duration}
+            case Ping():
+                return {
+                    "interval_ns": application.interval,
+                    "payload_bytes": application.payload,
+                    "count": application.count,
+                    "duration_ns": application.duration,
+                }
+            case Cbr():
+                return {
+                    "rate_bps": application.rate,
+                    "packet_bytes": application.packet,
+                    "duration_ns": application.duration or rest,
+                }
+            case OnOff():
+                return {
+                    "rate_bps": application.rate,
+                    "packet_bytes": application.packet,
+                    "on_ns": application.on,
+                    "off_ns": application.off,
+                    "duration_ns": application.duration or rest,
+                }
+
+    def _actions(self, event: Event) -> list[dict[str, Any]]:
+        if event.link is not None:
+            return [
+                {
+                    "kind": "link",
+                    "link": self.link[event.link],
+                    "direction": event.direction,
+                    "rate_bps": event.rate,
+                    "delay_ns": event.delay,
+                    "loss": None if event.loss is None else _loss(event.loss),
+                    "queue": None if event.queue is None else _queue(event.queue),
+                    "up": event.up,
+                }
+            ]
+        assert event.interface is not None
+        end = self._end(event.interface)
+        actions: list[dict[str, Any]] = []
+        if event.backup is not None:
+            actions.append({"kind": "priority", **end, "backup": event.backup})
+        if event.up is not None:
+            actions.append({"kind": "interface", **end, "up": event.up})
+        return actions
+
+
+def _prefix(address: object, length: int) -> dict[str, Any]:
+    return {"address": str(address), "length": length}
+
+
+def _choice(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
+    return {"name": algorithm.name, "parameters": registry.resolve(kind, algorithm.name, algorithm.parameters)}
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    assert stack.scheduler is not None
+    assert stack.path_manager is not None
+    assert stack.congestion is not None
+    return {
+        "profile": stack.profile,
+        "scheduler": _choice("scheduler", stack.scheduler),
+        "path_manager": _choice("path-manager", stack.path_manager),
+        "congestion": _choice("congestion", stack.congestion),
+        "receive_buffer": stack.receive_buffer,
+        "send_buffer": stack.send_buffer,
+        "autotuning": stack.autotuning,
+        "mtu": stack.mtu,
+        "initial_window": stack.initial_window,
+        "sack": stack.sack,
+        "timestamps": stack.timestamps,
+        "window_scaling": stack.window_scaling,
+        "ecn": stack.ecn,
+        "checksum": stack.checksum,
+        "nagle": stack.nagle,
+        "rto_min_ns": stack.rto_min,
+        "rto_initial_ns": stack.rto_initial,
+        "delayed_ack_ns": stack.delayed_ack,
+    }
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    queue = channel.queue
+    if queue is None and channel.rate is not None:
+        queue = DropTail.model_construct(packets=DEFAULT_QUEUE_PACKETS)
+    return {
+        "rate_bps": channel.rate,
+        "delay_ns": channel.delay or 0,
+        "overhead_bytes": ETHERNET_BYTES if channel.overhead is None else channel.overhead,
+        "burst_bytes": channel.burst or 0,
+        "queue": _queue(queue or DropTail()),
+        "loss": _loss(channel.loss or NoLoss(kind="none")),
+        "jitter_ns": channel.jitter or 0,
+        "reorder": channel.reorder or 0.0,
+        "duplicate": channel.duplicate or 0.0,
+        "corrupt": channel.corrupt or 0.0,
+        "up": channel.up is not False,
+    }
+
+
+def _queue(queue: DropTail | Red | Codel) -> dict[str, Any]:
+    match queue:
+        case DropTail():
+            return {"kind": queue.kind, "packets": queue.packets, "bytes": queue.bytes}
+        case Red():
+            return {
+                "kind": queue.kind,
+                "min": float(queue.min),
+                "max": float(queue.max),
+                "probability": queue.probability,
+                "weight": queue.weight,
+                "gentle": queue.gentle,
+                "limit": queue.limit,
+                "ecn": queue.ecn,
+            }
+        case Codel():
+            return {
+                "kind": queue.kind,
+                "target_ns": queue.target,
+                "interval_ns": queue.interval,
+                "limit": queue.limit,
+                "ecn": queue.ecn,
+            }
+
+
+def _loss(loss: NoLoss | RandomLoss | GilbertElliott) -> dict[str, Any]:
+    match loss:
+        case RandomLoss(probability=probability) if probability > 0:
+            return {"kind": loss.kind, "probability": probability}
+        case GilbertElliott():
+            return {
+                "kind": loss.kind,
+                "good_to_bad": loss.good_to_bad,
+                "bad_to_good": loss.bad_to_good,
+                "good_loss": loss.good_loss,
+                "bad_loss": loss.bad_loss,
+            }
+        case _:
+            return {"kind": "none"}

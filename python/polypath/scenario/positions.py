@@ -1,0 +1,164 @@
+"""Where each key of a TOML text is written.
+
+The text has been accepted by `tomllib`; this walks it again for line numbers alone, so it need not judge the grammar
+(TOML 1.0.0).
+A path is a tuple of keys and of indices into arrays: ("application", 0, "size").
+"""
+
+from __future__ import annotations
+
+import tomllib
+
+Path = tuple[str | int, ...]
+
+_BLANK = " \t"
+_SPACE = " \t\r\n"
+
+
+class Positions:
+    """The lines of a TOML text's keys."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.replace("\r\n", "\n")
+        self._at = 0
+        self._line = 1
+        self._lines: dict[Path, int] = {}
+        self._counts: dict[Path, int] = {}
+        self._document()
+
+    def line(self, path: Path) -> int | None:
+        """The line of the key at `path`, or of the nearest table around it."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._lines:
+                return self._lines[path[:length]]
+        return None
+
+    def _peek(self) -> str:
+        return self._text[self._at] if self._at < len(self._text) else ""
+
+    def _step(self, count: int = 1) -> None:
+        self._line += self._text.count("\n", self._at, self._at + count)
+        self._at += count
+
+    def _skip(self, characters: str) -> None:
+        while (here := self._peek()) and here in characters:
+            self._step()
+
+    def _skip_space(self) -> None:
+        self._skip(_SPACE)
+        while self._peek() == "#":
+            end = self._text.find("\n", self._at)
+            self._step((end if end >= 0 else len(self._text)) - self._at)
+            self._skip(_SPACE)
+
+    def _note(self, path: Path, line: int) -> None:
+        for length in range(1, len(path) + 1):
+            self._lines.setdefault(path[:length], line)
+
+    def _document(self) -> None:
+        table: Path = ()
+        while True:
+            self._skip_space()
+            if not self._peek():
+                return
+            line = self._line
+            if self._text.startswith("[[", self._at):
+                self._step(2)
+                table = self._enter(self._key(), repeated=True)
+                self._step(2)
+                self._note(table, line)
+            elif self._peek() == "[":
+                self._step()
+                table = self._enter(self._key(), repeated=False)
+                self._step()
+                self._note(table, line)
+            else:
+                self._pair(table)
+
+    def _enter(self, key: list[str], *, repeated: bool) -> Path:
+        path: Path = ()
+        for number, part in enumerate(key, start=1):
+            path = (*path, part)
+            if repeated and number == len(key):
+                self._counts[path] = self._counts.get(path, 0) + 1
+            if path in self._counts:
+                path = (*path, self._counts[path] - 1)
+        return path
+
+    def _key(self) -> list[str]:
+        parts = []
+        while True:
+            self._skip(_BLANK)
+            start = self._at
+            if self._peek() in "\"'":
+                self._string()
+                parts.append(str(tomllib.loads(f"v = {self._text[start : self._at]}")["v"]))
+            else:
+                while (here := self._peek()) and here not in " \t=.]":
+                    self._step()
+                parts.append(self._text[start : self._at])
+            self._skip(_BLANK)
+            if self._peek() != ".":
+                return parts
+            self._step()
+
+    def _pair(self, table: Path) -> None:
+        line = self._line
+        path = (*table, *self._key())
+        self._note(path, line)
+        self._step()
+        self._skip(_BLANK)
+        self._value(path)
+
+    def _value(self, path: Path) -> None:
+        here = self._peek()
+        if here in "\"'":
+            self._string()
+        elif here == "[":
+            self._array(path)
+        elif here == "{":
+            self._inline(path)
+        else:
+            while (here := self._peek()) and here not in ",]}#\n":
+                self._step()
+
+    def _string(self) -> None:
+        quote = self._peek()
+        if self._text.startswith(quote * 3, self._at):
+            self._step(3)
+            while not self._text.startswith(quote * 3, self._at):
+                self._step(2 if quote == '"' and self._peek() == "\\" else 1)
+            while self._peek() == quote:
+                self._step()
+            return
+        self._step()
+        while self._peek() != quote:
+            self._step(2 if quote == '"' and self._peek() == "\\" else 1)
+        self._step()
+
+    def _array(self, path: Path) -> None:
+        self._step()
+        index = 0
+        while True:
+            self._skip_space()
+            if self._peek() == "]":
+                self._step()
+                return
+            self._note((*path, index), self._line)
+            self._value((*path, index))
+            index += 1
+            self._skip_space()
+            if self._peek() == ",":
+                self._step()
+
+    def _inline(self, path: Path) -> None:
+        self._step()
+        while True:
+            self._skip_space()
+            if self._peek() == "}":
+                self._step()
+                return
+            self._pair(path)
+            self._skip_space()
+            if self._peek() == ",":
+                self._step()

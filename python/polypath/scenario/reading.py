@@ -1,0 +1,49 @@
+"""Reading a file that a person gave, with each way in which it can be unfit told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from polypath.scenario.errors import ScenarioError
+
+LARGEST_BYTES = 10_000_000
+
+
+def read_text(path: Path, what: str) -> str:
+    """The file's text, UTF-8; `what` names in errors what was expected ("scenario", "minitopo topology").
+
+    Raises ScenarioError when there is no such file, when it is not a plain file, larger than 10 MB (before it is
+    read), not readable, or not text.
+    """
+    file = str(path)
+    try:
+        if path.is_dir():
+            raise ScenarioError(f"this is a directory, not a {what}", file)
+        if not path.exists():
+            raise ScenarioError("no such file", file)
+        if not path.is_file():
+            raise ScenarioError(f"this is not a plain file, so no {what}", file)
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise ScenarioError(
+                f"the file has {size / 1e6:.1f} MB; a {what} has at most {LARGEST_BYTES // 10**6} MB", file
+            )
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ScenarioError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ScenarioError(f"cannot be read: {reason}", file) from error
+    return decode(data, file, what)
+
+
+def decode(data: bytes, file: str, what: str) -> str:
+    """The bytes as UTF-8 text; raises ScenarioError for binary content, with the line where it begins."""
+    junk = data.find(b"\0")
+    if junk < 0:
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            junk = error.start
+    line = data.count(b"\n", 0, junk) + 1
+    raise ScenarioError(f"this is binary data, not a {what}", file, line)

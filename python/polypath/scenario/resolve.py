@@ -1,0 +1,146 @@
+"""Filling in what a scenario leaves out: interfaces, addresses, transport settings, names, ends and ports.
+
+The result is a scenario again, from which the plan follows by numbering alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from polypath.scenario.check import Problem, problems
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.fields import Address
+from polypath.scenario.network import Host, Interface, Router
+from polypath.scenario.stack import SETTINGS, Stack, merge, settings
+from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, host_stack
+from polypath.scenario.traffic import AnyApplication
+
+FIRST_PORT = 5001
+FIRST_ADDRESS = ipaddress.IPv4Address("10.0.0.0")
+"""The k-th link has the 256 addresses from here + 256 k; its first end takes the first, its second end the second."""
+
+
+class Inconsistent(ScenarioError):
+    """A scenario that cannot be run, with every problem by its path."""
+
+    def __init__(self, found: list[Problem]) -> None:
+        super().__init__(found[0].message, hint=found[0].hint)
+        self.problems = found
+
+
+def resolve(tables: Tables) -> Tables:
+    """The scenario with nothing left out; raises Inconsistent when it does not fit together."""
+    found = problems(tables)
+    if found:
+        raise Inconsistent(found)
+    ends = attachments(tables)
+    interfaces = _interfaces(tables, ends)
+    hosts = {
+        name: Host.model_construct(**settings(host_stack(tables, name)), interface=interfaces.get(name, {}))
+        for name in tables.host
+    }
+    resolved = tables.model_copy(
+        update={
+            "host": hosts,
+            "router": {name: Router.model_construct(interface=interfaces.get(name, {})) for name in tables.router},
+            "link": {
+                name: link.model_copy(update={"ends": [f"{node}:{interface}" for node, interface in ends[name]]})
+                for name, link in tables.link.items()
+            },
+        }
+    )
+    applications = _applications(tables, resolved)
+    found = _ports(applications) + _families(applications)
+    if found:
+        raise Inconsistent(found)
+    return resolved.model_copy(update={"application": applications})
+
+
+def _interfaces(tables: Tables, ends: dict[str, tuple[End, End]]) -> dict[str, dict[str, Interface]]:
+    described = described_interfaces(tables)
+    taken = {address for group in described.values() for one in group.values() for address in one.address or []}
+    complete: dict[str, dict[str, Interface]] = {}
+    for number, pair in enumerate(ends.values()):
+        for side, (node, name) in enumerate(pair):
+            interface = described.get(node, {}).get(name, Interface())
+            if interface.address is None and node in tables.host:
+                address = _free_address(number, side + 1, taken)
+                taken.add(address)
+                interface = interface.model_copy(update={"address": [address]})
+            complete.setdefault(node, {})[name] = interface
+    return complete
+
+
+def _free_address(link: int, host: int, taken: set[Address]) -> Address:
+    address = FIRST_ADDRESS + 256 * link + host
+    while address in taken:
+        address += 1
+    return address
+
+
+def host_addresses(host: Host) -> list[Address]:
+    """A host's addresses, in its interfaces' order."""
+    return [address for interface in host.interface.values() for address in interface.address or []]
+
+
+def _applications(tables: Tables, resolved: Tables) -> list[AnyApplication]:
+    complete: list[AnyApplication] = []
+    given = {application.port for application in tables.application if application.port is not None}
+    free = (port for port in range(FIRST_PORT, 65536) if port not in given)
+    for name, application in zip(application_names(tables), tables.application, strict=True):
+        clients = host_addresses(resolved.host[application.client])
+        servers = host_addresses(resolved.host[application.server])
+        source, destination = _pair(application, clients, servers)
+        update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack()}
+        update["port"] = application.port if application.port is not None else next(free, 65535)
+        for side, host in (("client", application.client), ("server", application.server)):
+            own: Stack = getattr(application, f"{side}_stack")
+            if settings(application.stack) or settings(own):
+                own = merge([tables.defaults, tables.host[host], application.stack, own])
+            update[f"{side}_stack"] = own
+        complete.append(application.model_copy(update=update))
+    return complete
+
+
+def _pair(application: AnyApplication, clients: list[Address], servers: list[Address]) -> tuple[Any, Any]:
+    sources = clients if application.source is None else [application.source]
+    destinations = servers if application.destination is None else [application.destination]
+    for source in sources:
+        for destination in destinations:
+            if source.version == destination.version and source in clients and destination in servers:
+                return source, destination
+    return None, None
+
+
+def _families(applications: list[AnyApplication]) -> list[Problem]:
+    return [
+        Problem(
+            ("application", index),
+            f"'{application.client}' and '{application.server}' have no addresses of one IP version "
+            f"that fit application '{application.name}'",
+        )
+        for index, application in enumerate(applications)
+        if application.source is None
+    ]
+
+
+def _ports(applications: list[AnyApplication]) -> list[Problem]:
+    found = []
+    owners: dict[tuple[str, bool, int | None], str | None] = {}
+    for index, application in enumerate(applications):
+        if application.transport == "icmp":
+            continue
+        key = (application.server, application.transport == "udp", application.port)
+        if key in owners:
+            message = (
+                f"port {application.port} of '{application.server}' belongs to application '{owners[key]}' already"
+            )
+            found.append(Problem(("application", index, "port"), message))
+        owners.setdefault(key, application.name)
+    return found
+
+
+def stack_of(host: Host) -> Stack:
+    """A resolved host's transport settings alone."""
+    return Stack.model_construct(**{name: getattr(host, name) for name in SETTINGS})

@@ -1,0 +1,115 @@
+"""Settings of single values, as `--set link.path0.rate="10 Mbps"` gives them."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.positions import Path
+from polypath.scenario.schema import keys_at
+from polypath.units import nearest
+
+_LISTS = {"application", "event", "route"}
+_ALGORITHMS = {"scheduler", "path_manager", "congestion"}
+_FIXED = {"host", "router", "switch", "link"}
+"""Tables whose members a setting changes but does not add."""
+
+Inherited = Callable[[Path], str | None]
+
+
+class Setting:
+    """One setting: where it goes and what it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        path, equals, value = text.partition("=")
+        self.steps = [step.strip() for step in path.strip().split(".")]
+        if not equals or not all(self.steps):
+            raise self.error("a setting is PATH=VALUE, such as link.path0.rate=10 Mbps")
+        self.value = _value(value.strip())
+
+    def error(self, message: str, hint: str | None = None) -> ScenarioError:
+        """An error in this setting."""
+        return ScenarioError(message, f"--set {self.text}", hint=hint)
+
+    def apply(self, data: dict[str, Any], names: list[str], inherited: Inherited) -> Path:
+        """Sets the value in `data` and returns its path.
+
+        `names` are the applications' names; `inherited` gives the algorithm in force where only a parameter is set.
+        """
+        path: list[str | int] = []
+        table: Any = data
+        for number, step in enumerate(self.steps):
+            last = number == len(self.steps) - 1
+            if isinstance(table, list):
+                key: str | int = self._index(step, path, table, names)
+            else:
+                key = self._key(step, path, table, data)
+            path.append(key)
+            if last:
+                table[key] = self.value
+                return tuple(path)
+            table = self._enter(table, key, path, inherited)
+        raise AssertionError("a setting has at least one step")
+
+    def _index(self, step: str, path: list[str | int], table: list[Any], names: list[str]) -> int:
+        what = str(path[-1])
+        if what == "application" and step in names:
+            return names.index(step)
+        if step.isdecimal() and 1 <= int(step) <= len(table):
+            return int(step) - 1
+        if what == "application":
+            raise self.error(f"unknown application '{step}'", nearest(step, names))
+        raise self.error(f"there is no {what} {step}; they are counted from 1 to {len(table)}")
+
+    def _key(self, step: str, path: list[str | int], table: dict[str, Any], data: dict[str, Any]) -> str:
+        if len(path) == 1 and path[0] in _FIXED:
+            if step not in table:
+                raise self.error(f"unknown {path[0]} '{step}'", nearest(step, table))
+            return step
+        known = keys_at(tuple(path), data)
+        if known and step not in known:
+            where = ".".join(str(part) for part in path) or "a scenario"
+            hint = nearest(step, known)
+            message = f"unknown key '{step}' in {where}"
+            raise self.error(message if hint else f"{message}; there is {', '.join(known)}", hint)
+        return step
+
+    def _enter(self, table: Any, key: str | int, path: list[str | int], inherited: Inherited) -> Any:
+        if isinstance(table, dict) and key not in table:
+            table[key] = [] if len(path) == 1 and key in _LISTS else {}
+            if key in _ALGORITHMS and (name := inherited(tuple(path))) is not None:
+                table[key] = name
+        inner = table[key]
+        if isinstance(inner, str) and key in _ALGORITHMS:
+            inner = table[key] = {"name": inner}
+        if not isinstance(inner, dict | list):
+            where = ".".join(str(part) for part in path)
+            raise self.error(f"{where} is {inner!r}, not a table: there is nothing to set in it")
+        return inner
+
+
+def _value(text: str) -> Any:
+    """A TOML value where the text is one (true, 3, ["1 kB", "2 kB", "3 kB"], {name = ..}), else the text itself."""
+    try:
+        value = tomllib.loads(f"value = {text}\n")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    if list(value) != ["value"] or not isinstance(value["value"], bool | int | float | str | list | dict):
+        return text
+    return value["value"]
+
+
+def apply(
+    data: dict[str, Any], settings: list[str], names: list[str], inherited: Inherited
+) -> tuple[dict[str, Any], dict[Path, Setting]]:
+    """A copy of `data` with the settings applied in order, and which setting made each path. Raises ScenarioError."""
+    changed = copy.deepcopy(data)
+    origins: dict[Path, Setting] = {}
+    for text in settings:
+        setting = Setting(text)
+        origins[setting.apply(changed, names, inherited)] = setting
+    return changed, origins

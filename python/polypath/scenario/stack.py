@@ -1,0 +1,150 @@
+"""A host's transport settings, and the profiles that set them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from polypath.scenario.algorithms import Algorithm, Congestion, PathManager, Scheduler
+from polypath.scenario.base import Model
+from polypath.scenario.fields import Buffer, Period, Time, fault, is_fixed
+from polypath.units import nearest
+
+KIB = 1024
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A named set of defaults: what some TCP/MPTCP implementation does when nobody tells it otherwise."""
+
+    name: str
+    description: str
+    source: str
+    settings: dict[str, Any]
+
+
+_COMMON: dict[str, Any] = {
+    "scheduler": Algorithm(name="default"),
+    "path_manager": Algorithm(name="fullmesh"),
+    "receive_buffer": [4 * KIB, 128 * KIB, 6 * KIB * KIB],
+    "send_buffer": [4 * KIB, 16 * KIB, 4 * KIB * KIB],
+    "autotuning": True,
+    "mtu": 1500,
+    "initial_window": 10,
+    "sack": True,
+    "timestamps": True,
+    "window_scaling": True,
+    "ecn": False,
+    "checksum": False,
+    "nagle": True,
+    "rto_min": 200 * MS,
+    "rto_initial": 1000 * MS,
+    "delayed_ack": 40 * MS,
+}
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "rfc",
+            "The specifications' algorithms with Linux's timers and buffers.",
+            "RFC 8684, RFC 6356 (lia), RFC 6928",
+            {**_COMMON, "congestion": Algorithm(name="lia"), "checksum": True},
+        ),
+        Profile(
+            "mptcp.org",
+            "The out-of-tree kernel that the literature of 2012-2020 measured, as minitopo sets it up.",
+            "mptcp.org v0.9x; minitopo's defaults",
+            {
+                **_COMMON,
+                "congestion": Algorithm(name="olia"),
+                "receive_buffer": [10240, 87380, 16 * KIB * KIB],
+                "checksum": True,
+            },
+        ),
+        Profile(
+            "linux",
+            "The upstream kernel; without configured endpoints it opens no further subflows by itself.",
+            "Linux, net/mptcp, Documentation/networking/mptcp-sysctl.rst, ip-sysctl.rst",
+            {**_COMMON, "congestion": Algorithm(name="cubic"), "path_manager": Algorithm(name="default")},
+        ),
+    )
+}
+
+DEFAULT_PROFILE = "rfc"
+
+
+def _check_profile(value: str) -> str:
+    if value not in PROFILES:
+        hint = nearest(value, PROFILES)
+        message = f"unknown profile '{value}'"
+        raise fault(message if hint else f"{message}; there is {', '.join(PROFILES)}", hint)
+    return value
+
+
+ProfileName = Annotated[str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": list(PROFILES)})]
+
+
+class Stack(Model):
+    """Transport settings. What is left out comes from the level above: host, [defaults], profile."""
+
+    profile: ProfileName | None = None
+    """The implementation whose defaults apply: `rfc`, `mptcp.org` or `linux`."""
+    scheduler: Scheduler | None = None
+    """The packet scheduler."""
+    path_manager: PathManager | None = None
+    """What decides which subflows are opened."""
+    congestion: Congestion | None = None
+    """Congestion control."""
+    receive_buffer: Buffer | None = None
+    """Receive buffer: one fixed size (autotuning is then off), or minimum, default and maximum (tcp_rmem)."""
+    send_buffer: Buffer | None = None
+    """Send buffer: one fixed size, or minimum, default and maximum (tcp_wmem)."""
+    autotuning: bool | None = None
+    """Whether the receive buffer grows by itself (tcp_moderate_rcvbuf)."""
+    mtu: int | None = Field(default=None, ge=576, le=65535)
+    """Largest IP packet in bytes."""
+    initial_window: int | None = Field(default=None, ge=1, le=1000)
+    """Initial congestion window in segments (RFC 6928)."""
+    sack: bool | None = None
+    """Selective acknowledgements (RFC 2018)."""
+    timestamps: bool | None = None
+    """Timestamps (RFC 7323 section 3)."""
+    window_scaling: bool | None = None
+    """Window scaling (RFC 7323 section 2)."""
+    ecn: bool | None = None
+    """Explicit congestion notification (RFC 3168)."""
+    checksum: bool | None = None
+    """Ask for DSS checksums (RFC 8684 section 3.3)."""
+    nagle: bool | None = None
+    """Nagle's algorithm (RFC 896); off is TCP_NODELAY."""
+    rto_min: Period | None = None
+    """Least retransmission timeout (RFC 6298 section 2.4)."""
+    rto_initial: Period | None = None
+    """Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1)."""
+    delayed_ack: Time | None = None
+    """Longest delay of an acknowledgement (RFC 1122 section 4.2.3.2)."""
+
+
+SETTINGS = tuple(Stack.model_fields)
+
+
+def settings(stack: Stack) -> dict[str, Any]:
+    """What a level sets, by name, without what it leaves out."""
+    return {name: value for name in SETTINGS if (value := getattr(stack, name)) is not None}
+
+
+def merge(levels: Iterable[Stack]) -> Stack:
+    """The complete settings from levels that go from general to specific; the most specific profile is the base."""
+    given: dict[str, Any] = {}
+    for level in levels:
+        own = settings(level)
+        if "receive_buffer" in own and is_fixed(own["receive_buffer"]):
+            own.setdefault("autotuning", False)
+        given |= own
+    profile = given.pop("profile", DEFAULT_PROFILE)
+    return Stack.model_construct(**{**PROFILES[profile].settings, **given, "profile": profile})

@@ -1,0 +1,200 @@
+"""What runs in a scenario: applications, events, the record."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from polypath.scenario.base import Model
+from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time
+from polypath.scenario.network import Loss, Queue
+from polypath.scenario.stack import Stack
+
+KIB = 1024
+MS = 1_000_000
+
+
+class Application(Model):
+    """What every application has."""
+
+    name: Name | None = None
+    """Left out: its kind, numbered if there are several."""
+    client: str = "client"
+    """The host that starts it."""
+    server: str = "server"
+    """The host that answers."""
+    source: IP | None = None
+    """The client's address; left out: its first."""
+    destination: IP | None = None
+    """The server's address; left out: its first of the same family."""
+    start: Time = 0
+    """When it starts."""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    """The server's port; left out: 5001 and upwards, in the applications' order."""
+    stack: Stack = Stack()
+    """Where its transport differs from its hosts' on both sides."""
+    client_stack: Stack = Stack()
+    """Where its transport differs at the client."""
+    server_stack: Stack = Stack()
+    """Where its transport differs at the server."""
+
+
+class StreamApplication(Application):
+    """An application over a byte stream."""
+
+    transport: Literal["mptcp", "tcp"] = "mptcp"
+    """Multipath TCP, or TCP."""
+
+
+class Bulk(StreamApplication):
+    """As many bytes as the connection takes (iperf), for a time, up to a size, or to the end of the run."""
+
+    kind: Literal["bulk"]
+    duration: Period | None = None
+    """How long it sends."""
+    size: Size | None = None
+    """How much it sends."""
+    reverse: bool = False
+    """The server sends."""
+
+
+class Stream(StreamApplication):
+    """Blocks at regular intervals so that a rate is offered (iperf3 -b)."""
+
+    kind: Literal["stream"]
+    rate: Rate
+    """Offered rate."""
+    block: Size = 128 * KIB
+    """Bytes written at a time (iperf3's default)."""
+    duration: Period | None = None
+    """How long it sends."""
+    reverse: bool = False
+    """The server sends."""
+
+
+class RequestResponse(StreamApplication):
+    """Requests one after the other, each answered: sleep, send, wait."""
+
+    kind: Literal["request-response"]
+    count: int = Field(ge=1, le=10**9)
+    """Number of requests."""
+    interval: Time = 0
+    """Sleep before each request."""
+    request: Size
+    """Bytes of a request."""
+    response: Size
+    """Bytes of a response."""
+    think: Time = 0
+    """Time from the request's last byte to the response's first."""
+
+
+class Fetch(StreamApplication):
+    """Files fetched over HTTP/1.1, one after the other on one connection."""
+
+    kind: Literal["fetch"]
+    size: Size
+    """Bytes of a file."""
+    count: int = Field(default=1, ge=1, le=10**9)
+    """Number of files."""
+
+
+class PingPong(StreamApplication):
+    """A message back and forth without pause: the delay that an application sees without a standing queue."""
+
+    kind: Literal["ping-pong"]
+    size: Size
+    """Bytes of the message."""
+    count: int | None = Field(default=None, ge=1, le=10**9)
+    """Number of round trips."""
+    duration: Period | None = None
+    """How long it goes on."""
+
+
+class Ping(Application):
+    """ICMP echo requests."""
+
+    kind: Literal["ping"]
+    transport: Literal["icmp"] = "icmp"
+    """Always ICMP."""
+    interval: Period = 1000 * MS
+    """Time from one request to the next."""
+    payload: Size = 56
+    """Bytes in a request after the ICMP header."""
+    count: int | None = Field(default=None, ge=1, le=10**9)
+    """Number of requests."""
+    duration: Period | None = None
+    """How long it goes on."""
+
+
+class Cbr(Application):
+    """UDP datagrams at a constant rate."""
+
+    kind: Literal["cbr"]
+    transport: Literal["udp"] = "udp"
+    """Always UDP."""
+    rate: Rate
+    """Offered rate."""
+    packet: Size = 1200
+    """Bytes of a datagram's payload."""
+    duration: Period | None = None
+    """How long it sends; left out: to the end of the run."""
+
+
+class OnOff(Application):
+    """UDP datagrams in bursts; on and off times are exponentially distributed."""
+
+    kind: Literal["on-off"]
+    transport: Literal["udp"] = "udp"
+    """Always UDP."""
+    rate: Rate
+    """Rate while on."""
+    packet: Size = 1200
+    """Bytes of a datagram's payload."""
+    on: Period
+    """Mean time on."""
+    off: Period
+    """Mean time off."""
+    duration: Period | None = None
+    """How long it sends; left out: to the end of the run."""
+
+
+AnyApplication = Annotated[
+    Bulk | Stream | RequestResponse | Fetch | PingPong | Ping | Cbr | OnOff, Field(discriminator="kind")
+]
+
+
+class Event(Model):
+    """A change at a time: of a link (rate, delay, loss, queue, up) or of a host's interface (up, backup)."""
+
+    at: Time
+    """When."""
+    link: str | None = None
+    """The link that changes; what is not given stays."""
+    direction: Literal["both", "forward", "backward"] = "both"
+    """The link's direction that changes."""
+    rate: Rate | None = None
+    """New rate."""
+    delay: Time | None = None
+    """New one-way delay."""
+    loss: Loss | None = None
+    """New loss."""
+    queue: Queue | None = None
+    """New queue."""
+    interface: str | None = None
+    """The interface that changes, "client:eth0"; its host is told."""
+    up: bool | None = None
+    """Whether the link or interface carries anything from now on."""
+    backup: bool | None = None
+    """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
+
+
+class Record(Model):
+    """What is recorded besides totals and events."""
+
+    interval: Period = 100 * MS
+    """Sampling interval."""
+    segments: bool = False
+    """One row a segment, for time-sequence plots."""
+    decisions: bool = False
+    """One event a scheduler's decision."""

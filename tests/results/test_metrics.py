@@ -49,6 +49,13 @@ def test_goodput_series_ends_at_the_last_byte(recording: Recording) -> None:
     assert metrics.goodput_series(recording, connection(recording, "msg")) == ([4.0], [2000 * 8 / 4 / 1e6])
 
 
+def test_subflow_series_add_up_to_what_arrived(recording: Recording) -> None:
+    iperf = connection(recording, "iperf")
+    first, second = metrics.subflows(recording, iperf)
+    assert metrics.subflow_series(recording, iperf, first) == ([2.0, 3.0], [4.0, 12.0])
+    assert metrics.subflow_series(recording, iperf, second) == ([2.0, 3.0], [4.0, 4.0])
+
+
 def test_completion(recording: Recording) -> None:
     assert metrics.completion_ns(connection(recording, "iperf")) == 2 * SECOND
     assert metrics.completion_ns(connection(recording, "msg")) is None

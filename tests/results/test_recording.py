@@ -31,6 +31,13 @@ def test_saving_again_removes_what_is_no_longer_there(recording: Recording, tmp_
     assert Recording.load(tmp_path).table("segments").is_empty()
 
 
+def test_what_is_not_a_run_is_left_alone(recording: Recording, tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "holiday.png").write_bytes(b"sun")
+    recording.save(tmp_path)
+    assert (tmp_path / "plots" / "holiday.png").exists()
+
+
 def test_a_failed_write_leaves_neither_half_a_file_nor_a_manifest(
     recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

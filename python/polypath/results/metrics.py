@@ -121,24 +121,23 @@ def _belongs(of: Connection) -> pl.Expr:
     return pl.lit(False) if of.id is None else pl.col("connection") == of.id
 
 
-def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
-    """Times and running totals of bytes delivered in order, from (start, 0) to (until, all)."""
-    samples = (
-        recording.table("connections")
-        .filter(
-            _belongs(of)
-            & (pl.col("side") == of.receiver)
-            & (pl.col("time_ns") > of.start_ns)
-            & (pl.col("time_ns") < of.until_ns)
-        )
-        .sort("time_ns")
-    )
-    times = [of.start_ns, *samples["time_ns"].to_list()]
-    totals = [0, *samples["delivered_bytes"].to_list()]
+def _totals(samples: pl.DataFrame, column: str, of: Connection, last: int) -> tuple[list[int], list[int]]:
+    """Times and running totals of the receiver's samples, from (start, 0) to (until, last)."""
+    within = samples.filter(
+        (pl.col("side") == of.receiver) & (pl.col("time_ns") > of.start_ns) & (pl.col("time_ns") < of.until_ns)
+    ).sort("time_ns")
+    times = [of.start_ns, *within["time_ns"].to_list()]
+    totals = [0, *within[column].to_list()]
     if of.until_ns > of.start_ns:
         times.append(of.until_ns)
-        totals.append(of.bytes)
+        totals.append(last)
     return times, totals
+
+
+def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
+    """Times and running totals of bytes delivered in order, from (start, 0) to (until, all)."""
+    samples = recording.table("connections").filter(_belongs(of))
+    return _totals(samples, "delivered_bytes", of, of.bytes)
 
 
 def _interpolate(times: Sequence[int], totals: Sequence[int], at: int) -> float:
@@ -172,14 +171,19 @@ def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to
 
 def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], list[float]]:
     """Ends of the sampling intervals in seconds, and the goodput in each in Mbps."""
-    times, totals = delivered(recording, of)
-    ends: list[float] = []
-    rates: list[float] = []
-    for index in range(1, len(times)):
-        passed = times[index] - times[index - 1]
-        ends.append(times[index] / SECOND)
-        rates.append((totals[index] - totals[index - 1]) * 8 * SECOND / passed / 1e6)
-    return ends, rates
+    return _rates(*delivered(recording, of))
+
+
+def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
+    """Like `goodput_series`, of the bytes that arrived on one subflow."""
+    samples = recording.table("subflows").filter(_belongs(of) & (pl.col("subflow") == subflow.id))
+    return _rates(*_totals(samples, "received_bytes", of, subflow.bytes))
+
+
+def _rates(times: Sequence[int], totals: Sequence[int]) -> tuple[list[float], list[float]]:
+    steps = range(1, len(times))
+    ends = [times[i] / SECOND for i in steps]
+    return ends, [(totals[i] - totals[i - 1]) * 8 * SECOND / (times[i] - times[i - 1]) / 1e6 for i in steps]
 
 
 def completion_ns(of: Connection) -> int | None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polypath.results import schema
+from polypath.results import layout, schema
 from polypath.results.files import OutputError, write_text, write_with
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-
-MANIFEST = "manifest.json"
-PLAN = "plan.json"
-SERIES = "series"
-EVENTS = "events"
 
 FORMAT = 1
 
@@ -80,24 +75,26 @@ class Recording:
         """All tables as pyarrow Tables (needs the extra `arrow`)."""
         return {name: table.to_arrow() for name, table in self.tables.items()}
 
-    def save(self, directory: Path) -> None:
-        """Writes manifest, plan and tables. The manifest comes last: a directory that has one is complete."""
-        stale = _tables_in(directory) if (directory / MANIFEST).exists() else {}
-        (directory / MANIFEST).unlink(missing_ok=True)
+    def save(self, directory: Path, extras: Callable[[], None] = lambda: None) -> None:
+        """Writes manifest, plan and tables in place of an earlier run's.
+
+        The manifest comes last: a directory that has one is complete. `extras` writes what else belongs to it.
+        Raises OutputError.
+        """
+        layout.clear(directory)
         for name, table in self.tables.items():
-            write_with(_table_path(directory, name), table.write_parquet)
-        for name in stale.keys() - self.tables.keys():
-            stale[name].unlink(missing_ok=True)
-        write_text(directory / PLAN, json.dumps(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
-        write_text(directory / MANIFEST, self.metadata.to_json())
+            write_with(layout.table_path(directory, name), table.write_parquet)
+        write_text(directory / layout.PLAN, json.dumps(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
+        extras()
+        write_text(directory / layout.MANIFEST, self.metadata.to_json())
 
     @classmethod
     def load(cls, directory: Path | str) -> Recording:
         """Reads what `save` wrote. Raises OutputError, in one line, where it is not there or broken."""
         folder = Path(directory)
         try:
-            metadata = Metadata.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
-            plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            metadata = Metadata.from_json((folder / layout.MANIFEST).read_text(encoding="utf-8"))
+            plan = json.loads((folder / layout.PLAN).read_text(encoding="utf-8"))
             tables = {name: pl.read_parquet(path) for name, path in _tables_in(folder).items()}
         except OSError as error:
             raise OutputError(f"no recording in {folder}: {error.filename or error}: {error.strerror or ''}") from error
@@ -107,10 +104,6 @@ class Recording:
         return cls(tables, plan, metadata)
 
 
-def _table_path(directory: Path, name: str) -> Path:
-    return directory / f"{name}.parquet" if name == EVENTS else directory / SERIES / f"{name}.parquet"
-
-
 def _tables_in(directory: Path) -> dict[str, Path]:
-    paths = {name: _table_path(directory, name) for name in schema.TABLES}
+    paths = {name: layout.table_path(directory, name) for name in schema.TABLES}
     return {name: path for name, path in paths.items() if path.exists()}

@@ -1,0 +1,1 @@
+"""Polypath, a multipath transport lab."""

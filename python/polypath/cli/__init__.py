@@ -1,0 +1,48 @@
+"""The command line, `polypath`: one file a command."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from polypath import _core
+from polypath.cli import algorithms, bench, check, errors, import_, labs, run, schema, show
+
+app = typer.Typer(
+    name="polypath",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def polypath(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Polypath, a multipath transport lab: describe a network with several paths, run it, see what came of it."""
+    if version:
+        typer.echo(f"polypath {_core.version()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for name, command in (
+    ("run", run.run),
+    ("labs", labs.labs),
+    ("show", show.show),
+    ("check", check.check),
+    ("algorithms", algorithms.algorithms),
+    ("import", import_.import_),
+    ("schema", schema.schema),
+    ("bench", bench.bench),
+):
+    app.command(name)(command)
+
+
+def main() -> NoReturn:
+    """The entry point; ends the process."""
+    errors.run(lambda: app(standalone_mode=False))

@@ -1,0 +1,98 @@
+"""How commands end: exit codes, and one line on standard error for whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import typer
+
+from polypath.engines import EngineError
+from polypath.registry import RegistryError
+from polypath.results import MetricError, OutputError
+from polypath.scenario import ScenarioError
+
+DONE: Final = 0
+MISSED: Final = 1
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+
+#: Set to 1, it shows Python's traceback instead of the line.
+TRACEBACK: Final = "POLYPATH_TRACEBACK"
+
+_EXPECTED = (ScenarioError, EngineError, OutputError, MetricError, RegistryError)
+
+
+class InputError(ValueError):
+    """Options or arguments that make no sense together; the message is one line."""
+
+
+def run(command: Callable[[], object]) -> NoReturn:
+    """Runs a command and ends the process with its exit code."""
+    try:
+        code = command()
+    except BaseException as error:
+        code = _code(error)
+        if os.environ.get(TRACEBACK) == "1" and code not in (DONE, INTERRUPTED):
+            raise
+        line = _line(error)
+        if line:
+            print(line, file=sys.stderr)
+    else:
+        code = code if isinstance(code, int) else DONE
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+    sys.exit(code)
+
+
+def _code(error: BaseException) -> int:
+    match error:
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else BAD_INPUT
+        case typer.Exit():
+            return error.exit_code
+        case KeyboardInterrupt() | typer.Abort():
+            return INTERRUPTED
+        case BrokenPipeError():
+            return DONE
+        case _:
+            return BAD_INPUT
+
+
+def _line(error: BaseException) -> str | None:
+    match error:
+        case SystemExit() | typer.Exit():
+            return None
+        case BrokenPipeError():
+            _discard_output()
+            return None
+        case KeyboardInterrupt() | typer.Abort():
+            return "interrupted"
+        case typer.TyperException():
+            return f"polypath: {_one_line(error.format_message())}"
+        case InputError():
+            return f"polypath: {error}"
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return f"polypath: {where}{error.strerror or error}"
+        case _ if isinstance(error, _EXPECTED):
+            return f"polypath: {_one_line(str(error))}"
+        case _:
+            kind = type(error).__name__
+            return f"polypath: internal error ({kind}: {_one_line(str(error))}); {TRACEBACK}=1 shows where"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _discard_output() -> None:
+    """Keeps Python from complaining once more about a closed standard output when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISSED", "InputError", "run"]

@@ -1,0 +1,32 @@
+"""The validation page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polypath.labs import Lab
+from polypath.results.expectations import Row
+
+_HEAD = """# Validation
+
+Every figure below is what `polypath check` measured with the scenarios, settings and seeds of the catalogue; the same
+command prints the same figures anywhere. A miss is reported as a miss.
+"""
+
+
+def validation_page(labs: Mapping[str, Lab], found: Mapping[str, Sequence[Row]]) -> str:
+    """The result of a check as Markdown."""
+    parts = [_HEAD]
+    for name, rows in found.items():
+        lab = labs[name]
+        parts.append(f"## {lab.title}\n\n{lab.question}\n\nLab `{name}`; source: {lab.source}\n")
+        parts.append("| expectation | published | bound | measured | |\n|---|---|---|---|---|")
+        for row in rows:
+            cells = (row.name, row.published, row.bound, row.measured, "ok" if row.ok else "**miss**")
+            parts.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,19 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change the scenario, e.g. --set 'link.path0.rate=10 Mbps'."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of the random streams, instead of the scenario's."),
+]
+Runs = Annotated[list[str] | None, typer.Option("--run", metavar="NAME", help="Only this run of the lab (repeatable).")]
+OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]

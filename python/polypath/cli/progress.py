@@ -1,0 +1,55 @@
+"""A progress bar over simulated time, for runs that take longer than a moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from polypath.cli.console import err
+from polypath.engines import Progress as Callback
+
+#: Wall time that passes without a bar.
+_PATIENCE_S = 1.0
+
+
+class _Bar:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.started = time.monotonic()
+        self.bar: Progress | None = None
+
+    def __call__(self, now_ns: int, end_ns: int) -> None:
+        if self.bar is None:
+            if time.monotonic() - self.started < _PATIENCE_S:
+                return
+            self.bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[now]:.2f} / {task.total:g} s simulated"),
+                TimeElapsedColumn(),
+                console=err,
+                transient=True,
+            )
+            self.bar.add_task(self.name, total=end_ns / 1e9, now=0.0)
+            self.bar.start()
+        self.bar.update(self.bar.task_ids[0], completed=now_ns / 1e9, now=now_ns / 1e9)
+
+    def stop(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+@contextmanager
+def shown(name: str) -> Iterator[Callback]:
+    """A callback for an engine that draws a bar on a terminal once a second has passed."""
+    if not err.is_terminal:
+        yield lambda now_ns, end_ns: None
+        return
+    bar = _Bar(name)
+    try:
+        yield bar
+    finally:
+        bar.stop()

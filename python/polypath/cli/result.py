@@ -1,0 +1,74 @@
+"""A run's result as a table: goodput, share and RTT of each subflow, and the rate over time."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from rich.markup import escape
+
+from polypath.cli.console import out, table
+from polypath.cli.sparkline import sparkline
+from polypath.results import Recording, metrics
+
+_NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
+
+
+def show(recording: Recording, title: str) -> None:
+    """Prints the result of one run."""
+    rows = table("connection", "transport", "Mbps", "share", "RTT ms", "resent", "rate", numbers=_NUMBERS, title=title)
+    for connection in metrics.connections(recording):
+        _, rates = metrics.goodput_series(recording, connection)
+        goodput = metrics.goodput(recording, connection)
+        top = max(rates, default=0.0)
+        rows.add_row(
+            f"[bold]{escape(connection.name)}[/bold]",
+            connection.transport,
+            "" if goodput is None or not connection.bytes else f"[bold]{goodput / 1e6:.2f}[/bold]",
+            "",
+            "",
+            "",
+            sparkline(rates, top),
+        )
+        for subflow in metrics.subflows(recording, connection):
+            rows.add_row(*_subflow(recording, connection, subflow, top))
+    out.print(rows)
+    for connection in metrics.connections(recording):
+        _print_delays(recording, connection)
+    if recording.metadata.interrupted:
+        out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
+
+
+def _subflow(
+    recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, top: float
+) -> tuple[str, ...]:
+    _, rates = metrics.subflow_series(recording, connection, subflow)
+    srtt = metrics.srtt_us(recording, connection, subflow.id).mean()
+    passed = connection.until_ns - connection.start_ns
+    resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
+    notes = "".join(
+        f", {note}"
+        for note, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
+        if applies
+    )
+    return (
+        f"  {escape(subflow.source)} → {escape(subflow.destination)}{notes}",
+        escape(subflow.interface),
+        f"{subflow.bytes * 8e3 / passed:.2f}" if passed > 0 else "",
+        f"{subflow.share:.1%}",
+        f"{srtt / 1000:.1f}" if isinstance(srtt, float) else "",
+        f"{resent:.2%}",
+        sparkline(rates, top),
+    )
+
+
+def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
+    delays = metrics.delays(recording, connection)
+    if not delays:
+        return
+    answered = [delay / 1e6 for delay in delays if delay is not None]
+    text = f"{escape(connection.name)}: {len(delays)} requests"
+    if answered:
+        text += f", delay {min(answered):.1f} / {median(answered):.1f} / {max(answered):.1f} ms (least, median, most)"
+    if len(answered) < len(delays):
+        text += f", {len(delays) - len(answered)} unanswered"
+    out.print(text)

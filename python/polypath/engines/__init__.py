@@ -1,0 +1,20 @@
+"""The engines by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
+from polypath.engines.sim import Simulator
+
+REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator}
+
+
+def get(name: str) -> Engine:
+    """The engine of that name. Raises EngineError where it is not there."""
+    if name not in REGISTRY:
+        raise EngineError(f"engine '{name}' is not there yet; there is {', '.join(REGISTRY)}")
+    return REGISTRY[name]()
+
+
+__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "get"]

@@ -1,0 +1,69 @@
+"""The simulator: a run takes as long as its events, needs no rights, and is the same each time."""
+
+from __future__ import annotations
+
+import time
+
+import polars as pl
+
+from polypath import _core
+from polypath.engines.base import EngineError, Options, Progress, no_progress
+from polypath.results import Metadata, Recording
+from polypath.scenario import Plan
+
+#: How long a slice should take on a clock on the wall: Ctrl-C and the progress bar wait for its end.
+_SLICE_S = 0.05
+_FIRST_SLICE_NS = 1_000_000
+_LONGEST_SLICE_NS = 10_000_000_000
+
+
+class Simulator:
+    """Advances the native simulation slice by slice; the slices have no influence on the result."""
+
+    name = "sim"
+
+    def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
+        started = time.perf_counter()
+        data = plan.data
+        directory = None if options.directory is None else str(options.directory)
+        try:
+            simulation = _core.Simulation(plan.json(), options.captures, directory)
+            interrupted = _advance(simulation, int(data["duration_ns"]), progress)
+            end_ns = simulation.now_ns
+            native = simulation.recording()
+        except (_core.PlanError, RuntimeError, OSError) as error:
+            raise EngineError(" ".join(str(error).split())) from error
+        return Recording(
+            {name: pl.DataFrame(native.table(name)) for name in native.names},
+            data,
+            Metadata(
+                scenario=str(data["name"]),
+                seed=int(data["seed"]),
+                engine=self.name,
+                plan_sha256=plan.sha256(),
+                recording_sha256=native.sha256,
+                end_ns=end_ns,
+                interrupted=interrupted,
+                wall_s=round(time.perf_counter() - started, 3),
+                versions={"polypath": _core.version()},
+            ),
+        )
+
+
+def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress) -> bool:
+    """Runs to the end, or to a KeyboardInterrupt: true then."""
+    length = _FIRST_SLICE_NS
+    try:
+        finished = False
+        while not finished:
+            before = time.perf_counter()
+            finished = simulation.step(simulation.now_ns + length)
+            progress(simulation.now_ns, end_ns)
+            passed = time.perf_counter() - before
+            if passed < _SLICE_S / 2:
+                length = min(2 * length, _LONGEST_SLICE_NS)
+            elif passed > _SLICE_S:
+                length = max(length // 2, _FIRST_SLICE_NS)
+    except KeyboardInterrupt:
+        return True
+    return False

@@ -1,0 +1,98 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from polypath.plots import REGISTRY, save, save_all
+from polypath.results import Recording
+
+
+def numbers(data: object) -> Any:
+    return np.asarray(data).tolist()
+
+
+def drawn(name: str, recording: Recording) -> Figure:
+    figure = REGISTRY[name].draw(recording)
+    assert figure is not None
+    return figure
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_plot_has_labelled_axes_and_the_title(name: str, recording: Recording) -> None:
+    figure = drawn(name, recording)
+    assert figure.get_suptitle() == "handmade"
+    for axes in figure.axes:
+        if axes.axison:
+            assert axes.get_ylabel()
+    assert figure.axes[-1].get_xlabel() or name == "topology"
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_nothing_to_show_gives_no_figure(name: str, recording: Recording) -> None:
+    assert REGISTRY[name].draw(Recording({}, {"applications": []}, recording.metadata)) is None
+
+
+def test_rate_stacks_to_what_arrived(recording: Recording) -> None:
+    iperf = drawn("rate", recording).axes[0]
+    top = max(point[1] for area in iperf.collections for point in numbers(area.get_paths()[0].vertices))
+    assert top == pytest.approx(12.0 + 4.0)
+    legend = iperf.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "subflow 0 (eth0)",
+        "subflow 1 (eth1, backup)",
+        "goodput",
+    ]
+
+
+def test_sequence_colours_by_subflow_and_marks_what_is_sent_again(recording: Recording) -> None:
+    (axes,) = drawn("sequence", recording).axes
+    points = {str(each.get_label()): numbers(each.get_offsets()) for each in axes.collections}
+    assert points == {
+        "subflow 0 (eth0)": [[1.05, 0.0]],
+        "subflow 0 (eth0), reinjection": [pytest.approx([1.2, 0.0014])],
+        "subflow 1 (eth1, backup)": [[1.09, 0.0014]],
+    }
+
+
+def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording) -> None:
+    windows, delays = drawn("window", recording).axes
+    assert numbers(windows.lines[0].get_xdata()) == [1.0, 2.0, 3.0]
+    assert numbers(delays.lines[0].get_ydata()) == [40.0, 60.0]
+
+
+def test_delays_in_the_order_of_sending_and_the_unanswered_marked(recording: Recording) -> None:
+    over_time, distribution = drawn("delays", recording).axes
+    assert numbers(over_time.lines[0].get_ydata()) == [55.0, 45.0]
+    assert numbers(over_time.collections[0].get_offsets()) == [[2.0, 0.0]]
+    assert distribution.get_xlabel() == "delay (ms)"
+
+
+def test_topology_names_nodes_and_links(recording: Recording) -> None:
+    (axes,) = drawn("topology", recording).axes
+    texts = {text.get_text() for text in axes.texts}
+    assert {"client", "router", "server", "path0\n20 Mbps, 20 ms", "path1\n10 Mbps, 40 ms", "core"} <= texts
+
+
+def test_an_interrupted_run_says_so(recording: Recording) -> None:
+    cut = replace(recording, metadata=replace(recording.metadata, interrupted=True))
+    assert drawn("rate", cut).get_suptitle() == "handmade (interrupted)"
+
+
+def test_files_are_whole_pngs_and_equal_each_time(recording: Recording, tmp_path: Path) -> None:
+    paths = save_all(recording, tmp_path)
+    assert [path.name for path in paths] == [f"{name}.png" for name in REGISTRY]
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
+    first = paths[0].read_bytes()
+    assert first.startswith(b"\x89PNG")
+    assert first.endswith(b"IEND\xaeB`\x82")
+    save("rate", recording, tmp_path / "again.png")
+    assert (tmp_path / "again.png").read_bytes() == first
+
+
+def test_an_unknown_plot(recording: Recording, tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        save("pie", recording, tmp_path / "pie.png")

@@ -168,13 +168,13 @@ Prefix = Annotated[
 ]
 """An address prefix without host bits."""
 
-NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$"
+NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$"
 _NAME = re.compile(NAME_PATTERN)
 
 
 def _check_name(value: str) -> str:
     if not _NAME.match(value):
-        raise fault(f"{value!r} is no name: letters, digits, '_', '-' and '.', at most 63 of them")
+        raise fault(f"{value!r} is no name: letters, digits, '_' and '-', at most 63 of them")
     return value
 
 

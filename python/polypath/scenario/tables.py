@@ -70,7 +70,7 @@ def attachments(tables: Tables) -> dict[str, tuple[End, End]]:
     found: dict[str, tuple[End, End]] = {}
     counters: dict[str, int] = {}
     for name, ends in written.items():
-        complete: list[End] = Field(default_factory=list)
+        complete: list[End] = []
         for node, interface in ends:
             while interface is None:
                 number = counters.get(node, 0)

@@ -1,0 +1,142 @@
+"""What each type of experiment runs: one function a type, registered in `TRAFFIC`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from polypath.formats.minitopo.experiment import Experiment
+from polypath.formats.minitopo.lines import at_least_one, not_negative, positive, switch
+from polypath.formats.minitopo.topology import Topology
+
+KIB = 1024
+PATIENCE_S = 60.0
+"""How long a run may go on after its applications should be done."""
+
+
+@dataclass
+class Traffic:
+    """Applications, how long the run may take, and settings of single hosts."""
+
+    applications: list[dict[str, Any]]
+    duration_s: float
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def _transport(experiment: Experiment) -> str:
+    return "mptcp" if experiment.line("mptcpEnabled").read(switch, "0 or 1") else "tcp"
+
+
+def _time(seconds: float) -> str:
+    return f"{Decimal(str(seconds)):f} s"
+
+
+def _nothing(topology: Topology, experiment: Experiment) -> Traffic:
+    return Traffic([], 10.0)
+
+
+def _ping(topology: Topology, experiment: Experiment) -> Traffic:
+    """One path after the other, every client address to every server address."""
+    count = experiment.line("pingCount").read(at_least_one, "a number of requests")
+    servers = max(len(topology.side("r2s")), 1)
+    applications = [
+        {
+            "name": f"ping-{client.id}-{server}",
+            "kind": "ping",
+            "source": f"{topology.left_subnet}{client.id}.1",
+            "destination": f"{topology.right_subnet}{server}.1",
+            "count": count,
+        }
+        for server in range(servers)
+        for client in topology.side("c2r")
+    ]
+    for index, application in enumerate(applications):
+        application["start"] = f"{index * count} s"
+    return Traffic(applications, len(applications) * count + PATIENCE_S)
+
+
+def _iperf(topology: Topology, experiment: Experiment) -> Traffic:
+    seconds = experiment.line("iperfTime").read(positive, "a time in seconds")
+    parallel = experiment.line("iperfParallel").read(at_least_one, "a number of connections")
+    names = ["iperf"] if parallel == 1 else [f"iperf-{number + 1}" for number in range(parallel)]
+    transport = _transport(experiment)
+    applications = [
+        {"name": name, "kind": "bulk", "transport": transport, "duration": _time(seconds)} for name in names
+    ]
+    return Traffic(applications, seconds + PATIENCE_S)
+
+
+def _iperf_scenario(topology: Topology, experiment: Experiment) -> Traffic:
+    """An MPTCP connection of 50 s; after 10 s and 20 s, TCP connections of 20 s with reno on its two first bottlenecks."""
+    line = experiment.line("xpType")
+    if topology.topo_type != "MultiIfMultiClient" or len(topology.side("c2r")) < 2:
+        raise line.error("xpType 'iperfScenario' needs topoType:MultiIfMultiClient with two paths c2r or more")
+    subflows = experiment.line("iperfScenarioFMSublows").read(at_least_one, "a number of subflows")
+    applications: list[dict[str, Any]] = [
+        {"name": "iperf", "kind": "bulk", "transport": _transport(experiment), "duration": "50 s"},
+    ]
+    applications += [
+        {
+            "name": f"tcp_{number}",
+            "kind": "bulk",
+            "client": f"client_{number}",
+            "server": f"server_{number}",
+            "transport": "tcp",
+            "start": f"{10 * number} s",
+            "duration": "20 s",
+            "stack": {"congestion": "reno"},
+        }
+        for number in (1, 2)
+    ]
+    manager = experiment.line("kpmc" if "kpmc" in experiment.lines else "kpm").value
+    hosts: dict[str, dict[str, Any]] = {}
+    if manager == "fullmesh":
+        hosts["client"] = {"path_manager": {"name": manager, "num_subflows": subflows}}
+    return Traffic(applications, 50.0 + PATIENCE_S, hosts)
+
+
+def _fetch(topology: Topology, experiment: Experiment) -> Traffic:
+    kilobytes = experiment.line("file_size").read(at_least_one, "a size in kB")
+    slowest = min(link.bw_mbps for link in topology.links)
+    application = {
+        "name": experiment.xp_type,
+        "kind": "fetch",
+        "transport": _transport(experiment),
+        "size": f"{kilobytes * KIB} B",
+    }
+    return Traffic([application], 10 * kilobytes * KIB * 8 / (slowest * 1e6) + PATIENCE_S)
+
+
+def _msg(topology: Topology, experiment: Experiment) -> Traffic:
+    """The client sends msgBytes and the server answers with as many; both switch Nagle's algorithm off."""
+    sleep = experiment.line("msgClientSleep").read(not_negative, "a time in seconds")
+    think = experiment.line("msgServerSleep").read(not_negative, "a time in seconds")
+    requests = experiment.line("msgNbRequests").read(at_least_one, "a number of requests")
+    size = experiment.line("msgBytes").read(at_least_one, "a size in bytes")
+    application = {
+        "name": "msg",
+        "kind": "request-response",
+        "transport": _transport(experiment),
+        "count": requests,
+        "interval": _time(sleep),
+        "think": _time(think),
+        "request": f"{size} B",
+        "response": f"{size} B",
+        "stack": {"nagle": False},
+    }
+    return Traffic([application], requests * (sleep + think + 1) + PATIENCE_S)
+
+
+TRAFFIC: dict[str, Callable[[Topology, Experiment], Traffic]] = {
+    "none": _nothing,
+    "ping": _ping,
+    "iperf": _iperf,
+    "iperfScenario": _iperf_scenario,
+    "http": _fetch,
+    "https": _fetch,
+    "sendfile": _fetch,
+    "msg": _msg,
+}
+"""The experiments that run here; `experiment.TYPE_DEFAULTS` has their keys."""

@@ -1,0 +1,142 @@
+"""A lab, as its folder describes it.
+
+scenario.toml   the network and what runs
+lab.toml        title, question, source; [[run]] name, set; [[expect]] name, published, measure, run, min, max, unit,
+                relative_to and the measure's own parameters
+README.md       the question, the picture, what to expect and why, what to try
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from polypath.scenario import Scenario, ScenarioError, describe_topology
+from polypath.scenario.base import Model
+from polypath.scenario.fields import Name, fault
+from polypath.scenario.reading import read_text
+from polypath.scenario.validate import faults
+
+Number = int | float
+
+
+class LabRun(Model):
+    """One run of a lab: the scenario with settings, "link.path0.rate=10 Mbps"."""
+
+    name: Name
+    settings: list[str] = Field(default_factory=list, alias="set")
+
+
+class Expectation(Model):
+    """A published figure, and the bounds that the measured one must keep.
+
+    `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of this
+    run's measure by that of another run, connection or time.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    published: str
+    measure: str
+    run: str
+    relative_to: dict[str, Any] | None = None
+    minimum: Number | None = Field(default=None, alias="min")
+    maximum: Number | None = Field(default=None, alias="max")
+    unit: str = ""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Expectation:
+        if self.minimum is None and self.maximum is None:
+            raise fault(f"expectation '{self.name}' has neither 'min' nor 'max'")
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The measure's parameters."""
+        return dict(self.model_extra or {})
+
+    @property
+    def connection(self) -> str | None:
+        """The application that is measured, if the measure is of one."""
+        connection = self.parameters.get("connection")
+        return None if connection is None else str(connection)
+
+
+class _Description(Model):
+    title: str
+    question: str
+    source: str
+    run: list[LabRun] = Field(min_length=1)
+    expect: list[Expectation] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> _Description:
+        runs = [run.name for run in self.run]
+        names = [expectation.name for expectation in self.expect]
+        for what, given in (("run", runs), ("expectation", names)):
+            for name in given:
+                if given.count(name) > 1:
+                    raise fault(f"there are two {what}s '{name}'")
+        for expectation in self.expect:
+            needed = {expectation.run, (expectation.relative_to or {}).get("run", expectation.run)}
+            for name in needed - set(runs):
+                raise fault(f"expectation '{expectation.name}' is of a run '{name}' that the lab has not")
+        return self
+
+
+_READER = TypeAdapter(_Description)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A question about multipath transport, a scenario that answers it, and what its answer should be."""
+
+    name: str
+    title: str
+    question: str
+    source: str
+    folder: Path
+    runs: list[LabRun]
+    expectations: list[Expectation]
+
+    @classmethod
+    def load(cls, folder: Path) -> Lab:
+        """Reads a lab's folder; raises ScenarioError when it is incomplete or inconsistent."""
+        path = folder / "lab.toml"
+        text = read_text(path, "lab")
+        try:
+            data = tomllib.loads(text)
+            description = _READER.validate_python(data)
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(f"invalid TOML: {error}", str(path)) from error
+        except ValidationError as error:
+            found = faults(error, data)
+            raise ScenarioError(found[0].message, str(path), hint=found[0].hint) from error
+        return cls(
+            folder.name,
+            description.title,
+            description.question,
+            description.source,
+            folder,
+            description.run,
+            description.expect,
+        )
+
+    @property
+    def readme(self) -> str:
+        """The text for the reader, Markdown."""
+        return read_text(self.folder / "README.md", "text")
+
+    @property
+    def picture(self) -> str:
+        """The topology in text."""
+        return describe_topology(self.scenario())
+
+    def scenario(self) -> Scenario:
+        """The scenario before any run's settings."""
+        return Scenario.load(self.folder / "scenario.toml")

@@ -1,1 +1,36 @@
+//! Sans-IO endpoints of TCP and Multipath TCP.
+//!
+//! Nothing here knows a clock, a socket or a simulator: `now` is an argument, segments go in, and
+//! segments, events and the next deadline come out. A [`Connection`] is plain TCP with one subflow or
+//! MPTCP with several; a connection that falls back (RFC 8684 section 3.7) turns from one into the
+//! other.
 
+pub mod config;
+pub mod congestion;
+mod counters;
+mod event;
+pub mod mptcp;
+pub mod path;
+pub mod path_manager;
+mod ranges;
+pub mod registry;
+pub mod scheduler;
+mod seq;
+pub mod tcp;
+
+pub use config::{Buffer, Choice, Config, Profile};
+pub use counters::{Counters, Mib};
+pub use event::{CloseReason, Event, EventKind};
+pub use mptcp::connection::{Accept, Connection, Ports, SubflowInfo, Transmit, Tuple};
+pub use mptcp::segment::Arrival;
+pub use polypath_wire::tcp::Segment;
+
+/// Time in nanoseconds from an origin that the owner chooses.
+pub type Nanos = u64;
+
+pub const MICROSECOND: Nanos = 1_000;
+pub const MILLISECOND: Nanos = 1_000_000;
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// A deadline that never comes.
+pub const NEVER: Nanos = Nanos::MAX;

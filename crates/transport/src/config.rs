@@ -1,0 +1,173 @@
+//! How a host's transport is set.
+
+use serde_json::{Map, Value};
+
+use crate::congestion::{self, CongestionControl};
+use crate::path_manager::{self, PathManager};
+use crate::registry::RegistryError;
+use crate::scheduler::{self, Scheduler};
+use crate::{MILLISECOND, Nanos, SECOND};
+
+/// Which implementation to follow where specifications leave room or implementations differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The RFCs to the letter.
+    Rfc,
+    /// The out-of-tree kernel of multipath-tcp.org, v0.9x.
+    MptcpOrg,
+    /// Upstream Linux.
+    Linux,
+}
+
+impl Profile {
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("rfc", Self::Rfc),
+        ("mptcp.org", Self::MptcpOrg),
+        ("linux", Self::Linux),
+    ];
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, profile)| *profile)
+    }
+
+    /// Whether RTO is srtt plus a variance of at least the minimum RTO (Linux), or the larger of minimum and RFC 6298's sum.
+    pub fn rto_adds_minimum(self) -> bool {
+        self != Self::Rfc
+    }
+
+    /// Whether data ACKs and data sequence numbers take eight bytes.
+    pub fn long_dsn(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// The part of the receive buffer that is offered as window, numerator over 256 (Linux tcp_adv_win_scale 1, scaling_ratio 128).
+    pub fn window_share(self) -> u64 {
+        if self == Self::Rfc { 256 } else { 128 }
+    }
+
+    /// Whether out-of-order data shrinks the window although it lies inside it (Linux `tcp_space`).
+    pub fn out_of_order_counts(self) -> bool {
+        self != Self::Rfc
+    }
+}
+
+/// Minimum, default and maximum size of a buffer in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    pub minimum: u64,
+    pub default: u64,
+    pub maximum: u64,
+}
+
+/// An algorithm by name, with parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    pub name: String,
+    pub parameters: Map<String, Value>,
+}
+
+impl From<&str> for Choice {
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            parameters: Map::new(),
+        }
+    }
+}
+
+/// A host's transport settings.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub profile: Profile,
+    pub scheduler: Choice,
+    pub path_manager: Choice,
+    pub congestion: Choice,
+    pub receive_buffer: Buffer,
+    pub send_buffer: Buffer,
+    /// The receive buffer grows with the rate at which the application reads (dynamic right-sizing).
+    pub autotuning: bool,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Initial window in packets (RFC 6928).
+    pub initial_window: u32,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    /// Ask for DSS checksums.
+    pub checksum: bool,
+    pub nagle: bool,
+    pub rto_min: Nanos,
+    pub rto_initial: Nanos,
+    pub rto_max: Nanos,
+    /// Longest delay of an ACK.
+    pub delayed_ack: Nanos,
+    /// Timeouts in a row until an established connection is given up (tcp_retries2).
+    pub retries: u32,
+    /// SYNs in a row until an attempt is given up (tcp_syn_retries).
+    pub syn_retries: u32,
+    /// Use MPTCP when the peer does too.
+    pub mptcp: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Rfc,
+            scheduler: "default".into(),
+            path_manager: "fullmesh".into(),
+            congestion: "cubic".into(),
+            receive_buffer: Buffer {
+                minimum: 4096,
+                default: 131_072,
+                maximum: 6_291_456,
+            },
+            send_buffer: Buffer {
+                minimum: 4096,
+                default: 16_384,
+                maximum: 4_194_304,
+            },
+            autotuning: true,
+            mtu: 1500,
+            initial_window: 10,
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            checksum: false,
+            nagle: true,
+            rto_min: 200 * MILLISECOND,
+            rto_initial: SECOND,
+            rto_max: 120 * SECOND,
+            delayed_ack: 40 * MILLISECOND,
+            retries: 15,
+            syn_retries: 6,
+            mptcp: true,
+        }
+    }
+}
+
+impl Config {
+    pub fn make_congestion(&self) -> Result<Box<dyn CongestionControl>, RegistryError> {
+        congestion::REGISTRY.make(&self.congestion.name, &self.congestion.parameters)
+    }
+
+    pub fn make_scheduler(&self) -> Result<Box<dyn Scheduler>, RegistryError> {
+        scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
+    }
+
+    pub fn make_path_manager(&self) -> Result<Box<dyn PathManager>, RegistryError> {
+        path_manager::REGISTRY.make(&self.path_manager.name, &self.path_manager.parameters)
+    }
+
+    /// Checks that every algorithm and parameter exists.
+    pub fn check(&self) -> Result<(), RegistryError> {
+        self.make_congestion()?;
+        self.make_scheduler()?;
+        self.make_path_manager()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! Congestion control: how large the window of each path is.
+//!
+//! A controller belongs to one path and sees all paths of its connection. Loss recovery asks it at
+//! fixed points, those of Linux's `struct tcp_congestion_ops`.
+
+mod cubic;
+mod lia;
+mod olia;
+mod reno;
+
+use crate::Nanos;
+use crate::path::{CaState, Path};
+use crate::registry::{Entry, Registry};
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    pub now: Nanos,
+    /// Packets newly acknowledged, cumulatively or selectively.
+    pub packets: u32,
+    /// RTT of the newest of them, if unambiguous.
+    pub rtt: Option<Nanos>,
+    /// Whether the window, not the application, limited the sender.
+    pub cwnd_limited: bool,
+    /// Next sequence number to be sent on this path, for algorithms that count rounds.
+    pub next_seq: u64,
+    /// Lowest unacknowledged sequence number on this path.
+    pub una: u64,
+}
+
+/// A congestion controller. `paths[me]` is its own path.
+pub trait CongestionControl: Send {
+    /// The path can send from now on.
+    fn on_established(&mut self, _paths: &mut [Path], _me: usize) {}
+
+    /// The slow-start threshold after a loss.
+    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
+        (paths[me].cwnd / 2).max(2)
+    }
+
+    /// Called for every acknowledgement of new data, before the window may grow.
+    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, _ack: &Ack) {}
+
+    /// Grows the window. Not called while recovery shrinks it.
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack);
+
+    /// Loss recovery enters `state`.
+    fn on_state(&mut self, _paths: &mut [Path], _me: usize, _state: CaState) {}
+
+    /// The path sends again after it had nothing in flight; `idle` since the last transmission.
+    fn on_restart(&mut self, _paths: &mut [Path], _me: usize, _idle: Nanos) {}
+
+    /// The window after a reduction that proved unnecessary; `prior` is the one before it.
+    fn undo(&mut self, paths: &[Path], me: usize, prior: u32) -> u32 {
+        paths[me].cwnd.max(prior)
+    }
+
+    /// Internal variables for recordings.
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// Slow start (RFC 5681 section 3.1): one packet a packet acknowledged. Returns the packets left for congestion avoidance.
+pub fn slow_start(path: &mut Path, acked: u32) -> u32 {
+    let target = path.cwnd.saturating_add(acked).min(path.ssthresh);
+    let left = acked - (target - path.cwnd);
+    path.cwnd = target;
+    left
+}
+
+/// Additive increase: one packet for every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`).
+pub fn additive_increase(path: &mut Path, per_packet: u32, acked: u32) {
+    let per_packet = per_packet.max(1);
+    if path.cwnd_count >= per_packet {
+        path.cwnd_count = 0;
+        path.cwnd += 1;
+    }
+    path.cwnd_count += acked;
+    if path.cwnd_count >= per_packet {
+        path.cwnd += path.cwnd_count / per_packet;
+        path.cwnd_count %= per_packet;
+    }
+}
+
+/// Every controller.
+pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
+    kind: "congestion control",
+    entries: &[reno::ENTRY, cubic::ENTRY, lia::ENTRY, olia::ENTRY],
+};
+
+type CongestionEntry = Entry<dyn CongestionControl>;

@@ -1,0 +1,36 @@
+//! NewReno: halve on loss, one packet more each round trip (RFC 5681, RFC 6582).
+
+use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use crate::path::Path;
+use crate::registry::no_parameters;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "reno",
+    description: "NewReno on each path by itself: halves on loss, one packet more each round trip",
+    source: "RFC 5681, RFC 6582; Linux net/ipv4/tcp_cong.c",
+    parameters: no_parameters,
+    make: |_| Box::new(Reno),
+};
+
+pub(super) struct Reno;
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        avoid(&mut paths[me], ack);
+    }
+}
+
+/// Slow start, then additive increase by one packet a window.
+pub(super) fn avoid(path: &mut Path, ack: &Ack) {
+    if !ack.cwnd_limited {
+        return;
+    }
+    let mut acked = ack.packets;
+    if path.in_slow_start() {
+        acked = slow_start(path, acked);
+        if acked == 0 {
+            return;
+        }
+    }
+    additive_increase(path, path.cwnd, acked);
+}

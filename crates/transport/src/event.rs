@@ -1,0 +1,66 @@
+//! What an endpoint tells its owner.
+
+use std::net::IpAddr;
+
+use crate::Nanos;
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Both directions were closed in order.
+    Finished,
+    /// The peer reset it (RST, or MP_FASTCLOSE).
+    Reset,
+    /// Too many timeouts in a row (RFC 9293 section 3.8.3).
+    TimedOut,
+    /// No answer to the SYN.
+    Unreachable,
+    /// This side aborted it.
+    Aborted,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub at: Nanos,
+    pub kind: EventKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    ConnectionEstablished,
+    ConnectionClosed(CloseReason),
+    SubflowEstablished(usize),
+    SubflowClosed(usize),
+    /// Fast recovery began.
+    Loss(usize),
+    Timeout {
+        subflow: usize,
+        backoff: u32,
+    },
+    TailLossProbe(usize),
+    Reinjection {
+        subflow: usize,
+        bytes: u64,
+    },
+    Penalised(usize),
+    Fallback(&'static str),
+    SubflowReset(usize),
+    AddressAdded {
+        id: u8,
+        address: IpAddr,
+    },
+    AddressRemoved {
+        id: u8,
+    },
+    PriorityChanged {
+        subflow: usize,
+        backup: bool,
+    },
+    PotentiallyFailed(usize),
+    Recovered(usize),
+    Scheduled {
+        subflow: usize,
+        offset: u64,
+        bytes: u32,
+    },
+}

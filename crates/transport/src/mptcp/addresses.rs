@@ -1,0 +1,264 @@
+//! Addresses: ADD_ADDR, REMOVE_ADDR, MP_PRIO (RFC 8684 sections 3.4 and 3.3.8), and what the path manager makes of them.
+
+use std::net::IpAddr;
+
+use polypath_wire::mptcp::{MptcpOption, ResetReason};
+
+use super::connection::Connection;
+use super::keys;
+use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
+use crate::tcp::State;
+use crate::{EventKind, Mib, NEVER, Nanos, SECOND};
+
+/// Until an ADD_ADDR without echo is sent again (Linux add_addr_timeout is 120 s; a round trip is enough to know here).
+const ADD_ADDR_TIMEOUT: Nanos = 2 * SECOND;
+
+impl Connection {
+    /// Asks the path manager what to do and does it.
+    pub(super) fn manage_paths(&mut self) {
+        let Some(multipath) = self
+            .core
+            .multipath
+            .as_ref()
+            .filter(|multipath| multipath.confirmed)
+        else {
+            return;
+        };
+        let deny_initial = multipath.deny_join_initial;
+        let subflows: Vec<Pair> = self
+            .subflows
+            .iter()
+            .zip(&self.sockets)
+            .filter(|(_, socket)| socket.state != State::Closed)
+            .map(|(info, _)| Pair {
+                local: info.local_id,
+                remote: info.remote_id,
+            })
+            .collect();
+        let actions = self.path_manager.manage(&PmView {
+            client: self.core.client,
+            local: &self.local,
+            remote: &self.remote,
+            subflows: &subflows,
+            announced: &self.announced,
+        });
+        for action in actions {
+            match action {
+                Action::Open(pair) if deny_initial && pair.remote == 0 => {}
+                Action::Open(pair) => self.open_subflow(pair),
+                Action::Announce(id) => self.announce(id),
+            }
+        }
+    }
+
+    fn announce(&mut self, id: u8) {
+        let Some(local) = self.local.iter().find(|local| local.id == id) else {
+            return;
+        };
+        let Some(multipath) = &self.core.multipath else {
+            return;
+        };
+        let address = local.address;
+        let hmac = keys::add_addr_hmac(multipath.local_key, multipath.remote_key, id, address, 0);
+        self.core.counters.increment(Mib::MPTcpExtAddAddrTx);
+        if !self.announced.contains(&id) {
+            self.announced.push(id);
+        }
+        self.unechoed.retain(|(other, _)| *other != id);
+        self.unechoed.push((id, self.core.now + ADD_ADDR_TIMEOUT));
+        self.send_option(MptcpOption::AddAddr {
+            echo: false,
+            address_id: id,
+            address,
+            port: None,
+            hmac: Some(hmac),
+        });
+    }
+
+    pub(super) fn repeat_announcements(&mut self) {
+        let due: Vec<u8> = self
+            .unechoed
+            .iter()
+            .filter(|(_, at)| *at <= self.core.now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            self.announce(id);
+        }
+    }
+
+    /// Sends an ACK with an option on some working subflow.
+    fn send_option(&mut self, option: MptcpOption) {
+        let working =
+            |me: &usize| self.paths[*me].established && self.sockets[*me].state.synchronised();
+        let all = || 0..self.sockets.len();
+        let Some(me) = all()
+            .find(|me| working(me) && !self.paths[*me].potentially_failed)
+            .or_else(|| all().find(working))
+        else {
+            return;
+        };
+        self.send_option_on(me, option);
+    }
+
+    fn send_option_on(&mut self, me: usize, option: MptcpOption) {
+        self.sockets[me].send_ack(&mut self.core, me);
+        let Some(last) = self.core.out.last_mut() else {
+            return;
+        };
+        last.segment.rare_mut().mptcp.push(option);
+        // Where the option space is short, the data ACK and then the timestamps give way.
+        if polypath_wire::tcp::options_len(&last.segment) > 40 {
+            last.segment.dss = None;
+        }
+        if polypath_wire::tcp::options_len(&last.segment) > 40 {
+            last.segment.timestamps = None;
+        }
+    }
+
+    pub(super) fn on_add_addr(
+        &mut self,
+        id: u8,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: Option<u64>,
+    ) {
+        let Some(multipath) = &self.core.multipath else {
+            return;
+        };
+        let expected = keys::add_addr_hmac(
+            multipath.remote_key,
+            multipath.local_key,
+            id,
+            address,
+            port.unwrap_or(0),
+        );
+        if hmac != Some(expected) {
+            self.core.counters.increment(Mib::MPTcpExtAddAddrDrop);
+            return;
+        }
+        self.core.counters.increment(Mib::MPTcpExtAddAddr);
+        self.core.counters.increment(Mib::MPTcpExtEchoAddTx);
+        self.send_option(MptcpOption::AddAddr {
+            echo: true,
+            address_id: id,
+            address,
+            port,
+            hmac: None,
+        });
+        if self
+            .remote
+            .iter()
+            .all(|remote| remote.id != id && remote.address != address)
+        {
+            self.remote.push(RemoteAddress { id, address, port });
+            self.core.event(EventKind::AddressAdded { id, address });
+            self.confirm();
+            self.manage_paths();
+        }
+    }
+
+    pub(super) fn on_add_addr_echo(&mut self, id: u8) {
+        self.core.counters.increment(Mib::MPTcpExtEchoAdd);
+        self.unechoed.retain(|(other, _)| *other != id);
+    }
+
+    pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
+        self.core.counters.increment(Mib::MPTcpExtRmAddr);
+        for &id in ids {
+            self.remote.retain(|remote| remote.id != id || id == 0);
+            self.core.event(EventKind::AddressRemoved { id });
+            for me in 0..self.sockets.len() {
+                if self.subflows[me].remote_id == id && self.sockets[me].state != State::Closed {
+                    self.core.counters.increment(Mib::MPTcpExtRmSubflow);
+                    self.reset_subflow(me, ResetReason::Unspecified);
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_priority(&mut self, me: usize, backup: bool) {
+        self.core.counters.increment(Mib::MPTcpExtMPPrioRx);
+        self.subflows[me].backup_remote = backup;
+        self.refresh_backup(me);
+    }
+
+    fn refresh_backup(&mut self, me: usize) {
+        let backup = self.subflows[me].backup_local || self.subflows[me].backup_remote;
+        if self.paths[me].backup != backup {
+            self.paths[me].backup = backup;
+            self.core.event(EventKind::PriorityChanged {
+                subflow: me,
+                backup,
+            });
+        }
+    }
+
+    /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO).
+    pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
+        self.core.now = now;
+        for local in self
+            .local
+            .iter_mut()
+            .filter(|local| local.address == address)
+        {
+            local.backup = backup;
+        }
+        for me in 0..self.sockets.len() {
+            let concerned = self.subflows[me].tuple.local.ip() == address
+                && self.sockets[me].state.synchronised();
+            if !concerned || self.subflows[me].backup_local == backup {
+                continue;
+            }
+            self.subflows[me].backup_local = backup;
+            self.refresh_backup(me);
+            if self.core.multipath.is_some() {
+                self.core.counters.increment(Mib::MPTcpExtMPPrioTx);
+                self.send_option_on(me, MptcpOption::Prio { backup });
+            }
+        }
+        self.push();
+    }
+
+    /// An address of this host went away or came back.
+    pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
+        self.core.now = now;
+        let Some(local) = self
+            .local
+            .iter_mut()
+            .find(|local| local.address == address && local.up != up)
+        else {
+            return;
+        };
+        local.up = up;
+        let id = local.id;
+        if up {
+            self.manage_paths();
+        } else if self.core.multipath.is_some() {
+            for me in 0..self.sockets.len() {
+                if self.subflows[me].tuple.local.ip() == address
+                    && self.sockets[me].state != State::Closed
+                {
+                    self.reinject(me);
+                    self.close_subflow(me);
+                }
+            }
+            self.announced.retain(|other| *other != id);
+            self.unechoed.retain(|(other, _)| *other != id);
+            self.core.counters.increment(Mib::MPTcpExtRmAddrTx);
+            self.send_option(MptcpOption::RemoveAddr {
+                address_ids: vec![id],
+            });
+        }
+        self.push();
+        self.housekeep();
+    }
+
+    pub(super) fn next_announcement(&self) -> Nanos {
+        self.unechoed
+            .iter()
+            .map(|(_, at)| *at)
+            .min()
+            .unwrap_or(NEVER)
+    }
+}

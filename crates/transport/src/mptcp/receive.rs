@@ -1,0 +1,269 @@
+//! Reassembly by data sequence number, and the one receive window of a connection (RFC 8684 sections 3.3.4 and 3.3.5).
+
+use crate::Nanos;
+use crate::config::Config;
+use crate::ranges::RangeSet;
+
+/// The receiving half of a connection. Positions are offsets in the peer's application stream.
+#[derive(Debug)]
+pub(crate) struct DataReceiver {
+    /// The next byte expected in order.
+    pub next: u64,
+    reassembly: RangeSet,
+    /// Bytes that wait out of order inside the subflows.
+    pub held: u64,
+    unread: u64,
+    /// Where the stream ends, once known.
+    pub end: Option<u64>,
+    /// Receive buffer in bytes, and the share of it offered as window.
+    buffer: u64,
+    share: u64,
+    largest_buffer: u64,
+    out_of_order_counts: bool,
+    autotuning: bool,
+    /// Right edge of the window that was offered.
+    edge: u64,
+    /// The window grows no faster than data arrives (Linux `rcv_ssthresh`).
+    slow_start: u64,
+    scaling: bool,
+    shift: u8,
+    mss: u32,
+    rtt: Nanos,
+    tuning: Tuning,
+}
+
+/// Dynamic right-sizing (Feng et al. 2003; Linux `tcp_rcv_space_adjust`): bytes read in the last round trip, and the present one's start.
+#[derive(Debug, Default)]
+struct Tuning {
+    space: u64,
+    began_at: Nanos,
+    read_then: u64,
+    read: u64,
+}
+
+impl DataReceiver {
+    pub fn new(config: &Config) -> Self {
+        let buffer = config.receive_buffer.default;
+        let share = config.profile.window_share();
+        let largest = config.receive_buffer.maximum.max(buffer);
+        let mut shift = 0;
+        while shift < 14 && largest >> shift > 65_535 {
+            shift += 1;
+        }
+        Self {
+            next: 0,
+            reassembly: RangeSet::default(),
+            held: 0,
+            unread: 0,
+            end: None,
+            buffer,
+            share,
+            largest_buffer: largest,
+            out_of_order_counts: config.profile.out_of_order_counts(),
+            autotuning: config.autotuning && largest > buffer,
+            edge: 0,
+            slow_start: (buffer * share / 256).min(65_535),
+            scaling: config.window_scaling,
+            shift: if config.window_scaling { shift } else { 0 },
+            mss: 536,
+            rtt: 0,
+            tuning: Tuning::default(),
+        }
+    }
+
+    pub fn scale(&self) -> u8 {
+        self.shift
+    }
+
+    pub fn scaling(&self) -> bool {
+        self.scaling
+    }
+
+    /// The peer does not scale windows, so neither do we (RFC 7323 section 2.2).
+    pub fn forbid_scaling(&mut self) {
+        self.scaling = false;
+        self.shift = 0;
+    }
+
+    pub fn set_mss(&mut self, mss: u32) {
+        self.mss = mss;
+        if self.tuning.space == 0 {
+            self.tuning.space = self.window().min(10 * u64::from(mss));
+        }
+    }
+
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    fn capacity(&self) -> u64 {
+        self.buffer * self.share / 256
+    }
+
+    /// The window to offer: the right edge never moves back, and does not move in steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
+    pub fn window(&mut self) -> u64 {
+        let used = self.unread
+            + if self.out_of_order_counts {
+                self.reassembly.bytes() + self.held
+            } else {
+                0
+            };
+        let free = self.capacity().saturating_sub(used).min(self.slow_start);
+        if free >= u64::from(self.mss).min(self.capacity() / 2) {
+            self.edge = self.edge.max(self.next + free);
+        }
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// Whether data up to `end` lies within the window that was offered.
+    pub fn admits(&self, end: u64) -> bool {
+        end <= self.edge
+    }
+
+    /// Takes `len` bytes from `offset` on. Returns how many of them are new.
+    pub fn deliver(&mut self, offset: u64, len: u64) -> u64 {
+        let end = offset + len;
+        if end <= self.next {
+            return 0;
+        }
+        let before = self.next + self.reassembly.bytes();
+        if offset <= self.next && self.reassembly.is_empty() {
+            self.advance(end);
+        } else {
+            self.reassembly
+                .insert(offset.max(self.next), end, |_, _| {});
+            let reached = self.reassembly.contiguous_end(self.next);
+            if reached > self.next {
+                self.reassembly.remove_below(reached);
+                self.advance(reached);
+            }
+        }
+        self.next + self.reassembly.bytes() - before
+    }
+
+    fn advance(&mut self, end: u64) {
+        self.unread += end - self.next;
+        self.next = end;
+        self.slow_start = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
+    }
+
+    /// The longest receiver-side RTT of the connection's subflows.
+    pub fn sample_rtt(&mut self, rtt: Nanos) {
+        self.rtt = if self.rtt == 0 {
+            rtt
+        } else {
+            (7 * self.rtt + rtt) / 8
+        };
+    }
+
+    pub fn available(&self) -> u64 {
+        self.unread
+    }
+
+    /// The application reads `bytes`. True: the window should be announced (Linux `tcp_cleanup_rbuf`).
+    pub fn read(&mut self, bytes: u64, now: Nanos) -> bool {
+        let bytes = bytes.min(self.unread);
+        let before = self.edge.saturating_sub(self.next);
+        self.unread -= bytes;
+        self.tuning.read += bytes;
+        self.tune(now);
+        if 2 * before > self.capacity() {
+            return false;
+        }
+        let after = self.window();
+        after >= 2 * before.max(1) && after >= u64::from(self.mss)
+    }
+
+    fn tune(&mut self, now: Nanos) {
+        if self.rtt == 0 || now - self.tuning.began_at < self.rtt {
+            return;
+        }
+        let copied = self.tuning.read - self.tuning.read_then;
+        if copied > self.tuning.space {
+            if self.autotuning {
+                let window = 2 * copied + 16 * u64::from(self.mss);
+                let growth = (u128::from(window) * u128::from(copied - self.tuning.space)
+                    / u128::from(self.tuning.space.max(1))) as u64;
+                let wanted = (window + 2 * growth) * 256 / self.share;
+                self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
+            }
+            self.tuning.space = copied;
+        }
+        self.tuning.began_at = now;
+        self.tuning.read_then = self.tuning.read;
+    }
+
+    /// The stream ended and everything was read in order.
+    pub fn at_end(&self) -> bool {
+        self.end == Some(self.next)
+    }
+
+    /// Bytes that wait for others at connection level.
+    pub fn reassembly_bytes(&self) -> u64 {
+        self.reassembly.bytes()
+    }
+
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Buffer, Profile};
+
+    fn receiver(profile: Profile, buffer: u64) -> DataReceiver {
+        let receive_buffer = Buffer {
+            minimum: buffer,
+            default: buffer,
+            maximum: buffer,
+        };
+        let mut receiver = DataReceiver::new(&Config {
+            profile,
+            receive_buffer,
+            ..Config::default()
+        });
+        receiver.set_mss(1000);
+        receiver
+    }
+
+    #[test]
+    fn the_window_is_what_the_buffer_has_left() {
+        let mut receiver = receiver(Profile::Rfc, 20_000);
+        assert_eq!(receiver.window(), 20_000);
+        receiver.deliver(0, 5_000);
+        assert_eq!(receiver.window(), 15_000);
+        receiver.read(5_000, 1);
+        assert_eq!(receiver.window(), 20_000);
+    }
+
+    #[test]
+    fn out_of_order_data_holds_the_edge_in_linux_only() {
+        for (profile, window) in [(Profile::Rfc, 20_000), (Profile::Linux, 20_000 - 4_000)] {
+            let mut receiver = receiver(profile, 20_000 * 256 / profile.window_share());
+            assert_eq!(receiver.window(), 20_000);
+            assert_eq!(receiver.deliver(8_000, 4_000), 4_000);
+            assert_eq!(receiver.deliver(0, 4_000), 4_000);
+            receiver.read(4_000, 1);
+            assert_eq!(receiver.window(), window.max(16_000));
+            assert_eq!(receiver.deliver(2_000, 10_000), 4_000);
+            assert_eq!(receiver.next, 12_000);
+            assert_eq!(receiver.reassembly_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn the_buffer_grows_with_the_rate_of_reading() {
+        let mut receiver = DataReceiver::new(&Config::default());
+        receiver.set_mss(1448);
+        receiver.sample_rtt(10_000_000);
+        let before = receiver.buffer();
+        for round in 1..20u64 {
+            let bytes = 20_000 * round;
+            receiver.deliver(receiver.next, bytes);
+            receiver.read(bytes, round * 10_000_000);
+        }
+        assert!(receiver.buffer() > 2 * before, "{}", receiver.buffer());
+    }
+}

@@ -1,0 +1,373 @@
+//! Arriving segments: what each part of one does to the connection.
+
+use polypath_wire::mptcp::{DataAck, Dsn, Dss, MptcpOption, ResetReason};
+use polypath_wire::tcp::{Flags, Segment};
+
+use super::connection::Connection;
+use crate::seq::unwrap;
+use crate::tcp::State;
+use crate::{CloseReason, EventKind, Mib, Nanos};
+
+/// How an arriving packet was treated on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// The ECN field says "congestion experienced".
+    pub congestion_experienced: bool,
+    /// The checksum is wrong.
+    pub corrupted: bool,
+}
+
+/// Where a segment's payload belongs.
+enum Place {
+    /// In the stream, from this offset on.
+    At(u64),
+    /// Nowhere: no mapping covers it.
+    Unmapped,
+}
+
+impl Connection {
+    /// Takes a segment that arrived on a subflow.
+    pub fn on_segment(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
+        self.core.now = now;
+        self.core.counters.increment(Mib::TcpInSegs);
+        if arrival.corrupted {
+            self.core.counters.increment(Mib::TcpInCsumErrors);
+            return;
+        }
+        match self.sockets[me].state {
+            State::Closed => return,
+            State::SynSent => self.on_syn_sent(me, segment),
+            State::SynReceived => {
+                if self.on_syn_received(me, segment) {
+                    self.on_synchronised(me, segment, arrival);
+                }
+            }
+            _ => self.on_synchronised(me, segment, arrival),
+        }
+        if self.sockets[me].state.synchronised() {
+            self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+        }
+        self.push();
+        self.sockets[me].flush_ack(&mut self.core, me);
+        self.housekeep();
+    }
+
+    fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
+        if segment.flags.contains(Flags::SYN | Flags::ACK) && self.sockets[me].received() <= 1 {
+            // Our third ACK was lost.
+            self.sockets[me].send_third_ack(&mut self.core, me);
+            return;
+        }
+        if !self.sockets[me].acceptable(&mut self.core, me, segment) {
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            return self.on_reset(me, segment);
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        self.confirm_join(me);
+        if segment.rare.is_some() {
+            self.on_options(me, segment);
+            if self.ended.is_some() || self.sockets[me].state == State::Closed {
+                return;
+            }
+        }
+        self.sockets[me].on_ecn(arrival.congestion_experienced, segment);
+        if !self.sockets[me].on_ack(&mut self.core, &mut self.paths, me, segment) {
+            return;
+        }
+        match (&segment.dss, self.core.multipath.is_some()) {
+            (Some(dss), true) => self.on_dss(me, segment, dss),
+            (_, false) => self.on_plain_ack(me),
+            (None, true) => self.on_bare_ack(me, segment),
+        }
+        if self.sockets[me].state == State::Closed {
+            return;
+        }
+        if segment.payload.len > 0 {
+            self.on_payload(me, segment);
+            if self.sockets[me].state == State::Closed {
+                return;
+            }
+        }
+        self.sockets[me].answer_probe(segment);
+        self.on_fin(me, segment);
+    }
+
+    fn on_reset(&mut self, me: usize, segment: &Segment) {
+        let mut fast_close = false;
+        for option in segment.mptcp() {
+            match option {
+                MptcpOption::FastClose { receiver_key } => {
+                    fast_close |= self.is_own_key(*receiver_key)
+                }
+                MptcpOption::TcpRst { .. } => self.core.counters.increment(Mib::MPTcpExtMPRstRx),
+                _ => {}
+            }
+        }
+        self.core.event(EventKind::SubflowReset(me));
+        if fast_close {
+            self.core.counters.increment(Mib::MPTcpExtMPFastcloseRx);
+            self.end(CloseReason::Reset);
+        } else {
+            self.lose_subflow(me, CloseReason::Reset);
+        }
+    }
+
+    fn is_own_key(&self, key: u64) -> bool {
+        self.core
+            .multipath
+            .as_ref()
+            .is_some_and(|multipath| multipath.local_key == key)
+    }
+
+    fn on_options(&mut self, me: usize, segment: &Segment) {
+        if self.core.multipath.is_none() {
+            return;
+        }
+        for option in segment.mptcp() {
+            match option {
+                MptcpOption::AddAddr {
+                    echo: true,
+                    address_id,
+                    ..
+                } => self.on_add_addr_echo(*address_id),
+                MptcpOption::AddAddr {
+                    address_id,
+                    address,
+                    port,
+                    hmac,
+                    ..
+                } => {
+                    self.on_add_addr(*address_id, *address, *port, *hmac);
+                }
+                MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
+                MptcpOption::Prio { backup } => self.on_priority(me, *backup),
+                MptcpOption::Fail { .. } => self.on_fail(me),
+                MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
+                    self.core.counters.increment(Mib::MPTcpExtMPFastcloseRx);
+                    self.fast_close();
+                    return self.end(CloseReason::Reset);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Plain TCP: the socket's sequence space is the stream.
+    fn on_plain_ack(&mut self, me: usize) {
+        let acked = self.paths[me].acked;
+        self.core.send_limit = self
+            .core
+            .send_limit
+            .max(self.sockets[me].window_end().saturating_sub(1));
+        self.send.acknowledge(acked);
+    }
+
+    fn on_dss(&mut self, me: usize, segment: &Segment, dss: &Dss) {
+        let Some(multipath) = &self.core.multipath else {
+            return;
+        };
+        let una = self.send.una();
+        let ack = match dss.data_ack {
+            Some(DataAck::Long(ack)) => {
+                Some(ack.wrapping_sub(multipath.local_idsn).wrapping_sub(1))
+            }
+            Some(DataAck::Short(ack)) => Some(unwrap(
+                (multipath.local_idsn as u32).wrapping_add(1),
+                ack,
+                una,
+            )),
+            None => None,
+        };
+        self.confirm();
+        if let Some(ack) = ack.filter(|&ack| ack <= self.send.highest_ack()) {
+            let window = u64::from(segment.window) << self.sockets[me].negotiated.send_shift;
+            if ack >= una {
+                self.core.send_limit = self.core.send_limit.max(ack + window);
+            }
+            self.send.acknowledge(ack);
+        }
+        if dss.data_fin
+            && let Some(mapping) = dss.mapping
+        {
+            let start = self.stream_offset(mapping.dsn);
+            self.core.receive.end = Some(start + u64::from(mapping.len) - 1);
+            self.sockets[me].request_ack();
+        }
+    }
+
+    /// An acknowledgement without any MPTCP option before the peer confirmed MPTCP: it has fallen back (RFC 8684 section 3.7).
+    fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
+        let confirmed = self
+            .core
+            .multipath
+            .as_ref()
+            .is_some_and(|multipath| multipath.confirmed);
+        if !confirmed && segment.mptcp().is_empty() && self.sockets.len() == 1 {
+            self.fall_back("acknowledgement without DSS");
+            self.on_plain_ack(me);
+        }
+    }
+
+    fn stream_offset(&self, dsn: Dsn) -> u64 {
+        let Some(multipath) = &self.core.multipath else {
+            return 0;
+        };
+        match dsn {
+            Dsn::Long(dsn) => dsn.wrapping_sub(multipath.remote_idsn).wrapping_sub(1),
+            Dsn::Short(dsn) => unwrap(
+                (multipath.remote_idsn as u32).wrapping_add(1),
+                dsn,
+                self.core.receive.next,
+            ),
+        }
+    }
+
+    fn on_payload(&mut self, me: usize, segment: &Segment) {
+        let seq = self.sockets[me].position(segment);
+        self.sockets[me].sample_receiver_rtt(&mut self.core, segment);
+        let offset = match self.place(me, seq, segment) {
+            Place::At(offset) => offset,
+            Place::Unmapped => return self.on_unmapped(me),
+        };
+        let end = offset + u64::from(segment.payload.len);
+        if segment.payload.offset != offset && !self.on_altered(me, offset) {
+            return;
+        }
+        if !self.core.receive.admits(end) && end > self.core.receive.next {
+            self.core.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
+            self.sockets[me].request_ack();
+            return;
+        }
+        self.sockets[me].on_payload(
+            &mut self.core,
+            &self.paths[me],
+            seq,
+            offset,
+            segment.payload.len,
+        );
+    }
+
+    /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.
+    fn place(&mut self, me: usize, seq: u64, segment: &Segment) -> Place {
+        if self.core.multipath.is_none() {
+            return Place::At(seq.saturating_sub(1));
+        }
+        let len = segment.payload.len;
+        if let Some(mapping) = segment.dss.and_then(|dss| dss.mapping)
+            && mapping.subflow_seq != 0
+        {
+            let start = self.stream_offset(mapping.dsn);
+            let first = unwrap(0, mapping.subflow_seq, seq);
+            let mapped =
+                u32::from(mapping.len) - u32::from(segment.dss.is_some_and(|dss| dss.data_fin));
+            if first == seq && mapped == len {
+                return Place::At(start);
+            }
+            let known = &mut self.subflows[me].mappings;
+            if !known.contains(&(first, start, mapped)) {
+                let received = self.sockets[me].received();
+                known.retain(|&(from, _, len)| from + u64::from(len) > received);
+                known.push((first, start, mapped));
+            }
+        }
+        if let Some(MptcpOption::Capable(capable)) = segment.mptcp().first()
+            && capable.data.is_some()
+        {
+            return Place::At(0);
+        }
+        let covering = self.subflows[me].mappings.iter().find(|(from, _, mapped)| {
+            *from <= seq && seq + u64::from(len) <= from + u64::from(*mapped)
+        });
+        covering.map_or(Place::Unmapped, |&(from, start, _)| {
+            Place::At(start + (seq - from))
+        })
+    }
+
+    /// Data without a mapping: an infinite mapping where only one subflow ever was, interference otherwise (RFC 8684 section 3.7).
+    fn on_unmapped(&mut self, me: usize) {
+        if self.sockets.len() == 1 {
+            self.core.counters.increment(Mib::MPTcpExtInfiniteMapRx);
+            self.fall_back("data without a mapping");
+            self.sockets[me].request_ack();
+        } else {
+            self.core.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
+            self.reset_subflow(me, ResetReason::MiddleboxInterference);
+        }
+    }
+
+    /// The bytes are not those that were sent at this offset. With checksums the receiver sees it (RFC 8684 section 3.7); false: the segment is dropped.
+    fn on_altered(&mut self, me: usize, offset: u64) -> bool {
+        let checksum = self
+            .core
+            .multipath
+            .as_ref()
+            .is_some_and(|multipath| multipath.checksum);
+        if !checksum {
+            self.core.counters.increment(Mib::PayloadMismatch);
+            return true;
+        }
+        self.core.counters.increment(Mib::MPTcpExtDataCsumErr);
+        self.fail(me, offset);
+        self.sockets.len() == 1
+    }
+
+    /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise.
+    fn fail(&mut self, me: usize, offset: u64) {
+        let Some(multipath) = &self.core.multipath else {
+            return;
+        };
+        let dsn = multipath.remote_idsn.wrapping_add(1).wrapping_add(offset);
+        self.core.counters.increment(Mib::MPTcpExtMPFailTx);
+        if self.sockets.len() == 1 {
+            self.sockets[me].send_ack(&mut self.core, me);
+            if let Some(last) = self.core.out.last_mut() {
+                last.segment
+                    .rare_mut()
+                    .mptcp
+                    .push(MptcpOption::Fail { dsn });
+            }
+            self.fall_back("DSS checksum failed");
+        } else {
+            self.sockets[me].send_reset(&mut self.core, me);
+            if let Some(last) = self.core.out.last_mut() {
+                last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
+            }
+            self.core.event(EventKind::SubflowReset(me));
+            self.lose_subflow(me, CloseReason::Reset);
+        }
+    }
+
+    fn on_fail(&mut self, me: usize) {
+        self.core.counters.increment(Mib::MPTcpExtMPFailRx);
+        if self.sockets.len() == 1 {
+            self.core.counters.increment(Mib::MPTcpExtInfiniteMapTx);
+            self.fall_back("MP_FAIL received");
+        } else {
+            self.reset_subflow(me, ResetReason::MiddleboxInterference);
+        }
+    }
+
+    fn on_fin(&mut self, me: usize, segment: &Segment) {
+        let socket = &mut self.sockets[me];
+        if segment.flags.contains(Flags::FIN) {
+            if socket.peer_finished() {
+                socket.repeated_fin(&mut self.core);
+            } else {
+                let at = socket.position(segment) + u64::from(segment.payload.len);
+                socket.on_fin(&mut self.core, at);
+            }
+        } else {
+            socket.advance_fin(&mut self.core);
+        }
+        if self.core.multipath.is_none()
+            && self.sockets[me].peer_finished()
+            && self.core.receive.end.is_none()
+        {
+            self.core.receive.end = Some(self.sockets[me].received() - 2);
+        }
+    }
+}

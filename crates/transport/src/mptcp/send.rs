@@ -1,0 +1,562 @@
+//! The data stream on its way out: buffer, scheduling, reinjection, closing.
+
+use std::collections::VecDeque;
+
+use super::connection::Connection;
+use super::core::Core;
+use crate::config::Config;
+use crate::path::Path;
+use crate::scheduler::{Blocked, Decision, Head, Next, PathSet, View};
+use crate::tcp::{Chunk, Kind, State};
+use crate::{EventKind, Mib, NEVER, Nanos};
+
+/// A stretch of the stream in flight at connection level, as it was first cut.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    offset: u64,
+    len: u32,
+    carried: PathSet,
+    holder: u16,
+}
+
+/// The sending half of a connection. Positions are offsets in this side's application stream.
+pub(super) struct DataSender {
+    /// Acknowledged, sent and written so far.
+    una: u64,
+    sent: u64,
+    written: u64,
+    buffer: u64,
+    largest_buffer: u64,
+    fixed: bool,
+    /// The application wanted to write more than fitted.
+    starved: bool,
+    closing: bool,
+    /// The DATA_FIN, or in plain TCP the FIN, was handed over; and acknowledged.
+    fin_sent: bool,
+    fin_acked: bool,
+    in_flight: VecDeque<Record>,
+    reinject: VecDeque<(u64, u32)>,
+    /// When DATA_FIN or a zero-window probe is due, and how often it was sent.
+    fin_at: Nanos,
+    fin_count: u32,
+    probe_at: Nanos,
+    probes: u32,
+}
+
+/// Memory that Linux charges for a full segment beside its payload, and the rounding to powers of two (`tcp_sndbuf_expand`).
+const SEGMENT_OVERHEAD: u64 = 320;
+const BOOKKEEPING: u64 = 256;
+
+impl DataSender {
+    pub fn new(config: &Config) -> Self {
+        let buffer = config.send_buffer;
+        Self {
+            una: 0,
+            sent: 0,
+            written: 0,
+            buffer: buffer.default,
+            largest_buffer: buffer.maximum.max(buffer.default),
+            fixed: buffer.minimum == buffer.maximum,
+            starved: false,
+            closing: false,
+            fin_sent: false,
+            fin_acked: false,
+            in_flight: VecDeque::new(),
+            reinject: VecDeque::new(),
+            fin_at: NEVER,
+            fin_count: 0,
+            probe_at: NEVER,
+            probes: 0,
+        }
+    }
+
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.space());
+        self.starved = taken < bytes;
+        self.written += taken;
+        taken
+    }
+
+    pub fn space(&self) -> u64 {
+        self.buffer.saturating_sub(self.written - self.una)
+    }
+
+    /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows).
+    pub fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
+        if self.fixed || self.buffer >= self.largest_buffer {
+            return;
+        }
+        let wanted: u64 = paths
+            .iter()
+            .map(|path| {
+                let segment =
+                    (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
+                2 * segment * u64::from(path.cwnd.max(config.initial_window))
+            })
+            .sum();
+        self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
+    }
+
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The largest data ACK that makes sense: everything sent, and the DATA_FIN.
+    pub fn highest_ack(&self) -> u64 {
+        self.sent + u64::from(self.fin_sent)
+    }
+
+    pub fn acknowledge(&mut self, ack: u64) {
+        if self.fin_sent && ack > self.written {
+            self.fin_acked = true;
+            self.fin_at = NEVER;
+        }
+        let ack = ack.min(self.sent);
+        if ack <= self.una {
+            return;
+        }
+        self.una = ack;
+        self.probes = 0;
+        self.probe_at = NEVER;
+        while self
+            .in_flight
+            .front()
+            .is_some_and(|record| record.offset + u64::from(record.len) <= ack)
+        {
+            self.in_flight.pop_front();
+        }
+    }
+
+    pub fn unsent(&self) -> u64 {
+        self.written - self.sent
+    }
+
+    pub fn unacknowledged(&self) -> u64 {
+        self.written - self.una
+    }
+
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    pub fn closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Everything including the end of the stream was acknowledged.
+    pub fn closed(&self) -> bool {
+        self.fin_acked
+    }
+
+    pub fn stop(&mut self) {
+        self.fin_at = NEVER;
+        self.probe_at = NEVER;
+    }
+
+    pub fn deadline(&self) -> Nanos {
+        self.fin_at.min(self.probe_at)
+    }
+
+    pub fn forget_chunks(&mut self) {
+        self.in_flight.clear();
+        self.reinject.clear();
+    }
+
+    fn record(&mut self, offset: u64) -> Option<&mut Record> {
+        let index = self
+            .in_flight
+            .partition_point(|record| record.offset <= offset);
+        self.in_flight
+            .get_mut(index.checked_sub(1)?)
+            .filter(|record| offset < record.offset + u64::from(record.len))
+    }
+}
+
+impl Connection {
+    /// Sends what may be sent.
+    pub(super) fn push(&mut self) {
+        if !self.established || self.ended.is_some() {
+            return;
+        }
+        if self.core.multipath.is_some() {
+            self.push_multipath();
+        } else {
+            self.push_plain();
+        }
+        for me in 0..self.sockets.len() {
+            self.sockets[me].validate_window(&self.paths[me]);
+        }
+        self.watch_window();
+    }
+
+    /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
+    fn cut(&self, me: usize) -> u32 {
+        let mss = self.paths[me].mss
+            - if self.send.sent == 0 {
+                self.core.first_segment_excess()
+            } else {
+                0
+            };
+        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let available = self.send.unsent().min(window);
+        if available >= u64::from(mss) {
+            return mss;
+        }
+        let len = available as u32;
+        let window_limited = window < self.send.unsent();
+        if window_limited && !self.sockets[me].nothing_in_flight() {
+            // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
+            return 0;
+        }
+        if self.send.closing || self.sockets[me].nagle_admits(&self.core, len, mss) {
+            len
+        } else {
+            0
+        }
+    }
+
+    fn push_plain(&mut self) {
+        const ME: usize = 0;
+        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
+            let len = self.cut(ME);
+            if len == 0 {
+                break;
+            }
+            self.send_new(ME, len);
+        }
+    }
+
+    fn send_new(&mut self, me: usize, len: u32) {
+        let offset = self.send.sent;
+        self.send.sent += u64::from(len);
+        if self.core.multipath.is_some() {
+            let mut carried = PathSet::default();
+            carried.insert(me);
+            self.send.in_flight.push_back(Record {
+                offset,
+                len,
+                carried,
+                holder: me as u16,
+            });
+        }
+        let chunk = Chunk {
+            offset,
+            len,
+            kind: Kind::New,
+            push: self.send.unsent() == 0,
+        };
+        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+    }
+
+    fn push_multipath(&mut self) {
+        loop {
+            let open = |(path, socket): (&Path, &crate::tcp::Socket)| {
+                path.established && path.room() > 0 && socket.sending()
+            };
+            if !self.paths.iter().zip(&self.sockets).any(open) {
+                break;
+            }
+            let next = self.next_to_send();
+            let view = Self::view(&self.core, &self.paths, &self.send, next);
+            let decision = self.scheduler.select(&view);
+            let progressed = match decision {
+                Decision::Send(me) => next.is_some_and(|next| self.carry(me, next)),
+                Decision::Repeat { path, offset } => self.repeat(path, offset),
+                Decision::Wait if next.is_none() => self.rescue(),
+                Decision::Wait => false,
+            };
+            if !progressed {
+                break;
+            }
+        }
+    }
+
+    /// The oldest reinjection still of use, else new data, if the window admits any.
+    fn next_to_send(&mut self) -> Option<Next> {
+        while let Some(&(offset, len)) = self.send.reinject.front() {
+            let end = offset + u64::from(len);
+            let carried = self
+                .send
+                .record(offset)
+                .map_or(PathSet::default(), |record| record.carried);
+            let recovered = |me: usize| {
+                carried.contains(me)
+                    && self.paths[me].established
+                    && !self.paths[me].potentially_failed
+            };
+            if end <= self.send.una || (0..self.paths.len()).any(recovered) {
+                self.send.reinject.pop_front();
+                continue;
+            }
+            return Some(Next {
+                offset,
+                len: u64::from(len),
+                carried,
+                reinjection: true,
+            });
+        }
+        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let len = self.send.unsent().min(window);
+        (len > 0).then_some(Next {
+            offset: self.send.sent,
+            len,
+            carried: PathSet::default(),
+            reinjection: false,
+        })
+    }
+
+    fn view<'a>(core: &Core, paths: &'a [Path], send: &DataSender, next: Option<Next>) -> View<'a> {
+        let head = send.in_flight.front().map(|record| Head {
+            offset: record.offset,
+            carried: record.carried,
+            holder: usize::from(record.holder),
+        });
+        View {
+            now: core.now,
+            paths,
+            next,
+            head,
+            una: send.una,
+            sent: send.sent,
+            unsent: send.unsent(),
+            window: core.send_limit.saturating_sub(send.sent),
+        }
+    }
+
+    /// Puts `next` on a path. False: the rules on small segments hold it back.
+    fn carry(&mut self, me: usize, next: Next) -> bool {
+        if !self.sockets[me].sending() {
+            return false;
+        }
+        if next.reinjection {
+            let (offset, len) = self.send.reinject[0];
+            let part = len.min(self.paths[me].mss);
+            if part < len {
+                self.send.reinject[0] = (offset + u64::from(part), len - part);
+            } else {
+                self.send.reinject.pop_front();
+            }
+            self.send_again(me, offset, part);
+            return true;
+        }
+        let len = self.cut(me);
+        if len == 0 {
+            return false;
+        }
+        if self.record_decisions {
+            self.core.event(EventKind::Scheduled {
+                subflow: me,
+                offset: next.offset,
+                bytes: len,
+            });
+        }
+        self.send_new(me, len);
+        true
+    }
+
+    /// Sends on another path the segment that begins at `offset`.
+    fn repeat(&mut self, me: usize, offset: u64) -> bool {
+        let mss = self.paths[me].mss;
+        let Some(record) = self.send.record(offset) else {
+            return false;
+        };
+        let rest = (record.offset + u64::from(record.len) - offset) as u32;
+        if !self.sockets[me].sending() {
+            return false;
+        }
+        self.send_again(me, offset, rest.min(mss));
+        true
+    }
+
+    fn send_again(&mut self, me: usize, offset: u64, len: u32) {
+        if let Some(record) = self.send.record(offset) {
+            record.carried.insert(me);
+            record.holder = me as u16;
+        }
+        self.core.counters.increment(Mib::MPTcpExtMPTCPRetrans);
+        let chunk = Chunk {
+            offset,
+            len,
+            kind: Kind::Reinjection,
+            push: false,
+        };
+        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+    }
+
+    /// Nothing can be scheduled although a path has room: lets the scheduler help (NSDI 2012, section 4.2).
+    fn rescue(&mut self) -> bool {
+        let cause = if self.send.unsent() > 0 {
+            Blocked::ReceiveWindow
+        } else if self.send.starved && self.send.space() == 0 {
+            Blocked::SendBuffer
+        } else {
+            return false;
+        };
+        let view = Self::view(&self.core, &self.paths, &self.send, None);
+        let rescue = self.scheduler.rescue(&view, cause);
+        if let Some(me) = rescue.penalise {
+            self.sockets[me].penalise(&mut self.paths[me]);
+            self.core.event(EventKind::Penalised(me));
+        }
+        let Some(me) = rescue.repeat_head_on else {
+            return false;
+        };
+        let Some(offset) = self.send.in_flight.front().map(|record| record.offset) else {
+            return false;
+        };
+        self.repeat(me, offset)
+    }
+
+    /// A subflow timed out or died: what only failed paths carried goes to the others (RFC 8684 section 3.3.6).
+    pub(super) fn reinject(&mut self, me: usize) {
+        if self.core.multipath.is_none() {
+            return;
+        }
+        let stranded: Vec<(u64, u32)> = self.sockets[me]
+            .undelivered()
+            .filter(|(offset, len)| offset + u64::from(*len) > self.send.una)
+            .collect();
+        let mut bytes = 0;
+        for (offset, len) in stranded {
+            let alive = |index: usize| {
+                index != me
+                    && self.paths[index].established
+                    && !self.paths[index].potentially_failed
+            };
+            let carried = self
+                .send
+                .record(offset)
+                .map_or(PathSet::default(), |record| record.carried);
+            let elsewhere =
+                (0..self.paths.len()).any(|index| carried.contains(index) && alive(index));
+            if !elsewhere && self.send.reinject.iter().all(|entry| entry.0 != offset) {
+                bytes += u64::from(len);
+                self.send.reinject.push_back((offset, len));
+            }
+        }
+        if bytes > 0 {
+            self.send.reinject.make_contiguous().sort_unstable();
+            self.core
+                .event(EventKind::Reinjection { subflow: me, bytes });
+        }
+    }
+
+    /// Watches for a closed window with nothing in flight that would open it (RFC 9293 section 3.8.6.1).
+    fn watch_window(&mut self) {
+        let stuck = self.send.unsent() > 0
+            && self.core.send_limit <= self.send.sent
+            && self.sockets.iter().all(|socket| socket.nothing_in_flight());
+        if !stuck {
+            self.send.probe_at = NEVER;
+        } else if self.send.probe_at == NEVER {
+            self.send.probe_at = self.core.now + self.connection_timeout(self.send.probes);
+        }
+    }
+
+    /// The longest retransmission timeout of the working subflows, backed off.
+    fn connection_timeout(&self, attempts: u32) -> Nanos {
+        let longest = self
+            .sockets
+            .iter()
+            .zip(&self.paths)
+            .filter(|(_, path)| path.established)
+            .map(|(socket, _)| socket.retransmission_timeout(&self.core))
+            .max()
+            .unwrap_or(self.core.config.rto_initial);
+        (longest << attempts.min(16)).min(self.core.config.rto_max)
+    }
+
+    pub(super) fn on_connection_timers(&mut self) {
+        if self.next_announcement() <= self.core.now {
+            self.repeat_announcements();
+        }
+        if self.send.probe_at <= self.core.now {
+            self.send.probes += 1;
+            self.send.probe_at = NEVER;
+            if self.send.probes > self.core.config.retries {
+                return self.end(crate::CloseReason::TimedOut);
+            }
+            if let Some(me) = self.working_subflow() {
+                self.sockets[me].send_probe(&mut self.core, me);
+            }
+        }
+        if self.send.fin_at <= self.core.now {
+            if self.send.fin_count > self.core.config.retries {
+                return self.end(crate::CloseReason::TimedOut);
+            }
+            self.send_data_fin();
+        }
+    }
+
+    /// The subflow on which connection-level signals travel: not failed, not a backup if that can be had, lowest RTT.
+    fn working_subflow(&self) -> Option<usize> {
+        (0..self.sockets.len())
+            .filter(|&me| self.paths[me].established && self.sockets[me].state.synchronised())
+            .min_by_key(|&me| {
+                (
+                    self.paths[me].potentially_failed,
+                    self.paths[me].backup,
+                    self.paths[me].srtt,
+                )
+            })
+    }
+
+    /// Moves the closing of this side's stream along: DATA_FIN after the data, FINs after its acknowledgement (RFC 8684 section 3.3.3).
+    pub(super) fn step_closing(&mut self) {
+        if !self.established {
+            return;
+        }
+        if self.core.multipath.is_some() {
+            self.answer_fins();
+        }
+        if !self.send.closing {
+            return;
+        }
+        if self.core.multipath.is_none() {
+            if self.send.unsent() == 0 {
+                self.sockets[0].close(&mut self.core, &mut self.paths, 0);
+                self.send.fin_sent = true;
+                let finished = matches!(
+                    self.sockets[0].state,
+                    State::FinWait2 | State::TimeWait | State::Closed
+                );
+                self.send.fin_acked |= finished;
+            }
+            return;
+        }
+        if self.send.unsent() == 0 && !self.send.fin_sent {
+            self.send.fin_sent = true;
+            self.send_data_fin();
+        }
+        if self.send.fin_acked && self.core.receive.at_end() {
+            for me in 0..self.sockets.len() {
+                if !self.sockets[me].closing() {
+                    self.sockets[me].close(&mut self.core, &mut self.paths, me);
+                }
+            }
+        }
+    }
+
+    /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through.
+    fn answer_fins(&mut self) {
+        for me in 0..self.sockets.len() {
+            if self.sockets[me].state == State::CloseWait && self.sockets[me].nothing_unsent() {
+                self.sockets[me].close(&mut self.core, &mut self.paths, me);
+            }
+        }
+    }
+
+    fn send_data_fin(&mut self) {
+        let offset = self.send.written;
+        self.send.fin_at = self.core.now + self.connection_timeout(self.send.fin_count);
+        self.send.fin_count += 1;
+        if let Some(me) = self.working_subflow() {
+            self.sockets[me].send_data_fin(&mut self.core, me, offset);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The state of a path that congestion controls and schedulers see.
+
+use crate::Nanos;
+
+/// States of loss recovery (Linux `enum tcp_ca_state`), in order of severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    #[default]
+    Open,
+    /// Something was selectively acknowledged, nothing is known to be lost.
+    Disorder,
+    /// The window shrinks because of ECN or a tail loss probe.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// No slow-start threshold yet.
+pub const INFINITE_SSTHRESH: u32 = u32::MAX;
+
+/// One path of a connection, as congestion control and scheduler see it. Windows count packets of `mss` bytes, as in Linux.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Data may be sent: handshake done (for MP_JOIN including the fourth ACK) and not closing.
+    pub established: bool,
+    /// The host asked its peer, or the peer asked the host, to use this path as a backup.
+    pub backup: bool,
+    /// A retransmission timeout fired and nothing was acknowledged since.
+    pub potentially_failed: bool,
+    /// No data was acknowledged for several timeouts while others made progress (Linux `subflow->stale`).
+    pub stale: bool,
+    pub state: CaState,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Acknowledged packets counted towards the next increase.
+    pub cwnd_count: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u32,
+    /// Packets that have left and are neither acknowledged nor taken for lost.
+    pub in_flight: u32,
+    /// Smoothed RTT; 0 before the first sample.
+    pub srtt: Nanos,
+    pub rttvar: Nanos,
+    pub min_rtt: Nanos,
+    pub latest_rtt: Nanos,
+    /// Bytes given to this path and not yet sent.
+    pub queued: u64,
+    /// Bytes acknowledged on this path so far.
+    pub acked: u64,
+    /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
+    pub between_losses: u64,
+}
+
+impl Path {
+    pub fn new(mss: u32, initial_window: u32) -> Self {
+        Self {
+            established: false,
+            backup: false,
+            potentially_failed: false,
+            stale: false,
+            state: CaState::Open,
+            mss,
+            cwnd: initial_window,
+            cwnd_count: 0,
+            ssthresh: INFINITE_SSTHRESH,
+            in_flight: 0,
+            srtt: 0,
+            rttvar: 0,
+            min_rtt: 0,
+            latest_rtt: 0,
+            queued: 0,
+            acked: 0,
+            between_losses: 0,
+        }
+    }
+
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Packets that the congestion window still admits.
+    pub fn room(&self) -> u32 {
+        self.cwnd.saturating_sub(self.in_flight)
+    }
+}

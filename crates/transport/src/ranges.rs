@@ -1,0 +1,146 @@
+//! A set of disjoint half-open ranges of sequence numbers.
+
+use std::collections::VecDeque;
+
+/// Disjoint, non-adjacent ranges `[start, end)` in ascending order. Empty sets own no memory.
+#[derive(Clone, Debug, Default)]
+pub struct RangeSet {
+    ranges: VecDeque<(u64, u64)>,
+    bytes: u64,
+}
+
+impl RangeSet {
+    /// Adds `[start, end)` and calls `added` for each stretch that was not in the set before.
+    pub fn insert(&mut self, start: u64, end: u64, mut added: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        if let Some(last) = self.ranges.back_mut()
+            && start >= last.0
+            && (end <= last.1 || start <= last.1)
+        {
+            if end > last.1 {
+                added(last.1, end);
+                self.bytes += end - last.1;
+                last.1 = end;
+            }
+            return;
+        }
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let mut covered = start;
+        let (mut low, mut high) = (start, end);
+        let mut last = first;
+        while let Some(&(from, to)) = self.ranges.get(last) {
+            if from > end {
+                break;
+            }
+            if from > covered {
+                added(covered, from);
+                self.bytes += from - covered;
+            }
+            covered = covered.max(to);
+            low = low.min(from);
+            high = high.max(to);
+            last += 1;
+        }
+        if covered < end {
+            added(covered, end);
+            self.bytes += end - covered;
+        }
+        match last - first {
+            0 => self.ranges.insert(first, (low, high)),
+            1 => self.ranges[first] = (low, high),
+            _ => {
+                self.ranges[first] = (low, high);
+                self.ranges.drain(first + 1..last);
+            }
+        }
+    }
+
+    /// Takes out everything below `bound`.
+    pub fn remove_below(&mut self, bound: u64) {
+        while let Some(front) = self.ranges.front_mut() {
+            if front.1 <= bound {
+                self.bytes -= front.1 - front.0;
+                self.ranges.pop_front();
+            } else {
+                if front.0 < bound {
+                    self.bytes -= bound - front.0;
+                    front.0 = bound;
+                }
+                break;
+            }
+        }
+    }
+
+    /// The end of the range that holds or touches `position` from below, or `position` itself.
+    pub fn contiguous_end(&self, position: u64) -> u64 {
+        match self.ranges.front() {
+            Some(&(start, end)) if start <= position => end.max(position),
+            _ => position,
+        }
+    }
+
+    /// The range that holds `position`.
+    pub fn find(&self, position: u64) -> Option<(u64, u64)> {
+        let index = self.ranges.partition_point(|range| range.1 <= position);
+        self.ranges
+            .get(index)
+            .copied()
+            .filter(|range| range.0 <= position)
+    }
+
+    pub fn covers(&self, start: u64, end: u64) -> bool {
+        self.find(start).is_some_and(|range| end <= range.1)
+    }
+
+    /// The largest number in the set, plus one; 0 when empty.
+    pub fn highest(&self) -> u64 {
+        self.ranges.back().map_or(0, |range| range.1)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    #[cfg(test)]
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set_of_numbers(operations in prop::collection::vec((0u64..60, 0u64..12, prop::bool::weighted(0.85)), 1..40)) {
+            let mut ranges = RangeSet::default();
+            let mut model = BTreeSet::new();
+            for (start, len, insert) in operations {
+                if insert {
+                    let mut fresh = BTreeSet::new();
+                    ranges.insert(start, start + len, |a, b| fresh.extend(a..b));
+                    let expected: BTreeSet<u64> = (start..start + len).filter(|n| !model.contains(n)).collect();
+                    prop_assert_eq!(&fresh, &expected);
+                    model.extend(start..start + len);
+                } else {
+                    ranges.remove_below(start);
+                    model.retain(|n| *n >= start);
+                }
+                let members: BTreeSet<u64> = ranges.iter().flat_map(|(a, b)| a..b).collect();
+                prop_assert_eq!(&members, &model);
+                prop_assert_eq!(ranges.bytes(), model.len() as u64);
+                prop_assert!(ranges.iter().zip(ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                prop_assert_eq!(ranges.highest(), model.last().map_or(0, |n| n + 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What a registry says of each of its entries.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A parameter of an algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parameter {
+    pub name: &'static str,
+    /// `integer`, `number`, `boolean` or `text`.
+    pub kind: &'static str,
+    pub default: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub choices: &'static [&'static str],
+    pub description: &'static str,
+}
+
+impl Parameter {
+    pub fn integer(
+        name: &'static str,
+        default: u64,
+        minimum: u64,
+        maximum: u64,
+        description: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: "integer",
+            default: default.into(),
+            minimum: Some(minimum as f64),
+            maximum: Some(maximum as f64),
+            choices: &[],
+            description,
+        }
+    }
+
+    pub fn boolean(name: &'static str, default: bool, description: &'static str) -> Self {
+        Self {
+            name,
+            kind: "boolean",
+            default: default.into(),
+            minimum: None,
+            maximum: None,
+            choices: &[],
+            description,
+        }
+    }
+
+    pub fn choice(
+        name: &'static str,
+        choices: &'static [&'static str],
+        description: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: "text",
+            default: choices[0].into(),
+            minimum: None,
+            maximum: None,
+            choices,
+            description,
+        }
+    }
+}
+
+/// Why an algorithm could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    #[error("no {kind} is called \"{name}\"; there are {known}")]
+    Unknown {
+        kind: &'static str,
+        name: String,
+        known: String,
+    },
+    #[error("{name} has no parameter \"{parameter}\"")]
+    UnknownParameter {
+        name: &'static str,
+        parameter: String,
+    },
+    #[error("{name}: {parameter} must be {expected}")]
+    BadParameter {
+        name: &'static str,
+        parameter: &'static str,
+        expected: String,
+    },
+}
+
+/// The parameters given for one entry, checked against what it declares.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    values: Map<String, Value>,
+}
+
+impl Parameters {
+    fn check(
+        name: &'static str,
+        declared: &[Parameter],
+        given: &Map<String, Value>,
+    ) -> Result<Self, RegistryError> {
+        if let Some(parameter) = given
+            .keys()
+            .find(|key| declared.iter().all(|p| p.name != **key))
+        {
+            return Err(RegistryError::UnknownParameter {
+                name,
+                parameter: parameter.clone(),
+            });
+        }
+        let mut values = Map::new();
+        for parameter in declared {
+            let value = given.get(parameter.name).unwrap_or(&parameter.default);
+            parameter
+                .validate(value)
+                .map_err(|expected| RegistryError::BadParameter {
+                    name,
+                    parameter: parameter.name,
+                    expected,
+                })?;
+            values.insert(parameter.name.into(), value.clone());
+        }
+        Ok(Self { values })
+    }
+
+    pub fn integer(&self, name: &str) -> u64 {
+        self.values[name]
+            .as_u64()
+            .expect("checked against the declaration")
+    }
+
+    pub fn boolean(&self, name: &str) -> bool {
+        self.values[name]
+            .as_bool()
+            .expect("checked against the declaration")
+    }
+
+    pub fn text(&self, name: &str) -> &str {
+        self.values[name]
+            .as_str()
+            .expect("checked against the declaration")
+    }
+}
+
+impl Parameter {
+    fn validate(&self, value: &Value) -> Result<(), String> {
+        let in_range =
+            |x: f64| self.minimum.is_none_or(|m| x >= m) && self.maximum.is_none_or(|m| x <= m);
+        let fits = match self.kind {
+            "integer" => value.as_u64().is_some_and(|x| in_range(x as f64)),
+            "number" => value.as_f64().is_some_and(in_range),
+            "boolean" => value.is_boolean(),
+            _ => value
+                .as_str()
+                .is_some_and(|text| self.choices.is_empty() || self.choices.contains(&text)),
+        };
+        if fits {
+            return Ok(());
+        }
+        let range = match (self.minimum, self.maximum) {
+            (Some(low), Some(high)) => format!(" from {low} to {high}"),
+            (Some(low), None) => format!(" of at least {low}"),
+            _ => String::new(),
+        };
+        Err(if self.choices.is_empty() {
+            format!("of kind {}{range}, not {value}", self.kind)
+        } else {
+            format!("one of {}, not {value}", self.choices.join(", "))
+        })
+    }
+}
+
+/// An entry: a description and a constructor.
+pub struct Entry<T: ?Sized> {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Paper, RFC section or kernel file that the rule was implemented from.
+    pub source: &'static str,
+    pub parameters: fn() -> Vec<Parameter>,
+    pub make: fn(&Parameters) -> Box<T>,
+}
+
+/// A description as handed to front ends.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub source: &'static str,
+    pub parameters: Vec<Parameter>,
+}
+
+/// All entries of one kind.
+pub struct Registry<T: ?Sized + 'static> {
+    pub kind: &'static str,
+    pub entries: &'static [Entry<T>],
+}
+
+impl<T: ?Sized> Registry<T> {
+    /// Makes the entry called `name`.
+    pub fn make(
+        &self,
+        name: &str,
+        parameters: &Map<String, Value>,
+    ) -> Result<Box<T>, RegistryError> {
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| RegistryError::Unknown {
+                kind: self.kind,
+                name: name.into(),
+                known: self
+                    .entries
+                    .iter()
+                    .map(|entry| entry.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })?;
+        let parameters = Parameters::check(entry.name, &(entry.parameters)(), parameters)?;
+        Ok((entry.make)(&parameters))
+    }
+
+    pub fn describe(&self) -> Vec<Description> {
+        self.entries
+            .iter()
+            .map(|entry| Description {
+                name: entry.name,
+                description: entry.description,
+                source: entry.source,
+                parameters: (entry.parameters)(),
+            })
+            .collect()
+    }
+}
+
+/// For entries without parameters.
+pub fn no_parameters() -> Vec<Parameter> {
+    Vec::new()
+}

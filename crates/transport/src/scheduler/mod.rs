@@ -1,0 +1,130 @@
+//! Packet schedulers: which path carries what next.
+//!
+//! A scheduler sees a [`View`], never a connection; the same one serves any multipath transport.
+
+mod lowest_rtt;
+mod redundant;
+mod roundrobin;
+
+use crate::Nanos;
+use crate::path::{CaState, Path};
+use crate::registry::{Entry, Registry};
+
+/// A set of paths by index, for the first 64 of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathSet(pub u64);
+
+impl PathSet {
+    pub fn contains(self, path: usize) -> bool {
+        path < 64 && self.0 & (1 << path) != 0
+    }
+
+    pub fn insert(&mut self, path: usize) {
+        if path < 64 {
+            self.0 |= 1 << path;
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What would be sent next.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// Offset in the connection's stream.
+    pub offset: u64,
+    /// Bytes available from there, at most one segment's worth is sent.
+    pub len: u64,
+    /// Paths that carried it already; empty for new data.
+    pub carried: PathSet,
+    /// Sent before on a path that failed or timed out.
+    pub reinjection: bool,
+}
+
+/// The first segment that the peer has not acknowledged at connection level.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub offset: u64,
+    pub carried: PathSet,
+    /// The path that carried it last.
+    pub holder: usize,
+}
+
+/// A read-only picture of the connection at a decision.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub now: Nanos,
+    pub paths: &'a [Path],
+    /// Absent when nothing can be sent: no data, or the peer's window is closed.
+    pub next: Option<Next>,
+    pub head: Option<Head>,
+    /// Lowest offset not acknowledged at connection level, and the first never sent.
+    pub una: u64,
+    pub sent: u64,
+    /// Bytes written by the application and never sent.
+    pub unsent: u64,
+    /// Bytes beyond `sent` that the peer's window admits.
+    pub window: u64,
+}
+
+/// What keeps a connection from sending although a path has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// The peer's receive window is full.
+    ReceiveWindow,
+    /// The send buffer is full and everything in it was sent.
+    SendBuffer,
+}
+
+/// A scheduler's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing now; asked again at the next acknowledgement, timer or write.
+    Wait,
+    /// `next` goes on this path.
+    Send(usize),
+    /// The segment at `offset`, sent before on another path, goes on this path too.
+    Repeat { path: usize, offset: u64 },
+}
+
+/// Help for a blocked connection (Raiciu et al., NSDI 2012, section 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rescue {
+    /// Send the head again on this path (opportunistic retransmission).
+    pub repeat_head_on: Option<usize>,
+    /// Halve this path's window (penalisation).
+    pub penalise: Option<usize>,
+}
+
+/// A packet scheduler.
+pub trait Scheduler: Send {
+    /// Called while some path has room, until it answers [`Decision::Wait`].
+    fn select(&mut self, view: &View) -> Decision;
+
+    /// Called when there is nothing to select because the connection is blocked.
+    fn rescue(&mut self, _view: &View, _cause: Blocked) -> Rescue {
+        Rescue::default()
+    }
+}
+
+/// Whether a path may carry data at all (mptcp.org `mptcp_is_def_unavailable`).
+pub fn usable(path: &Path) -> bool {
+    path.established && !path.potentially_failed
+}
+
+/// Whether a path may carry data right now (mptcp.org `mptcp_is_temp_unavailable`).
+pub fn ready(path: &Path) -> bool {
+    path.state != CaState::Loss
+        && path.in_flight < path.cwnd
+        && path.queued < u64::from(path.room()) * u64::from(path.mss)
+}
+
+/// Every scheduler.
+pub static REGISTRY: Registry<dyn Scheduler> = Registry {
+    kind: "scheduler",
+    entries: &[lowest_rtt::ENTRY, roundrobin::ENTRY, redundant::ENTRY],
+};
+
+type SchedulerEntry = Entry<dyn Scheduler>;

@@ -1,0 +1,98 @@
+//! Round robin over the paths with room.
+
+use super::{Decision, Scheduler, SchedulerEntry, View, usable};
+use crate::path::{CaState, Path};
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "roundrobin",
+    description: "The same number of segments on each path in turn",
+    source: "mptcp.org net/mptcp/mptcp_rr.c",
+    parameters: || {
+        vec![
+            Parameter::integer(
+                "num_segments",
+                1,
+                1,
+                255,
+                "segments on a path before the next one's turn",
+            ),
+            Parameter::boolean(
+                "cwnd_limited",
+                true,
+                "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
+            ),
+        ]
+    },
+    make: |parameters| {
+        Box::new(RoundRobin {
+            segments: parameters.integer("num_segments") as u32,
+            skip_full: parameters.boolean("cwnd_limited"),
+            quota: Vec::new(),
+        })
+    },
+};
+
+struct RoundRobin {
+    segments: u32,
+    skip_full: bool,
+    /// Segments that each path sent in this turn.
+    quota: Vec<u32>,
+}
+
+impl RoundRobin {
+    fn considered(&self, path: &Path) -> bool {
+        usable(path)
+            && path.state != CaState::Loss
+            && (!self.skip_full || path.in_flight < path.cwnd)
+    }
+
+    /// A path in the middle of its turn, else one whose turn has not begun.
+    fn turn(&self, paths: &[Path]) -> Option<usize> {
+        let considered = || {
+            paths
+                .iter()
+                .enumerate()
+                .filter(|(_, path)| self.considered(path))
+                .map(|(index, _)| index)
+        };
+        considered()
+            .find(|&index| (1..self.segments).contains(&self.quota[index]))
+            .or_else(|| considered().find(|&index| self.quota[index] == 0))
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn select(&mut self, view: &View) -> Decision {
+        let Some(next) = &view.next else {
+            return Decision::Wait;
+        };
+        self.quota.resize(view.paths.len(), 0);
+        if next.reinjection {
+            let fresh = |index: &usize| !next.carried.contains(*index);
+            let open = || {
+                (0..view.paths.len())
+                    .filter(|&i| usable(&view.paths[i]) && super::ready(&view.paths[i]))
+            };
+            return open()
+                .find(fresh)
+                .or_else(|| open().next())
+                .map_or(Decision::Wait, Decision::Send);
+        }
+        let path = self.turn(view.paths).or_else(|| {
+            for (index, path) in view.paths.iter().enumerate() {
+                if self.considered(path) {
+                    self.quota[index] = 0;
+                }
+            }
+            self.turn(view.paths)
+        });
+        match path {
+            Some(path) if view.paths[path].in_flight < view.paths[path].cwnd => {
+                self.quota[path] += 1;
+                Decision::Send(path)
+            }
+            _ => Decision::Wait,
+        }
+    }
+}

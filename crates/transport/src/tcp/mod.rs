@@ -1,0 +1,499 @@
+//! One TCP connection, or one subflow of an MPTCP connection (RFC 9293).
+//!
+//! A socket keeps the subflow's sequence space: what is in flight, what is lost, what was received
+//! out of order, its timers and its congestion control. Which data it carries is decided above it, in
+//! [`crate::mptcp`].
+
+mod receiver;
+mod recovery;
+pub mod rtt;
+mod sender;
+mod timer;
+
+use std::collections::VecDeque;
+
+use polypath_wire::tcp::{Flags, Payload, Segment};
+
+use crate::config::Config;
+use crate::congestion::CongestionControl;
+use crate::mptcp::core::Core;
+use crate::path::Path;
+use crate::ranges::RangeSet;
+use crate::seq::{unwrap, wrap};
+use crate::{MILLISECOND, Mib, NEVER, Nanos};
+
+use recovery::{Rack, Recovery};
+use rtt::RttEstimator;
+use sender::Sent;
+pub(crate) use sender::{Chunk, Kind};
+pub(crate) use timer::Fired;
+use timer::{AckState, Timers};
+
+/// Connection states (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Closed,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::SynSent => "syn-sent",
+            Self::SynReceived => "syn-received",
+            Self::Established => "established",
+            Self::FinWait1 => "fin-wait-1",
+            Self::FinWait2 => "fin-wait-2",
+            Self::CloseWait => "close-wait",
+            Self::Closing => "closing",
+            Self::LastAck => "last-ack",
+            Self::TimeWait => "time-wait",
+        }
+    }
+
+    /// Whether both SYNs were exchanged and acknowledged.
+    pub fn synchronised(self) -> bool {
+        !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
+    }
+
+    /// Whether the peer may still send data.
+    pub fn receives(self) -> bool {
+        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+}
+
+/// What was negotiated in the SYNs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Negotiated {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    /// Shift of the windows that the peer sends and of ours.
+    pub send_shift: u8,
+    pub receive_shift: u8,
+}
+
+/// Running totals for recordings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Payload bytes sent, each once.
+    pub sent: u64,
+    pub retransmitted: u64,
+    /// Bytes sent here after another subflow had carried them.
+    pub reinjected: u64,
+    /// Payload bytes received, duplicates not counted.
+    pub received: u64,
+    pub retransmitted_segments: u64,
+}
+
+pub struct Socket {
+    pub(crate) state: State,
+    pub(crate) negotiated: Negotiated,
+    pub(crate) totals: Totals,
+
+    // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
+    iss: u32,
+    una: u64,
+    next: u64,
+    /// Right edge of the peer's window, when this socket is the whole connection.
+    window_end: u64,
+    sent: VecDeque<Sent>,
+    unsent: VecDeque<Chunk>,
+    unsent_bytes: u64,
+    fin: FinState,
+    /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
+    last_small: u64,
+    last_sent_at: Nanos,
+    recovery: Recovery,
+    rack: Rack,
+    pub(crate) rtt: RttEstimator,
+    congestion: Box<dyn CongestionControl>,
+    /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
+    max_in_flight: u32,
+    cwnd_limited: bool,
+    usage_end: u64,
+    /// The peer was told of our reduction (CWR) up to here, and must still be told.
+    ecn_cwr_due: bool,
+
+    // Receiving.
+    irs: u32,
+    received: u64,
+    out_of_order: VecDeque<receiver::Held>,
+    islands: RangeSet,
+    fin_at: Option<u64>,
+    timestamp_recent: u32,
+    duplicate: Option<(u64, u64)>,
+    recent_islands: [u64; 4],
+    ecn_echo: bool,
+    ack: AckState,
+    timers: Timers,
+}
+
+/// How far closing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FinState {
+    None,
+    /// To be sent after the data.
+    Queued,
+    /// Sent with this sequence number.
+    Sent(u64),
+}
+
+/// The clock of the timestamp option: milliseconds (RFC 7323 section 5.4). One is added so that 0 means none.
+pub(crate) fn timestamp(now: Nanos) -> u32 {
+    (now / MILLISECOND) as u32 + 1
+}
+
+/// TCP header without options.
+const HEADER: u32 = 20;
+const TIMESTAMP_OPTION: u32 = 12;
+
+/// The MSS that a host with this MTU announces (RFC 9293 section 3.7.1).
+pub(crate) fn announced_mss(mtu: u32, ipv6: bool) -> u16 {
+    let ip = if ipv6 { 40 } else { 20 };
+    (mtu.saturating_sub(ip + HEADER)).clamp(88, 65_495) as u16
+}
+
+impl Socket {
+    pub(crate) fn new(config: &Config, iss: u32, congestion: Box<dyn CongestionControl>) -> Self {
+        Self {
+            state: State::Closed,
+            negotiated: Negotiated {
+                sack: config.sack,
+                timestamps: config.timestamps,
+                ecn: config.ecn,
+                send_shift: 0,
+                receive_shift: 0,
+            },
+            totals: Totals::default(),
+            iss,
+            una: 0,
+            next: 0,
+            window_end: 1,
+            sent: VecDeque::new(),
+            unsent: VecDeque::new(),
+            unsent_bytes: 0,
+            fin: FinState::None,
+            last_small: 0,
+            last_sent_at: 0,
+            recovery: Recovery::default(),
+            rack: Rack::default(),
+            rtt: RttEstimator::default(),
+            congestion,
+            max_in_flight: 0,
+            cwnd_limited: false,
+            usage_end: 0,
+            ecn_cwr_due: false,
+            irs: 0,
+            received: 0,
+            out_of_order: VecDeque::new(),
+            islands: RangeSet::default(),
+            fin_at: None,
+            timestamp_recent: 0,
+            duplicate: None,
+            recent_islands: [0; 4],
+            ecn_echo: false,
+            ack: AckState::default(),
+            timers: Timers::default(),
+        }
+    }
+
+    /// Sends the SYN.
+    pub(crate) fn connect(&mut self, core: &mut Core, path: &mut Path, me: usize) {
+        self.state = State::SynSent;
+        self.next = 1;
+        self.sent.push_back(Sent::syn(core.now));
+        self.send_syn(core, me, false);
+        self.arm_retransmission(core);
+        self.publish(path);
+    }
+
+    /// Takes the peer's SYN and answers it.
+    pub(crate) fn accept(&mut self, core: &mut Core, path: &mut Path, me: usize, syn: &Segment) {
+        self.state = State::SynReceived;
+        self.negotiated.ecn &= syn.flags.contains(Flags::ECE | Flags::CWR);
+        self.take_syn(core, path, syn);
+        self.next = 1;
+        self.sent.push_back(Sent::syn(core.now));
+        self.send_syn(core, me, false);
+        self.arm_retransmission(core);
+        self.publish(path);
+    }
+
+    /// Reads the options that only a SYN carries.
+    fn take_syn(&mut self, core: &mut Core, path: &mut Path, syn: &Segment) {
+        self.irs = syn.seq;
+        self.received = 1;
+        self.ack.acknowledged = 1;
+        let options = syn.rare.as_deref();
+        self.negotiated.timestamps &= syn.timestamps.is_some();
+        if let Some((value, _)) = syn.timestamps.filter(|_| self.negotiated.timestamps) {
+            self.timestamp_recent = value;
+        }
+        self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
+        match options
+            .and_then(|options| options.window_scale)
+            .filter(|_| core.config.window_scaling)
+        {
+            Some(shift) => {
+                self.negotiated.send_shift = shift.min(14);
+                self.negotiated.receive_shift = core.receive.scale();
+            }
+            None => core.receive.forbid_scaling(),
+        }
+        let peer_mss = options.and_then(|options| options.mss).unwrap_or(536);
+        let mss = u32::from(peer_mss.min(announced_mss(core.config.mtu, core.ipv6)));
+        let timestamps = if self.negotiated.timestamps {
+            TIMESTAMP_OPTION
+        } else {
+            0
+        };
+        path.mss = mss - timestamps - core.data_option_len();
+        self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        core.receive.set_mss(mss - timestamps);
+    }
+
+    fn send_syn(&mut self, core: &mut Core, me: usize, again: bool) {
+        let answer = self.state == State::SynReceived;
+        let mut segment = Segment {
+            seq: self.iss,
+            flags: Flags::SYN,
+            ..Segment::default()
+        };
+        if answer {
+            segment.flags |= Flags::ACK;
+            segment.ack = wrap(self.irs, 1);
+        }
+        if self.negotiated.ecn && !again {
+            segment.flags |= if answer {
+                Flags::ECE
+            } else {
+                Flags::ECE | Flags::CWR
+            };
+        }
+        if self.negotiated.timestamps {
+            segment.timestamps = Some((timestamp(core.now), self.timestamp_recent));
+        }
+        let mss = announced_mss(core.config.mtu, core.ipv6);
+        let scale = core.config.window_scaling && (!answer || core.receive.scaling());
+        let shift = core.receive.scale();
+        segment.window = core.window().min(65_535) as u16;
+        let options = segment.rare_mut();
+        options.mss = Some(mss);
+        options.sack_permitted = self.negotiated.sack;
+        options.window_scale = scale.then_some(shift);
+        core.add_syn_options(me, answer, &mut segment);
+        core.counters.increment(if again {
+            Mib::TcpRetransSegs
+        } else {
+            Mib::TcpOutSegs
+        });
+        core.emit(me, segment);
+    }
+
+    /// Handles the SYN/ACK. True: the handshake is done on this side.
+    pub(crate) fn on_syn_ack(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        segment: &Segment,
+    ) -> bool {
+        if unwrap(self.iss, segment.ack, 0) != 1 {
+            return false;
+        }
+        self.negotiated.ecn &=
+            segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        self.take_syn(core, &mut paths[me], segment);
+        self.handshake_done(core, paths, me);
+        true
+    }
+
+    /// Handles the acknowledgement of our SYN/ACK. True: the handshake is done on this side.
+    pub(crate) fn on_third_ack(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        segment: &Segment,
+    ) -> bool {
+        if !segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::SYN)
+            || unwrap(self.iss, segment.ack, 0) != 1
+        {
+            return false;
+        }
+        self.handshake_done(core, paths, me);
+        self.window_end = 1 + (u64::from(segment.window) << self.negotiated.send_shift);
+        true
+    }
+
+    fn handshake_done(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        self.state = State::Established;
+        self.una = 1;
+        if let Some(syn) = self.sent.pop_front()
+            && !syn.retransmitted()
+        {
+            let rtt = core.now - syn.sent_at;
+            self.rtt.sample(rtt, 1, 1, &core.config);
+            self.rtt.sample_min(rtt, core.now);
+            paths[me].latest_rtt = rtt;
+        } else {
+            // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
+            paths[me].cwnd = 1;
+        }
+        self.recovery = Recovery::default();
+        self.timers.stop_retransmission();
+        self.publish(&mut paths[me]);
+        self.congestion.on_established(paths, me);
+    }
+
+    /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
+    /// section 3.10.7.4, first and fifth steps, and RFC 7323 section 5.3).
+    pub(crate) fn acceptable(&mut self, core: &mut Core, me: usize, segment: &Segment) -> bool {
+        let seq = unwrap(self.irs, segment.seq, self.received);
+        if segment.flags.contains(Flags::RST) {
+            return seq == self.received;
+        }
+        if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
+            let older = value.wrapping_sub(self.timestamp_recent) as i32;
+            if older < -1
+                && seq + u64::from(segment.seq_len()) <= self.received + 1
+                && segment.seq_len() > 0
+            {
+                core.counters.increment(Mib::TcpExtPAWSEstab);
+                self.ack.immediately();
+                self.flush_ack(core, me);
+                return false;
+            }
+            if older >= 0 && seq <= self.ack.acknowledged {
+                self.timestamp_recent = value;
+            }
+        }
+        if segment.flags.contains(Flags::SYN) {
+            // A SYN in a synchronised state draws a challenge ACK (RFC 5961 section 4).
+            self.ack.immediately();
+            self.flush_ack(core, me);
+            return false;
+        }
+        true
+    }
+
+    /// A bare segment of this socket: sequence number, ACK, timestamps, ECN echo.
+    fn header(&mut self, now: Nanos, seq: u64) -> Segment {
+        let mut segment = Segment {
+            seq: wrap(self.iss, seq),
+            ack: wrap(self.irs, self.received),
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        if self.negotiated.timestamps {
+            segment.timestamps = Some((timestamp(now), self.timestamp_recent));
+        }
+        if self.ecn_echo {
+            segment.flags |= Flags::ECE;
+        }
+        segment
+    }
+
+    fn stamp(&mut self, core: &mut Core, segment: &mut Segment) {
+        let window = core.window() >> self.negotiated.receive_shift;
+        segment.window = window.min(65_535) as u16;
+        self.ack.sent(self.received);
+    }
+
+    /// Sends an ACK without data.
+    pub(crate) fn send_ack(&mut self, core: &mut Core, me: usize) {
+        if !self.state.synchronised() {
+            return;
+        }
+        let mut segment = self.header(core.now, self.next);
+        self.stamp(core, &mut segment);
+        let space = core.add_ack_options(me, &mut segment);
+        self.add_sack(&mut segment.sack, space);
+        core.counters.increment(Mib::TcpOutSegs);
+        core.emit(me, segment);
+    }
+
+    /// Sends an ACK that repeats an old sequence number, to draw an answer (zero-window probe, RFC 9293 section 3.8.6.1).
+    pub(crate) fn send_probe(&mut self, core: &mut Core, me: usize) {
+        let mut segment = self.header(core.now, self.una.saturating_sub(1));
+        self.stamp(core, &mut segment);
+        core.add_ack_options(me, &mut segment);
+        core.counters.increment(Mib::TcpExtTCPWinProbe);
+        core.counters.increment(Mib::TcpOutSegs);
+        core.emit(me, segment);
+    }
+
+    /// Resets the peer.
+    pub(crate) fn send_reset(&mut self, core: &mut Core, me: usize) {
+        let mut segment = self.header(core.now, self.next);
+        segment.flags = Flags::RST | Flags::ACK;
+        core.add_ack_options(me, &mut segment);
+        segment.dss = None;
+        core.counters.increment(Mib::TcpOutRsts);
+        core.emit(me, segment);
+    }
+
+    /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
+    pub(crate) fn abandon(&mut self, path: &mut Path) {
+        self.state = State::Closed;
+        self.sent.clear();
+        self.unsent.clear();
+        self.unsent_bytes = 0;
+        self.out_of_order = VecDeque::new();
+        self.islands = RangeSet::default();
+        self.recovery = Recovery::default();
+        self.timers = Timers::default();
+        self.ack.deadline = NEVER;
+        path.established = false;
+        self.publish(path);
+    }
+
+    /// Brings the state that schedulers and controllers see up to date.
+    pub(crate) fn publish(&self, path: &mut Path) {
+        path.in_flight = self.in_flight();
+        path.queued = self.unsent_bytes;
+        path.srtt = self.rtt.srtt();
+        path.rttvar = self.rtt.rttvar();
+        path.min_rtt = self.rtt.min();
+        path.acked = self.una.saturating_sub(1);
+        path.state = self.recovery.state;
+    }
+
+    /// Bytes that wait at subflow level because something before them is missing.
+    pub fn out_of_order_bytes(&self) -> u64 {
+        self.islands.bytes()
+    }
+
+    /// Next sequence number expected from the peer, relative to its initial one.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    pub(crate) fn initial_sequence(&self) -> u32 {
+        self.iss
+    }
+
+    pub(crate) fn peer_initial_sequence(&self) -> u32 {
+        self.irs
+    }
+
+    /// The peer's FIN was received in order.
+    pub(crate) fn peer_finished(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.received > fin)
+    }
+
+    pub(crate) fn payload(offset: u64, len: u32) -> Payload {
+        Payload { offset, len }
+    }
+}

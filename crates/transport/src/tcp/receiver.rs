@@ -1,0 +1,253 @@
+//! The receiving half of a socket: reassembly by sequence number, SACK and acknowledgement.
+
+use polypath_wire::tcp::{SackBlocks, Segment};
+
+use super::{Socket, State};
+use crate::mptcp::core::Core;
+use crate::path::Path;
+use crate::seq::{unwrap, wrap};
+use crate::{MILLISECOND, Mib};
+
+/// A segment that waits for something before it. `offset` is where its first byte stands in the connection's stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    seq: u64,
+    offset: u64,
+    len: u32,
+}
+
+impl Held {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}
+
+impl Socket {
+    /// Position of a segment's first byte in the peer's sequence space.
+    pub(crate) fn position(&self, segment: &Segment) -> u64 {
+        unwrap(self.irs, segment.seq, self.received)
+    }
+
+    /// Takes payload that starts at `seq` and carries the stream from `offset` on.
+    pub(crate) fn on_payload(
+        &mut self,
+        core: &mut Core,
+        path: &Path,
+        seq: u64,
+        offset: u64,
+        len: u32,
+    ) {
+        let end = seq + u64::from(len);
+        if end <= self.received {
+            core.counters.increment(Mib::TcpExtTCPDSACKOldSent);
+            self.duplicate = Some((seq, end));
+            self.ack.trouble();
+            return;
+        }
+        if seq <= self.received {
+            if seq < self.received {
+                self.duplicate = Some((seq, self.received));
+            }
+            self.in_order(core, path, seq, offset, len);
+        } else {
+            self.out_of_order(core, seq, offset, len);
+        }
+    }
+
+    fn in_order(&mut self, core: &mut Core, path: &Path, seq: u64, offset: u64, len: u32) {
+        let start = self.received;
+        self.pass_up(core, Held { seq, offset, len });
+        let rto = self.rtt.rto(&core.config);
+        self.ack.data_received(core.now, rto, &core.config);
+        if self.islands.is_empty() {
+            let unacknowledged = self.received - self.ack.acknowledged;
+            if self.ack.quick() || unacknowledged > u64::from(core.receive.mss()) {
+                self.ack.immediately();
+            } else {
+                self.ack.postpone(core.now, path.srtt, &core.config);
+            }
+            self.totals.received += self.received - start;
+            return;
+        }
+        // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
+        self.ack.immediately();
+        while let Some(front) = self
+            .out_of_order
+            .front()
+            .copied()
+            .filter(|front| front.seq <= self.received)
+        {
+            self.out_of_order.pop_front();
+            if front.end() > self.received {
+                self.pass_up(core, front);
+            }
+        }
+        let before = self.islands.bytes();
+        self.islands.remove_below(self.received);
+        let drained = before - self.islands.bytes();
+        core.receive.held -= drained;
+        self.totals.received += self.received - start - drained;
+    }
+
+    fn pass_up(&mut self, core: &mut Core, held: Held) {
+        let skip = self.received - held.seq;
+        self.received = held.end();
+        core.deliver(held.offset + skip, u64::from(held.len) - skip);
+    }
+
+    fn out_of_order(&mut self, core: &mut Core, seq: u64, offset: u64, len: u32) {
+        self.ack.trouble();
+        let end = seq + u64::from(len);
+        let before = self.islands.bytes();
+        self.islands.insert(seq, end, |_, _| {});
+        let fresh = self.islands.bytes() - before;
+        self.remember_island(seq);
+        if fresh == 0 {
+            core.counters.increment(Mib::TcpExtTCPDSACKOfoSent);
+            self.duplicate = Some((seq, end));
+            return;
+        }
+        core.counters.increment(Mib::TcpExtTCPOFOQueue);
+        core.receive.held += fresh;
+        self.totals.received += fresh;
+        let held = Held { seq, offset, len };
+        let at = match self.out_of_order.back() {
+            Some(last) if last.seq > seq => {
+                self.out_of_order.partition_point(|other| other.seq <= seq)
+            }
+            _ => self.out_of_order.len(),
+        };
+        self.out_of_order.insert(at, held);
+    }
+
+    /// The most recent island is reported first (RFC 2018 section 4).
+    fn remember_island(&mut self, seq: u64) {
+        let present = self
+            .recent_islands
+            .iter()
+            .position(|&other| self.islands.find(other) == self.islands.find(seq));
+        let last = present.unwrap_or(self.recent_islands.len() - 1);
+        self.recent_islands[..=last].rotate_right(1);
+        self.recent_islands[0] = seq;
+    }
+
+    /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then islands, most recent first.
+    pub(super) fn add_sack(&mut self, blocks: &mut SackBlocks, space: u32) {
+        let duplicate = self.duplicate.take();
+        if !self.negotiated.sack || (self.islands.is_empty() && duplicate.is_none()) {
+            return;
+        }
+        let most = (space.saturating_sub(4) / 8).min(4) as usize;
+        if let Some((start, end)) = duplicate.filter(|_| most > 0) {
+            blocks.push(wrap(self.irs, start), wrap(self.irs, end));
+        }
+        let mut seen = [None; 4];
+        for (slot, &seq) in seen.iter_mut().zip(&self.recent_islands) {
+            *slot = self.islands.find(seq);
+        }
+        for index in 0..seen.len() {
+            let Some((start, end)) = seen[index] else {
+                continue;
+            };
+            if blocks.len() < most && !seen[..index].contains(&seen[index]) {
+                blocks.push(wrap(self.irs, start), wrap(self.irs, end));
+            }
+        }
+    }
+
+    /// Takes a FIN whose sequence number is `at`. True when it became the next in order.
+    pub(crate) fn on_fin(&mut self, core: &mut Core, at: u64) {
+        self.fin_at = Some(at);
+        self.advance_fin(core);
+    }
+
+    /// Steps over the FIN when everything before it has arrived (RFC 9293 section 3.10.7.4, eighth step).
+    pub(crate) fn advance_fin(&mut self, core: &mut Core) {
+        if self.fin_at != Some(self.received) {
+            return;
+        }
+        self.received += 1;
+        self.ack.immediately();
+        self.state = match self.state {
+            State::Established => State::CloseWait,
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => {
+                self.enter_time_wait(core);
+                State::TimeWait
+            }
+            state => state,
+        };
+    }
+
+    /// A segment of the peer's FIN came again.
+    pub(crate) fn repeated_fin(&mut self, core: &mut Core) {
+        self.ack.immediately();
+        if self.state == State::TimeWait {
+            self.enter_time_wait(core);
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, core: &mut Core) {
+        self.timers.stop_retransmission();
+        self.timers.time_wait = core.now + super::sender::TIME_WAIT;
+    }
+
+    /// An empty segment from below the last acknowledgement is a probe: it draws an ACK (RFC 9293 section 3.10.7.4, first step).
+    pub(crate) fn answer_probe(&mut self, segment: &Segment) {
+        if segment.seq_len() == 0 && self.position(segment) < self.ack.acknowledged {
+            self.ack.immediately();
+        }
+    }
+
+    /// Measures the round trip as the receiver sees it, for the growth of its buffer (RFC 7323 section 4.1).
+    pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, segment: &Segment) {
+        if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0)
+            && segment.payload.len >= core.receive.mss() / 2
+        {
+            let elapsed = super::timestamp(core.now).wrapping_sub(echo);
+            if elapsed < 1 << 20 {
+                core.receive
+                    .sample_rtt(u64::from(elapsed.max(1)) * MILLISECOND);
+            }
+        }
+    }
+
+    /// Sends an ACK if one is due.
+    pub(crate) fn flush_ack(&mut self, core: &mut Core, me: usize) {
+        if self.ack.due() {
+            self.send_ack(core, me);
+        }
+    }
+
+    /// The delayed ACK's time came.
+    pub(crate) fn on_delayed_ack(&mut self, core: &mut Core, me: usize) {
+        if self.ack.deadline <= core.now {
+            core.counters.increment(Mib::TcpExtDelayedACKs);
+            self.send_ack(core, me);
+        }
+    }
+
+    /// Asks for an ACK at the end of this event.
+    pub(crate) fn request_ack(&mut self) {
+        self.ack.immediately();
+    }
+
+    /// Reads the ECN field of an arriving packet (RFC 3168 section 6.1.3).
+    pub(crate) fn on_ecn(&mut self, congestion_experienced: bool, segment: &Segment) {
+        if !self.negotiated.ecn {
+            return;
+        }
+        if segment.flags.contains(polypath_wire::tcp::Flags::CWR) {
+            self.ecn_echo = false;
+        }
+        if congestion_experienced {
+            self.ecn_echo = true;
+            self.ack.immediately();
+        }
+    }
+
+    /// Whether new data is sent as ECN-capable transport (RFC 3168 section 6.1.2).
+    pub fn ecn_capable(&self) -> bool {
+        self.negotiated.ecn
+    }
+}

@@ -1,0 +1,148 @@
+//! Round-trip time and retransmission timeout (RFC 6298), as Linux computes them.
+
+use crate::Nanos;
+use crate::config::Config;
+
+/// The estimator of `net/ipv4/tcp_input.c`: a mean deviation that rises at once, falls slowly and never goes below the minimum RTO.
+#[derive(Clone, Debug, Default)]
+pub struct RttEstimator {
+    srtt: Nanos,
+    /// Mean deviation.
+    mdev: Nanos,
+    /// Its maximum over the present round trip.
+    mdev_max: Nanos,
+    rttvar: Nanos,
+    /// The round trip ends when this sequence number is acknowledged.
+    round_end: u64,
+    min: Nanos,
+    min_at: Nanos,
+}
+
+/// How long a minimum counts (tcp_min_rtt_wlen).
+const MIN_WINDOW: Nanos = 300 * crate::SECOND;
+
+impl RttEstimator {
+    /// Takes a sample (RFC 6298 sections 2.2 and 2.3).
+    pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
+        let rtt = rtt.max(1);
+        if self.srtt == 0 {
+            self.srtt = rtt;
+            self.mdev = rtt / 2;
+            self.rttvar = if config.profile.rto_adds_minimum() {
+                (2 * rtt).max(config.rto_min)
+            } else {
+                2 * rtt
+            };
+            self.mdev_max = self.rttvar;
+            self.round_end = next;
+            return;
+        }
+        let error = rtt as i64 - self.srtt as i64;
+        self.srtt = (self.srtt as i64 + error / 8).max(1) as Nanos;
+        // Four times the mean deviation is kept; a fall in RTT counts for an eighth only.
+        let mut change = error.abs() - self.mdev as i64;
+        if error < 0 && change > 0 {
+            change /= 8;
+        }
+        self.mdev = (self.mdev as i64 + change / 4).max(0) as Nanos;
+        let four = 4 * self.mdev;
+        if !config.profile.rto_adds_minimum() {
+            self.rttvar = four;
+            return;
+        }
+        if four > self.mdev_max {
+            self.mdev_max = four;
+            self.rttvar = self.rttvar.max(four);
+        }
+        if una > self.round_end {
+            if self.mdev_max < self.rttvar {
+                self.rttvar -= (self.rttvar - self.mdev_max) / 4;
+            }
+            self.round_end = next;
+            self.mdev_max = config.rto_min;
+        }
+    }
+
+    /// Takes a sample for the minimum RTT.
+    pub fn sample_min(&mut self, rtt: Nanos, now: Nanos) {
+        if self.min == 0 || rtt <= self.min || now - self.min_at > MIN_WINDOW {
+            self.min = rtt.max(1);
+            self.min_at = now;
+        }
+    }
+
+    /// Retransmission timeout before backoff.
+    pub fn rto(&self, config: &Config) -> Nanos {
+        if self.srtt == 0 {
+            return config.rto_initial;
+        }
+        (self.srtt + self.rttvar).clamp(config.rto_min, config.rto_max)
+    }
+
+    pub fn srtt(&self) -> Nanos {
+        self.srtt
+    }
+
+    /// RFC 6298's RTTVAR, a quarter of the term in the timeout.
+    pub fn rttvar(&self) -> Nanos {
+        self.mdev
+    }
+
+    pub fn min(&self) -> Nanos {
+        self.min
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MILLISECOND as MS;
+    use crate::config::Profile;
+
+    fn settled(profile: Profile, rtt: Nanos) -> (RttEstimator, Config) {
+        let config = Config {
+            profile,
+            ..Config::default()
+        };
+        let mut estimator = RttEstimator::default();
+        for round in 0..200 {
+            estimator.sample(rtt, round + 1, round + 1, &config);
+        }
+        (estimator, config)
+    }
+
+    #[test]
+    fn a_steady_rtt_leaves_srtt_plus_the_minimum_in_linux() {
+        let (estimator, config) = settled(Profile::Linux, 40 * MS);
+        assert_eq!(estimator.srtt(), 40 * MS);
+        assert!(
+            (240 * MS..=241 * MS).contains(&estimator.rto(&config)),
+            "{}",
+            estimator.rto(&config)
+        );
+    }
+
+    #[test]
+    fn a_steady_rtt_leaves_the_minimum_in_the_rfc() {
+        let (estimator, config) = settled(Profile::Rfc, 40 * MS);
+        assert_eq!(estimator.rto(&config), 200 * MS);
+    }
+
+    #[test]
+    fn the_first_sample_sets_both_terms() {
+        let config = Config {
+            profile: Profile::Rfc,
+            ..Config::default()
+        };
+        let mut estimator = RttEstimator::default();
+        estimator.sample(300 * MS, 1, 1, &config);
+        assert_eq!(estimator.rto(&config), 900 * MS);
+    }
+
+    #[test]
+    fn a_jump_raises_the_timeout_at_once() {
+        let (mut estimator, config) = settled(Profile::Linux, 40 * MS);
+        estimator.sample(400 * MS, 1000, 2000, &config);
+        assert!(estimator.rto(&config) > 400 * MS);
+    }
+}

@@ -1,0 +1,355 @@
+//! The sending half of a socket: what is queued, what is in flight, and how it leaves.
+
+use polypath_wire::tcp::{Flags, Segment};
+
+use super::timer::Pending;
+use super::{FinState, Socket, State};
+use crate::mptcp::core::Core;
+use crate::path::Path;
+use crate::{Mib, NEVER, Nanos, SECOND};
+
+/// Twice the maximum segment lifetime, as Linux has it (TCP_TIMEWAIT_LEN).
+pub(super) const TIME_WAIT: Nanos = 60 * SECOND;
+
+/// Why a chunk travels on this subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    New,
+    /// Another subflow carried it before.
+    Reinjection,
+}
+
+/// Data given to a socket: a stretch of the connection's stream, at most one segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub offset: u64,
+    pub len: u32,
+    pub kind: Kind,
+    /// Nothing follows for now.
+    pub push: bool,
+}
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub seq: u64,
+    /// Where its first byte stands in the connection's stream.
+    pub offset: u64,
+    pub sent_at: Nanos,
+    /// Payload bytes.
+    pub len: u32,
+    flags: u8,
+}
+
+impl Sent {
+    const SYN: u8 = 1;
+    const FIN: u8 = 2;
+    pub const SACKED: u8 = 4;
+    pub const LOST: u8 = 8;
+    /// Sent again, and that copy is in flight.
+    pub const RETRANSMITTING: u8 = 16;
+    const EVER_RETRANSMITTED: u8 = 32;
+    const PUSH: u8 = 64;
+
+    pub fn syn(now: Nanos) -> Self {
+        Self {
+            seq: 0,
+            offset: 0,
+            sent_at: now,
+            len: 0,
+            flags: Self::SYN,
+        }
+    }
+
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.flags & (Self::SYN | Self::FIN) != 0)
+    }
+
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub fn set(&mut self, flag: u8) {
+        self.flags |= flag;
+    }
+
+    pub fn clear(&mut self, flag: u8) {
+        self.flags &= !flag;
+    }
+
+    pub fn retransmitted(&self) -> bool {
+        self.has(Self::EVER_RETRANSMITTED)
+    }
+}
+
+impl Socket {
+    /// Packets that have left and are neither acknowledged nor taken for lost (RFC 6675's pipe, counted as Linux does).
+    pub(super) fn in_flight(&self) -> u32 {
+        let recovery = &self.recovery;
+        (self.sent.len() as u32 + recovery.retransmitting)
+            .saturating_sub(recovery.sacked + recovery.lost)
+    }
+
+    /// Gives the socket a chunk to send; it leaves as soon as the window admits it.
+    pub(crate) fn enqueue(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
+        if self.sent.is_empty() && self.unsent.is_empty() && self.last_sent_at > 0 {
+            self.restart_after_idle(core, paths, me);
+        }
+        self.unsent_bytes += u64::from(chunk.len);
+        self.unsent.push_back(chunk);
+        self.send_unsent(core, paths, me);
+    }
+
+    /// Sends what is queued as far as congestion and receive window admit.
+    pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        while let Some(chunk) = self.unsent.front().copied() {
+            if self.in_flight() >= paths[me].cwnd
+                || !core.admits(chunk.offset + u64::from(chunk.len))
+            {
+                break;
+            }
+            self.unsent.pop_front();
+            self.unsent_bytes -= u64::from(chunk.len);
+            self.send_chunk(core, paths, me, chunk);
+        }
+        self.send_fin(core, me);
+        self.publish(&mut paths[me]);
+    }
+
+    fn send_chunk(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
+        let seq = self.next;
+        self.next += u64::from(chunk.len);
+        let mut sent = Sent {
+            seq,
+            offset: chunk.offset,
+            sent_at: core.now,
+            len: chunk.len,
+            flags: 0,
+        };
+        if chunk.push {
+            sent.set(Sent::PUSH);
+        }
+        if chunk.len < paths[me].mss {
+            self.last_small = self.next;
+        }
+        self.totals.sent += u64::from(chunk.len);
+        if chunk.kind == Kind::Reinjection {
+            self.totals.reinjected += u64::from(chunk.len);
+        }
+        self.recovery.count_sent();
+        self.ack.data_sent(core.now);
+        self.last_sent_at = core.now;
+        let first = self.sent.is_empty();
+        self.sent.push_back(sent);
+        core.counters.increment(Mib::TcpOutSegs);
+        self.emit_data(core, me, &sent);
+        if first || self.timers.pending == Pending::None {
+            self.arm_retransmission(core);
+        }
+        self.schedule_loss_probe(core);
+    }
+
+    fn emit_data(&mut self, core: &mut Core, me: usize, sent: &Sent) {
+        let mut segment = self.header(core.now, sent.seq);
+        if sent.has(Sent::PUSH) {
+            segment.flags |= Flags::PSH;
+        }
+        if sent.has(Sent::FIN) {
+            segment.flags |= Flags::FIN;
+        }
+        if self.ecn_cwr_due && sent.len > 0 {
+            segment.flags |= Flags::CWR;
+            self.ecn_cwr_due = false;
+        }
+        segment.payload = Self::payload(sent.offset, sent.len);
+        self.stamp(core, &mut segment);
+        let space = if sent.len > 0 {
+            core.add_data_options(me, sent.seq, &mut segment)
+        } else {
+            core.add_ack_options(me, &mut segment)
+        };
+        self.add_sack(&mut segment.sack, space);
+        core.emit(me, segment);
+    }
+
+    /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant).
+    pub(crate) fn nagle_admits(&self, core: &Core, len: u32, mss: u32) -> bool {
+        len >= mss || !core.config.nagle || self.sent.is_empty() || self.last_small <= self.una
+    }
+
+    /// Right edge of the peer's window, when this socket is the whole connection.
+    pub(crate) fn window_end(&self) -> u64 {
+        self.window_end
+    }
+
+    pub(crate) fn nothing_in_flight(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    pub(crate) fn nothing_unsent(&self) -> bool {
+        self.unsent.is_empty()
+    }
+
+    /// Sends again the segment at `index`.
+    pub(super) fn retransmit(&mut self, core: &mut Core, me: usize, index: usize) {
+        let now = core.now;
+        let sent = &mut self.sent[index];
+        if !sent.has(Sent::RETRANSMITTING) {
+            sent.set(Sent::RETRANSMITTING);
+            self.recovery.retransmitting += 1;
+        }
+        sent.set(Sent::EVER_RETRANSMITTED);
+        sent.sent_at = now;
+        let copy = *sent;
+        self.recovery.count_retransmitted(now);
+        core.counters.increment(Mib::TcpRetransSegs);
+        if copy.has(Sent::SYN) {
+            return self.send_syn(core, me, true);
+        }
+        self.totals.retransmitted += u64::from(copy.len);
+        self.totals.retransmitted_segments += 1;
+        self.last_sent_at = now;
+        self.emit_data(core, me, &copy);
+    }
+
+    /// Asks for a FIN after everything queued.
+    pub(crate) fn close(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        if self.fin == FinState::None && self.state.synchronised() {
+            self.fin = FinState::Queued;
+            self.send_unsent(core, paths, me);
+        }
+    }
+
+    pub(crate) fn closing(&self) -> bool {
+        self.fin != FinState::None
+    }
+
+    fn send_fin(&mut self, core: &mut Core, me: usize) {
+        if self.fin != FinState::Queued || !self.unsent.is_empty() {
+            return;
+        }
+        let mut fin = Sent {
+            seq: self.next,
+            offset: 0,
+            sent_at: core.now,
+            len: 0,
+            flags: 0,
+        };
+        fin.set(Sent::FIN);
+        self.fin = FinState::Sent(self.next);
+        self.next += 1;
+        self.state = match self.state {
+            State::CloseWait => State::LastAck,
+            _ => State::FinWait1,
+        };
+        self.sent.push_back(fin);
+        core.counters.increment(Mib::TcpOutSegs);
+        self.emit_data(core, me, &fin);
+        if self.timers.pending == Pending::None {
+            self.arm_retransmission(core);
+        }
+    }
+
+    /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
+    pub(super) fn fin_acknowledged(&mut self, core: &mut Core) {
+        let FinState::Sent(seq) = self.fin else {
+            return;
+        };
+        if self.una <= seq {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => {
+                self.state = State::TimeWait;
+                self.enter_time_wait(core);
+            }
+            State::LastAck => {
+                self.state = State::Closed;
+                self.timers = super::Timers::default();
+                self.ack.deadline = NEVER;
+            }
+            _ => {}
+        }
+    }
+
+    /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
+    pub(crate) fn validate_window(&mut self, path: &Path) {
+        let in_flight = self.in_flight();
+        let limited = in_flight >= path.cwnd;
+        if self.una >= self.usage_end
+            || limited
+            || (!self.cwnd_limited && in_flight > self.max_in_flight)
+        {
+            self.cwnd_limited = limited;
+            self.max_in_flight = in_flight;
+            self.usage_end = self.next;
+        }
+    }
+
+    /// Whether the congestion window limits sending; in slow start half a window in use is enough (Linux `tcp_is_cwnd_limited`).
+    pub(super) fn is_cwnd_limited(&self, path: &Path) -> bool {
+        self.cwnd_limited || (path.in_slow_start() && path.cwnd < 2 * self.max_in_flight)
+    }
+
+    /// Halves the window for each timeout of idleness, down to the initial window (RFC 5681 section 4.1).
+    fn restart_after_idle(&mut self, core: &Core, paths: &mut [Path], me: usize) {
+        let rto = self.rtt.rto(&core.config);
+        let idle = core.now - self.last_sent_at;
+        if idle > rto {
+            let path = &mut paths[me];
+            let floor = core.config.initial_window.min(path.cwnd);
+            path.ssthresh = if path.ssthresh == crate::path::INFINITE_SSTHRESH {
+                path.ssthresh
+            } else {
+                path.ssthresh.max(path.cwnd * 3 / 4)
+            };
+            let mut rest = idle;
+            while rest > rto && path.cwnd > floor {
+                path.cwnd /= 2;
+                rest -= rto;
+            }
+            path.cwnd = path.cwnd.max(floor);
+            path.cwnd_count = 0;
+        }
+        self.congestion.on_restart(paths, me, idle);
+    }
+
+    /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let sent = self
+            .sent
+            .iter()
+            .filter(|sent| sent.len > 0)
+            .map(|sent| (sent.offset, sent.len));
+        sent.chain(self.unsent.iter().map(|chunk| (chunk.offset, chunk.len)))
+    }
+
+    /// A third ACK of MP_JOIN is sent again until the fourth arrives (RFC 8684 section 3.2).
+    pub(crate) fn arm_join_ack(&mut self, core: &Core, attempts: u32) {
+        let delay = self.rtt.rto(&core.config) << attempts.min(6);
+        self.timers.set(Pending::Retransmission, core.now + delay);
+    }
+
+    pub(crate) fn disarm_join_ack(&mut self) {
+        self.timers.stop_retransmission();
+    }
+
+    /// Sends the third ACK of a handshake.
+    pub(crate) fn send_third_ack(&mut self, core: &mut Core, me: usize) {
+        let mut segment = self.header(core.now, self.next);
+        self.stamp(core, &mut segment);
+        core.add_third_ack_options(me, &mut segment);
+        core.counters.increment(Mib::TcpOutSegs);
+        core.emit(me, segment);
+    }
+
+    /// Sends a lone DATA_FIN: an ACK whose mapping covers no payload (RFC 8684 section 3.3.3).
+    pub(crate) fn send_data_fin(&mut self, core: &mut Core, me: usize, offset: u64) {
+        let mut segment: Segment = self.header(core.now, self.next);
+        self.stamp(core, &mut segment);
+        core.add_data_fin(offset, &mut segment);
+        core.counters.increment(Mib::TcpOutSegs);
+        core.emit(me, segment);
+    }
+}

@@ -1,0 +1,187 @@
+//! The timers of a socket and the rules of delayed acknowledgements.
+
+use crate::config::Config;
+use crate::{NEVER, Nanos};
+
+/// What the one transmission timer waits for (Linux `icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    None,
+    /// Retransmission timeout (RFC 6298).
+    Retransmission,
+    /// Probe timeout (RFC 8985 section 7).
+    LossProbe,
+    /// RACK's reordering window (RFC 8985 section 6.2).
+    Reordering,
+}
+
+/// What a timer asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fired {
+    Nothing,
+    Retransmission,
+    LossProbe,
+    Reordering,
+    TimeWaitOver,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    pub pending: Pending,
+    pub transmission: Nanos,
+    pub time_wait: Nanos,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self {
+            pending: Pending::None,
+            transmission: NEVER,
+            time_wait: NEVER,
+        }
+    }
+}
+
+impl Timers {
+    pub fn set(&mut self, pending: Pending, at: Nanos) {
+        self.pending = pending;
+        self.transmission = at;
+    }
+
+    pub fn stop_retransmission(&mut self) {
+        self.set(Pending::None, NEVER);
+    }
+
+    pub fn next(&self) -> Nanos {
+        self.transmission.min(self.time_wait)
+    }
+
+    /// What is due; the timer that fired is stopped.
+    pub fn fire(&mut self, now: Nanos) -> Fired {
+        if self.time_wait <= now {
+            self.time_wait = NEVER;
+            return Fired::TimeWaitOver;
+        }
+        if self.transmission > now {
+            return Fired::Nothing;
+        }
+        let fired = match self.pending {
+            Pending::None => Fired::Nothing,
+            Pending::Retransmission => Fired::Retransmission,
+            Pending::LossProbe => Fired::LossProbe,
+            Pending::Reordering => Fired::Reordering,
+        };
+        self.transmission = NEVER;
+        fired
+    }
+}
+
+/// When to acknowledge (RFC 9293 section 3.8.6.3 with Linux's quick-ack start and interactive sessions).
+#[derive(Clone, Debug)]
+pub(super) struct AckState {
+    /// The last acknowledgement number sent.
+    pub acknowledged: u64,
+    pub deadline: Nanos,
+    now: bool,
+    /// ACKs still to be sent without delay.
+    quick: u8,
+    /// The session alternates between directions: delayed ACKs ride on answers.
+    interactive: bool,
+    /// The present delay (Linux `icsk_ack.ato`).
+    delay: Nanos,
+    last_received: Nanos,
+}
+
+impl Default for AckState {
+    fn default() -> Self {
+        Self {
+            acknowledged: 0,
+            deadline: NEVER,
+            now: false,
+            quick: 0,
+            interactive: false,
+            delay: 0,
+            last_received: 0,
+        }
+    }
+}
+
+/// Quick ACKs at the start and after a pause (TCP_MAX_QUICKACKS).
+const QUICK_ACKS: u8 = 16;
+/// The longest delay of an ACK in an interactive session (TCP_DELACK_MAX).
+const LONGEST_DELAY: Nanos = 200 * crate::MILLISECOND;
+
+impl AckState {
+    pub fn immediately(&mut self) {
+        self.now = true;
+    }
+
+    pub fn due(&self) -> bool {
+        self.now
+    }
+
+    pub fn quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// An ACK left, alone or on data.
+    pub fn sent(&mut self, acknowledged: u64) {
+        if acknowledged > self.acknowledged {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        self.acknowledged = acknowledged;
+        self.deadline = NEVER;
+        self.now = false;
+    }
+
+    /// Out-of-order or duplicate data: the next ACKs go at once and the session no longer counts as interactive.
+    pub fn trouble(&mut self) {
+        self.interactive = false;
+        self.quick = self.quick.max(QUICK_ACKS);
+        self.delay = 0;
+        self.now = true;
+    }
+
+    /// New data arrived: adapts the delay to the gaps between segments.
+    pub fn data_received(&mut self, now: Nanos, rto: Nanos, config: &Config) {
+        let shortest = config.delayed_ack;
+        if self.delay == 0 {
+            self.quick = QUICK_ACKS;
+            self.delay = shortest;
+        } else {
+            let gap = now - self.last_received;
+            if gap <= shortest / 2 {
+                self.delay = self.delay / 2 + shortest / 2;
+            } else if gap < self.delay {
+                self.delay = (self.delay / 2 + gap).min(rto);
+            } else if gap > rto {
+                self.quick = QUICK_ACKS;
+            }
+        }
+        self.last_received = now;
+    }
+
+    /// Data left: an answer within the ACK delay makes the session interactive.
+    pub fn data_sent(&mut self, now: Nanos) {
+        if self.last_received > 0 && now - self.last_received < self.delay {
+            self.interactive = true;
+        }
+    }
+
+    /// Puts the ACK off.
+    pub fn postpone(&mut self, now: Nanos, srtt: Nanos, config: &Config) {
+        let mut delay = self.delay.max(config.delayed_ack);
+        if delay > config.delayed_ack {
+            let mut longest = if self.interactive {
+                LONGEST_DELAY
+            } else {
+                crate::SECOND / 2
+            };
+            if srtt > 0 {
+                longest = longest.min(srtt.max(config.delayed_ack));
+            }
+            delay = delay.min(longest);
+        }
+        self.deadline = self.deadline.min(now + delay);
+    }
+}

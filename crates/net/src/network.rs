@@ -164,7 +164,8 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             body,
         };
         let slot = self.store.insert(Header { position, len }, packet);
-        self.enter(self.topology.routing.table[position as usize], slot, obs);
+        let first = self.topology.routing.table[position as usize];
+        self.enter(first, slot, len, obs);
     }
 
     pub fn new_timer(&mut self) -> TimerId {
@@ -293,15 +294,15 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         }
     }
 
-    /// A packet enters a channel.
-    #[inline]
-    fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
+    /// A packet of `len` bytes enters a channel.
+    #[inline(always)]
+    fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, len: u32, obs: &mut O) {
         let entered = &mut self.channels[channel as usize];
         if !entered.is_plain() {
             self.enter_general(channel, slot, obs);
             return;
         }
-        match entered.offer(self.now, slot, &self.store.headers) {
+        match entered.offer(self.now, slot, len) {
             None => self.discard(channel, slot, DropReason::QueueFull, obs),
             Some(first) => {
                 if let Some(at) = first {
@@ -339,13 +340,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     }
 
     /// A channel's event came up: the packet that arrives, if one does.
-    #[inline]
+    #[inline(always)]
     fn leave<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
         let left = &mut self.channels[channel as usize];
-        if left.is_staged() {
-            return self.leave_staged(channel, obs);
+        if !left.is_plain() {
+            return self.leave_general(channel, obs);
         }
-        let (slot, next) = left.pop(&self.store.headers);
+        let (slot, next) = left.pop();
         if next != NEVER {
             self.events.insert(FIRST_CHANNEL + channel, next);
         }
@@ -354,20 +355,26 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
 
     #[cold]
     #[inline(never)]
-    fn leave_staged<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
-        let mut dropped = Dropped::new();
+    fn leave_general<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
         let left = &mut self.channels[channel as usize];
-        let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
-        self.discard_all(channel, dropped, obs);
+        let slot = if left.is_staged() {
+            let mut dropped = Dropped::new();
+            let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
+            self.discard_all(channel, dropped, obs);
+            slot
+        } else {
+            left.pop_line(&self.store.headers)
+        };
         self.set_event(channel);
         slot
     }
 
     /// A packet has crossed a channel: on to the next, or out.
-    #[inline]
+    #[inline(always)]
     fn cross<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) -> Option<Output<B>> {
         let header = &mut self.store.headers[slot as usize];
         header.position += 1;
+        let len = header.len;
         let next = self.topology.routing.table[header.position as usize];
         if O::ACTIVE {
             let at = self.now;
@@ -376,7 +383,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             }
         }
         if next != END {
-            self.enter(next, slot, obs);
+            self.enter(next, slot, len, obs);
             return None;
         }
         self.totals.delivered += 1;

@@ -1,6 +1,8 @@
 //! The fast path of a channel: first in, first out at a rate, every arrival known when the packet is queued.
 
-use super::serializer::Serializer;
+use std::num::NonZeroU64;
+
+use super::serializer::{Serializer, duration};
 use crate::ids::{NEVER, Nanos};
 use crate::packet::Header;
 
@@ -20,28 +22,43 @@ impl Entry {
     }
 }
 
-/// A ring of packets: `head..left` are on their way, `left` is being sent, the others up to `tail` wait. `left` is brought up to date
-/// only when someone needs to know.
+/// A ring of packets, numbered from the first that ever entered: `head..left` are on their way, `left` is being sent, the others up
+/// to `tail` wait. `left` is brought up to date only when someone needs to know.
 #[derive(Debug)]
 pub(crate) struct Line {
     ring: Box<[Entry]>,
-    head: u32,
-    left: u32,
-    tail: u32,
-    /// The most packets that may wait.
-    limit: u32,
+    head: u64,
+    left: u64,
+    tail: u64,
+    /// A copy of the entry at `head`, if there is one.
+    front: Entry,
+    /// Departure of the entry at `left`, if there is one; otherwise never.
+    leaving: Nanos,
     /// `None`: packets leave at once.
     serializer: Option<Serializer>,
+    /// The most packets that may wait.
+    limit: u32,
     max_waiting: u32,
     /// Propagation delay in ns.
     pub lag: u32,
     pub overhead: u32,
+    /// Of packets that ever entered.
+    bytes: u64,
     /// Whether `unsent_bytes` is kept.
     counts_bytes: bool,
     unsent_bytes: u64,
-    accepted_packets: u64,
-    accepted_bytes: u64,
+    account: Account,
+}
+
+/// What the hot path leaves to be reckoned later.
+#[derive(Debug, Default)]
+struct Account {
+    /// Packets and bytes that entered but were taken away before they had left.
+    withdrawn: (u64, u64),
+    /// Time spent sending at earlier rates.
     busy: Nanos,
+    /// `bytes` when the present rate began, less those that it had still to send.
+    bytes: u64,
 }
 
 /// Packets that leave a line for another home.
@@ -53,22 +70,23 @@ pub(crate) struct Contents {
 }
 
 impl Line {
-    pub fn new(rate: Option<u64>, overhead: u32) -> Self {
+    pub fn new(rate: Option<NonZeroU64>, overhead: u32) -> Self {
         Self {
             ring: Box::default(),
             head: 0,
             left: 0,
             tail: 0,
-            limit: u32::MAX,
+            front: Entry::default(),
+            leaving: NEVER,
             serializer: rate.map(Serializer::new),
+            limit: u32::MAX,
             max_waiting: 0,
             lag: 0,
             overhead,
+            bytes: 0,
             counts_bytes: false,
             unsent_bytes: 0,
-            accepted_packets: 0,
-            accepted_bytes: 0,
-            busy: 0,
+            account: Account::default(),
         }
     }
 
@@ -82,10 +100,11 @@ impl Line {
     }
 
     #[inline]
-    fn get(&self, index: u32) -> &Entry {
+    fn get(&self, index: u64) -> &Entry {
         &self.ring[index as usize & (self.ring.len() - 1)]
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
@@ -96,57 +115,77 @@ impl Line {
         if self.is_empty() {
             NEVER
         } else {
-            self.get(self.head).arrival()
+            self.front.arrival()
         }
     }
 
-    /// Takes out the packet that arrives now.
-    #[inline]
-    pub fn pop(&mut self, headers: &[Header]) -> Entry {
-        let entry = *self.get(self.head);
+    /// Takes out the packet that arrives now. Not if bytes are counted.
+    #[inline(always)]
+    pub fn pop(&mut self) -> u32 {
+        let slot = self.front.slot;
         if self.left == self.head {
-            self.leave(entry, headers);
+            self.leave();
         }
-        self.head = self.head.wrapping_add(1);
-        entry
+        self.head += 1;
+        if self.head != self.tail {
+            self.front = *self.get(self.head);
+        }
+        slot
     }
 
+    /// As [`Line::pop`], also if bytes are counted.
+    pub fn pop_counted(&mut self, headers: &[Header]) -> u32 {
+        if self.left == self.head {
+            self.uncount(headers);
+        }
+        self.pop()
+    }
+
+    /// The packet at `left` has left.
     #[inline]
-    fn leave(&mut self, entry: Entry, headers: &[Header]) {
+    fn leave(&mut self) {
+        self.left += 1;
+        self.leaving = if self.left == self.tail {
+            NEVER
+        } else {
+            self.get(self.left).departure
+        };
+    }
+
+    fn uncount(&mut self, headers: &[Header]) {
         if self.counts_bytes {
-            self.unsent_bytes -= u64::from(headers[entry.slot as usize].len + self.overhead);
+            let slot = self.get(self.left).slot;
+            self.unsent_bytes -= u64::from(headers[slot as usize].len + self.overhead);
         }
-        self.left = self.left.wrapping_add(1);
     }
 
-    /// Notes which packets have left by `now`, and gives how many have not.
-    #[inline]
-    pub fn unsent_at(&mut self, now: Nanos, headers: &[Header]) -> u32 {
-        while self.left != self.tail {
-            let entry = *self.get(self.left);
-            if entry.departure > now {
-                break;
-            }
-            self.leave(entry, headers);
+    /// Packets that have not left by `now`.
+    pub fn unsent_at(&mut self, now: Nanos, headers: &[Header]) -> u64 {
+        while self.leaving <= now && self.left != self.tail {
+            self.uncount(headers);
+            self.leave();
         }
-        self.tail.wrapping_sub(self.left)
+        self.tail - self.left
     }
 
-    /// Takes a packet if the limit allows it.
-    #[inline]
-    pub fn offer(&mut self, now: Nanos, slot: u32, size: u32, headers: &[Header]) -> bool {
+    /// Takes a packet if the limit allows it. Not if bytes are counted.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> bool {
         if self.serializer.is_some() {
-            let unsent = self.unsent_at(now, headers);
+            while self.leaving <= now && self.left != self.tail {
+                self.leave();
+            }
+            let unsent = (self.tail - self.left) as u32;
             if unsent > self.limit {
                 return false;
             }
             self.max_waiting = self.max_waiting.max(unsent);
         }
-        self.push(now, slot, size, self.lag);
+        self.push(now, slot, size, self.lag, 0);
         true
     }
 
-    /// As [`Line::offer`], for a packet that is admitted already and arrives no earlier than those before it.
+    /// Takes a packet that is admitted already and arrives no earlier than those before it.
     pub fn push_in_order(
         &mut self,
         now: Nanos,
@@ -156,54 +195,60 @@ impl Line {
         headers: &[Header],
     ) {
         if self.serializer.is_some() {
-            self.max_waiting = self.max_waiting.max(self.unsent_at(now, headers));
+            let unsent = self.unsent_at(now, headers) as u32;
+            self.max_waiting = self.max_waiting.max(unsent);
         }
-        let last = if self.is_empty() {
-            0
-        } else {
-            self.get(self.tail.wrapping_sub(1)).arrival()
-        };
-        self.push(now, slot, size, lag);
-        let index = self.tail.wrapping_sub(1) as usize & (self.ring.len() - 1);
-        let entry = &mut self.ring[index];
-        entry.lag = lag_between(entry.departure, entry.arrival().max(last));
-    }
-
-    #[inline]
-    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32) {
-        let departure = match &mut self.serializer {
-            Some(serializer) => {
-                let start = serializer.free_at.max(now);
-                let departure = serializer.send(now, size);
-                self.busy += departure - start;
-                departure
-            }
-            None => now,
-        };
-        if self.tail.wrapping_sub(self.head) as usize == self.ring.len() {
-            self.grow();
-        }
-        let index = self.tail as usize & (self.ring.len() - 1);
-        self.ring[index] = Entry {
-            departure,
-            slot,
-            lag,
-        };
-        self.tail = self.tail.wrapping_add(1);
-        self.accepted_packets += 1;
-        self.accepted_bytes += u64::from(size);
+        let last = self.last_arrival(self.tail);
+        self.push(now, slot, size, lag, last);
         if self.counts_bytes {
             self.unsent_bytes += u64::from(size);
         }
     }
 
+    /// Arrival of the packet before `index`, if it is still here.
+    fn last_arrival(&self, index: u64) -> Nanos {
+        if index == self.head {
+            0
+        } else {
+            self.get(index - 1).arrival()
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32, earliest: Nanos) {
+        let departure = match &mut self.serializer {
+            Some(serializer) => serializer.send(now, size),
+            None => now,
+        };
+        let mut entry = Entry {
+            departure,
+            slot,
+            lag,
+        };
+        if entry.arrival() < earliest {
+            entry.lag = lag_between(departure, earliest);
+        }
+        if (self.tail - self.head) as usize == self.ring.len() {
+            self.grow();
+        }
+        let mask = self.ring.len() - 1;
+        self.ring[self.tail as usize & mask] = entry;
+        if self.is_empty() {
+            self.front = entry;
+        }
+        if self.left == self.tail {
+            self.leaving = departure;
+        }
+        self.tail += 1;
+        self.bytes += u64::from(size);
+    }
+
     #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
-        let old = self.ring.len();
-        let mut ring = vec![Entry::default(); (old * 2).max(4)].into_boxed_slice();
+        let mut ring = vec![Entry::default(); (self.ring.len() * 2).max(4)].into_boxed_slice();
         let mask = ring.len() - 1;
-        for offset in 0..old as u32 {
-            let index = self.head.wrapping_add(offset);
+        for index in self.head..self.tail {
             ring[index as usize & mask] = *self.get(index);
         }
         self.ring = ring;
@@ -211,15 +256,15 @@ impl Line {
 
     /// Sizes of the packets that have not left as far as `left` tells.
     fn unsent<'a>(&'a self, headers: &'a [Header]) -> impl Iterator<Item = u32> + Clone + 'a {
-        (0..self.tail.wrapping_sub(self.left)).map(|offset| {
-            let slot = self.get(self.left.wrapping_add(offset)).slot;
+        (self.left..self.tail).map(|index| {
+            let slot = self.get(index).slot;
             headers[slot as usize].len + self.overhead
         })
     }
 
     /// Packets that wait, the one being sent not included.
     pub fn waiting_packets(&mut self, now: Nanos, headers: &[Header]) -> u64 {
-        u64::from(self.unsent_at(now, headers).saturating_sub(1))
+        self.unsent_at(now, headers).saturating_sub(1)
     }
 
     /// Their length, overhead included.
@@ -244,74 +289,95 @@ impl Line {
         (free_at <= now).then_some(free_at)
     }
 
+    /// How long the sender will still be busy with what is queued.
+    fn ahead(&self, now: Nanos) -> Nanos {
+        self.serializer
+            .map_or(0, |serializer| serializer.free_at.saturating_sub(now))
+    }
+
+    fn busy(&self, now: Nanos) -> Nanos {
+        let since = self.bytes - self.account.bytes;
+        let work = self
+            .serializer
+            .map_or(0, |serializer| duration(since, serializer.rate()));
+        (self.account.busy + work).saturating_sub(self.ahead(now))
+    }
+
+    /// Reckons the time spent sending from here on; `busy` is what it has been up to now.
+    fn settle_busy(&mut self, now: Nanos, busy: Nanos) {
+        self.account.busy = busy + self.ahead(now);
+        self.account.bytes = self.bytes;
+    }
+
     /// Packets and bytes sent, the most that waited, and the time spent sending.
     pub fn totals(&mut self, now: Nanos, headers: &[Header]) -> (u64, u64, u64, Nanos) {
-        let packets = u64::from(self.unsent_at(now, headers));
-        let bytes: u64 = self.unsent(headers).map(u64::from).sum();
-        let ahead = self
-            .serializer
-            .map_or(0, |serializer| serializer.free_at.saturating_sub(now));
+        self.unsent_at(now, headers);
+        let unsent: u64 = self.unsent(headers).map(u64::from).sum();
         (
-            self.accepted_packets - packets,
-            self.accepted_bytes - bytes,
+            self.left - self.account.withdrawn.0,
+            self.bytes - unsent - self.account.withdrawn.1,
             u64::from(self.max_waiting),
-            self.busy - ahead,
+            self.busy(now),
         )
     }
 
     /// Re-times what is queued. From a rate to none, everything leaves now.
-    pub fn change_rate(&mut self, now: Nanos, rate: Option<u64>, headers: &[Header]) {
+    pub fn change_rate(&mut self, now: Nanos, rate: Option<NonZeroU64>, headers: &[Header]) {
         self.unsent_at(now, headers);
+        let busy = self.busy(now);
         let mut departures = Vec::new();
         match (self.serializer, rate) {
             (Some(mut serializer), Some(rate)) => {
-                let before = serializer.free_at.max(now);
-                serializer.change_rate(now, rate, self.unsent(headers).skip(1), |at| {
-                    departures.push(at);
-                });
-                self.busy = self.busy + serializer.free_at.max(now) - before;
+                let rest = self.unsent(headers).skip(1);
+                serializer.change_rate(now, rate, rest, |at| departures.push(at));
                 self.serializer = Some(serializer);
             }
-            (Some(serializer), None) => {
-                self.busy -= serializer.free_at.saturating_sub(now);
-                self.serializer = None;
-                departures = vec![now; self.tail.wrapping_sub(self.left) as usize];
+            (_, rate) => {
+                departures = vec![now; (self.tail - self.left) as usize];
+                self.serializer = rate.map(Serializer::new);
             }
-            (None, rate) => self.serializer = rate.map(Serializer::new),
         }
+        self.settle_busy(now, busy);
+        self.retime(&departures);
+    }
+
+    /// Gives new departures to the packets that have not left.
+    fn retime(&mut self, departures: &[Nanos]) {
         let mask = self.ring.len().wrapping_sub(1);
-        let mut last = match self.left == self.head {
-            true => 0,
-            false => self.get(self.left.wrapping_sub(1)).arrival(),
-        };
-        for (offset, departure) in departures.into_iter().enumerate() {
-            let entry = &mut self.ring[(self.left as usize).wrapping_add(offset) & mask];
-            entry.departure = departure;
-            last = entry.arrival().max(last);
-            entry.lag = lag_between(departure, last);
+        let mut last = self.last_arrival(self.left);
+        for (index, departure) in (self.left..self.tail).zip(departures) {
+            let entry = &mut self.ring[index as usize & mask];
+            entry.departure = *departure;
+            last = last.max(entry.arrival());
+            entry.lag = lag_between(*departure, last);
+        }
+        if self.left != self.tail {
+            self.leaving = self.get(self.left).departure;
+        }
+        if !self.is_empty() {
+            self.front = *self.get(self.head);
         }
     }
 
-    /// Empties the line. What had not left counts as never accepted.
+    /// Empties the line. What had not left counts as never taken.
     pub fn drain(&mut self, now: Nanos, headers: &[Header]) -> Contents {
         self.unsent_at(now, headers);
-        let entries = |from: u32, to: u32| -> Vec<Entry> {
-            (0..to.wrapping_sub(from))
-                .map(|offset| *self.get(from.wrapping_add(offset)))
-                .collect()
-        };
+        let busy = self.busy(now);
+        let entries = |from: u64, to: u64| (from..to).map(|index| *self.get(index)).collect();
         let travelling = entries(self.head, self.left);
-        let unsent = entries(self.left, self.tail);
-        self.accepted_packets -= unsent.len() as u64;
-        self.accepted_bytes -= self.unsent(headers).map(u64::from).sum::<u64>();
+        let unsent: Vec<Entry> = entries(self.left, self.tail);
+        let bytes: u64 = self.unsent(headers).map(u64::from).sum();
+        self.account.withdrawn.0 += unsent.len() as u64;
+        self.account.withdrawn.1 += bytes;
         self.unsent_bytes = 0;
         self.head = self.tail;
         self.left = self.tail;
+        self.leaving = NEVER;
         let serializer = self.serializer;
         if let Some(serializer) = &mut self.serializer {
-            self.busy -= serializer.free_at.saturating_sub(now);
             serializer.abandon(now);
         }
+        self.settle_busy(now, busy);
         Contents {
             travelling,
             unsent,

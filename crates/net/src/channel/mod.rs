@@ -4,6 +4,8 @@ mod line;
 mod serializer;
 mod staged;
 
+use std::num::NonZeroU64;
+
 use rand_pcg::Pcg64Mcg;
 
 use crate::config::{ChannelConfig, LossConfig};
@@ -26,17 +28,27 @@ pub(crate) struct Channel {
     line: Line,
     /// Whether the line alone does everything.
     plain: bool,
-    /// Whether packets travel for different times: jitter, or a delay that was changed.
-    varies: bool,
+    general: Box<General>,
+}
+
+/// Apart from the line, so that a hop on a plain channel does not fetch it.
+#[derive(Debug)]
+struct General {
     id: ChannelId,
     seed: u64,
     config: ChannelConfig,
+    /// Whether packets travel for different times: the delay was changed.
+    varies: bool,
     discipline: Discipline,
     loss: Loss,
     streams: Option<Box<Streams>>,
     staged: Option<Box<Staged>>,
     dropped: u64,
     lost: u64,
+}
+
+fn rate(config: &ChannelConfig) -> Option<NonZeroU64> {
+    config.rate_bps.and_then(NonZeroU64::new)
 }
 
 /// One random stream a purpose.
@@ -67,29 +79,32 @@ impl Streams {
 impl Channel {
     pub fn new(id: ChannelId, config: ChannelConfig, seed: u64) -> Self {
         let mut channel = Self {
-            line: Line::new(config.rate_bps, config.overhead),
+            line: Line::new(rate(&config), config.overhead),
             plain: false,
-            varies: false,
-            id,
-            seed,
-            discipline: Discipline::new(&config.queue),
-            loss: Loss::new(config.loss.clone()),
-            config,
-            streams: None,
-            staged: None,
-            dropped: 0,
-            lost: 0,
+            general: Box::new(General {
+                id,
+                seed,
+                varies: false,
+                discipline: Discipline::new(&config.queue),
+                loss: Loss::new(config.loss.clone()),
+                config,
+                streams: None,
+                staged: None,
+                dropped: 0,
+                lost: 0,
+            }),
         };
+        let config = &channel.general.config;
         if channel.needs_stages() {
-            let staged = Staged::new(0, channel.config.rate_bps, channel.config.burst);
-            channel.staged = Some(Box::new(staged));
+            let staged = Staged::new(0, rate(config), config.burst);
+            channel.general.staged = Some(Box::new(staged));
         }
         channel.arrange(&[]);
         channel
     }
 
     pub fn config(&self) -> &ChannelConfig {
-        &self.config
+        &self.general.config
     }
 
     /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.
@@ -98,9 +113,8 @@ impl Channel {
         self.plain
     }
 
-    #[inline]
     pub fn is_staged(&self) -> bool {
-        self.staged.is_some()
+        self.general.staged.is_some()
     }
 
     /// Packet length on the channel.
@@ -109,21 +123,25 @@ impl Channel {
         headers[slot as usize].len + self.line.overhead
     }
 
-    /// The fast path in: `None` if the queue is full, otherwise the time to wait for if the channel was empty.
-    #[inline]
-    pub fn offer(&mut self, now: Nanos, slot: u32, headers: &[Header]) -> Option<Option<Nanos>> {
-        let size = self.size(slot, headers);
+    /// The way into a plain channel, for a packet of `len` bytes: `None` if the queue is full, otherwise the time to wait for if the
+    /// channel was empty.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Nanos, slot: u32, len: u32) -> Option<Option<Nanos>> {
         let first = self.line.is_empty();
         self.line
-            .offer(now, slot, size, headers)
+            .offer(now, slot, len + self.line.overhead)
             .then(|| first.then(|| self.line.next_arrival()))
     }
 
-    /// The way out of a channel that is not staged: the packet that arrives now, and when the next one does.
-    #[inline]
-    pub fn pop(&mut self, headers: &[Header]) -> (u32, Nanos) {
-        let entry = self.line.pop(headers);
-        (entry.slot, self.line.next_arrival())
+    /// The way out of a plain channel: the packet that arrives now, and when the next one does.
+    #[inline(always)]
+    pub fn pop(&mut self) -> (u32, Nanos) {
+        (self.line.pop(), self.line.next_arrival())
+    }
+
+    /// The way out of a channel that is not staged: the packet that arrives now.
+    pub fn pop_line(&mut self, headers: &[Header]) -> Option<u32> {
+        (!self.line.is_empty()).then(|| self.line.pop_counted(headers))
     }
 
     /// The way out of a staged channel: the packet that arrives now, if one does.
@@ -133,13 +151,14 @@ impl Channel {
         store: &mut Store<B>,
         dropped: &mut Dropped,
     ) -> Option<u32> {
-        let staged = self.staged.as_mut()?;
-        staged.depart(now, &mut self.discipline, store, dropped);
+        let staged = self.general.staged.as_mut()?;
+        staged.depart(now, &mut self.general.discipline, store, dropped);
         staged.arrive(now)
     }
 
     pub fn next_event(&self) -> Nanos {
         let staged = self
+            .general
             .staged
             .as_ref()
             .map_or(NEVER, |staged| staged.next_event());
@@ -148,19 +167,20 @@ impl Channel {
 
     /// The general path in, first part: whether the link loses the packet.
     pub fn loses(&mut self) -> Option<DropReason> {
-        if !self.config.up {
+        if !self.general.config.up {
             return Some(DropReason::Down);
         }
-        let streams = self.streams.as_mut()?;
-        self.loss
+        let streams = self.general.streams.as_mut()?;
+        self.general
+            .loss
             .loses(&mut streams.loss)
             .then_some(DropReason::Loss)
     }
 
     /// Second part: whether a copy follows the packet.
     pub fn duplicates(&mut self) -> bool {
-        let probability = self.config.duplicate;
-        match &mut self.streams {
+        let probability = self.general.config.duplicate;
+        match &mut self.general.streams {
             Some(streams) if probability > 0.0 => chance(&mut streams.duplicate, probability),
             _ => false,
         }
@@ -179,20 +199,22 @@ impl Channel {
     ) -> Result<(), DropReason> {
         let size = self.size(slot, &store.headers);
         let travel = self.draw(slot, store);
-        if let Some(staged) = &mut self.staged {
+        if let Some(staged) = &mut self.general.staged {
             if !staged.fits(size) {
                 return Err(DropReason::TooLong);
             }
-            staged.depart(now, &mut self.discipline, store, dropped);
+            staged.depart(now, &mut self.general.discipline, store, dropped);
         }
         let occupancy = self.occupancy(now, size, &store.headers);
         let capable = store
             .packet_mut(slot)
             .is_some_and(|packet| packet.ecn.capable());
         let streams = self
+            .general
             .streams
-            .get_or_insert_with(|| Box::new(Streams::new(self.seed, self.id)));
+            .get_or_insert_with(|| Box::new(Streams::new(self.general.seed, self.general.id)));
         match self
+            .general
             .discipline
             .admit(size, capable, occupancy, &mut streams.queue)
         {
@@ -202,10 +224,10 @@ impl Channel {
             }
             Verdict::Pass => {}
         }
-        match (&mut self.staged, travel) {
+        match (&mut self.general.staged, travel) {
             (Some(staged), travel) => {
                 staged.push(now, slot, size, travel);
-                staged.depart(now, &mut self.discipline, store, dropped);
+                staged.depart(now, &mut self.general.discipline, store, dropped);
             }
             (None, Travel::InOrder(lag)) => {
                 let lag = u32::try_from(lag).unwrap_or(u32::MAX);
@@ -220,8 +242,8 @@ impl Channel {
     }
 
     fn draw<B>(&mut self, slot: u32, store: &mut Store<B>) -> Travel {
-        let config = &self.config;
-        let Some(streams) = &mut self.streams else {
+        let config = &self.general.config;
+        let Some(streams) = &mut self.general.streams else {
             return Travel::InOrder(config.delay);
         };
         if config.corrupt > 0.0 && chance(&mut streams.corrupt, config.corrupt) {
@@ -242,7 +264,7 @@ impl Channel {
     }
 
     fn occupancy(&mut self, now: Nanos, size: u32, headers: &[Header]) -> Occupancy {
-        let (idle_since, packets, bytes) = match &self.staged {
+        let (idle_since, packets, bytes) = match &self.general.staged {
             Some(staged) => {
                 let (packets, bytes) = staged.waiting();
                 (staged.idle_since(), packets, bytes)
@@ -253,10 +275,8 @@ impl Channel {
                 self.line.counted_bytes(now, headers),
             ),
         };
-        let one = self
-            .config
-            .rate_bps
-            .map_or(0, |rate| serializer::duration(size, rate));
+        let one = rate(&self.general.config)
+            .map_or(0, |rate| serializer::duration(u64::from(size), rate));
         Occupancy {
             idle: idle_since.is_some(),
             idle_packets: idle_since.map_or(0, |since| (now - since) / one.max(1)),
@@ -267,15 +287,15 @@ impl Channel {
 
     pub fn count_drop(&mut self, reason: DropReason) {
         if reason.is_loss() {
-            self.lost += 1;
+            self.general.lost += 1;
         } else {
-            self.dropped += 1;
+            self.general.dropped += 1;
         }
     }
 
     /// Packets and bytes that wait, the packet being sent not included.
     pub fn backlog(&mut self, now: Nanos, headers: &[Header]) -> (u64, u64) {
-        match &self.staged {
+        match &self.general.staged {
             Some(staged) => staged.waiting(),
             None => (
                 self.line.waiting_packets(now, headers),
@@ -287,14 +307,15 @@ impl Channel {
     pub fn stats(&mut self, now: Nanos, headers: &[Header]) -> ChannelStats {
         let line = self.line.totals(now, headers);
         let staged = self
+            .general
             .staged
             .as_ref()
             .map_or((0, 0, 0, 0), |staged| staged.totals(now));
         ChannelStats {
             sent_packets: line.0 + staged.0,
             sent_bytes: line.1 + staged.1,
-            dropped_packets: self.dropped,
-            lost_packets: self.lost,
+            dropped_packets: self.general.dropped,
+            lost_packets: self.general.lost,
             max_queue_packets: line.2.max(staged.2),
             busy: line.3 + staged.3,
         }
@@ -307,30 +328,31 @@ impl Channel {
         config: ChannelConfig,
         headers: &[Header],
     ) -> Vec<u32> {
-        let old = std::mem::replace(&mut self.config, config);
-        let lost = if old.up && !self.config.up {
+        let old = std::mem::replace(&mut self.general.config, config);
+        let lost = if old.up && !self.general.config.up {
             self.drain(now, headers)
         } else {
             Vec::new()
         };
-        if self.config.queue != old.queue {
-            self.discipline = Discipline::new(&self.config.queue);
+        if self.general.config.queue != old.queue {
+            self.general.discipline = Discipline::new(&self.general.config.queue);
         }
-        if self.config.loss != old.loss {
-            self.loss = Loss::new(self.config.loss.clone());
+        if self.general.config.loss != old.loss {
+            self.general.loss = Loss::new(self.general.config.loss.clone());
         }
-        if self.config.delay != old.delay {
-            self.varies = true;
+        if self.general.config.delay != old.delay {
+            self.general.varies = true;
         }
-        if self.staged.is_none() && self.needs_stages() {
+        if self.general.staged.is_none() && self.needs_stages() {
             self.stage(now, &old, headers);
         }
-        if (self.config.rate_bps, self.config.burst) != (old.rate_bps, old.burst) {
-            match &mut self.staged {
+        if (self.general.config.rate_bps, self.general.config.burst) != (old.rate_bps, old.burst) {
+            let rate = rate(&self.general.config);
+            match &mut self.general.staged {
                 Some(staged) => {
-                    staged.change_pacing(now, self.config.rate_bps, self.config.burst);
+                    staged.change_pacing(now, rate, self.general.config.burst);
                 }
-                None => self.line.change_rate(now, self.config.rate_bps, headers),
+                None => self.line.change_rate(now, rate, headers),
             }
         }
         self.arrange(headers);
@@ -339,38 +361,38 @@ impl Channel {
 
     /// Moves what is on the line to the general path, where the channel stays from then on.
     fn stage(&mut self, now: Nanos, old: &ChannelConfig, headers: &[Header]) {
-        let mut staged = Staged::new(now, old.rate_bps, 0);
+        let mut staged = Staged::new(now, rate(old), 0);
         let overhead = self.line.overhead;
         let contents = self.line.drain(now, headers);
         staged.take_over(now, contents, |slot| headers[slot as usize].len + overhead);
-        self.staged = Some(Box::new(staged));
+        self.general.staged = Some(Box::new(staged));
     }
 
     fn drain(&mut self, now: Nanos, headers: &[Header]) -> Vec<u32> {
         let contents = self.line.drain(now, headers);
         let entries = contents.travelling.iter().chain(&contents.unsent);
         let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
-        if let Some(staged) = &mut self.staged {
+        if let Some(staged) = &mut self.general.staged {
             slots.extend(staged.drain(now));
         }
         slots
     }
 
     fn needs_stages(&self) -> bool {
-        let config = &self.config;
+        let config = &self.general.config;
         let reach = config
             .delay
             .saturating_add(config.jitter.saturating_mul(JITTER_REACH));
         config.burst > 0
             || config.reorder > 0.0
             || reach > Nanos::from(u32::MAX)
-            || self.discipline.decides_at_departure()
+            || self.general.discipline.decides_at_departure()
     }
 
     /// Sets up what follows from the configuration.
     fn arrange(&mut self, headers: &[Header]) {
-        let config = &self.config;
-        let (packets, bytes) = match &self.discipline {
+        let config = &self.general.config;
+        let (packets, bytes) = match &self.general.discipline {
             Discipline::DropTail { packets, bytes } => (*packets, *bytes),
             _ => (u64::MAX, u64::MAX),
         };
@@ -382,14 +404,14 @@ impl Channel {
             || config.corrupt > 0.0
             || config.reorder > 0.0
             || config.jitter > 0;
-        if faulty && self.streams.is_none() {
-            self.streams = Some(Box::new(Streams::new(self.seed, self.id)));
+        if faulty && self.general.streams.is_none() {
+            self.general.streams = Some(Box::new(Streams::new(self.general.seed, self.general.id)));
         }
         self.plain = config.up
             && !faulty
-            && !self.varies
-            && self.staged.is_none()
+            && !self.general.varies
+            && self.general.staged.is_none()
             && bytes == u64::MAX
-            && matches!(self.discipline, Discipline::DropTail { .. });
+            && matches!(self.general.discipline, Discipline::DropTail { .. });
     }
 }

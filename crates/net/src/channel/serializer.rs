@@ -1,5 +1,7 @@
 //! When packets leave a channel: one after the other at a rate, or as a token bucket allows.
 
+use std::num::NonZeroU64;
+
 use crate::ids::Nanos;
 
 /// Work is counted in nanobits: a rate of r bit/s does r of them in a nanosecond.
@@ -9,9 +11,10 @@ fn work(size: u32) -> u64 {
     u64::from(size) * NANOBITS_PER_BYTE
 }
 
-/// Time that `size` bytes take at a rate in bit/s, rounded down.
-pub(crate) fn duration(size: u32, rate: u64) -> Nanos {
-    work(size) / rate
+/// Time that bytes take at a rate in bit/s, rounded down.
+pub(crate) fn duration(bytes: u64, rate: NonZeroU64) -> Nanos {
+    let work = u128::from(bytes) * u128::from(NANOBITS_PER_BYTE);
+    u64::try_from(work / u128::from(rate.get())).unwrap_or(Nanos::MAX)
 }
 
 /// Sends one packet after the other. Departures round down to the nanosecond; what the rounding left over is carried to the next
@@ -19,7 +22,7 @@ pub(crate) fn duration(size: u32, rate: u64) -> Nanos {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Serializer {
     /// Bits per second.
-    rate: u64,
+    rate: NonZeroU64,
     /// When the last packet has left.
     pub free_at: Nanos,
     /// Nanobits still to be sent at `free_at`; less than a nanosecond's worth.
@@ -27,7 +30,7 @@ pub(crate) struct Serializer {
 }
 
 impl Serializer {
-    pub fn new(rate: u64) -> Self {
+    pub fn new(rate: NonZeroU64) -> Self {
         Self {
             rate,
             free_at: 0,
@@ -35,8 +38,12 @@ impl Serializer {
         }
     }
 
+    pub fn rate(&self) -> NonZeroU64 {
+        self.rate
+    }
+
     /// Sends a packet of `size` bytes after all others: when it has left.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Nanos, size: u32) -> Nanos {
         if now > self.free_at {
             self.free_at = now;
@@ -45,11 +52,11 @@ impl Serializer {
         self.send_work(work(size))
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_work(&mut self, work: u64) -> Nanos {
         let total = self.carry + work;
         let time = total / self.rate;
-        self.carry = total - time * self.rate;
+        self.carry = total - time * self.rate.get();
         self.free_at = self.free_at.saturating_add(time);
         self.free_at
     }
@@ -59,7 +66,7 @@ impl Serializer {
     pub fn change_rate(
         &mut self,
         now: Nanos,
-        rate: u64,
+        rate: NonZeroU64,
         rest: impl Iterator<Item = u32> + Clone,
         mut departs: impl FnMut(Nanos),
     ) {
@@ -91,7 +98,8 @@ impl Serializer {
 
     /// Nanobits left of the packet being sent.
     fn current(&self, now: Nanos, rest: impl Iterator<Item = u32>) -> u64 {
-        let all = u128::from(self.free_at - now) * u128::from(self.rate) + u128::from(self.carry);
+        let all =
+            u128::from(self.free_at - now) * u128::from(self.rate.get()) + u128::from(self.carry);
         let behind: u128 = rest.map(|size| u128::from(work(size))).sum();
         u64::try_from(all.saturating_sub(behind)).unwrap_or(u64::MAX)
     }
@@ -106,7 +114,7 @@ impl Serializer {
 /// A bucket of tokens that fills at a rate (tc-tbf). A packet leaves when the bucket holds its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    rate: u64,
+    rate: NonZeroU64,
     /// Nanobits, as is `level`.
     depth: u64,
     level: u64,
@@ -116,7 +124,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// A full bucket.
-    pub fn new(now: Nanos, rate: u64, burst: u64) -> Self {
+    pub fn new(now: Nanos, rate: NonZeroU64, burst: u64) -> Self {
         let depth = burst.saturating_mul(NANOBITS_PER_BYTE);
         Self {
             rate,
@@ -127,7 +135,7 @@ impl Bucket {
     }
 
     fn fill(&mut self, now: Nanos) {
-        let gained = u128::from(now.saturating_sub(self.at)) * u128::from(self.rate);
+        let gained = u128::from(now.saturating_sub(self.at)) * u128::from(self.rate.get());
         self.level = (u128::from(self.level) + gained).min(u128::from(self.depth)) as u64;
         self.at = self.at.max(now);
     }
@@ -140,7 +148,7 @@ impl Bucket {
     pub fn ready_at(&mut self, now: Nanos, size: u32) -> Nanos {
         self.fill(now);
         let missing = work(size).saturating_sub(self.level);
-        now.saturating_add(missing.div_ceil(self.rate))
+        now.saturating_add(missing.div_ceil(self.rate.get()))
     }
 
     pub fn spend(&mut self, now: Nanos, size: u32) {
@@ -150,10 +158,10 @@ impl Bucket {
 
     /// Time that the tokens for a packet take to come.
     pub fn duration(&self, size: u32) -> Nanos {
-        duration(size, self.rate)
+        duration(u64::from(size), self.rate)
     }
 
-    pub fn change(&mut self, now: Nanos, rate: u64, burst: u64) {
+    pub fn change(&mut self, now: Nanos, rate: NonZeroU64, burst: u64) {
         self.fill(now);
         self.rate = rate;
         self.depth = burst.saturating_mul(NANOBITS_PER_BYTE);
@@ -165,24 +173,28 @@ impl Bucket {
 mod tests {
     use super::*;
 
+    fn rate(bits_per_second: u64) -> NonZeroU64 {
+        NonZeroU64::new(bits_per_second).expect("a rate")
+    }
+
     #[test]
     fn back_to_back_departures_do_not_drift() {
         // 1514 bytes at 3 Mbit/s take 4,037,333 1/3 ns.
-        let mut line = Serializer::new(3_000_000);
+        let mut line = Serializer::new(rate(3_000_000));
         let departures: Vec<Nanos> = (0..3).map(|_| line.send(0, 1514)).collect();
         assert_eq!(departures, [4_037_333, 8_074_666, 12_112_000]);
     }
 
     #[test]
     fn idleness_forgets_the_fraction() {
-        let mut line = Serializer::new(3_000_000);
+        let mut line = Serializer::new(rate(3_000_000));
         line.send(0, 1514);
         assert_eq!(line.send(5_000_000, 1514), 9_037_333);
     }
 
     #[test]
     fn a_bucket_passes_its_depth_at_once_and_then_the_rate() {
-        let mut bucket = Bucket::new(0, 8_000_000, 3000);
+        let mut bucket = Bucket::new(0, rate(8_000_000), 3000);
         let mut leave = |now| {
             let at = bucket.ready_at(now, 1500);
             bucket.spend(at, 1500);

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::num::NonZeroU64;
 
 use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
@@ -37,7 +38,7 @@ enum Pacing {
 }
 
 impl Pacing {
-    fn new(now: Nanos, rate: Option<u64>, burst: u64) -> Self {
+    fn new(now: Nanos, rate: Option<NonZeroU64>, burst: u64) -> Self {
         match rate {
             None => Self::Unlimited,
             Some(rate) if burst > 0 => Self::Bucket(Bucket::new(now, rate, burst)),
@@ -75,7 +76,7 @@ pub(crate) struct Staged {
 pub(crate) type Dropped = Vec<(u32, DropReason)>;
 
 impl Staged {
-    pub fn new(now: Nanos, rate: Option<u64>, burst: u64) -> Self {
+    pub fn new(now: Nanos, rate: Option<NonZeroU64>, burst: u64) -> Self {
         Self {
             pacing: Pacing::new(now, rate, burst),
             waiting: VecDeque::new(),
@@ -290,7 +291,7 @@ impl Staged {
     }
 
     /// Re-times the packet at the head.
-    pub fn change_pacing(&mut self, now: Nanos, rate: Option<u64>, burst: u64) {
+    pub fn change_pacing(&mut self, now: Nanos, rate: Option<NonZeroU64>, burst: u64) {
         match (&mut self.pacing, rate) {
             (Pacing::Serial(serializer), Some(rate)) if burst == 0 => {
                 let sending = &mut self.sending;

@@ -12,8 +12,6 @@ const FAR_SLOTS: usize = 1 << FAR_BITS;
 
 /// End of a list.
 const NIL: u32 = u32::MAX;
-/// `prev` of an entity in the open slot.
-const OPEN: u32 = u32::MAX;
 /// Set in `prev` of the first entity of a list; the other bits are the slot's number.
 const FIRST: u32 = 1 << 31;
 
@@ -48,12 +46,12 @@ struct Node {
 const ABSENT: Node = Node {
     at: NEVER,
     next: NIL,
-    prev: OPEN,
+    prev: NIL,
 };
 
 impl Wheel {
     /// Links an entity into the list of its slot, which is not the open one.
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, id: u32, at: Nanos, difference: u64) {
         let slot = if difference >> self.shift < NEAR_SLOTS as u64 {
             let slot = (at >> self.shift) as usize & (NEAR_SLOTS - 1);
@@ -85,7 +83,7 @@ impl Wheel {
     #[cold]
     fn remove(&mut self, id: u32) {
         let Node { at, next, prev } = std::mem::replace(&mut self.nodes[id as usize], ABSENT);
-        if prev == OPEN {
+        if (at ^ self.origin) >> self.shift == 0 {
             let key = self.key(id, at);
             let index = self.open.partition_point(|other| *other > key);
             self.open.remove(index);
@@ -106,6 +104,7 @@ impl Wheel {
     }
 
     /// Notes that a slot's list is empty.
+    #[inline(always)]
     fn clear(&mut self, slot: usize) {
         if slot < NEAR_SLOTS {
             self.near_words[slot / 64] &= !(1 << (slot % 64));
@@ -118,16 +117,24 @@ impl Wheel {
         }
     }
 
-    /// The first slot that is not empty, and its start.
-    #[inline]
-    fn next_slot(&self) -> Option<(usize, Nanos)> {
-        if self.near_summary != 0 {
-            let word = self.near_summary.trailing_zeros() as usize;
-            let slot = word * 64 + self.near_words[word].trailing_zeros() as usize;
-            let block = self.shift + NEAR_BITS;
-            let start = (self.origin >> block << block) | (slot as u64) << self.shift;
-            return Some((slot, start));
+    /// The first near slot that is not empty, and its start.
+    #[inline(always)]
+    fn next_near(&self) -> Option<(usize, Nanos)> {
+        if self.near_summary == 0 {
+            return None;
         }
+        let word = self.near_summary.trailing_zeros() as usize;
+        let slot = word * 64 + self.near_words[word].trailing_zeros() as usize;
+        let block = self.shift + NEAR_BITS;
+        Some((
+            slot,
+            (self.origin >> block << block) | (slot as u64) << self.shift,
+        ))
+    }
+
+    /// The first far slot that is not empty, and its start.
+    #[cold]
+    fn next_far(&self) -> Option<(usize, Nanos)> {
         let level = self.far_words.iter().position(|word| *word != 0)?;
         let slot = self.far_words[level].trailing_zeros() as usize;
         let width = self.shift + NEAR_BITS + level as u32 * FAR_BITS;
@@ -141,12 +148,23 @@ impl Wheel {
         Some((NEAR_SLOTS + level * FAR_SLOTS + slot, start))
     }
 
-    /// Moves on to the first slot that is not empty, unless it starts after `until`. Whether it did.
-    #[inline]
-    fn advance(&mut self, until: Nanos) -> bool {
-        let Some((slot, start)) = self.next_slot().filter(|(_, start)| *start <= until) else {
-            return false;
-        };
+    /// Moves on to a near slot, which starts at `start`: all its events are in the open slot now.
+    #[inline(always)]
+    fn open_near(&mut self, slot: usize, start: Nanos) {
+        self.origin = start;
+        self.clear(slot);
+        let mut id = std::mem::replace(&mut self.heads[slot], NIL);
+        while let Some(node) = self.nodes.get(id as usize) {
+            self.open.push((node.at - start) << 32 | u64::from(id));
+            id = node.next;
+        }
+        self.sort();
+    }
+
+    /// Moves on to a far slot: its events go to lower levels, and those of its first nanoseconds to the open slot.
+    #[cold]
+    #[inline(never)]
+    fn open_far(&mut self, slot: usize, start: Nanos) {
         self.origin = start;
         self.clear(slot);
         let mut id = std::mem::replace(&mut self.heads[slot], NIL);
@@ -154,17 +172,31 @@ impl Wheel {
             let Node { at, next, .. } = self.nodes[id as usize];
             let difference = at ^ start;
             if difference >> self.shift == 0 {
-                self.nodes[id as usize].prev = OPEN;
                 self.open.push(self.key(id, at));
             } else {
                 self.link(id, at, difference);
             }
             id = next;
         }
-        if self.open.len() > 1 {
+        self.sort();
+    }
+
+    /// Sorts the open slot: by insertion, because there are few events in it as a rule.
+    #[inline(always)]
+    fn sort(&mut self) {
+        if self.open.len() > 16 {
             self.open.sort_unstable_by(|a, b| b.cmp(a));
+            return;
         }
-        true
+        for end in 1..self.open.len() {
+            let key = self.open[end];
+            let mut place = end;
+            while place > 0 && self.open[place - 1] < key {
+                self.open[place] = self.open[place - 1];
+                place -= 1;
+            }
+            self.open[place] = key;
+        }
     }
 }
 
@@ -198,7 +230,7 @@ impl EventQueue for Wheel {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, id: u32, at: Nanos) {
         debug_assert!(at >= self.origin, "an event before the present");
         let difference = at ^ self.origin;
@@ -209,11 +241,7 @@ impl EventQueue for Wheel {
             return;
         }
         let key = self.key(id, at);
-        self.nodes[id as usize] = Node {
-            at,
-            next: NIL,
-            prev: OPEN,
-        };
+        self.nodes[id as usize].at = at;
         let index = self.open.partition_point(|other| *other > key);
         self.open.insert(index, key);
     }
@@ -227,7 +255,7 @@ impl EventQueue for Wheel {
         if let Some(key) = self.open.last() {
             return Some((self.origin + (key >> 32), *key as u32));
         }
-        let (slot, _) = self.next_slot()?;
+        let (slot, _) = self.next_near().or_else(|| self.next_far())?;
         let mut id = self.heads[slot];
         let mut first = (NEVER, NIL);
         while id != NIL {
@@ -250,8 +278,14 @@ impl EventQueue for Wheel {
                 self.nodes[id as usize].at = NEVER;
                 return Some((at, id));
             }
-            if !self.advance(until) {
-                return None;
+            if let Some((slot, start)) = self.next_near() {
+                if start > until {
+                    return None;
+                }
+                self.open_near(slot, start);
+            } else {
+                let (slot, start) = self.next_far().filter(|(_, start)| *start <= until)?;
+                self.open_far(slot, start);
             }
         }
     }

@@ -2,7 +2,9 @@
 //!
 //! The layout is the one of Linux's `tcp_options_write` (net/ipv4/tcp_output.c): MSS; timestamps
 //! behind two NOPs, or behind SACK-permitted; window scale behind a NOP; SACK behind two NOPs;
-//! then other kinds, DSS, and the other MPTCP options, each padded with NOPs to four bytes.
+//! then other kinds, DSS, and the other MPTCP options, each padded to four bytes. Padding within
+//! the options is of NOPs; at their end it is of zeros (RFC 9293 section 3.1) where Linux has NOPs,
+//! because Wireshark takes four NOPs in one header for the trace of a router that removes options.
 
 use super::{RareOptions, SackBlocks, Segment};
 use crate::bytes::{u16_at, u32_at};
@@ -154,6 +156,7 @@ pub(super) fn check(segment: &Segment) -> Result<(), EmitError> {
 
 /// Appends the options that [`check`] has accepted, [`options_len`] bytes.
 pub(super) fn emit(segment: &Segment, out: &mut Vec<u8>) {
+    let start = out.len();
     let none = RareOptions::default();
     let rare = segment.rare.as_deref().unwrap_or(&none);
     if let Some(mss) = rare.mss {
@@ -187,22 +190,23 @@ pub(super) fn emit(segment: &Segment, out: &mut Vec<u8>) {
         }
     }
     for (kind, body) in &rare.unknown {
-        emit_padded(out, |out| {
+        emit_aligned(start, out, |out| {
             out.extend([*kind, 2 + body.len() as u8]);
             out.extend_from_slice(body);
         });
     }
     if let Some(dss) = &segment.dss {
-        emit_padded(out, |out| codec::emit_dss(dss, out));
+        emit_aligned(start, out, |out| codec::emit_dss(dss, out));
     }
     for option in &rare.mptcp {
-        emit_padded(out, |out| codec::emit(option, out));
+        emit_aligned(start, out, |out| codec::emit(option, out));
     }
+    let end = start + options_len(segment);
+    out.resize(end, kind::END);
 }
 
-fn emit_padded(out: &mut Vec<u8>, option: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
+/// Pads what is there since `start` with NOPs, then appends an option.
+fn emit_aligned(start: usize, out: &mut Vec<u8>, option: impl FnOnce(&mut Vec<u8>)) {
+    out.resize(start + padded(out.len() - start), kind::NOP);
     option(out);
-    let len = out.len() - start;
-    out.resize(start + padded(len), kind::NOP);
 }

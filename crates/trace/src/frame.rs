@@ -1,0 +1,254 @@
+//! Ethernet frames of packets that were never bytes.
+
+use std::net::IpAddr;
+
+use polypath_wire::mptcp::{MptcpOption, dss_checksum};
+use polypath_wire::tcp::{Payload, Segment};
+use polypath_wire::{EmitError, icmp, ip, payload, tcp, udp};
+
+/// EtherType of IPv4 and IPv6 (IANA, IEEE 802 Numbers).
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+/// Where in a header without payload a corrupted packet differs: in the low byte of TCP's window,
+/// UDP's source port, the echo's sequence number.
+const CORRUPTED_TCP: usize = 15;
+const CORRUPTED_UDP: usize = 1;
+const CORRUPTED_ICMP: usize = 7;
+
+/// An Ethernet address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// A locally administered unicast address that ends in `number`.
+    pub fn local(number: u32) -> Self {
+        let [a, b, c, d] = number.to_be_bytes();
+        Self([0x02, 0x00, a, b, c, d])
+    }
+}
+
+/// What a frame's Ethernet and IP headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub src_mac: Mac,
+    pub dst_mac: Mac,
+    pub src: IpAddr,
+    pub dst: IpAddr,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// IPv4 identification; IPv6 has none.
+    pub identification: u16,
+    /// The two bits of RFC 3168.
+    pub ecn: u8,
+    /// One byte of the frame is wrong: the payload's first, or one of the transport's header. The
+    /// checksum is the right packet's.
+    pub corrupted: bool,
+}
+
+/// Builds frames, the payload filled in from [`polypath_wire::payload`].
+///
+/// Each method appends a frame to `out`, and nothing when it fails. Frames have no minimum length
+/// and no frame check sequence, as a capture on the sending host shows them. IPv4 packets have
+/// DF set.
+#[derive(Debug, Default)]
+pub struct FrameBuilder {
+    payload: Vec<u8>,
+    transport: Vec<u8>,
+}
+
+impl FrameBuilder {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A TCP segment, `ports` source first, whose payload is a stretch of `stream`.
+    ///
+    /// `dsn` is the 64-bit data sequence number of the first byte that the segment's DSS maps (or
+    /// that its MP_CAPABLE carries). With it, a checksum that the option has room for is computed;
+    /// without it, it is written as it stands. The mapping must begin with the segment's payload.
+    ///
+    /// # Errors
+    /// As [`tcp::emit`] and [`ip::emit`].
+    pub fn tcp(
+        &mut self,
+        envelope: &Envelope,
+        ports: (u16, u16),
+        segment: &Segment,
+        stream: u64,
+        dsn: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        let with_checksum = dsn.and_then(|dsn| self.with_dss_checksum(segment, stream, dsn));
+        let segment = with_checksum.as_ref().unwrap_or(segment);
+        self.fill(stream, segment.payload);
+        self.transport.clear();
+        let addresses = (envelope.src, envelope.dst);
+        tcp::emit(
+            segment,
+            ports.0,
+            ports.1,
+            &self.payload,
+            addresses,
+            &mut self.transport,
+        )?;
+        self.frame(envelope, ip::protocol::TCP, CORRUPTED_TCP, out)
+    }
+
+    /// A UDP datagram, `ports` source first, whose payload is a stretch of `stream`.
+    ///
+    /// # Errors
+    /// As [`udp::emit`] and [`ip::emit`].
+    pub fn udp(
+        &mut self,
+        envelope: &Envelope,
+        ports: (u16, u16),
+        stream: u64,
+        payload: Payload,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        self.fill(stream, payload);
+        self.transport.clear();
+        let addresses = (envelope.src, envelope.dst);
+        udp::emit(
+            ports.0,
+            ports.1,
+            &self.payload,
+            addresses,
+            &mut self.transport,
+        )?;
+        self.frame(envelope, ip::protocol::UDP, CORRUPTED_UDP, out)
+    }
+
+    /// An echo request or reply whose data is a stretch of `stream`.
+    ///
+    /// # Errors
+    /// As [`icmp::emit`] and [`ip::emit`].
+    pub fn icmp_echo(
+        &mut self,
+        envelope: &Envelope,
+        echo: icmp::Echo,
+        stream: u64,
+        data: Payload,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        self.fill(stream, data);
+        self.transport.clear();
+        let addresses = (envelope.src, envelope.dst);
+        icmp::emit(echo, &self.payload, addresses, &mut self.transport)?;
+        let protocol = icmp::Version::of(envelope.src).protocol();
+        self.frame(envelope, protocol, CORRUPTED_ICMP, out)
+    }
+
+    fn fill(&mut self, stream: u64, stretch: Payload) {
+        self.payload.resize(stretch.len as usize, 0);
+        payload::fill(stream, stretch.offset, &mut self.payload);
+    }
+
+    /// The segment with its DSS checksums computed, when it has any.
+    fn with_dss_checksum(&mut self, segment: &Segment, stream: u64, dsn: u64) -> Option<Segment> {
+        let in_dss = segment.dss.and_then(|dss| dss.mapping?.checksum).is_some();
+        let in_capable = segment.mptcp().iter().any(|option| {
+            matches!(option, MptcpOption::Capable(capable) if matches!(capable.data, Some((_, Some(_)))))
+        });
+        if !in_dss && !in_capable {
+            return None;
+        }
+        let mut segment = segment.clone();
+        let offset = segment.payload.offset;
+        if let Some(dss) = &mut segment.dss
+            && let Some(mapping) = &mut dss.mapping
+            && let Some(checksum) = &mut mapping.checksum
+        {
+            let bytes = mapping.len.saturating_sub(u16::from(dss.data_fin));
+            self.fill(
+                stream,
+                Payload {
+                    offset,
+                    len: u32::from(bytes),
+                },
+            );
+            // An infinite mapping has no checksum to compute (net/mptcp/options.c).
+            *checksum = match mapping.len {
+                0 => 0,
+                len => dss_checksum(dsn, mapping.subflow_seq, len, &self.payload),
+            };
+        }
+        for option in segment.rare.iter_mut().flat_map(|rare| &mut rare.mptcp) {
+            if let MptcpOption::Capable(capable) = option
+                && let Some((len, Some(checksum))) = &mut capable.data
+            {
+                self.fill(
+                    stream,
+                    Payload {
+                        offset,
+                        len: u32::from(*len),
+                    },
+                );
+                *checksum = dss_checksum(dsn, 1, *len, &self.payload);
+            }
+        }
+        Some(segment)
+    }
+
+    /// Puts the transport's bytes into an IP packet and the packet into a frame.
+    fn frame(
+        &mut self,
+        envelope: &Envelope,
+        protocol: u8,
+        corrupted_without_payload: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        let (header, ethertype) = ip_header(envelope, protocol)?;
+        if envelope.corrupted {
+            let at = match self.payload.len() {
+                0 => corrupted_without_payload,
+                len => self.transport.len() - len,
+            };
+            self.transport[at] ^= 0xff;
+        }
+        let start = out.len();
+        out.extend(envelope.dst_mac.0);
+        out.extend(envelope.src_mac.0);
+        out.extend(ethertype.to_be_bytes());
+        if let Err(error) = ip::emit(&header, self.transport.len(), out) {
+            out.truncate(start);
+            return Err(error);
+        }
+        out.extend_from_slice(&self.transport);
+        Ok(())
+    }
+}
+
+fn ip_header(envelope: &Envelope, protocol: u8) -> Result<(ip::Header, u16), EmitError> {
+    match (envelope.src, envelope.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let header = ip::v4::Header {
+                src,
+                dst,
+                protocol,
+                ttl: envelope.ttl,
+                dscp: 0,
+                ecn: envelope.ecn,
+                identification: envelope.identification,
+                dont_fragment: true,
+                more_fragments: false,
+                fragment_offset: 0,
+            };
+            Ok((ip::Header::V4(header), ETHERTYPE_IPV4))
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let header = ip::v6::Header {
+                src,
+                dst,
+                next_header: protocol,
+                hop_limit: envelope.ttl,
+                dscp: 0,
+                ecn: envelope.ecn,
+                flow_label: 0,
+            };
+            Ok((ip::Header::V6(header), ETHERTYPE_IPV6))
+        }
+        _ => Err(EmitError::AddressFamilies),
+    }
+}

@@ -1,0 +1,110 @@
+"""Imports point one way, in Python and in Rust."""
+
+import ast
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "polypath"
+
+#: What each part of the package may import of the others.
+PYTHON = {
+    "units": set(),
+    "registry": {"_core", "units"},
+    "scenario": {"registry", "units"},
+    "formats": {"registry", "scenario", "units"},
+    "labs": {"scenario", "units"},
+    "results": set(),
+    "engines": {"_core", "results", "scenario"},
+    "plots": {"results"},
+    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario"},
+    "__init__": {"_core", "engines", "results", "scenario"},
+}
+
+#: What each crate may use of the others, tests included.
+RUST = {
+    "polypath-wire": set(),
+    "polypath-net": set(),
+    "polypath-transport": {"polypath-wire"},
+    "polypath-trace": {"polypath-wire"},
+    "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace"},
+    "polypath-python": {"polypath-lab"},
+}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(source: str) -> Iterator[str]:
+    """Parts of the package that a module names in its imports, `importlib.import_module` of a constant too."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ImportFrom(module="polypath", names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module)) if module.startswith("polypath."):
+                yield module.split(".")[1]
+            case ast.Import(names=names):
+                yield from (alias.name.split(".")[1] for alias in names if alias.name.startswith("polypath."))
+            case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(module)), *_]):
+                if module.startswith("polypath."):
+                    yield module.split(".")[1]
+
+
+def test_imports_are_found() -> None:
+    source = "\n".join(
+        (
+            "import polypath.cli.run, os",
+            "from polypath import plots",
+            "def f():\n    from polypath.labs import get\n    importlib.import_module('polypath._core')",
+        )
+    )
+    assert sorted(imported(source)) == ["_core", "cli", "labs", "plots"]
+
+
+def test_every_part_is_listed() -> None:
+    parts = {part_of(path) for path in PACKAGE.rglob("*.py")}
+    assert parts <= PYTHON.keys()
+
+
+@pytest.mark.parametrize("part", PYTHON)
+def test_python_imports_point_one_way(part: str) -> None:
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if part_of(path) == part]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports polypath.{name}"
+        for path in files
+        for name in imported(path.read_text(encoding="utf-8"))
+        if name not in PYTHON[part] | {part}
+    ]
+    assert not wrong
+
+
+def test_rust_crates_depend_one_way() -> None:
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("needs cargo")
+    command = [
+        cargo,
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version",
+        "1",
+        "--manifest-path",
+        str(ROOT / "Cargo.toml"),
+    ]
+    packages = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["packages"]
+    used = {
+        package["name"]: {
+            dependency["name"] for dependency in package["dependencies"] if dependency["name"].startswith("polypath-")
+        }
+        for package in packages
+    }
+    assert used.keys() == RUST.keys()
+    wrong = {name: extra for name in RUST if (extra := used[name] - RUST[name])}
+    assert not wrong

@@ -45,4 +45,4 @@ for name, command in (
 
 def main() -> NoReturn:
     """The entry point; ends the process."""
-    errors.run(lambda: app(standalone_mode=False))
+    errors.run(lambda: app(prog_name="polypath", standalone_mode=False))

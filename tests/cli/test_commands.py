@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from polypath.labs import catalogue
+from polypath.scenario import Scenario, json_schema
+
+
+def test_without_a_command_there_is_help(polypath: Any) -> None:
+    outcome = polypath()
+    assert outcome.code == 0
+    assert "Usage: polypath" in outcome.out
+    for command in ("run", "labs", "show", "check", "algorithms", "import", "schema", "bench"):
+        assert f" {command} " in outcome.out
+
+
+def test_version(polypath: Any) -> None:
+    outcome = polypath("--version")
+    assert outcome.code == 0
+    assert outcome.out.startswith("polypath 0.")
+
+
+def test_labs_lists_the_catalogue(polypath: Any) -> None:
+    outcome = polypath("labs")
+    assert outcome.code == 0
+    first_words = {line.split()[0] for line in outcome.out.splitlines() if line.strip()}
+    assert catalogue().keys() <= first_words
+
+
+def test_show_has_question_picture_and_expected_numbers(polypath: Any) -> None:
+    outcome = polypath("show", "aggregation")
+    assert outcome.code == 0
+    lab = catalogue()["aggregation"]
+    assert lab.question in outcome.out
+    assert lab.picture.rstrip() in outcome.out
+    assert "aggregation/tcp    19-20 Mbps  18.5 to 20 Mbps" in outcome.out
+
+
+def test_algorithms_come_from_the_registry(polypath: Any) -> None:
+    outcome = polypath("algorithms", "scheduler")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert {"default", "roundrobin", "redundant"} <= {line.split()[0] for line in lines if line.strip()}
+    assert any("num_segments = 1" in line for line in lines)
+    assert "cubic" not in outcome.out
+    assert "cubic" in polypath("algorithms").out
+
+
+def test_schema_is_json(polypath: Any, tmp_path: Path) -> None:
+    outcome = polypath("schema")
+    assert outcome.code == 0
+    assert json.loads(outcome.out) == json_schema()
+    assert polypath("schema", "--out", tmp_path / "schema.json").out == ""
+    assert json.loads((tmp_path / "schema.json").read_text()) == json_schema()
+
+
+TOPOLOGY = """desc:Simple configuration with two para path
+topoType:MultiIf
+path_c2r_0:10,10,4
+path_c2r_1:40,40,4
+"""
+
+
+def test_import_gives_a_scenario(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "topo").write_text(TOPOLOGY)
+    (tmp_path / "xp").write_text("xpType:iperf\niperfTime:10\n")
+    outcome = polypath("import", tmp_path / "topo", tmp_path / "xp")
+    assert outcome.code == 0
+    assert Scenario.parse(outcome.out, "imported.toml").plan().data["applications"][0]["work"]["kind"] == "bulk"
+
+
+def test_run_takes_a_minitopo_pair(polypath: Any, engine: Any, tmp_path: Path) -> None:
+    (tmp_path / "topo").write_text(TOPOLOGY)
+    (tmp_path / "xp").write_text("xpType:iperf\niperfTime:10\nsnaplenPcap:100\n")
+    outcome = polypath("run", "--topo", tmp_path / "topo", "--xp", tmp_path / "xp")
+    assert outcome.code == 0
+    assert len(engine.plans) == 1
+    assert outcome.err.startswith("warning: ")

@@ -1,0 +1,123 @@
+"""Whatever goes wrong is one line on standard error and exit code 2."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath.cli import errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run"], "name either a lab, a scenario file, or both --topo and --xp"),
+        (
+            ["run", "aggregation", "--topo", "t", "--xp", "x"],
+            "name either a lab, a scenario file, or both --topo and --xp",
+        ),
+        (["run", "--topo", "t"], "name either a lab, a scenario file, or both --topo and --xp"),
+        (["run", "agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
+        (["show", "agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
+        (["check", "agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
+        (["check"], "name the labs to check, or --all"),
+        (["check", "aggregation", "--all"], "name the labs to check, or --all"),
+        (["run", "nowhere.toml"], "nowhere.toml: no such file"),
+        (["run", "aggregation", "--plot"], "--plot needs --out DIR to write to"),
+        (["run", "aggregation", "--pcap", "links"], "--pcap needs --out DIR to write to"),
+        (["run", "aggregation", "--run", "quic"], "lab 'aggregation' has no run 'quic'; it has tcp, mptcp"),
+        (["run", "aggregation", "--engine", "linux"], "engine 'linux' is not there yet; there is sim"),
+        (["algorithms", "shedulers"], None),
+        (["bench", "W9"], None),
+        (["run", "aggregation", "--seed", "-1"], None),
+        (["run", "aggregation", "--seed", "x"], None),
+        (["run", "aggregation", "--pcap", "all"], None),
+        (["run", "aggregation", "--frobnicate"], None),
+        (["frobnicate"], None),
+        (["import", "only-one"], None),
+        (["import", "missing", "missing"], None),
+        (["run", "--topo", "missing", "--xp", "missing"], None),
+        (["run", "aggregation", "--set", "link.path0.rat=1 Mbps"], None),
+        (["run", "aggregation", "--set", "link.path0.rate=1 parsec"], None),
+        (["run", "aggregation", "--set", "nonsense"], None),
+    ],
+)
+def test_bad_input(polypath: Any, engine: Any, arguments: list[str], line: str | None) -> None:
+    outcome = polypath(*arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("polypath: ")
+    assert outcome.err.count("\n") == 1
+    assert line is None or outcome.err == f"polypath: {line}\n"
+    assert engine.plans == []
+
+
+@pytest.mark.parametrize("command", ["run", "import"])
+@pytest.mark.parametrize("kind", ["directory", "junk", "huge"])
+def test_files_that_are_none(polypath: Any, tmp_path: Path, command: str, kind: str) -> None:
+    path = tmp_path / "given.toml"
+    match kind:
+        case "directory":
+            path.mkdir()
+        case "junk":
+            path.write_bytes(bytes(range(256)) * 8)
+        case _:
+            with path.open("wb") as file:
+                file.truncate(100_000_000)
+    outcome = polypath("run", path) if command == "run" else polypath("import", path, path)
+    assert outcome.code == 2
+    assert outcome.err.startswith("polypath: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_an_output_folder_that_cannot_be_is_refused_before_the_run(
+    polypath: Any, engine: Any, scenario: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    outcome = polypath("run", scenario, "--out", tmp_path / "file")
+    assert outcome.code == 2
+    assert outcome.err == f"polypath: cannot write to {tmp_path / 'file'}: File exists\n"
+    assert engine.plans == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_an_output_folder_without_rights_is_refused_before_the_run(
+    polypath: Any, engine: Any, scenario: Path, tmp_path: Path
+) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    outcome = polypath("run", scenario, "--out", locked)
+    assert (outcome.code, engine.plans) == (2, [])
+    assert "Permission denied" in outcome.err
+
+
+def test_a_defect_is_one_line_too(polypath: Any, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(engine, "run", broken, raising=False)
+    outcome = polypath("run", "aggregation")
+    assert outcome.code == 2
+    assert outcome.err == (
+        "polypath: internal error (ZeroDivisionError: division by zero); POLYPATH_TRACEBACK=1 shows where\n"
+    )
+
+
+def test_the_traceback_is_there_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setenv(errors.TRACEBACK, "1")
+    with pytest.raises(ZeroDivisionError):
+        errors.run(broken)
+
+
+def test_ctrl_c_between_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        errors.run(interrupted)
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -11,7 +11,7 @@ use crate::packet::Header;
 pub(crate) struct Entry {
     pub departure: Nanos,
     pub slot: u32,
-    /// From departure to arrival at the far end, in ns.
+    /// From departure to arrival at the far end in ns, unless the packet ahead arrives later.
     pub lag: u32,
 }
 
@@ -30,8 +30,9 @@ pub(crate) struct Line {
     head: u64,
     left: u64,
     tail: u64,
-    /// A copy of the entry at `head`, if there is one.
-    front: Entry,
+    /// Slot and arrival of the entry at `head`, if there is one.
+    front: u32,
+    front_arrival: Nanos,
     /// Departure of the entry at `left`, if there is one; otherwise never.
     leaving: Nanos,
     /// `None`: packets leave at once.
@@ -63,6 +64,8 @@ struct Account {
 
 /// Packets that leave a line for another home.
 pub(crate) struct Contents {
+    /// Arrival of the first of the travelling.
+    pub first_arrival: Nanos,
     pub travelling: Vec<Entry>,
     /// Being sent first, then waiting.
     pub unsent: Vec<Entry>,
@@ -76,7 +79,8 @@ impl Line {
             head: 0,
             left: 0,
             tail: 0,
-            front: Entry::default(),
+            front: 0,
+            front_arrival: NEVER,
             leaving: NEVER,
             serializer: rate.map(Serializer::new),
             limit: u32::MAX,
@@ -115,20 +119,22 @@ impl Line {
         if self.is_empty() {
             NEVER
         } else {
-            self.front.arrival()
+            self.front_arrival
         }
     }
 
     /// Takes out the packet that arrives now. Not if bytes are counted.
     #[inline(always)]
     pub fn pop(&mut self) -> u32 {
-        let slot = self.front.slot;
+        let slot = self.front;
         if self.left == self.head {
             self.leave();
         }
         self.head += 1;
         if self.head != self.tail {
-            self.front = *self.get(self.head);
+            let entry = *self.get(self.head);
+            self.front = entry.slot;
+            self.front_arrival = self.front_arrival.max(entry.arrival());
         }
         slot
     }
@@ -181,60 +187,41 @@ impl Line {
             }
             self.max_waiting = self.max_waiting.max(unsent);
         }
-        self.push(now, slot, size, self.lag, 0);
+        self.push(now, slot, size, self.lag);
         true
     }
 
-    /// Takes a packet that is admitted already and arrives no earlier than those before it.
-    pub fn push_in_order(
-        &mut self,
-        now: Nanos,
-        slot: u32,
-        size: u32,
-        lag: u32,
-        headers: &[Header],
-    ) {
+    /// Takes a packet that is admitted already and travels for `lag` ns.
+    pub fn take(&mut self, now: Nanos, slot: u32, size: u32, lag: u32, headers: &[Header]) {
         if self.serializer.is_some() {
             let unsent = self.unsent_at(now, headers) as u32;
             self.max_waiting = self.max_waiting.max(unsent);
         }
-        let last = self.last_arrival(self.tail);
-        self.push(now, slot, size, lag, last);
+        self.push(now, slot, size, lag);
         if self.counts_bytes {
             self.unsent_bytes += u64::from(size);
         }
     }
 
-    /// Arrival of the packet before `index`, if it is still here.
-    fn last_arrival(&self, index: u64) -> Nanos {
-        if index == self.head {
-            0
-        } else {
-            self.get(index - 1).arrival()
-        }
-    }
-
     #[inline(always)]
-    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32, earliest: Nanos) {
+    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32) {
         let departure = match &mut self.serializer {
             Some(serializer) => serializer.send(now, size),
             None => now,
         };
-        let mut entry = Entry {
+        let entry = Entry {
             departure,
             slot,
             lag,
         };
-        if entry.arrival() < earliest {
-            entry.lag = lag_between(departure, earliest);
-        }
         if (self.tail - self.head) as usize == self.ring.len() {
             self.grow();
         }
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = entry;
         if self.is_empty() {
-            self.front = entry;
+            self.front = slot;
+            self.front_arrival = entry.arrival();
         }
         if self.left == self.tail {
             self.leaving = departure;
@@ -344,18 +331,14 @@ impl Line {
     /// Gives new departures to the packets that have not left.
     fn retime(&mut self, departures: &[Nanos]) {
         let mask = self.ring.len().wrapping_sub(1);
-        let mut last = self.last_arrival(self.left);
         for (index, departure) in (self.left..self.tail).zip(departures) {
-            let entry = &mut self.ring[index as usize & mask];
-            entry.departure = *departure;
-            last = last.max(entry.arrival());
-            entry.lag = lag_between(*departure, last);
+            self.ring[index as usize & mask].departure = *departure;
         }
         if self.left != self.tail {
             self.leaving = self.get(self.left).departure;
-        }
-        if !self.is_empty() {
-            self.front = *self.get(self.head);
+            if self.left == self.head {
+                self.front_arrival = self.get(self.head).arrival();
+            }
         }
     }
 
@@ -379,13 +362,10 @@ impl Line {
         }
         self.settle_busy(now, busy);
         Contents {
+            first_arrival: self.front_arrival,
             travelling,
             unsent,
             serializer,
         }
     }
-}
-
-fn lag_between(departure: Nanos, arrival: Nanos) -> u32 {
-    u32::try_from(arrival.saturating_sub(departure)).unwrap_or(u32::MAX)
 }

@@ -37,8 +37,6 @@ struct General {
     id: ChannelId,
     seed: u64,
     config: ChannelConfig,
-    /// Whether packets travel for different times: the delay was changed.
-    varies: bool,
     discipline: Discipline,
     loss: Loss,
     streams: Option<Box<Streams>>,
@@ -84,7 +82,6 @@ impl Channel {
             general: Box::new(General {
                 id,
                 seed,
-                varies: false,
                 discipline: Discipline::new(&config.queue),
                 loss: Loss::new(config.loss.clone()),
                 config,
@@ -231,11 +228,10 @@ impl Channel {
             }
             (None, Travel::InOrder(lag)) => {
                 let lag = u32::try_from(lag).unwrap_or(u32::MAX);
-                self.line
-                    .push_in_order(now, slot, size, lag, &store.headers);
+                self.line.take(now, slot, size, lag, &store.headers);
             }
             (None, Travel::Ahead) => {
-                self.line.push_in_order(now, slot, size, 0, &store.headers);
+                self.line.take(now, slot, size, 0, &store.headers);
             }
         }
         Ok(())
@@ -340,9 +336,6 @@ impl Channel {
         if self.general.config.loss != old.loss {
             self.general.loss = Loss::new(self.general.config.loss.clone());
         }
-        if self.general.config.delay != old.delay {
-            self.general.varies = true;
-        }
         if self.general.staged.is_none() && self.needs_stages() {
             self.stage(now, &old, headers);
         }
@@ -409,7 +402,6 @@ impl Channel {
         }
         self.plain = config.up
             && !faulty
-            && !self.general.varies
             && self.general.staged.is_none()
             && bytes == u64::MAX
             && matches!(self.general.discipline, Discipline::DropTail { .. });

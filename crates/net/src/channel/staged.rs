@@ -95,6 +95,9 @@ impl Staged {
 
     /// Takes over what is on a line. Time in the queue counts from now.
     pub fn take_over(&mut self, now: Nanos, contents: Contents, size_of: impl Fn(u32) -> u32) {
+        if !contents.travelling.is_empty() {
+            self.last_arrival = contents.first_arrival;
+        }
         for entry in contents.travelling {
             self.travel(entry.arrival(), entry.slot);
         }

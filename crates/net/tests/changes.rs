@@ -1,0 +1,252 @@
+//! Channels that change while packets are on them.
+
+mod common;
+
+use common::{Event, FORWARD, MS, Pair, config, drop_tail};
+use polypath_net::{
+    Change, ChangeError, ChannelConfig, ChannelId, DropReason, LossConfig, QueueConfig,
+};
+
+/// The same channel by the fast path, by the general path over the line, and by the staged path.
+fn paths() -> [ChannelConfig; 3] {
+    let never = f64::MIN_POSITIVE;
+    [
+        config(),
+        ChannelConfig {
+            corrupt: never,
+            ..config()
+        },
+        ChannelConfig {
+            reorder: never,
+            ..config()
+        },
+    ]
+}
+
+fn delivered_with(config: ChannelConfig, at: u64, change: Change) -> Vec<(u64, u32)> {
+    let mut pair = Pair::new(config);
+    pair.send(&[1000, 1000, 1000]);
+    pair.network.schedule(at, FORWARD, change).unwrap();
+    pair.run(100 * MS);
+    pair.delivered()
+}
+
+#[test]
+fn a_new_rate_holds_for_the_remaining_bits() {
+    for config in paths() {
+        // At 1.5 ms half of the second packet is sent.
+        let change = Change {
+            rate: Some(2_000_000),
+            ..Change::default()
+        };
+        assert_eq!(
+            delivered_with(config.clone(), 3 * MS / 2, change),
+            [(2 * MS, 0), (9 * MS / 2, 1), (17 * MS / 2, 2)]
+        );
+        let change = Change {
+            rate: Some(16_000_000),
+            ..Change::default()
+        };
+        assert_eq!(
+            delivered_with(config, 3 * MS / 2, change),
+            [(2 * MS, 0), (11 * MS / 4, 1), (13 * MS / 4, 2)]
+        );
+    }
+}
+
+#[test]
+fn a_new_delay_is_for_packets_that_enter_later_and_keeps_the_order() {
+    for config in paths() {
+        for (delay, third) in [(5 * MS, 9 * MS), (0, 5 * MS)] {
+            let mut pair = Pair::new(ChannelConfig {
+                delay: 2 * MS,
+                ..config.clone()
+            });
+            pair.send(&[1000, 1000]);
+            let change = Change {
+                delay: Some(delay),
+                ..Change::default()
+            };
+            pair.network.schedule(MS, FORWARD, change).unwrap();
+            pair.run(3 * MS / 2);
+            pair.send(&[2000]);
+            pair.run(100 * MS);
+            let third = if delay == 0 { 4 * MS } else { third };
+            assert_eq!(
+                pair.delivered(),
+                [(3 * MS, 0), (4 * MS, 1), (third, 2)],
+                "{config:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn loss_spares_what_is_queued() {
+    for config in paths() {
+        let mut pair = Pair::new(config);
+        pair.send(&[1000, 1000]);
+        let change = Change {
+            loss: Some(LossConfig::Random { probability: 1.0 }),
+            ..Change::default()
+        };
+        pair.network.apply(FORWARD, &change, &mut ()).unwrap();
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        assert_eq!(pair.delivered(), [(2 * MS, 0), (3 * MS, 1)]);
+        assert_eq!(pair.dropped(), [(0, 2, DropReason::Loss)]);
+    }
+}
+
+#[test]
+fn a_channel_that_goes_down_loses_everything_on_it() {
+    for config in paths() {
+        let mut pair = Pair::new(config);
+        let up = |up| Change {
+            up: Some(up),
+            ..Change::default()
+        };
+        pair.send(&[1000; 4]);
+        pair.network
+            .schedule(5 * MS / 2, FORWARD, up(false))
+            .unwrap();
+        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        pair.run(3 * MS);
+        pair.send(&[1000]);
+        pair.run(4 * MS);
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        assert_eq!(pair.delivered(), [(2 * MS, 0), (6 * MS, 5)]);
+        let down = |at, body| (at, body, DropReason::Down);
+        assert_eq!(
+            pair.dropped(),
+            [
+                down(5 * MS / 2, 1),
+                down(5 * MS / 2, 2),
+                down(5 * MS / 2, 3),
+                down(3 * MS, 4)
+            ]
+        );
+        let stats = pair.network.stats(FORWARD);
+        assert_eq!((stats.sent_packets, stats.lost_packets), (3, 4));
+        assert_eq!(stats.sent_bytes, 3000);
+        assert_eq!(stats.busy, 7 * MS / 2);
+    }
+}
+
+#[test]
+fn a_shorter_queue_drops_later_arrivals() {
+    for config in paths() {
+        let mut pair = Pair::new(config);
+        pair.send(&[1000; 4]);
+        let change = Change {
+            queue: Some(drop_tail(Some(1), None)),
+            ..Change::default()
+        };
+        pair.network.apply(FORWARD, &change, &mut ()).unwrap();
+        pair.send(&[1000]);
+        // From 2 ms on the third is being sent and the fourth waits, from 3 ms on nothing does.
+        pair.run(2 * MS);
+        pair.send(&[1000]);
+        pair.run(3 * MS);
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        let bodies: Vec<u32> = pair.delivered().iter().map(|(_, body)| *body).collect();
+        assert_eq!(bodies, [0, 1, 2, 3, 6]);
+    }
+}
+
+#[test]
+fn byte_limits_can_come_and_go_while_packets_wait() {
+    let mut pair = Pair::new(config());
+    pair.send(&[1000; 3]);
+    let limit = |bytes| Change {
+        queue: Some(drop_tail(None, bytes)),
+        ..Change::default()
+    };
+    pair.network
+        .apply(FORWARD, &limit(Some(2500)), &mut ())
+        .unwrap();
+    pair.send(&[501, 500]);
+    assert_eq!(pair.network.backlog(FORWARD), (3, 2500));
+    pair.network.apply(FORWARD, &limit(None), &mut ()).unwrap();
+    pair.send(&[1000]);
+    assert_eq!(pair.network.backlog(FORWARD), (4, 3500));
+    pair.run(100 * MS);
+    assert_eq!(pair.delivered().len(), 5);
+}
+
+#[test]
+fn a_line_can_become_staged_with_packets_on_it() {
+    let expected = [(2 * MS, 0), (3 * MS, 1), (4 * MS, 2)];
+    for change in [
+        Change {
+            queue: Some(QueueConfig::Codel {
+                target: 5 * MS,
+                interval: 100 * MS,
+                limit: 100,
+                ecn: false,
+            }),
+            ..Change::default()
+        },
+        Change {
+            reorder: Some(f64::MIN_POSITIVE),
+            ..Change::default()
+        },
+    ] {
+        for at in [0, 1, MS, 3 * MS / 2, 5 * MS / 2] {
+            assert_eq!(delivered_with(config(), at, change.clone()), expected);
+        }
+    }
+    // A full bucket of one packet: the one being sent leaves at once, the next when there are tokens again.
+    let change = Change {
+        burst: Some(1000),
+        ..Change::default()
+    };
+    assert_eq!(
+        delivered_with(config(), MS / 2, change),
+        [(3 * MS / 2, 0), (5 * MS / 2, 1), (7 * MS / 2, 2)]
+    );
+}
+
+#[test]
+fn a_change_comes_before_packets_of_the_same_time() {
+    let mut pair = Pair::new(config());
+    pair.send(&[1000]);
+    let change = Change {
+        up: Some(false),
+        ..Change::default()
+    };
+    pair.network.schedule(2 * MS, FORWARD, change).unwrap();
+    pair.run(3 * MS);
+    assert_eq!(
+        pair.log.0[1..],
+        [
+            Event::Dropped(2 * MS, 0, DropReason::Down),
+            Event::Changed(2 * MS)
+        ]
+    );
+}
+
+#[test]
+fn impossible_changes_are_refused() {
+    let mut pair = Pair::new(config());
+    let rate = |rate| Change {
+        rate: Some(rate),
+        ..Change::default()
+    };
+    let network = &mut pair.network;
+    assert!(matches!(
+        network.schedule(0, FORWARD, rate(0)),
+        Err(ChangeError::Config(_))
+    ));
+    assert_eq!(
+        network.schedule(0, ChannelId(9), rate(1)),
+        Err(ChangeError::UnknownChannel(ChannelId(9)))
+    );
+    network.advance_to(5);
+    assert_eq!(
+        network.schedule(4, FORWARD, rate(1)),
+        Err(ChangeError::Past { at: 4, now: 5 })
+    );
+}

@@ -1,0 +1,321 @@
+//! Routes.
+
+use std::net::IpAddr;
+
+use polypath_net::{
+    ChannelConfig, ChannelId, Ecmp, InterfaceId, NodeId, NodeKind, Prefix, RouteError, Topology,
+    TopologyError,
+};
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn prefix(text: &str, length: u8) -> Prefix {
+    Prefix::new(ip(text), length).unwrap()
+}
+
+fn delay(ms: u64) -> ChannelConfig {
+    ChannelConfig {
+        delay: ms * 1_000_000,
+        ..ChannelConfig::default()
+    }
+}
+
+/// Links two nodes by new interfaces.
+fn link(topology: &mut Topology, a: NodeId, b: NodeId, ms: u64) -> [InterfaceId; 2] {
+    let ends = [a, b].map(|node| topology.add_interface(node));
+    topology
+        .connect(ends[0], ends[1], delay(ms), delay(ms))
+        .unwrap();
+    ends
+}
+
+/// The nodes on a route, the first one left out.
+fn nodes(topology: &mut Topology, from: NodeId, src: &str, dst: &str, label: u64) -> Vec<u32> {
+    let route = topology.route(from, ip(src), ip(dst), label).unwrap();
+    let path: Vec<ChannelId> = topology.path(route).collect();
+    let end = |channel| {
+        topology
+            .node_of(topology.ends(channel).unwrap().1)
+            .unwrap()
+            .0
+    };
+    path.into_iter().map(end).collect()
+}
+
+/// A host 0 with two interfaces, 10.0.1.1 and 10.0.2.1, by routers 1 and 2 to router 3 and host 4 with 10.0.9.1 and fd00::9.
+fn diamond() -> (Topology, [NodeId; 5], Vec<[InterfaceId; 2]>) {
+    let mut topology = Topology::new();
+    let client = topology.add_node(NodeKind::Host);
+    let [left, right, last] = [NodeKind::Router; 3].map(|kind| topology.add_node(kind));
+    let server = topology.add_node(NodeKind::Host);
+    let links = vec![
+        link(&mut topology, client, left, 1),
+        link(&mut topology, client, right, 1),
+        link(&mut topology, left, last, 5),
+        link(&mut topology, right, last, 1),
+        link(&mut topology, left, right, 1),
+        link(&mut topology, last, server, 1),
+    ];
+    for (interface, address) in [
+        (links[0][0], "10.0.1.1"),
+        (links[1][0], "10.0.2.1"),
+        (links[5][1], "10.0.9.1"),
+        (links[5][1], "fd00::9"),
+        (links[0][0], "fd00::1"),
+    ] {
+        topology.add_address(interface, ip(address)).unwrap();
+    }
+    (topology, [client, left, right, last, server], links)
+}
+
+#[test]
+fn packets_leave_by_the_interface_of_their_source() {
+    let (mut topology, [client, .., server], _) = diamond();
+    assert_eq!(
+        nodes(&mut topology, client, "10.0.1.1", "10.0.9.1", 0),
+        [1, 3, 4]
+    );
+    assert_eq!(
+        nodes(&mut topology, client, "10.0.2.1", "10.0.9.1", 0),
+        [2, 3, 4]
+    );
+    assert_eq!(
+        nodes(&mut topology, client, "fd00::1", "fd00::9", 0),
+        [1, 3, 4]
+    );
+    // Back to the interface that owns the address, though the other is as near.
+    assert_eq!(
+        nodes(&mut topology, server, "10.0.9.1", "10.0.2.1", 0),
+        [3, 2, 0]
+    );
+    let route = topology
+        .route(client, ip("10.0.1.1"), ip("10.0.9.1"), 0)
+        .unwrap();
+    assert_eq!(topology.delay(route), 7_000_000);
+}
+
+#[test]
+fn the_same_path_is_the_same_route() {
+    let (mut topology, [client, ..], _) = diamond();
+    let mut route = |src, dst, label| topology.route(client, ip(src), ip(dst), label).unwrap();
+    let first = route("10.0.1.1", "10.0.9.1", 0);
+    assert_eq!(route("10.0.1.1", "10.0.9.1", 7), first);
+    assert_eq!(route("fd00::1", "fd00::9", 0), first);
+    assert_ne!(route("10.0.2.1", "10.0.9.1", 0), first);
+}
+
+#[test]
+fn of_paths_with_the_fewest_hops_the_least_delay_counts_then_the_lowest_id() {
+    for (delays, middle) in [([3, 2, 2], 2), ([1, 2, 2], 1), ([2, 2, 2], 1)] {
+        let mut topology = Topology::new();
+        let hosts = [NodeKind::Host; 2].map(|kind| topology.add_node(kind));
+        let ends = [NodeKind::Switch; 2].map(|kind| topology.add_node(kind));
+        let up = link(&mut topology, hosts[0], ends[0], 0)[0];
+        let down = link(&mut topology, ends[1], hosts[1], 0)[1];
+        for ms in delays {
+            let switch = topology.add_node(NodeKind::Switch);
+            link(&mut topology, ends[0], switch, ms);
+            link(&mut topology, switch, ends[1], ms);
+        }
+        topology.add_address(up, ip("10.0.0.1")).unwrap();
+        topology.add_address(down, ip("10.0.0.2")).unwrap();
+        assert_eq!(
+            nodes(&mut topology, hosts[0], "10.0.0.1", "10.0.0.2", 0),
+            [2, 3 + middle, 3, 1]
+        );
+    }
+}
+
+#[test]
+fn static_routes_count_first_the_most_specific_one_of_them() {
+    let (mut topology, [client, left, right, ..], links) = diamond();
+    let any = prefix("0.0.0.0", 0);
+    let mut add = |node, source, destination, out| {
+        topology.add_route(node, source, destination, out).unwrap();
+    };
+    // At the client, against the source's interface.
+    add(client, Some(prefix("10.0.2.0", 24)), any, links[0][0]);
+    // At the left router: a longer destination loses against a source.
+    add(left, None, prefix("10.0.9.1", 32), links[2][0]);
+    add(
+        left,
+        Some(prefix("10.0.2.0", 24)),
+        prefix("10.0.0.0", 8),
+        links[4][0],
+    );
+    assert_eq!(
+        nodes(&mut topology, client, "10.0.2.1", "10.0.9.1", 0),
+        [1, 2, 3, 4]
+    );
+    assert_eq!(
+        nodes(&mut topology, client, "10.0.1.1", "10.0.9.1", 0),
+        [1, 3, 4]
+    );
+    // A longer destination wins; the first of two equal ones stays.
+    topology
+        .add_route(left, None, prefix("10.0.9.0", 24), links[4][0])
+        .unwrap();
+    topology
+        .add_route(left, None, prefix("10.0.9.1", 32), links[4][0])
+        .unwrap();
+    assert_eq!(
+        nodes(&mut topology, client, "10.0.1.1", "10.0.9.1", 0),
+        [1, 3, 4]
+    );
+
+    topology
+        .add_route(right, Some(prefix("10.0.2.1", 32)), any, links[4][1])
+        .unwrap();
+    let error = topology
+        .route(client, ip("10.0.2.1"), ip("10.0.9.1"), 0)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "static routes from node 0 to 10.0.9.1 form a loop through node 1, node 2"
+    );
+}
+
+#[test]
+fn ecmp_uses_every_shortest_path_about_equally() {
+    let mut topology = Topology::new();
+    let hosts = [NodeKind::Host; 2].map(|kind| topology.add_node(kind));
+    let ends = [NodeKind::Switch; 2].map(|kind| topology.add_node(kind));
+    let up = link(&mut topology, hosts[0], ends[0], 0)[0];
+    let down = link(&mut topology, ends[1], hosts[1], 0)[1];
+    for ms in [1, 2, 3, 4] {
+        let switch = topology.add_node(NodeKind::Switch);
+        link(&mut topology, ends[0], switch, ms);
+        link(&mut topology, switch, ends[1], ms);
+    }
+    topology.add_address(up, ip("10.0.0.1")).unwrap();
+    topology.add_address(down, ip("10.0.0.2")).unwrap();
+    topology.set_ecmp(Some(Ecmp { seed: 3 }));
+    let mut counts = [0u32; 4];
+    let pick = |topology: &mut Topology, label| {
+        nodes(topology, hosts[0], "10.0.0.1", "10.0.0.2", label)[1] as usize - 4
+    };
+    for label in 0..4000 {
+        counts[pick(&mut topology, label)] += 1;
+    }
+    assert!(
+        counts.iter().all(|count| (890..1110).contains(count)),
+        "{counts:?}"
+    );
+    let before: Vec<usize> = (0..50).map(|label| pick(&mut topology, label)).collect();
+    topology.set_ecmp(Some(Ecmp { seed: 4 }));
+    let after: Vec<usize> = (0..50).map(|label| pick(&mut topology, label)).collect();
+    assert_ne!(before, after);
+}
+
+#[test]
+fn hosts_do_not_forward_and_errors_name_the_nodes() {
+    let mut topology = Topology::new();
+    let [a, b, c] = [NodeKind::Host; 3].map(|kind| topology.add_node(kind));
+    let router = topology.add_node(NodeKind::Router);
+    let first = link(&mut topology, a, b, 1);
+    let second = link(&mut topology, b, c, 1);
+    let third = link(&mut topology, c, router, 1);
+    let lone = topology.add_interface(a);
+    for (interface, address) in [
+        (first[0], "10.0.0.1"),
+        (first[1], "10.0.0.2"),
+        (second[0], "10.0.0.3"),
+        (second[1], "10.0.0.4"),
+        (third[0], "10.0.0.5"),
+        (lone, "10.0.0.6"),
+    ] {
+        topology.add_address(interface, ip(address)).unwrap();
+    }
+    let mut route = |from, src, dst| topology.route(from, ip(src), ip(dst), 0);
+    assert!(route(a, "10.0.0.1", "10.0.0.2").is_ok());
+    assert_eq!(
+        route(a, "10.0.0.1", "10.0.0.4").unwrap_err().to_string(),
+        "the way from node 0 to 10.0.0.4 ends at node 1, a host, which does not forward"
+    );
+    assert_eq!(
+        route(a, "10.0.0.1", "10.0.0.6"),
+        Err(RouteError::Local {
+            node: a,
+            destination: ip("10.0.0.6")
+        })
+    );
+    assert_eq!(
+        route(a, "10.0.0.6", "10.0.0.2").unwrap_err().to_string(),
+        "interface 6 of node 0 has no link, on the way from node 0 to 10.0.0.2"
+    );
+    assert_eq!(
+        route(a, "10.0.0.3", "10.0.0.2").unwrap_err().to_string(),
+        "node 0 has neither the address 10.0.0.3 nor a static route for it"
+    );
+    assert_eq!(
+        route(a, "10.0.0.1", "10.9.9.9"),
+        Err(RouteError::UnknownDestination(ip("10.9.9.9")))
+    );
+    assert_eq!(
+        route(router, "10.0.0.1", "10.0.0.2")
+            .unwrap_err()
+            .to_string(),
+        "node 3 knows no way to 10.0.0.2, on the way from node 3 to node 1"
+    );
+    assert_eq!(
+        route(NodeId(9), "10.0.0.1", "10.0.0.2"),
+        Err(RouteError::UnknownNode(NodeId(9)))
+    );
+}
+
+#[test]
+fn building_refuses_what_cannot_be() {
+    let (mut topology, [client, left, ..], links) = diamond();
+    let [a, b] = links[0];
+    assert!(matches!(
+        topology.add_address(b, ip("10.0.1.1")),
+        Err(TopologyError::AddressTaken { owner, .. }) if owner == a
+    ));
+    assert_eq!(
+        topology.connect(a, b, delay(0), delay(0)),
+        Err(TopologyError::Connected(a))
+    );
+    assert_eq!(
+        topology.connect(a, a, delay(0), delay(0)),
+        Err(TopologyError::SelfLink(a))
+    );
+    assert!(matches!(
+        topology.add_route(left, None, prefix("10.0.0.0", 8), a),
+        Err(TopologyError::ForeignInterface { .. })
+    ));
+    let lost = topology.add_interface(NodeId(99));
+    let fresh = topology.add_interface(client);
+    assert_eq!(
+        topology.connect(fresh, lost, delay(0), delay(0)),
+        Err(TopologyError::UnknownNode(NodeId(99)))
+    );
+    for bad in [
+        ChannelConfig {
+            rate_bps: Some(0),
+            ..delay(0)
+        },
+        ChannelConfig {
+            burst: 1000,
+            ..delay(0)
+        },
+        ChannelConfig {
+            reorder: 1.5,
+            ..delay(0)
+        },
+        ChannelConfig {
+            corrupt: f64::NAN,
+            ..delay(0)
+        },
+    ] {
+        let other = topology.add_interface(left);
+        assert!(matches!(
+            topology.connect(fresh, other, bad, delay(0)),
+            Err(TopologyError::Config(_))
+        ));
+    }
+    assert!(Prefix::new(ip("10.0.0.0"), 33).is_err());
+    assert!(!prefix("0.0.0.0", 0).contains(ip("fd00::1")));
+    assert!(prefix("fd00::", 8).contains(ip("fd00::1")));
+}

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use polypath_wire::mptcp::{MptcpOption, dss_checksum};
+use polypath_wire::mptcp::{Dss, MpCapable, MptcpOption, dss_checksum};
 use polypath_wire::tcp::{Payload, Segment};
 use polypath_wire::{EmitError, icmp, ip, payload, tcp, udp};
 
@@ -156,39 +156,50 @@ impl FrameBuilder {
         }
         let mut segment = segment.clone();
         let offset = segment.payload.offset;
-        if let Some(dss) = &mut segment.dss
-            && let Some(mapping) = &mut dss.mapping
-            && let Some(checksum) = &mut mapping.checksum
+        if let Some(Dss {
+            mapping: Some(mapping),
+            data_fin,
+            ..
+        }) = &mut segment.dss
         {
-            let bytes = mapping.len.saturating_sub(u16::from(dss.data_fin));
-            self.fill(
-                stream,
-                Payload {
-                    offset,
-                    len: u32::from(bytes),
-                },
-            );
-            // An infinite mapping has no checksum to compute (net/mptcp/options.c).
-            *checksum = match mapping.len {
-                0 => 0,
-                len => dss_checksum(dsn, mapping.subflow_seq, len, &self.payload),
-            };
+            let bytes = mapping.len.saturating_sub(u16::from(*data_fin));
+            let (subflow_seq, len) = (mapping.subflow_seq, mapping.len);
+            if let Some(checksum) = &mut mapping.checksum {
+                *checksum = self.dss_checksum(stream, offset, bytes, (dsn, subflow_seq, len));
+            }
         }
         for option in segment.rare.iter_mut().flat_map(|rare| &mut rare.mptcp) {
-            if let MptcpOption::Capable(capable) = option
-                && let Some((len, Some(checksum))) = &mut capable.data
+            if let MptcpOption::Capable(MpCapable {
+                data: Some((len, Some(checksum))),
+                ..
+            }) = option
             {
-                self.fill(
-                    stream,
-                    Payload {
-                        offset,
-                        len: u32::from(*len),
-                    },
-                );
-                *checksum = dss_checksum(dsn, 1, *len, &self.payload);
+                *checksum = self.dss_checksum(stream, offset, *len, (dsn, 1, *len));
             }
         }
         Some(segment)
+    }
+
+    /// The checksum of a mapping (data sequence number, subflow sequence number, length) of `bytes`
+    /// bytes of the stream. An infinite mapping, of length 0, has 0 (net/mptcp/options.c).
+    fn dss_checksum(
+        &mut self,
+        stream: u64,
+        offset: u64,
+        bytes: u16,
+        (dsn, subflow_seq, len): (u64, u32, u16),
+    ) -> u16 {
+        if len == 0 {
+            return 0;
+        }
+        self.fill(
+            stream,
+            Payload {
+                offset,
+                len: bytes.into(),
+            },
+        );
+        dss_checksum(dsn, subflow_seq, len, &self.payload)
     }
 
     /// Puts the transport's bytes into an IP packet and the packet into a frame.

@@ -48,12 +48,13 @@ impl Checksum {
 
     /// Adds the next bytes of the covered text.
     pub fn add(&mut self, mut bytes: &[u8]) {
-        if self.odd
-            && let Some((&first, rest)) = bytes.split_first()
-        {
-            self.sum += u64::from(first);
-            self.odd = false;
-            bytes = rest;
+        match bytes.split_first() {
+            Some((&first, rest)) if self.odd => {
+                self.sum += u64::from(first);
+                self.odd = false;
+                bytes = rest;
+            }
+            _ => {}
         }
         let mut words = bytes.chunks_exact(4);
         for word in &mut words {
@@ -109,6 +110,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(1071), ..ProptestConfig::default() })]
+
         #[test]
         fn pieces_sum_to_the_whole(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9)) {
             let mut whole = Checksum::new();

@@ -13,6 +13,7 @@ use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::{EmitError, ip, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn v4_header() -> impl Strategy<Value = ip::v4::Header> {
     (
@@ -59,6 +60,8 @@ fn v6_header() -> impl Strategy<Value = ip::v6::Header> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(9293), ..ProptestConfig::with_cases(1000) })]
+
     #[test]
     fn tcp((segment, payload) in segment(), src: u16, dst: u16, addresses in addresses()) {
         let mut out = vec![0xaa];

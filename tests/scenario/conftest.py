@@ -17,3 +17,8 @@ def small_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.entries.cache_clear()
     yield
     registry.entries.cache_clear()
+
+
+@pytest.fixture
+def two_paths() -> str:
+    return (Path(__file__).parent / "two_paths.toml").read_text()

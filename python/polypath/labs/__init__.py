@@ -1,4 +1,4 @@
-"""The catalogue of labs: one folder each, with the scenario, its runs, what is expected of them, and a text for the reader."""
+"""The catalogue of labs: a folder each, with a scenario, its runs, what is expected of them, and a text to read."""
 
 from polypath.labs.catalogue import catalogue, get
 from polypath.labs.lab import Expectation, Lab, LabRun

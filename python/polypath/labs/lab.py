@@ -34,8 +34,8 @@ class LabRun(Model):
 class Expectation(Model):
     """A published figure, and the bounds that the measured one must keep.
 
-    `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of this
-    run's measure by that of another run, connection or time.
+    `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
+    this run's measure by that of another run, connection or time.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -102,11 +102,11 @@ def _events(tables: Tables) -> Iterator[Problem]:
             yield Problem(path, "an event is of either a 'link' or an 'interface'")
             continue
         allowed = _LINK_CHANGES if event.link is not None else _INTERFACE_CHANGES
-        what = "link" if event.link is not None else "interface"
+        what = "a link" if event.link is not None else "an interface"
         given = _given(event)
         for name in given:
             if name not in allowed:
-                yield Problem((*path, name), f"'{name}' is nothing that changes of a {what}")
+                yield Problem((*path, name), f"'{name}' is nothing that changes of {what}")
         if not given:
             yield Problem(path, f"the event changes nothing; give one of {', '.join(allowed)}")
         if event.link is not None and event.link not in tables.link:

@@ -173,7 +173,7 @@ _NAME = re.compile(NAME_PATTERN)
 
 
 def _check_name(value: str) -> str:
-    if not _NAME.match(value):
+    if not _NAME.fullmatch(value):
         raise fault(f"{value!r} is no name: letters, digits, '_' and '-', at most 63 of them")
     return value
 

@@ -38,7 +38,8 @@ class Scenario(Tables):
         """Reads a scenario from a TOML file; raises ScenarioError with every fault found."""
         path = FilePath(path)
         stem = path.parent.name if path.stem == "scenario" and path.parent.name else path.stem
-        return cls.parse(read_text(path, "scenario"), str(path), default_name=re.sub(r"[^A-Za-z0-9_-]+", "-", stem))
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", stem)[:63].lstrip("-")
+        return cls.parse(read_text(path, "scenario"), str(path), default_name=name or None)
 
     @classmethod
     def parse(cls, text: str, filename: str, *, default_name: str | None = None) -> Self:

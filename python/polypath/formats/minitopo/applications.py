@@ -69,7 +69,7 @@ def _iperf(topology: Topology, experiment: Experiment) -> Traffic:
 
 
 def _iperf_scenario(topology: Topology, experiment: Experiment) -> Traffic:
-    """An MPTCP connection of 50 s; after 10 s and 20 s, TCP connections of 20 s with reno on its two first bottlenecks."""
+    """MPTCP for 50 s; from 10 s and from 20 s, TCP with reno for 20 s on the first and on the second bottleneck."""
     line = experiment.line("xpType")
     if topology.topo_type != "MultiIfMultiClient" or len(topology.side("c2r")) < 2:
         raise line.error("xpType 'iperfScenario' needs topoType:MultiIfMultiClient with two paths c2r or more")

@@ -1,4 +1,4 @@
-"""The syntax of both files: one `key:value` a line, without blanks around the colon; `#` in the first column comments."""
+"""The syntax of both files: one `key:value` a line, no blanks around the colon; `#` in the first column comments."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def not_negative(text: str) -> float:
 
 
 def positive(text: str) -> float:
-    """A number greater than 0; raises ValueError."""
+    """A number greater than 0, by a millionth at least; raises ValueError."""
     number = decimal(text)
-    if number <= 0:
+    if number < 1e-6:
         raise ValueError(text)
     return number
 

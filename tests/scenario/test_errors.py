@@ -1,0 +1,209 @@
+"""Every way to get a scenario wrong ends in one line that says what and where."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from polypath.scenario import Scenario, ScenarioError
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text, "lab.toml")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('rate = "20 Mbps"', "rate = 20", '19: link.path0.rate: 20 has no unit; write for example "20 Mbps"'),
+        ('rate = "20 Mbps"', 'rate = "20 ms"', "19: link.path0.rate: '20 ms' is a time, not a rate"),
+        ('rate = "20 Mbps"', 'rate = "0 Mbps"', "19: link.path0.rate: a rate must be greater than zero: '0 Mbps'"),
+        ('delay = "20 ms"', 'delay = "-1 ms"', "20: link.path0.delay: a time cannot be negative: '-1 ms'"),
+        ('rate = "20 Mbps"', 'raet = "20 Mbps"', "19: unknown key 'raet' in link.path0; did you mean 'rate'?"),
+        ("[router.r]", "[routers.r]", "15: unknown key 'routers'; did you mean 'router'?"),
+        (
+            '"roundrobin"',
+            '"rondrobin"',
+            "8: host.client.scheduler: unknown scheduler 'rondrobin'; did you mean 'roundrobin'?",
+        ),
+        (
+            '"roundrobin"',
+            '{ name = "roundrobin", num_segment = 2 }',
+            "8: host.client.scheduler: scheduler 'roundrobin' has no parameter 'num_segment'; "
+            "did you mean 'num_segments'?",
+        ),
+        (
+            '"roundrobin"',
+            '{ name = "roundrobin", num_segments = 0 }',
+            "8: host.client.scheduler: parameter 'num_segments' of scheduler 'roundrobin' is at least 1, not 0",
+        ),
+        (
+            '"roundrobin"',
+            '{ name = "roundrobin", cwnd_limited = 1 }',
+            "8: host.client.scheduler: parameter 'cwnd_limited' of scheduler 'roundrobin' takes true or false, not 1",
+        ),
+        (
+            '"roundrobin"',
+            "7",
+            '8: host.client.scheduler: expected a name such as "default", or a table with a name and parameters',
+        ),
+        ('"mptcp.org"', '"mptcp"', "5: defaults.profile: unknown profile 'mptcp'; did you mean 'mptcp.org'?"),
+        ('["r", "server"]', '["q", "srever"]', "30: unknown host, router or switch 'q'; there is client, server, r"),
+        ('["r", "server"]', '["r"]', "30: link.server.ends: a link has two ends, not 1"),
+        ('["r", "server"]', '["r:x", "r:y"]', "30: link 'server' joins 'r' with itself"),
+        ('["r", "server"]', '["r", "client"]', "13: host 'server' is disconnected: no link ends at it"),
+        (
+            '["r", "server"]',
+            '["r", "server"]\n[link.x]\nends = ["client:eth0", "server"]',
+            "32: interface client:eth0 has a link already, 'path0'",
+        ),
+        ('["client", "r"]', '["client:wlan0", "r"]', "10: no link ends at client:eth1; name it in the link's ends"),
+        ('kind = "bulk"', 'kind = "blk"', "34: application 1: unknown kind 'blk'; did you mean 'bulk'?"),
+        ('kind = "bulk"', "", "32: application 1: 'kind' is missing"),
+        ('kind = "bulk"', 'kind = "fetch"', "32: application 1: 'size' is missing"),
+        ('kind = "bulk"', 'kind = "bulk"\nclient = "cleint"', "35: unknown host 'cleint'; did you mean 'client'?"),
+        ('kind = "bulk"', 'kind = "bulk"\nclient = "r"', "35: unknown host 'r'; there is client, server"),
+        (
+            'kind = "bulk"',
+            'kind = "bulk"\ntransport = "mtcp"',
+            "35: application 1.transport: 'mtcp' is not mptcp or tcp; did you mean 'mptcp'?",
+        ),
+        ('kind = "bulk"', 'kind = "bulk"\nstart = "30 s"', "35: it starts at 30 s, but the run ends at 30 s"),
+        ('kind = "bulk"', 'kind = "bulk"\nserver = "client"', "32: client and server are the same host, 'client'"),
+        (
+            'kind = "bulk"',
+            'kind = "bulk"\nreverse = "no"',
+            "35: application 1.reverse: expected true or false, not 'no'",
+        ),
+        (
+            'kind = "bulk"',
+            'kind = "bulk"\nsource = "10.9.9.9"',
+            "32: 'client' and 'server' have no addresses of one IP version that fit application 'iperf'",
+        ),
+        ('link = "path0"', 'link = "path9"', "39: unknown link 'path9'; did you mean 'path1'?"),
+        ('link = "path0"', 'interface = "client:eth5"', "40: 'loss' is nothing that changes of an interface"),
+        ('link = "path0"', "", "37: an event is of either a 'link' or an 'interface'"),
+        ('loss = "100 %"', "", "37: the event changes nothing; give one of rate, delay, loss, queue, up"),
+        ('loss = "1 %"', 'loss = "200 %"', "27: link.path1.loss: a share cannot be more than 100 %: '200 %'"),
+        (
+            'loss = "1 %"',
+            'loss = { kind = "gilbert-eliott" }',
+            "27: link.path1.loss: unknown kind 'gilbert-eliott'; did you mean 'gilbert-elliott'?",
+        ),
+        (
+            'queue = "80 packets"',
+            'queue = { kind = "red", min = "50 packets", max = "25 packets" }',
+            "21: link.path0.queue: 'max' must be greater than 'min'",
+        ),
+        (
+            'queue = "80 packets"',
+            'queue = "80 pakets"',
+            "21: link.path0.queue: unknown unit 'pakets' in '80 pakets'; did you mean 'packets'?",
+        ),
+        ("[router.r]", "[host.r]\n[router.r]", "16: duplicate name: 'r' is a host already"),
+        ("[router.r]", "[router.r]\n[router.r]", "16: duplicate name: router.r is declared already"),
+        (
+            "[[event]]",
+            '[[application]]\nname = "iperf"\nkind = "bulk"\n[[event]]',
+            "38: duplicate name: there is an application 'iperf' already",
+        ),
+        (
+            "backup = true",
+            'address = "10.0.0.300"',
+            "11: host.client.interface.eth1.address: '10.0.0.300' is no IPv4 or IPv6 address",
+        ),
+        (
+            "backup = true",
+            'address = ["10.1.1.1", "10.1.1.1"]',
+            "11: duplicate address: 10.1.1.1 belongs to client:eth1 already",
+        ),
+        (
+            'name = "two-paths"',
+            'name = "two paths"',
+            "1: name: 'two paths' is no name: letters, digits, '_' and '-', at most 63 of them",
+        ),
+        ('duration = "30 s"', "duration = ", "2: invalid TOML: invalid value"),
+        ('duration = "30 s"', "seed = -1", "2: seed: must be at least 0, not -1"),
+        ('duration = "30 s"', "seed = 1.5", "2: seed: expected a whole number, not 1.5"),
+        ('duration = "30 s"', "host = 3", "7: invalid TOML: cannot overwrite a value"),
+    ],
+)
+def test_one_line_with_place_and_hint(two_paths: str, old: str, new: str, message: str) -> None:
+    assert old in two_paths
+    found = complaint(two_paths.replace(old, new, 1))
+    assert found == f"lab.toml:{message}"
+
+
+def test_all_errors_are_collected_by_line(two_paths: str) -> None:
+    text = two_paths.replace('"10 Mbps"', '"10"').replace('"20 ms"', '"20 Mbps"').replace("backup", "backpu")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text, "lab.toml")
+    assert [error.line for error in caught.value.errors] == [11, 20, 25]
+    assert caught.value.errors[0] is caught.value
+    assert (caught.value.file, caught.value.hint) == ("lab.toml", "backup")
+
+
+def test_disconnected_halves_are_found(two_paths: str) -> None:
+    text = two_paths.replace('["r", "server"]', '["s", "server"]').replace("[router.r]", "[router.r]\n[router.s]")
+    wanted = "host 'server' is disconnected from 'client', the client of 'iperf': no links lead there"
+    assert complaint(text) == f"lab.toml:33: {wanted}"
+
+
+def test_hosts_do_not_forward(two_paths: str) -> None:
+    text = two_paths.replace("[router.r]", "[host.r]").replace('name = "iperf"', 'name = "iperf"\nclient = "client"')
+    assert "disconnected from 'client'" in complaint(text)
+
+
+def test_ports_are_taken_once(two_paths: str) -> None:
+    one = '[[application]]\nname = "{}"\nkind = "bulk"\nport = 80\n'
+    text = two_paths.replace("[[event]]", one.format("a") + one.format("b") + "[[event]]")
+    assert complaint(text) == "lab.toml:44: port 80 of 'server' belongs to application 'a' already"
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert complaint("a = " + "[" * 100_000) == "lab.toml: invalid TOML: nested too deeply"
+
+
+class TestFiles:
+    def refused(self, path: Path) -> str:
+        with pytest.raises(ScenarioError) as caught:
+            Scenario.load(path)
+        return str(caught.value)
+
+    def test_missing(self, tmp_path: Path) -> None:
+        assert self.refused(tmp_path / "x.toml") == f"{tmp_path}/x.toml: no such file"
+
+    def test_directory(self, tmp_path: Path) -> None:
+        assert self.refused(tmp_path) == f"{tmp_path}: this is a directory, not a scenario"
+
+    def test_zero_bytes_are_binary(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.toml"
+        path.write_bytes(b"seed = 1\n\0\0\0")
+        assert self.refused(path) == f"{path}:2: this is binary data, not a scenario"
+
+    def test_not_utf8_is_binary(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.toml"
+        path.write_bytes(b"\x89PNG\r\n\xff\xfe")
+        assert self.refused(path) == f"{path}:1: this is binary data, not a scenario"
+
+    def test_a_hundred_megabytes_are_refused_before_reading(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.toml"
+        with path.open("wb") as file:
+            file.truncate(100_000_000)
+        assert self.refused(path) == f"{path}: the file has 100.0 MB; a scenario has at most 10 MB"
+
+    def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.toml"
+        os.mkfifo(path)
+        assert self.refused(path) == f"{path}: this is not a plain file, so no scenario"
+
+    def test_a_name_too_long(self, tmp_path: Path) -> None:
+        assert self.refused(tmp_path / ("x" * 300)).endswith(": cannot be read: File name too long")
+
+    def test_the_file_gives_the_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "my lab.toml"
+        path.write_text("[host.a]\n[host.b]\n[link.l]\nends = ['a', 'b']\n")
+        assert Scenario.load(path).name == "my-lab"

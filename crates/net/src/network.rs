@@ -302,15 +302,15 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             self.enter_general(channel, slot, obs);
             return;
         }
-        match entered.offer(self.now, slot, len) {
-            None => self.discard(channel, slot, DropReason::QueueFull, obs),
-            Some(first) => {
-                if let Some(at) = first {
-                    self.events.insert(FIRST_CHANNEL + channel, at);
-                }
-                self.show_enqueued(channel, slot, obs);
-            }
+        let (taken, alone) = entered.offer(self.now, slot, len);
+        if !taken {
+            self.discard(channel, slot, DropReason::QueueFull, obs);
+            return;
         }
+        if let Some(arrival) = alone {
+            self.events.insert(FIRST_CHANNEL + channel, arrival);
+        }
+        self.show_enqueued(channel, slot, obs);
     }
 
     #[cold]

@@ -123,20 +123,21 @@ impl Line {
         }
     }
 
-    /// Takes out the packet that arrives now. Not if bytes are counted.
+    /// Takes out the packet that arrives now, and tells when the next one does. Not if bytes are counted.
     #[inline(always)]
-    pub fn pop(&mut self) -> u32 {
+    pub fn pop(&mut self) -> (u32, Nanos) {
         let slot = self.front;
         if self.left == self.head {
             self.leave();
         }
         self.head += 1;
-        if self.head != self.tail {
-            let entry = *self.get(self.head);
-            self.front = entry.slot;
-            self.front_arrival = self.front_arrival.max(entry.arrival());
+        if self.head == self.tail {
+            return (slot, NEVER);
         }
-        slot
+        let entry = *self.get(self.head);
+        self.front = entry.slot;
+        self.front_arrival = self.front_arrival.max(entry.arrival());
+        (slot, self.front_arrival)
     }
 
     /// As [`Line::pop`], also if bytes are counted.
@@ -144,7 +145,7 @@ impl Line {
         if self.left == self.head {
             self.uncount(headers);
         }
-        self.pop()
+        self.pop().0
     }
 
     /// The packet at `left` has left.
@@ -174,21 +175,20 @@ impl Line {
         self.tail - self.left
     }
 
-    /// Takes a packet if the limit allows it. Not if bytes are counted.
+    /// Takes a packet if the limit allows it: whether it did, and its arrival if it is the only one. Not if bytes are counted.
     #[inline(always)]
-    pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> bool {
+    pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> (bool, Option<Nanos>) {
         if self.serializer.is_some() {
             while self.leaving <= now && self.left != self.tail {
                 self.leave();
             }
             let unsent = (self.tail - self.left) as u32;
             if unsent > self.limit {
-                return false;
+                return (false, None);
             }
             self.max_waiting = self.max_waiting.max(unsent);
         }
-        self.push(now, slot, size, self.lag);
-        true
+        (true, self.push(now, slot, size, self.lag))
     }
 
     /// Takes a packet that is admitted already and travels for `lag` ns.
@@ -203,8 +203,9 @@ impl Line {
         }
     }
 
+    /// Gives the packet's arrival if it is the only one.
     #[inline(always)]
-    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32) {
+    fn push(&mut self, now: Nanos, slot: u32, size: u32, lag: u32) -> Option<Nanos> {
         let departure = match &mut self.serializer {
             Some(serializer) => serializer.send(now, size),
             None => now,
@@ -219,15 +220,17 @@ impl Line {
         }
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = entry;
-        if self.is_empty() {
-            self.front = slot;
-            self.front_arrival = entry.arrival();
-        }
+        self.bytes += u64::from(size);
         if self.left == self.tail {
             self.leaving = departure;
         }
+        let tail = self.tail;
         self.tail += 1;
-        self.bytes += u64::from(size);
+        (tail == self.head).then(|| {
+            self.front = slot;
+            self.front_arrival = entry.arrival();
+            self.front_arrival
+        })
     }
 
     #[cold]

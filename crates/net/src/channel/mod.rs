@@ -120,20 +120,16 @@ impl Channel {
         headers[slot as usize].len + self.line.overhead
     }
 
-    /// The way into a plain channel, for a packet of `len` bytes: `None` if the queue is full, otherwise the time to wait for if the
-    /// channel was empty.
+    /// The way into a plain channel, for a packet of `len` bytes: whether the queue took it, and its arrival if it is the only one.
     #[inline(always)]
-    pub fn offer(&mut self, now: Nanos, slot: u32, len: u32) -> Option<Option<Nanos>> {
-        let first = self.line.is_empty();
-        self.line
-            .offer(now, slot, len + self.line.overhead)
-            .then(|| first.then(|| self.line.next_arrival()))
+    pub fn offer(&mut self, now: Nanos, slot: u32, len: u32) -> (bool, Option<Nanos>) {
+        self.line.offer(now, slot, len + self.line.overhead)
     }
 
     /// The way out of a plain channel: the packet that arrives now, and when the next one does.
     #[inline(always)]
     pub fn pop(&mut self) -> (u32, Nanos) {
-        (self.line.pop(), self.line.next_arrival())
+        self.line.pop()
     }
 
     /// The way out of a channel that is not staged: the packet that arrives now.

@@ -28,8 +28,10 @@ pub struct Wheel {
     /// Events of the open slot, the last one first: offset from `origin` above, entity below.
     open: Vec<u64>,
     nodes: Vec<Node>,
-    /// First entity of each slot: near slots, then far slots level by level.
-    heads: Vec<u32>,
+    /// First entity of each near slot.
+    near: Box<[u32; NEAR_SLOTS]>,
+    /// First entity of each far slot, level by level.
+    far: Vec<u32>,
     near_words: [u64; NEAR_SLOTS / 64],
     /// Which of `near_words` are not zero.
     near_summary: u64,
@@ -53,19 +55,20 @@ impl Wheel {
     /// Links an entity into the list of its slot, which is not the open one.
     #[inline(always)]
     fn link(&mut self, id: u32, at: Nanos, difference: u64) {
-        let slot = if difference >> self.shift < NEAR_SLOTS as u64 {
+        let (slot, head) = if difference >> self.shift < NEAR_SLOTS as u64 {
             let slot = (at >> self.shift) as usize & (NEAR_SLOTS - 1);
             self.near_words[slot / 64] |= 1 << (slot % 64);
             self.near_summary |= 1 << (slot / 64);
-            slot
+            (slot, &mut self.near[slot])
         } else {
             let near = self.shift + NEAR_BITS;
             let level = ((63 - difference.leading_zeros() - near) / FAR_BITS) as usize;
             let slot = (at >> (near + level as u32 * FAR_BITS)) as usize & (FAR_SLOTS - 1);
             self.far_words[level] |= 1 << slot;
-            NEAR_SLOTS + level * FAR_SLOTS + slot
+            let far = level * FAR_SLOTS + slot;
+            (NEAR_SLOTS + far, &mut self.far[far])
         };
-        let next = std::mem::replace(&mut self.heads[slot], id);
+        let next = std::mem::replace(head, id);
         if let Some(node) = self.nodes.get_mut(next as usize) {
             node.prev = id;
         }
@@ -97,24 +100,31 @@ impl Wheel {
             return;
         }
         let slot = (prev & !FIRST) as usize;
-        self.heads[slot] = next;
-        if next == NIL {
-            self.clear(slot);
+        if slot < NEAR_SLOTS {
+            self.near[slot] = next;
+            if next == NIL {
+                self.clear_near(slot);
+            }
+        } else {
+            self.far[slot - NEAR_SLOTS] = next;
+            if next == NIL {
+                self.clear_far(slot - NEAR_SLOTS);
+            }
         }
     }
 
-    /// Notes that a slot's list is empty.
+    /// Notes that a near slot's list is empty.
     #[inline(always)]
-    fn clear(&mut self, slot: usize) {
-        if slot < NEAR_SLOTS {
-            self.near_words[slot / 64] &= !(1 << (slot % 64));
-            if self.near_words[slot / 64] == 0 {
-                self.near_summary &= !(1 << (slot / 64));
-            }
-        } else {
-            let far = slot - NEAR_SLOTS;
-            self.far_words[far / FAR_SLOTS] &= !(1 << (far % FAR_SLOTS));
+    fn clear_near(&mut self, slot: usize) {
+        let word = &mut self.near_words[slot / 64];
+        *word &= !(1 << (slot % 64));
+        if *word == 0 {
+            self.near_summary &= !(1 << (slot / 64));
         }
+    }
+
+    fn clear_far(&mut self, slot: usize) {
+        self.far_words[slot / FAR_SLOTS] &= !(1 << (slot % FAR_SLOTS));
     }
 
     /// The first near slot that is not empty, and its start.
@@ -123,8 +133,8 @@ impl Wheel {
         if self.near_summary == 0 {
             return None;
         }
-        let word = self.near_summary.trailing_zeros() as usize;
-        let slot = word * 64 + self.near_words[word].trailing_zeros() as usize;
+        let word = self.near_summary.trailing_zeros() as usize & 63;
+        let slot = (word * 64 + self.near_words[word].trailing_zeros() as usize) & (NEAR_SLOTS - 1);
         let block = self.shift + NEAR_BITS;
         Some((
             slot,
@@ -145,15 +155,15 @@ impl Wheel {
             0
         };
         let start = base | (slot as u64) << width;
-        Some((NEAR_SLOTS + level * FAR_SLOTS + slot, start))
+        Some((level * FAR_SLOTS + slot, start))
     }
 
     /// Moves on to a near slot, which starts at `start`: all its events are in the open slot now.
     #[inline(always)]
     fn open_near(&mut self, slot: usize, start: Nanos) {
         self.origin = start;
-        self.clear(slot);
-        let mut id = std::mem::replace(&mut self.heads[slot], NIL);
+        self.clear_near(slot);
+        let mut id = std::mem::replace(&mut self.near[slot], NIL);
         while let Some(node) = self.nodes.get(id as usize) {
             self.open.push((node.at - start) << 32 | u64::from(id));
             id = node.next;
@@ -166,8 +176,8 @@ impl Wheel {
     #[inline(never)]
     fn open_far(&mut self, slot: usize, start: Nanos) {
         self.origin = start;
-        self.clear(slot);
-        let mut id = std::mem::replace(&mut self.heads[slot], NIL);
+        self.clear_far(slot);
+        let mut id = std::mem::replace(&mut self.far[slot], NIL);
         while id != NIL {
             let Node { at, next, .. } = self.nodes[id as usize];
             let difference = at ^ start;
@@ -210,7 +220,8 @@ impl EventQueue for Wheel {
             origin: 0,
             open: Vec::new(),
             nodes: vec![ABSENT; entities as usize],
-            heads: vec![NIL; NEAR_SLOTS + levels * FAR_SLOTS],
+            near: Box::new([NIL; NEAR_SLOTS]),
+            far: vec![NIL; levels * FAR_SLOTS],
             near_words: [0; NEAR_SLOTS / 64],
             near_summary: 0,
             far_words: vec![0; levels],
@@ -255,8 +266,8 @@ impl EventQueue for Wheel {
         if let Some(key) = self.open.last() {
             return Some((self.origin + (key >> 32), *key as u32));
         }
-        let (slot, _) = self.next_near().or_else(|| self.next_far())?;
-        let mut id = self.heads[slot];
+        let near = self.next_near().map(|(slot, _)| self.near[slot]);
+        let mut id = near.or_else(|| self.next_far().map(|(slot, _)| self.far[slot]))?;
         let mut first = (NEVER, NIL);
         while id != NIL {
             let node = &self.nodes[id as usize];

@@ -64,7 +64,7 @@ impl DropReason {
 
 /// Watches packets on channels. `()` watches nothing and costs nothing.
 pub trait Observer<B> {
-    /// Whether the methods do anything.
+    /// Whether it wants to know of every hop. If not, only [`Observer::dropped`] is called.
     const ACTIVE: bool = true;
 
     /// The channel took the packet: it is sent at once or waits.
@@ -73,6 +73,7 @@ pub trait Observer<B> {
     /// The packet's last bit reached the far end.
     fn arrived(&mut self, _at: Nanos, _channel: ChannelId, _packet: &Packet<B>) {}
 
+    /// The channel did not carry the packet, or lost it on the way.
     fn dropped(
         &mut self,
         _at: Nanos,

@@ -213,7 +213,7 @@ impl Wheel {
 impl EventQueue for Wheel {
     fn with_entities(entities: u32) -> Self {
         // About one event a slot when each entity has one every 100 us or so.
-        let shift = 16u32.saturating_sub(entities.max(1).ilog2()).clamp(5, 12);
+        let shift = 17u32.saturating_sub(entities.max(1).ilog2()).clamp(5, 12);
         let levels = (64 - shift - NEAR_BITS).div_ceil(FAR_BITS) as usize;
         Self {
             shift,

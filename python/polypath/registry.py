@@ -44,7 +44,7 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `number`, `boolean` or `text`."""
+    """`integer`, `number`, `boolean` or `text`; `text` too where a scenario writes a quantity with its unit."""
     default: Any
     minimum: float | None
     maximum: float | None
@@ -116,7 +116,7 @@ def entries(kind: Kind) -> dict[str, Entry]:
         parameters = tuple(
             Parameter(
                 name=parameter["name"],
-                kind=parameter["kind"],
+                kind=parameter.get("kind", "text"),
                 default=parameter.get("default"),
                 minimum=parameter.get("minimum"),
                 maximum=parameter.get("maximum"),

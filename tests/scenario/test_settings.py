@@ -49,6 +49,7 @@ def dig(data: Any, *path: str | int) -> Any:
         ('defaults.send_buffer=["1 kB", "2 kB", "3 kB"]', ("nodes", 1, "stack", "send_buffer"), [1000, 2000, 3000]),
         ("host.client.interface.eth1.backup=false", ("nodes", 0, "interfaces", 1, "backup"), False),
         ("host.client.interface.eth0.address=192.0.2.1", ("nodes", 0, "interfaces", 0, "addresses"), ["192.0.2.1"]),
+        ("routing=ecmp", ("routing",), "ecmp"),
         ("record.segments=true", ("record", "segments"), True),
         ("record.interval=10 ms", ("record", "interval_ns"), 10_000_000),
     ],

@@ -44,7 +44,7 @@ class Host(Stack):
 
 
 class Router(Model):
-    """A router. It takes the shortest path (fewest hops, then least delay) unless a route says otherwise."""
+    """A router. It takes a path of fewest hops unless a route says otherwise."""
 
     interface: dict[Name, Interface] = Field(default_factory=dict)
     """The router's interfaces by name; they need no addresses."""

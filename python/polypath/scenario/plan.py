@@ -137,6 +137,7 @@ class _Builder:
                 for name, link in tables.link.items()
             ],
             "routes": self._routes() + self._source_routes(),
+            "routing": tables.routing,
             "applications": [self._application(application) for application in tables.application],
             "events": [
                 {"at_ns": event.at, "action": action}

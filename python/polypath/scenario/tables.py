@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from polypath.scenario.base import Model
@@ -34,6 +36,8 @@ class Tables(Model):
     """The links by name. Their order is that of a host's interfaces: its first link is its first interface."""
     route: list[Route] = Field(default_factory=list)
     """Static routes; where none matches, the shortest path is taken."""
+    routing: Literal["shortest-path", "ecmp"] = "shortest-path"
+    """Which of the paths with fewest hops is taken: that of least delay, or one by a hash of the flow (ECMP)."""
     application: list[AnyApplication] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)

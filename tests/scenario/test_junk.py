@@ -29,6 +29,20 @@ CHANGES = st.lists(
 )
 
 
+def read(text: str) -> Scenario | ScenarioError:
+    try:
+        return Scenario.parse(text, "x")
+    except ScenarioError as error:
+        return error
+
+
+def check_error(error: ScenarioError, text: str) -> None:
+    last = text.count("\n") + 1
+    for one in error.errors:
+        assert "\n" not in str(one)
+        assert one.line is None or 1 <= one.line <= last
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=CHANGES)
 def test_lines_replaced_at_random(two_paths: str, changes: list[tuple[float, str]]) -> None:
@@ -36,19 +50,16 @@ def test_lines_replaced_at_random(two_paths: str, changes: list[tuple[float, str
     for place, line in changes:
         lines[int(place * len(lines))] = line
     text = "\n".join(lines)
-    try:
-        scenario = Scenario.parse(text, "x")
-    except ScenarioError as error:
-        assert "\n" not in str(error)
-        assert all(one.line is None or 1 <= one.line <= text.count("\n") + 1 for one in error.errors)
-        return
-    assert Scenario.parse(scenario.to_toml(), "y") == scenario
-    assert describe_topology(scenario)
+    found = read(text)
+    if isinstance(found, ScenarioError):
+        check_error(found, text)
+    else:
+        assert Scenario.parse(found.to_toml(), "y") == found
+        assert describe_topology(found)
 
 
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
-    try:
-        Scenario.parse(text, "x")
-    except ScenarioError as error:
-        assert "\n" not in str(error)
+    found = read(text)
+    if isinstance(found, ScenarioError):
+        check_error(found, text)

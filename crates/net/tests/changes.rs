@@ -4,7 +4,8 @@ mod common;
 
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
-    Change, ChangeError, ChannelConfig, ChannelId, DropReason, LossConfig, QueueConfig,
+    Change, ChangeError, ChannelConfig, ChannelId, DropReason, Ecn, LossConfig, Network,
+    QueueConfig,
 };
 
 /// The same channel by the fast path, by the general path over the line, and by the staged path.
@@ -207,6 +208,43 @@ fn a_line_can_become_staged_with_packets_on_it() {
         delivered_with(config(), MS / 2, change),
         [(3 * MS / 2, 0), (5 * MS / 2, 1), (7 * MS / 2, 2)]
     );
+}
+
+#[test]
+fn becoming_staged_between_two_arrivals_of_one_time_keeps_that_time() {
+    let mut pair = Pair::new(config());
+    let network = &mut pair.network;
+    let send = |network: &mut Network<u32>| {
+        network.inject(pair.route, 1000, 0, Ecn::NotEct, 0, &mut ());
+    };
+    let change = |delay, reorder| Change {
+        delay,
+        reorder,
+        ..Change::default()
+    };
+    send(network);
+    network
+        .apply(FORWARD, &change(Some(0), None), &mut ())
+        .unwrap();
+    // The second leaves 8 us after the first, without delay, and waits for it.
+    network.advance_to(MS / 2);
+    send(network);
+    network
+        .apply(
+            FORWARD,
+            &Change {
+                rate: Some(1_000_000_000),
+                ..Change::default()
+            },
+            &mut (),
+        )
+        .unwrap();
+    assert!(network.poll(100 * MS, &mut ()).is_some());
+    let first = network.now();
+    let staged = change(None, Some(f64::MIN_POSITIVE));
+    network.apply(FORWARD, &staged, &mut ()).unwrap();
+    assert!(network.poll(100 * MS, &mut ()).is_some());
+    assert_eq!((first, network.now()), (1_504_000, 1_504_000));
 }
 
 #[test]

@@ -179,6 +179,24 @@ proptest! {
         }
     }
 
+    /// Nothing shows when a channel changes paths with packets on it.
+    #[test]
+    fn a_line_becomes_staged_unseen(
+        config in start(), steps in steps(shared_change()), seed in 0u64..100, at in any::<prop::sample::Index>()
+    ) {
+        let change = |reorder| Step::Change(Change { reorder: Some(reorder), ..Change::default() });
+        let at = at.index(steps.len());
+        let with = |reorder| {
+            let mut steps = steps.clone();
+            steps.insert(at, change(reorder));
+            play(&mut Pair::with_seed(config.clone(), seed), &steps)
+        };
+        let (line, staged) = (with(0.0), with(f64::MIN_POSITIVE));
+        prop_assert_eq!(line.0, staged.0);
+        prop_assert_eq!(line.2, staged.2);
+        prop_assert_eq!(without_busy(line.1).0, without_busy(staged.1).0);
+    }
+
     #[test]
     fn packets_are_accounted_for_and_runs_repeat(
         config in start(), steps in steps(any_change()), seed in any::<u64>()

@@ -70,6 +70,8 @@ pub(crate) struct Contents {
     /// Being sent first, then waiting.
     pub unsent: Vec<Entry>,
     pub serializer: Option<Serializer>,
+    /// If nothing is unsent, since when.
+    pub idle_since: Nanos,
 }
 
 impl Line {
@@ -360,6 +362,7 @@ impl Line {
         self.left = self.tail;
         self.leaving = NEVER;
         let serializer = self.serializer;
+        let idle_since = self.idle_since(now).unwrap_or(now);
         if let Some(serializer) = &mut self.serializer {
             serializer.abandon(now);
         }
@@ -369,6 +372,7 @@ impl Line {
             travelling,
             unsent,
             serializer,
+            idle_since,
         }
     }
 }

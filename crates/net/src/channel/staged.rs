@@ -113,6 +113,7 @@ impl Staged {
             });
         }
         let Some(until) = until else {
+            self.idle_since = contents.idle_since;
             return;
         };
         if let (Pacing::Serial(own), Some(mut serializer)) = (&mut self.pacing, contents.serializer)

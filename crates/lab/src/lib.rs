@@ -1,1 +1,19 @@
+//! From a [`plan::Plan`] to a [`Recording`]: endpoints, applications and probes on the network.
 
+mod application;
+pub mod bench;
+mod build;
+mod capture;
+mod endpoint;
+mod error;
+mod flow;
+pub mod plan;
+mod record;
+mod registry;
+mod simulation;
+
+pub use capture::CaptureMode;
+pub use error::PlanError;
+pub use polypath_trace::Recording;
+pub use registry::registry;
+pub use simulation::{Simulation, Totals};

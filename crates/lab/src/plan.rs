@@ -24,6 +24,8 @@ pub struct Plan {
     /// Static routes; where none matches, the shortest path (fewest hops, then least delay) is taken.
     #[serde(default)]
     pub routes: Vec<Route>,
+    #[serde(default)]
+    pub routing: Routing,
     pub applications: Vec<Application>,
     #[serde(default)]
     pub events: Vec<Event>,
@@ -158,7 +160,10 @@ pub enum Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        Self::DropTail { packets: None, bytes: None }
+        Self::DropTail {
+            packets: None,
+            bytes: None,
+        }
     }
 }
 
@@ -177,6 +182,17 @@ pub enum Loss {
         good_loss: f64,
         bad_loss: f64,
     },
+}
+
+/// How a path is chosen among those of fewest hops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// Least propagation delay, then lowest id.
+    #[default]
+    ShortestPath,
+    /// By a hash of the flow's addresses and ports (equal-cost multipath).
+    Ecmp,
 }
 
 /// A static route: packets at `node` whose source and destination match leave by `interface`.
@@ -381,9 +397,17 @@ pub enum Action {
         up: Option<bool>,
     },
     /// Takes a host's interface down or up; its host is told (unlike a link that fails further away).
-    Interface { node: usize, interface: usize, up: bool },
+    Interface {
+        node: usize,
+        interface: usize,
+        up: bool,
+    },
     /// Changes the backup flag of the subflows of an interface, announced by MP_PRIO.
-    Priority { node: usize, interface: usize, backup: bool },
+    Priority {
+        node: usize,
+        interface: usize,
+        backup: bool,
+    },
 }
 
 /// What is recorded.
@@ -402,6 +426,10 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { interval_ns: 100_000_000, segments: false, decisions: false }
+        Self {
+            interval_ns: 100_000_000,
+            segments: false,
+            decisions: false,
+        }
     }
 }

@@ -21,7 +21,7 @@ pub mod tcp;
 pub use config::{Buffer, Choice, Config, Profile};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use mptcp::connection::{Accept, Connection, Ports, SubflowInfo, Transmit, Tuple};
+pub use mptcp::connection::{Accept, Connection, Ports, Purpose, SubflowInfo, Transmit, Tuple};
 pub use mptcp::segment::Arrival;
 pub use polypath_wire::tcp::Segment;
 

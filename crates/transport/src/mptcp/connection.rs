@@ -36,6 +36,19 @@ pub struct Tuple {
 pub struct Transmit {
     pub subflow: usize,
     pub segment: Segment,
+    pub purpose: Purpose,
+}
+
+/// Why a segment is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// No payload: SYN, ACK, FIN, RST.
+    Control,
+    Data,
+    /// Sent before on the same subflow.
+    Retransmission,
+    /// Sent before on another subflow.
+    Reinjection,
 }
 
 /// A host's source of ephemeral ports.
@@ -323,28 +336,27 @@ impl Connection {
         self.record_decisions = true;
     }
 
-    /// Takes up to `bytes` from the application; returns how many fitted the send buffer.
-    pub fn write(&mut self, bytes: u64, now: Nanos) -> u64 {
+    /// The application writes `bytes`, as a blocking write does: what the send buffer has no room for waits until it has.
+    pub fn write(&mut self, bytes: u64, now: Nanos) {
         self.core.now = now;
         if self.ended.is_some() || self.send.closing() {
-            return 0;
+            return;
         }
-        self.send.grow_buffer(&self.core.config, &self.paths);
-        let taken = self.send.write(bytes);
-        if taken > 0 && self.established {
+        self.send.write(bytes);
+        if self.established {
             self.push();
             self.housekeep();
         }
-        taken
     }
 
-    /// Bytes that the send buffer would take now.
-    pub fn writable(&self) -> u64 {
-        if self.ended.is_some() || self.send.closing() {
-            0
-        } else {
-            self.send.space()
-        }
+    /// Takes back what was written and has not reached the send buffer; returns how much.
+    pub fn cancel_writes(&mut self) -> u64 {
+        self.send.cancel()
+    }
+
+    /// Bytes that the application ever got into the send buffer.
+    pub fn written(&self) -> u64 {
+        self.send.written()
     }
 
     /// Gives up to `bytes` in-order bytes to the application.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
 use polypath_wire::tcp::Segment;
 
-use super::connection::Transmit;
+use super::connection::{Purpose, Transmit};
 use super::keys;
 use super::receive::DataReceiver;
 use crate::config::Config;
@@ -122,7 +122,15 @@ impl Core {
     }
 
     pub fn emit(&mut self, subflow: usize, segment: Segment) {
-        self.out.push(Transmit { subflow, segment });
+        self.emit_data(subflow, segment, Purpose::Control);
+    }
+
+    pub fn emit_data(&mut self, subflow: usize, segment: Segment, purpose: Purpose) {
+        self.out.push(Transmit {
+            subflow,
+            segment,
+            purpose,
+        });
     }
 
     pub fn window(&mut self) -> u64 {

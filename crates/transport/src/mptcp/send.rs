@@ -28,8 +28,8 @@ pub(super) struct DataSender {
     buffer: u64,
     largest_buffer: u64,
     fixed: bool,
-    /// The application wanted to write more than fitted.
-    starved: bool,
+    /// Bytes that the application waits to write.
+    waiting: u64,
     closing: bool,
     /// The DATA_FIN, or in plain TCP the FIN, was handed over; and acknowledged.
     fin_sent: bool,
@@ -57,7 +57,7 @@ impl DataSender {
             buffer: buffer.default,
             largest_buffer: buffer.maximum.max(buffer.default),
             fixed: buffer.minimum == buffer.maximum,
-            starved: false,
+            waiting: 0,
             closing: false,
             fin_sent: false,
             fin_acked: false,
@@ -70,19 +70,34 @@ impl DataSender {
         }
     }
 
-    pub fn write(&mut self, bytes: u64) -> u64 {
-        let taken = bytes.min(self.space());
-        self.starved = taken < bytes;
-        self.written += taken;
-        taken
+    pub fn write(&mut self, bytes: u64) {
+        self.waiting = self.waiting.saturating_add(bytes);
     }
 
-    pub fn space(&self) -> u64 {
+    pub fn cancel(&mut self) -> u64 {
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Moves what waits into the buffer as far as it has room.
+    fn refill(&mut self, config: &Config, paths: &[Path]) {
+        if self.waiting > 0 {
+            self.grow_buffer(config, paths);
+            let taken = self.waiting.min(self.space());
+            self.written += taken;
+            self.waiting -= taken;
+        }
+    }
+
+    fn space(&self) -> u64 {
         self.buffer.saturating_sub(self.written - self.una)
     }
 
     /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows).
-    pub fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
+    fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
         if self.fixed || self.buffer >= self.largest_buffer {
             return;
         }
@@ -147,6 +162,11 @@ impl DataSender {
         self.closing
     }
 
+    /// Nothing will follow what is in the buffer.
+    fn finishing(&self) -> bool {
+        self.closing && self.waiting == 0
+    }
+
     /// Everything including the end of the stream was acknowledged.
     pub fn closed(&self) -> bool {
         self.fin_acked
@@ -182,6 +202,7 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
+        self.send.refill(&self.core.config, &self.paths);
         if self.core.multipath.is_some() {
             self.push_multipath();
         } else {
@@ -212,7 +233,7 @@ impl Connection {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
-        if self.send.closing || self.sockets[me].nagle_admits(&self.core, len, mss) {
+        if self.send.finishing() || self.sockets[me].nagle_admits(&self.core, len, mss) {
             len
         } else {
             0
@@ -392,7 +413,7 @@ impl Connection {
     fn rescue(&mut self) -> bool {
         let cause = if self.send.unsent() > 0 {
             Blocked::ReceiveWindow
-        } else if self.send.starved && self.send.space() == 0 {
+        } else if self.send.waiting > 0 {
             Blocked::SendBuffer
         } else {
             return false;
@@ -514,7 +535,7 @@ impl Connection {
         if self.core.multipath.is_some() {
             self.answer_fins();
         }
-        if !self.send.closing {
+        if !self.send.finishing() {
             return;
         }
         if self.core.multipath.is_none() {

@@ -475,16 +475,25 @@ impl Socket {
         self.islands.bytes()
     }
 
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Running totals for recordings.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
     /// Next sequence number expected from the peer, relative to its initial one.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    pub(crate) fn initial_sequence(&self) -> u32 {
+    pub fn initial_sequence(&self) -> u32 {
         self.iss
     }
 
-    pub(crate) fn peer_initial_sequence(&self) -> u32 {
+    pub fn peer_initial_sequence(&self) -> u32 {
         self.irs
     }
 

@@ -4,6 +4,7 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
 use super::{FinState, Socket, State};
+use crate::mptcp::connection::Purpose;
 use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::{Mib, NEVER, Nanos, SECOND};
@@ -50,6 +51,7 @@ impl Sent {
     pub const RETRANSMITTING: u8 = 16;
     const EVER_RETRANSMITTED: u8 = 32;
     const PUSH: u8 = 64;
+    const REINJECTED: u8 = 128;
 
     pub fn syn(now: Nanos) -> Self {
         Self {
@@ -129,12 +131,18 @@ impl Socket {
         if chunk.push {
             sent.set(Sent::PUSH);
         }
-        if chunk.len < paths[me].mss {
+        let excess = if chunk.offset == 0 {
+            core.first_segment_excess()
+        } else {
+            0
+        };
+        if chunk.len + excess < paths[me].mss {
             self.last_small = self.next;
         }
         self.totals.sent += u64::from(chunk.len);
         if chunk.kind == Kind::Reinjection {
             self.totals.reinjected += u64::from(chunk.len);
+            sent.set(Sent::REINJECTED);
         }
         self.recovery.count_sent();
         self.ack.data_sent(core.now);
@@ -169,7 +177,13 @@ impl Socket {
             core.add_ack_options(me, &mut segment)
         };
         self.add_sack(&mut segment.sack, space);
-        core.emit(me, segment);
+        let purpose = match sent.len {
+            0 => Purpose::Control,
+            _ if sent.retransmitted() => Purpose::Retransmission,
+            _ if sent.has(Sent::REINJECTED) => Purpose::Reinjection,
+            _ => Purpose::Data,
+        };
+        core.emit_data(me, segment, purpose);
     }
 
     /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant).

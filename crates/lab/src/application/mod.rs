@@ -1,0 +1,144 @@
+//! What applications do: one file a kind.
+//!
+//! A session is one application's two ends. Each end sees only its own connection: bytes written at
+//! one end tell the other nothing until they are read there.
+
+mod bulk;
+mod datagrams;
+mod fetch;
+mod ping_pong;
+mod request_response;
+mod stream;
+
+use polypath_transport::{Connection, Nanos};
+use serde_json::{Value, json};
+
+use crate::plan::Work;
+
+pub(crate) use datagrams::Datagrams;
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// A request and, once it came, the delay of its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub sent_at: Nanos,
+    pub delay: Option<Nanos>,
+}
+
+/// What an end of a session works with.
+pub(crate) struct Io<'a> {
+    pub now: Nanos,
+    pub side: Side,
+    pub connection: &'a mut Connection,
+    /// In-order bytes that just arrived; they are read.
+    pub arrived: u64,
+    /// Set to be called again at this time.
+    pub wake: &'a mut Nanos,
+    pub requests: &'a mut Vec<Request>,
+}
+
+impl Io<'_> {
+    /// Whether it is time, given that the session asked to be woken then.
+    fn due(&self, at: Nanos) -> bool {
+        at <= self.now
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.connection.write(bytes, self.now);
+    }
+
+    fn close(&mut self) {
+        self.connection.close(self.now);
+    }
+}
+
+/// Both ends of an application over a connection.
+pub(crate) trait Session: Send {
+    /// Called when the end's connection is established, when bytes arrived, and when the time it asked for has come.
+    fn run(&mut self, io: &mut Io);
+}
+
+/// The session of an application over a connection; nothing for those that send datagrams.
+pub(crate) fn session(work: &Work, start: Nanos) -> Option<Box<dyn Session>> {
+    Some(match *work {
+        Work::Bulk {
+            duration_ns,
+            size_bytes,
+            reverse,
+        } => Box::new(bulk::Bulk::new(start, duration_ns, size_bytes, reverse)),
+        Work::Stream {
+            rate_bps,
+            block_bytes,
+            duration_ns,
+            reverse,
+        } => Box::new(stream::Stream::new(
+            start,
+            rate_bps,
+            block_bytes,
+            duration_ns,
+            reverse,
+        )),
+        Work::RequestResponse {
+            count,
+            interval_ns,
+            request_bytes,
+            response_bytes,
+            think_ns,
+        } => Box::new(request_response::RequestResponse::new(
+            count,
+            interval_ns,
+            request_bytes,
+            response_bytes,
+            think_ns,
+        )),
+        Work::Fetch { size_bytes, count } => Box::new(fetch::Fetch::new(size_bytes, count)),
+        Work::PingPong {
+            bytes,
+            count,
+            duration_ns,
+        } => Box::new(ping_pong::PingPong::new(start, bytes, count, duration_ns)),
+        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => return None,
+    })
+}
+
+/// The kinds for front ends; their fields are those of [`Work`].
+pub(crate) fn describe() -> Value {
+    let entry = |name: &str, description: &str, source: &str| json!({ "name": name, "description": description, "source": source, "parameters": [] });
+    Value::Array(vec![
+        entry(bulk::NAME, bulk::DESCRIPTION, bulk::SOURCE),
+        entry(stream::NAME, stream::DESCRIPTION, stream::SOURCE),
+        entry(
+            request_response::NAME,
+            request_response::DESCRIPTION,
+            request_response::SOURCE,
+        ),
+        entry(fetch::NAME, fetch::DESCRIPTION, fetch::SOURCE),
+        entry(ping_pong::NAME, ping_pong::DESCRIPTION, ping_pong::SOURCE),
+        entry(
+            "ping",
+            "Echo requests (ICMP) at an interval",
+            "RFC 792, RFC 4443 section 4",
+        ),
+        entry("cbr", "UDP datagrams at a constant rate", "iperf -u"),
+        entry(
+            "on-off",
+            "UDP datagrams in exponentially distributed bursts",
+            "ns-2 Application/Traffic/Exponential",
+        ),
+    ])
+}

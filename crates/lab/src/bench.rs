@@ -1,0 +1,1 @@
+//! The works that the simulator's speed is measured by.

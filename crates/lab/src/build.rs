@@ -1,0 +1,327 @@
+//! From a plan to a network and to transport settings.
+
+use std::sync::Arc;
+
+use polypath_net::{
+    Change, ChannelConfig, ChannelId, Ecmp, InterfaceId, LossConfig, Network, NodeId, NodeKind,
+    Prefix, QueueConfig, Topology,
+};
+use polypath_transport::config::{Buffer, Choice, Config, Profile};
+
+use crate::PlanError;
+use crate::flow::Body;
+use crate::plan::{self, Action, Direction, Plan};
+
+/// The network of a plan, and the channels of its links.
+pub(crate) struct Built {
+    pub network: Network<Body>,
+    /// By link: forward, backward.
+    pub channels: Vec<(ChannelId, ChannelId)>,
+}
+
+pub(crate) fn build(plan: &Plan) -> Result<Built, PlanError> {
+    let mut topology = Topology::new();
+    let mut interfaces = Vec::new();
+    for node in &plan.nodes {
+        let id = topology.add_node(match node.kind {
+            plan::NodeKind::Host => NodeKind::Host,
+            plan::NodeKind::Router => NodeKind::Router,
+            plan::NodeKind::Switch => NodeKind::Switch,
+        });
+        let mut own = Vec::new();
+        for interface in &node.interfaces {
+            let place = || format!("interface {}:{}", node.name, interface.name);
+            let id = topology.add_interface(id);
+            for address in &interface.addresses {
+                topology
+                    .add_address(id, *address)
+                    .map_err(|error| PlanError::Topology {
+                        place: place(),
+                        error,
+                    })?;
+            }
+            own.push(id);
+        }
+        interfaces.push(own);
+    }
+    let mut channels = Vec::new();
+    for link in &plan.links {
+        let place = format!("link {}", link.name);
+        let end = |attachment: plan::Attachment| {
+            let node = interfaces
+                .get(attachment.node)
+                .ok_or_else(|| missing(&place, "node", attachment.node))?;
+            node.get(attachment.interface)
+                .copied()
+                .ok_or_else(|| missing(&place, "interface", attachment.interface))
+        };
+        let pair = topology
+            .connect(
+                end(link.a)?,
+                end(link.b)?,
+                channel(&link.forward),
+                channel(&link.backward),
+            )
+            .map_err(|error| PlanError::Topology {
+                place: place.clone(),
+                error,
+            })?;
+        channels.push(pair);
+    }
+    add_routes(plan, &mut topology, &interfaces)?;
+    if plan.routing == plan::Routing::Ecmp {
+        topology.set_ecmp(Some(Ecmp { seed: plan.seed }));
+    }
+    let mut network = Network::new(topology, plan.seed);
+    for (index, event) in plan.events.iter().enumerate() {
+        schedule(plan, &mut network, &channels, &interfaces, index, event)?;
+    }
+    Ok(Built { network, channels })
+}
+
+fn missing(place: &str, kind: &'static str, index: usize) -> PlanError {
+    PlanError::Index {
+        place: place.into(),
+        kind,
+        index,
+    }
+}
+
+fn add_routes(
+    plan: &Plan,
+    topology: &mut Topology,
+    interfaces: &[Vec<InterfaceId>],
+) -> Result<(), PlanError> {
+    for (index, route) in plan.routes.iter().enumerate() {
+        let place = format!("route {index}");
+        let prefix = |prefix: plan::Prefix| {
+            Prefix::new(prefix.address, prefix.length).map_err(|error| PlanError::Prefix {
+                place: place.clone(),
+                error,
+            })
+        };
+        let node = interfaces
+            .get(route.node)
+            .ok_or_else(|| missing(&place, "node", route.node))?;
+        let out = *node
+            .get(route.interface)
+            .ok_or_else(|| missing(&place, "interface", route.interface))?;
+        let source = route.source.map(prefix).transpose()?;
+        topology
+            .add_route(
+                NodeId(route.node as u32),
+                source,
+                prefix(route.destination)?,
+                out,
+            )
+            .map_err(|error| PlanError::Topology {
+                place: place.clone(),
+                error,
+            })?;
+    }
+    Ok(())
+}
+
+fn schedule(
+    plan: &Plan,
+    network: &mut Network<Body>,
+    channels: &[(ChannelId, ChannelId)],
+    interfaces: &[Vec<InterfaceId>],
+    index: usize,
+    event: &plan::Event,
+) -> Result<(), PlanError> {
+    let place = format!("event {index}");
+    let (targets, change) = match &event.action {
+        Action::Link {
+            link,
+            direction,
+            rate_bps,
+            delay_ns,
+            loss,
+            queue: discipline,
+            up,
+        } => {
+            let &(forward, backward) = channels
+                .get(*link)
+                .ok_or_else(|| missing(&place, "link", *link))?;
+            let change = Change {
+                rate: *rate_bps,
+                delay: *delay_ns,
+                loss: loss.as_ref().map(loss_model),
+                queue: discipline.as_ref().map(queue),
+                up: *up,
+                ..Change::default()
+            };
+            let targets = match direction {
+                Direction::Forward => vec![forward],
+                Direction::Backward => vec![backward],
+                Direction::Both => vec![forward, backward],
+            };
+            (targets, change)
+        }
+        Action::Interface {
+            node,
+            interface,
+            up,
+        } => {
+            let own = interfaces
+                .get(*node)
+                .ok_or_else(|| missing(&place, "node", *node))?;
+            let id = *own
+                .get(*interface)
+                .ok_or_else(|| missing(&place, "interface", *interface))?;
+            let attached = plan.links.iter().zip(channels).find(|(link, _)| {
+                [link.a, link.b]
+                    .iter()
+                    .any(|end| interfaces[end.node][end.interface] == id)
+            });
+            let targets = attached.map_or(Vec::new(), |(_, &(forward, backward))| {
+                vec![forward, backward]
+            });
+            (
+                targets,
+                Change {
+                    up: Some(*up),
+                    ..Change::default()
+                },
+            )
+        }
+        Action::Priority {
+            node, interface, ..
+        } => {
+            let own = interfaces
+                .get(*node)
+                .ok_or_else(|| missing(&place, "node", *node))?;
+            own.get(*interface)
+                .ok_or_else(|| missing(&place, "interface", *interface))?;
+            return Ok(());
+        }
+    };
+    for channel in targets {
+        network
+            .schedule(event.at_ns, channel, change.clone())
+            .map_err(|error| PlanError::Change {
+                place: place.clone(),
+                error,
+            })?;
+    }
+    Ok(())
+}
+
+fn channel(channel: &plan::Channel) -> ChannelConfig {
+    ChannelConfig {
+        rate_bps: channel.rate_bps,
+        delay: channel.delay_ns,
+        overhead: channel.overhead_bytes,
+        burst: channel.burst_bytes,
+        queue: queue(&channel.queue),
+        loss: loss_model(&channel.loss),
+        jitter: channel.jitter_ns,
+        reorder: channel.reorder,
+        duplicate: channel.duplicate,
+        corrupt: channel.corrupt,
+        up: channel.up,
+    }
+}
+
+fn queue(queue: &plan::Queue) -> QueueConfig {
+    match *queue {
+        plan::Queue::DropTail { packets, bytes } => QueueConfig::DropTail { packets, bytes },
+        plan::Queue::Red {
+            min,
+            max,
+            probability,
+            weight,
+            gentle,
+            limit,
+            ecn,
+        } => QueueConfig::Red {
+            min,
+            max,
+            probability,
+            weight,
+            gentle,
+            limit,
+            ecn,
+        },
+        plan::Queue::Codel {
+            target_ns,
+            interval_ns,
+            limit,
+            ecn,
+        } => QueueConfig::Codel {
+            target: target_ns,
+            interval: interval_ns,
+            limit,
+            ecn,
+        },
+    }
+}
+
+fn loss_model(loss: &plan::Loss) -> LossConfig {
+    match *loss {
+        plan::Loss::None => LossConfig::None,
+        plan::Loss::Random { probability } => LossConfig::Random { probability },
+        plan::Loss::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            good_loss,
+            bad_loss,
+        } => LossConfig::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            good_loss,
+            bad_loss,
+        },
+    }
+}
+
+/// The transport settings of a stack.
+pub(crate) fn config(
+    stack: &plan::Stack,
+    mptcp: bool,
+    place: &str,
+) -> Result<Arc<Config>, PlanError> {
+    let profile = Profile::by_name(&stack.profile).ok_or_else(|| {
+        PlanError::invalid(
+            place,
+            format!("no stack profile is called \"{}\"", stack.profile),
+        )
+    })?;
+    let buffer = |sizes: [u64; 3]| Buffer {
+        minimum: sizes[0],
+        default: sizes[1],
+        maximum: sizes[2],
+    };
+    let choice = |choice: &plan::Choice| Choice {
+        name: choice.name.clone(),
+        parameters: choice.parameters.clone().into_iter().collect(),
+    };
+    let config = Config {
+        profile,
+        scheduler: choice(&stack.scheduler),
+        path_manager: choice(&stack.path_manager),
+        congestion: choice(&stack.congestion),
+        receive_buffer: buffer(stack.receive_buffer),
+        send_buffer: buffer(stack.send_buffer),
+        autotuning: stack.autotuning,
+        mtu: stack.mtu,
+        initial_window: stack.initial_window,
+        sack: stack.sack,
+        timestamps: stack.timestamps,
+        window_scaling: stack.window_scaling,
+        ecn: stack.ecn,
+        checksum: stack.checksum,
+        nagle: stack.nagle,
+        rto_min: stack.rto_min_ns,
+        rto_initial: stack.rto_initial_ns,
+        delayed_ack: stack.delayed_ack_ns,
+        mptcp,
+        ..Config::default()
+    };
+    config.check().map_err(|error| PlanError::Registry {
+        place: place.into(),
+        error,
+    })?;
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,246 @@
+//! Captures: what passes the ends of links, as pcapng files.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use polypath_net::{ChannelId, Ecn, Observer, Packet};
+use polypath_trace::pcapng::{Direction, Interface, Writer};
+use polypath_trace::{Envelope, FrameBuilder, Mac};
+use polypath_wire::icmp::Echo;
+use polypath_wire::tcp::Payload;
+
+use crate::flow::{Body, Content, Flow};
+use crate::plan::{NodeKind, Plan};
+
+/// What is captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaptureMode {
+    #[default]
+    None,
+    /// One file for each host, an interface for each of its link ends.
+    Hosts,
+    /// One file for each link, an interface for each end.
+    Links,
+}
+
+/// The end of a link as a capture knows it.
+#[derive(Clone, Copy)]
+struct Tap {
+    file: usize,
+    interface: Interface,
+    mac: Mac,
+    peer_mac: Mac,
+}
+
+/// Watches the network and writes captures. A frame is stamped when it is handed to the link's queue, and when its last bit arrives.
+pub(crate) struct Captures {
+    files: Vec<Writer<BufWriter<File>>>,
+    /// By channel: where it leaves and where it arrives, where that is captured.
+    taps: Vec<(Option<Tap>, Option<Tap>)>,
+    /// The files under temporary names, renamed at the end.
+    names: Vec<(PathBuf, PathBuf)>,
+    pub flows: Vec<Flow>,
+    builder: FrameBuilder,
+    frame: Vec<u8>,
+    failure: Option<io::Error>,
+    active: bool,
+}
+
+impl Captures {
+    pub fn none() -> Self {
+        Self {
+            files: Vec::new(),
+            taps: Vec::new(),
+            names: Vec::new(),
+            flows: Vec::new(),
+            builder: FrameBuilder::new(),
+            frame: Vec::new(),
+            failure: None,
+            active: false,
+        }
+    }
+
+    /// Opens the files of `mode` in `directory`.
+    pub fn open(plan: &Plan, mode: CaptureMode, directory: Option<&Path>) -> io::Result<Self> {
+        let mut captures = Self::none();
+        let Some(directory) = directory.filter(|_| mode != CaptureMode::None) else {
+            return Ok(captures);
+        };
+        captures.active = true;
+        std::fs::create_dir_all(directory)?;
+        let mut host_files = vec![None; plan.nodes.len()];
+        for (index, link) in plan.links.iter().enumerate() {
+            let link_file = match mode {
+                CaptureMode::Links => Some(captures.create(directory, &link.name)?),
+                _ => None,
+            };
+            let mut ends = [None, None];
+            for (end, (slot, attachment)) in ends.iter_mut().zip([link.a, link.b]).enumerate() {
+                let node = &plan.nodes[attachment.node];
+                let file = match link_file {
+                    Some(file) => Some(file),
+                    None if node.kind == NodeKind::Host => match host_files[attachment.node] {
+                        Some(file) => Some(file),
+                        None => {
+                            let file = captures.create(directory, &node.name)?;
+                            host_files[attachment.node] = Some(file);
+                            Some(file)
+                        }
+                    },
+                    None => None,
+                };
+                let Some(file) = file else { continue };
+                let name = format!(
+                    "{}:{}",
+                    node.name, node.interfaces[attachment.interface].name
+                );
+                let interface = captures.files[file].interface(&name, 0)?;
+                let mac = |end: usize| Mac::local((2 * index + end) as u32 + 1);
+                *slot = Some(Tap {
+                    file,
+                    interface,
+                    mac: mac(end),
+                    peer_mac: mac(1 - end),
+                });
+            }
+            let [a, b] = ends;
+            captures.taps.push((a, b));
+            captures.taps.push((b, a));
+        }
+        Ok(captures)
+    }
+
+    fn create(&mut self, directory: &Path, name: &str) -> io::Result<usize> {
+        let name: String = name
+            .chars()
+            .map(|c| {
+                if c.is_alphanumeric() || "-_.".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let path = directory.join(format!("{name}.pcapng"));
+        let partial = directory.join(format!(".{name}.pcapng.partial"));
+        self.files
+            .push(Writer::new(BufWriter::new(File::create(&partial)?))?);
+        self.names.push((partial, path));
+        Ok(self.files.len() - 1)
+    }
+
+    pub fn active(&self) -> bool {
+        self.active
+    }
+
+    /// Closes the files under their names.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        for file in &mut self.files {
+            file.flush()?;
+        }
+        for (partial, path) in self.names.drain(..) {
+            std::fs::rename(partial, path)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, tap: Tap, direction: Direction, packet: &Packet<Body>, ttl: u8) {
+        let flow = &self.flows[packet.flow as usize];
+        let (src_mac, dst_mac) = match direction {
+            Direction::Outbound => (tap.mac, tap.peer_mac),
+            Direction::Inbound => (tap.peer_mac, tap.mac),
+        };
+        let envelope = Envelope {
+            src_mac,
+            dst_mac,
+            src: flow.source.ip(),
+            dst: flow.destination.ip(),
+            ttl,
+            identification: packet.body.identification,
+            ecn: match packet.ecn {
+                Ecn::NotEct => 0,
+                Ecn::Ect1 => 1,
+                Ecn::Ect0 => 2,
+                Ecn::Ce => 3,
+            },
+            corrupted: packet.corrupted,
+        };
+        let ports = (flow.source.port(), flow.destination.port());
+        self.frame.clear();
+        let built = match &packet.body.content {
+            Content::Tcp(segment) => {
+                let dsn = flow
+                    .first_dsn
+                    .map(|first| first.wrapping_add(segment.payload.offset));
+                self.builder
+                    .tcp(&envelope, ports, segment, flow.stream, dsn, &mut self.frame)
+            }
+            Content::Udp { sequence, len, .. } => {
+                let payload = Payload {
+                    offset: sequence * u64::from(*len),
+                    len: *len,
+                };
+                self.builder
+                    .udp(&envelope, ports, flow.stream, payload, &mut self.frame)
+            }
+            Content::Echo {
+                reply,
+                sequence,
+                len,
+                ..
+            } => {
+                let echo = Echo {
+                    reply: *reply,
+                    identifier: flow.identifier,
+                    sequence: *sequence,
+                };
+                let data = Payload {
+                    offset: u64::from(*sequence) * u64::from(*len),
+                    len: *len,
+                };
+                self.builder
+                    .icmp_echo(&envelope, echo, flow.stream, data, &mut self.frame)
+            }
+        };
+        let written = match built {
+            Ok(()) => self.files[tap.file].packet(tap.interface, at, direction, &self.frame),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        };
+        if let Err(error) = written {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+/// Hosts send with this TTL (Linux ip_default_ttl).
+const TTL: u8 = 64;
+
+impl Observer<Body> for Captures {
+    fn enqueued(&mut self, at: u64, channel: ChannelId, packet: &Packet<Body>) {
+        if let Some((Some(tap), _)) = self.taps.get(channel.index()).copied() {
+            self.write(
+                at,
+                tap,
+                Direction::Outbound,
+                packet,
+                TTL.saturating_sub(packet.hop as u8),
+            );
+        }
+    }
+
+    fn arrived(&mut self, at: u64, channel: ChannelId, packet: &Packet<Body>) {
+        if let Some((_, Some(tap))) = self.taps.get(channel.index()).copied() {
+            self.write(
+                at,
+                tap,
+                Direction::Inbound,
+                packet,
+                TTL.saturating_sub(packet.hop.saturating_sub(1) as u8),
+            );
+        }
+    }
+}

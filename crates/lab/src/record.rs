@@ -1,0 +1,464 @@
+//! From the state of a run to the rows of its recording.
+
+use polypath_net::{ChannelId, Network};
+use polypath_trace::{
+    ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow, LinkRow,
+    Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+};
+use polypath_transport::tcp::Totals;
+use polypath_transport::{CloseReason, Connection, EventKind, Mib, Nanos, Purpose, Segment};
+use polypath_wire::tcp::Flags;
+
+use crate::application::{Datagrams, Request, Side};
+use crate::endpoint::Endpoint;
+use crate::flow::{Body, Flow};
+use crate::plan::{Plan, Transport};
+
+/// Collects a recording.
+pub(crate) struct Recorder {
+    pub recording: Recording,
+    hosts: Vec<String>,
+}
+
+impl Recorder {
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            recording: Recording::default(),
+            hosts: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+        }
+    }
+
+    /// One row for each subflow of an endpoint, and one for its connection.
+    pub fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
+        let side = Text::from(endpoint.side.name());
+        let received = endpoint.received;
+        let Some(connection) = &mut endpoint.connection else {
+            return;
+        };
+        for (subflow, &number) in endpoint.numbers.iter().enumerate() {
+            self.recording.subflows.push(subflow_row(
+                now,
+                id,
+                endpoint.side,
+                number,
+                subflow,
+                connection,
+            ));
+        }
+        let (send_buffer, receive_buffer) = connection.buffers();
+        self.recording.connections.push(ConnectionRow {
+            time_ns: now as i64,
+            connection: id,
+            side,
+            delivered_bytes: received,
+            reassembly_bytes: connection.reassembly_bytes(),
+            send_buffer_bytes: send_buffer,
+            send_queue_bytes: connection.send_queue().0,
+            receive_buffer_bytes: receive_buffer,
+        });
+    }
+
+    /// One row for a subflow whose state has just changed.
+    pub fn sample_subflow(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        side: Side,
+        number: u32,
+        subflow: usize,
+        connection: &mut Connection,
+    ) {
+        self.recording
+            .subflows
+            .push(subflow_row(now, id, side, number, subflow, connection));
+    }
+
+    pub fn sample_links(
+        &mut self,
+        now: Nanos,
+        channels: &[(ChannelId, ChannelId)],
+        network: &mut Network<Body>,
+    ) {
+        for (link, &pair) in channels.iter().enumerate() {
+            for (direction, channel) in directions(pair) {
+                let stats = network.stats(channel);
+                let (queue_packets, queue_bytes) = network.backlog(channel);
+                self.recording.links.push(LinkRow {
+                    time_ns: now as i64,
+                    link: link as u32,
+                    direction: direction.into(),
+                    sent_bytes: stats.sent_bytes,
+                    sent_packets: stats.sent_packets,
+                    dropped_packets: stats.dropped_packets,
+                    lost_packets: stats.lost_packets,
+                    queue_packets,
+                    queue_bytes,
+                });
+            }
+        }
+    }
+
+    pub fn link_ends(
+        &mut self,
+        plan: &Plan,
+        channels: &[(ChannelId, ChannelId)],
+        network: &mut Network<Body>,
+    ) {
+        for (link, &pair) in channels.iter().enumerate() {
+            for (direction, channel) in directions(pair) {
+                let stats = network.stats(channel);
+                self.recording.link_ends.push(LinkEndRow {
+                    link: link as u32,
+                    name: plan.links[link].name.clone().into(),
+                    direction: direction.into(),
+                    sent_bytes: stats.sent_bytes,
+                    sent_packets: stats.sent_packets,
+                    dropped_packets: stats.dropped_packets,
+                    lost_packets: stats.lost_packets,
+                    max_queue_packets: stats.max_queue_packets,
+                    busy_ns: stats.busy,
+                });
+            }
+        }
+    }
+
+    /// An event of the network or of the plan.
+    pub fn event(
+        &mut self,
+        now: Nanos,
+        kind: &'static str,
+        host: &str,
+        link: Option<u32>,
+        detail: String,
+    ) {
+        self.recording.events.push(EventRow {
+            time_ns: now as i64,
+            kind: kind.into(),
+            host: Text::from(host.to_owned()),
+            connection: None,
+            subflow: None,
+            link,
+            value: None,
+            detail: detail.into(),
+        });
+    }
+
+    /// An event of a connection; `number` is the client's number of a subflow.
+    pub fn transport_event(
+        &mut self,
+        at: Nanos,
+        id: u32,
+        node: usize,
+        kind: &EventKind,
+        number: impl Fn(usize) -> u32,
+    ) {
+        let told = describe(kind);
+        self.recording.events.push(EventRow {
+            time_ns: at as i64,
+            kind: told.kind.into(),
+            host: self.hosts[node].clone().into(),
+            connection: Some(id),
+            subflow: told.subflow.map(number),
+            link: None,
+            value: told.value,
+            detail: told.detail,
+        });
+    }
+
+    /// A segment that leaves an endpoint.
+    pub fn segment(
+        &mut self,
+        at: Nanos,
+        id: u32,
+        side: Side,
+        number: u32,
+        segment: &Segment,
+        purpose: Purpose,
+        initial: (u32, u32),
+    ) {
+        let kind = match purpose {
+            Purpose::Control => "ack",
+            Purpose::Data => "data",
+            Purpose::Retransmission => "retransmission",
+            Purpose::Reinjection => "reinjection",
+        };
+        let acknowledges = segment.flags.contains(Flags::ACK);
+        self.recording.segments.push(SegmentRow {
+            time_ns: at as i64,
+            connection: id,
+            side: side.name().into(),
+            subflow: number,
+            seq: u64::from(segment.seq.wrapping_sub(initial.0)),
+            ack: if acknowledges {
+                u64::from(segment.ack.wrapping_sub(initial.1))
+            } else {
+                0
+            },
+            dsn: (segment.payload.len > 0).then_some(segment.payload.offset),
+            payload_bytes: segment.payload.len,
+            kind: kind.into(),
+        });
+    }
+
+    pub fn requests(&mut self, application: u32, requests: &[Request]) {
+        for (index, request) in requests.iter().enumerate() {
+            self.recording.requests.push(RequestRow {
+                application,
+                index: index as u32,
+                sent_ns: request.sent_at as i64,
+                delay_ns: request.delay.map(|delay| delay as i64),
+            });
+        }
+    }
+
+    pub fn datagrams(&mut self, application: u32, datagrams: &Datagrams) {
+        self.recording.datagrams.push(DatagramRow {
+            application,
+            sent_packets: datagrams.sent,
+            received_packets: datagrams.received,
+            received_bytes: datagrams.received_bytes,
+            delay_mean_ns: datagrams
+                .delay_sum
+                .checked_div(datagrams.received)
+                .map(|mean| mean as i64),
+        });
+    }
+
+    /// The sum of the counters of a host's connections.
+    pub fn counters<'a>(
+        &mut self,
+        node: usize,
+        connections: impl Iterator<Item = &'a Connection> + Clone,
+    ) {
+        for &(mib, name) in Mib::ALL {
+            let value = connections
+                .clone()
+                .map(|connection| u64::from(connection.counters().value(mib)))
+                .sum();
+            self.recording.counters.push(CounterRow {
+                host: self.hosts[node].clone().into(),
+                name: name.into(),
+                value,
+            });
+        }
+    }
+
+    pub fn connection_end(
+        &mut self,
+        plan: &Plan,
+        application: usize,
+        id: u32,
+        client: &Endpoint,
+        server: &Endpoint,
+    ) {
+        let settings = &plan.applications[application];
+        let time = |at: Option<Nanos>| at.map(|at| at as i64);
+        let multipath = client
+            .connection
+            .as_ref()
+            .is_some_and(Connection::multipath);
+        let transport = match settings.transport {
+            Transport::Mptcp if multipath => "mptcp",
+            Transport::Mptcp if client.established_at.is_some() => "fallback",
+            Transport::Mptcp => "mptcp",
+            _ => "tcp",
+        };
+        let state = match client.connection.as_ref().map(Connection::ended) {
+            None => "not started",
+            Some(None) => "open",
+            Some(Some(reason)) => reason_name(reason),
+        };
+        let bytes =
+            |end: fn(Option<Nanos>, Option<Nanos>) -> Option<Nanos>,
+             pick: fn(&Endpoint) -> Option<Nanos>| end(pick(client), pick(server));
+        let earliest = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
+        self.recording.connection_ends.push(ConnectionEndRow {
+            application: application as u32,
+            connection: id,
+            name: settings.name.clone().into(),
+            transport: transport.into(),
+            state: state.into(),
+            start_ns: settings.start_ns as i64,
+            established_ns: time(client.established_at),
+            end_ns: time(client.ended_at),
+            first_byte_ns: time(bytes(earliest, |endpoint| endpoint.first_byte_at)),
+            last_byte_ns: time(bytes(std::cmp::max, |endpoint| endpoint.last_byte_at)),
+            client_received_bytes: client.received,
+            server_received_bytes: server.received,
+        });
+    }
+
+    pub fn subflow_ends(&mut self, plan: &Plan, id: u32, client: &Endpoint, server: &Endpoint) {
+        let Some(connection) = &client.connection else {
+            return;
+        };
+        for (index, info) in connection.subflows().iter().enumerate() {
+            let ours = connection.sockets()[index].totals();
+            let theirs = server
+                .numbers
+                .iter()
+                .position(|&number| number == index as u32);
+            let theirs = theirs
+                .and_then(|subflow| Some(server.connection.as_ref()?.sockets()[subflow].totals()))
+                .unwrap_or_default();
+            let interface = plan.nodes[client.node]
+                .interfaces
+                .iter()
+                .find(|interface| interface.addresses.contains(&info.tuple.local.ip()))
+                .map_or(String::new(), |interface| interface.name.clone());
+            self.recording.subflow_ends.push(SubflowEndRow {
+                connection: id,
+                subflow: index as u32,
+                source: info.tuple.local.ip().to_string().into(),
+                source_port: u32::from(info.tuple.local.port()),
+                destination: info.tuple.remote.ip().to_string().into(),
+                destination_port: u32::from(info.tuple.remote.port()),
+                interface: interface.into(),
+                backup: info.backup_local || info.backup_remote,
+                established_ns: info.established_at.map(|at| at as i64),
+                closed_ns: info.closed_at.map(|at| at as i64),
+                client_sent_bytes: ours.sent,
+                server_sent_bytes: theirs.sent,
+                client_received_bytes: ours.received,
+                server_received_bytes: theirs.received,
+                client_retransmitted_bytes: ours.retransmitted,
+                server_retransmitted_bytes: theirs.retransmitted,
+                client_reinjected_bytes: ours.reinjected,
+                server_reinjected_bytes: theirs.reinjected,
+            });
+        }
+    }
+}
+
+fn directions((forward, backward): (ChannelId, ChannelId)) -> [(&'static str, ChannelId); 2] {
+    [("forward", forward), ("backward", backward)]
+}
+
+fn subflow_row(
+    now: Nanos,
+    id: u32,
+    side: Side,
+    number: u32,
+    subflow: usize,
+    connection: &mut Connection,
+) -> SubflowRow {
+    let window = connection.receive_window();
+    let (path, socket) = (&connection.paths()[subflow], &connection.sockets()[subflow]);
+    let Totals {
+        sent,
+        retransmitted,
+        reinjected,
+        received,
+        ..
+    } = socket.totals();
+    SubflowRow {
+        time_ns: now as i64,
+        connection: id,
+        side: side.name().into(),
+        subflow: number,
+        state: socket.state().name().into(),
+        cwnd_packets: path.cwnd,
+        ssthresh_packets: path.ssthresh,
+        srtt_us: path.srtt / 1_000,
+        rttvar_us: path.rttvar / 1_000,
+        in_flight_packets: path.in_flight,
+        sent_bytes: sent,
+        acked_bytes: path.acked.min(sent),
+        received_bytes: received,
+        retransmitted_bytes: retransmitted,
+        reinjected_bytes: reinjected,
+        receive_window_bytes: window,
+        out_of_order_bytes: socket.out_of_order_bytes(),
+    }
+}
+
+pub(crate) fn reason_name(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Finished => "finished",
+        CloseReason::Reset => "reset",
+        CloseReason::TimedOut => "timed-out",
+        CloseReason::Unreachable => "unreachable",
+        CloseReason::Aborted => "aborted",
+    }
+}
+
+/// An event's columns.
+struct Told {
+    kind: &'static str,
+    subflow: Option<usize>,
+    value: Option<f64>,
+    detail: Text,
+}
+
+fn describe(kind: &EventKind) -> Told {
+    let told = |kind, subflow| Told {
+        kind,
+        subflow,
+        value: None,
+        detail: "".into(),
+    };
+    let valued = |kind, subflow, value: f64| Told {
+        value: Some(value),
+        ..told(kind, subflow)
+    };
+    let detailed = |kind, subflow, detail: Text| Told {
+        detail,
+        ..told(kind, subflow)
+    };
+    match *kind {
+        EventKind::ConnectionEstablished => told("connection-established", None),
+        EventKind::ConnectionClosed(reason) => {
+            detailed("connection-closed", None, reason_name(reason).into())
+        }
+        EventKind::SubflowEstablished(subflow) => told("subflow-established", Some(subflow)),
+        EventKind::SubflowClosed(subflow) => told("subflow-closed", Some(subflow)),
+        EventKind::Loss(subflow) => told("loss", Some(subflow)),
+        EventKind::Timeout { subflow, backoff } => {
+            valued("timeout", Some(subflow), f64::from(backoff))
+        }
+        EventKind::TailLossProbe(subflow) => told("tail-loss-probe", Some(subflow)),
+        EventKind::Reinjection { subflow, bytes } => {
+            valued("reinjection", Some(subflow), bytes as f64)
+        }
+        EventKind::Penalised(subflow) => told("penalised", Some(subflow)),
+        EventKind::Fallback(why) => detailed("fallback", None, why.into()),
+        EventKind::SubflowReset(subflow) => told("reset", Some(subflow)),
+        EventKind::AddressAdded { id, address } => {
+            detailed("address-added", None, format!("{address} as {id}").into())
+        }
+        EventKind::AddressRemoved { id } => valued("address-removed", None, f64::from(id)),
+        EventKind::PriorityChanged { subflow, backup } => detailed(
+            "priority-changed",
+            Some(subflow),
+            if backup { "backup" } else { "normal" }.into(),
+        ),
+        EventKind::PotentiallyFailed(subflow) => told("potentially-failed", Some(subflow)),
+        EventKind::Recovered(subflow) => told("recovered", Some(subflow)),
+        EventKind::Scheduled {
+            subflow,
+            offset,
+            bytes,
+        } => Told {
+            detail: format!("offset {offset}").into(),
+            ..valued("scheduler", Some(subflow), f64::from(bytes))
+        },
+    }
+}
+
+/// Changes of a subflow's state that are worth a sample of their own.
+pub(crate) fn sampled(kind: &EventKind) -> Option<usize> {
+    match *kind {
+        EventKind::SubflowEstablished(subflow)
+        | EventKind::SubflowClosed(subflow)
+        | EventKind::Loss(subflow)
+        | EventKind::Timeout { subflow, .. }
+        | EventKind::Penalised(subflow)
+        | EventKind::Recovered(subflow) => Some(subflow),
+        _ => None,
+    }
+}
+
+pub(crate) fn flow_label(flow: &Flow) -> u64 {
+    let port = |port: u16| u64::from(port);
+    port(flow.source.port()) << 16 | port(flow.destination.port())
+}

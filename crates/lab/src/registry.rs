@@ -1,0 +1,32 @@
+//! The registries of all crates under one roof, as JSON for front ends.
+
+use polypath_net::{LOSS_MODELS, QUEUE_MODELS};
+use polypath_transport::{congestion, path_manager, scheduler};
+use serde_json::{Value, json};
+
+use crate::application;
+
+/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `application`) as a JSON list of
+/// `{name, description, source, parameters}`; nothing for another kind.
+pub fn registry(kind: &str) -> Option<String> {
+    let entries = match kind {
+        "scheduler" => serde_json::to_value(scheduler::REGISTRY.describe()).ok()?,
+        "congestion" => serde_json::to_value(congestion::REGISTRY.describe()).ok()?,
+        "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
+        "queue" => models(QUEUE_MODELS),
+        "loss" => models(LOSS_MODELS),
+        "application" => application::describe(),
+        _ => return None,
+    };
+    Some(entries.to_string())
+}
+
+fn models(models: &[polypath_net::Model]) -> Value {
+    models
+        .iter()
+        .map(|model| {
+            let parameters: Vec<Value> = model.parameters.iter().map(|name| json!({ "name": name })).collect();
+            json!({ "name": model.name, "description": model.summary, "source": model.source, "parameters": parameters })
+        })
+        .collect()
+}

@@ -1,22 +1,31 @@
 import pytest
 
-from polypath.cli.sparkline import sparkline
+from polypath.cli.sparkline import means, sparkline
 
 
 @pytest.mark.parametrize(
-    ("values", "top", "width", "line"),
+    ("values", "top", "line"),
     [
-        ([], 1.0, 8, ""),
-        ([0.0, 0.0], 0.0, 8, ""),
-        ([0, 1, 2, 3, 4, 5, 6, 7, 8], 8, 9, "▁▂▃▄▅▆▇██"),
-        ([4, 4, 8, 8], 8, 2, "▅█"),
-        ([1.0], 2.0, 24, "▅"),
-        ([16.0], 8.0, 24, "█"),
+        ([], 1.0, ""),
+        ([0.0, 0.0], 0.0, ""),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8], 8, "▁▂▃▄▅▆▇██"),
+        ([1.0], 2.0, "▅"),
+        ([16.0], 8.0, "█"),
     ],
 )
-def test_sparkline(values: list[float], top: float, width: int, line: str) -> None:
-    assert sparkline(values, top, width) == line
+def test_sparkline(values: list[float], top: float, line: str) -> None:
+    assert sparkline(values, top) == line
 
 
-def test_it_is_never_wider_than_asked() -> None:
-    assert len(sparkline([1.0] * 1000, 1.0, 24)) == 24
+@pytest.mark.parametrize(
+    ("values", "width", "expected"),
+    [
+        ([], 2, []),
+        ([3.0], 24, [3.0]),
+        ([4, 4, 8, 8], 2, [4, 8]),
+        ([1, 2, 3], 2, [1, 2.5]),
+        ([1.0] * 1000, 24, [1.0] * 24),
+    ],
+)
+def test_means(values: list[float], width: int, expected: list[float]) -> None:
+    assert means(values, width) == expected

@@ -49,6 +49,26 @@ def test_goodput_series_ends_at_the_last_byte(recording: Recording) -> None:
     assert metrics.goodput_series(recording, connection(recording, "msg")) == ([4.0], [2000 * 8 / 4 / 1e6])
 
 
+def test_two_samples_of_an_instant_count_once(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    samples = recording.table("connections")
+    twice = changed("connections", pl.concat([samples, samples]))
+    assert metrics.goodput_series(twice, connection(twice, "iperf")) == ([2.0, 3.0], [8.0, 16.0])
+
+
+def test_no_rate_is_taken_over_a_sliver_at_the_end(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    sliver = (
+        recording.table("connections")
+        .head(1)
+        .with_columns(time_ns=pl.lit(2_999_999_999), delivered_bytes=pl.lit(2_900_000, pl.UInt64))
+    )
+    after = changed("connections", pl.concat([recording.table("connections"), sliver]))
+    assert metrics.goodput_series(after, connection(after, "iperf")) == ([2.0, 3.0], [8.0, 16.0])
+
+
 def test_subflow_series_add_up_to_what_arrived(recording: Recording) -> None:
     iperf = connection(recording, "iperf")
     first, second = metrics.subflows(recording, iperf)

@@ -11,8 +11,9 @@ from rich.markup import escape
 
 from polypath import engines
 from polypath.cli import jobs, progress
+from polypath.cli.codes import DONE, MISSED
 from polypath.cli.console import out, table
-from polypath.cli.errors import DONE, MISSED, InputError
+from polypath.cli.errors import InputError
 from polypath.cli.markdown import validation_page
 from polypath.cli.options import Seed, Settings
 from polypath.labs import Lab, catalogue, get

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
+from polypath.cli.codes import DONE
+
 #: Columns where standard output is not a terminal.
 _WIDTH = 120
 
-out = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, soft_wrap=False)
+
+def discard_output() -> None:
+    """Lets what is still to be printed go nowhere, once nobody reads standard output any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        discard_output()
+        raise SystemExit(DONE)
+
+
+out = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""How commands end: exit codes, and one line on standard error for whatever goes wrong."""
+"""How commands end: an exit code, and one line on standard error for whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import Final, NoReturn
 
 import typer
 
+from polypath.cli.codes import BAD_INPUT, DONE, INTERRUPTED
+from polypath.cli.console import discard_output
 from polypath.engines import EngineError
 from polypath.registry import RegistryError
 from polypath.results import MetricError, OutputError
 from polypath.scenario import ScenarioError
-
-DONE: Final = 0
-MISSED: Final = 1
-BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
 
 #: Set to 1, it shows Python's traceback instead of the line.
 TRACEBACK: Final = "POLYPATH_TRACEBACK"
@@ -45,12 +42,14 @@ def run(command: Callable[[], object]) -> NoReturn:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
     sys.exit(code)
 
 
 def _code(error: BaseException) -> int:
     match error:
+        case SystemExit(code=1):  # typer leaves so when nobody reads its help
+            return DONE
         case SystemExit():
             return error.code if isinstance(error.code, int) else BAD_INPUT
         case typer.Exit():
@@ -68,7 +67,7 @@ def _line(error: BaseException) -> str | None:
         case SystemExit() | typer.Exit():
             return None
         case BrokenPipeError():
-            _discard_output()
+            discard_output()
             return None
         case KeyboardInterrupt() | typer.Abort():
             return "interrupted"
@@ -88,11 +87,3 @@ def _line(error: BaseException) -> str | None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _discard_output() -> None:
-    """Keeps Python from complaining once more about a closed standard output when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISSED", "InputError", "run"]

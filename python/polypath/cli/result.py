@@ -7,7 +7,7 @@ from statistics import median
 from rich.markup import escape
 
 from polypath.cli.console import out, table
-from polypath.cli.sparkline import sparkline
+from polypath.cli.sparkline import means, sparkline
 from polypath.results import Recording, metrics
 
 _NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
@@ -17,13 +17,13 @@ def show(recording: Recording, title: str) -> None:
     """Prints the result of one run."""
     rows = table("connection", "transport", "Mbps", "share", "RTT ms", "resent", "rate", numbers=_NUMBERS, title=title)
     for connection in metrics.connections(recording):
-        _, rates = metrics.goodput_series(recording, connection)
+        rates = means(metrics.goodput_series(recording, connection)[1])
         goodput = metrics.goodput(recording, connection)
         top = max(rates, default=0.0)
         rows.add_row(
             f"[bold]{escape(connection.name)}[/bold]",
             connection.transport,
-            "" if goodput is None or not connection.bytes else f"[bold]{goodput / 1e6:.2f}[/bold]",
+            "" if goodput is None or not connection.bytes else f"[bold]{_mbps(goodput)}[/bold]",
             "",
             "",
             "",
@@ -41,7 +41,7 @@ def show(recording: Recording, title: str) -> None:
 def _subflow(
     recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, top: float
 ) -> tuple[str, ...]:
-    _, rates = metrics.subflow_series(recording, connection, subflow)
+    rates = means(metrics.subflow_series(recording, connection, subflow)[1])
     srtt = metrics.srtt_us(recording, connection, subflow.id).mean()
     passed = connection.until_ns - connection.start_ns
     resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
@@ -53,12 +53,18 @@ def _subflow(
     return (
         f"  {escape(subflow.source)} → {escape(subflow.destination)}{notes}",
         escape(subflow.interface),
-        f"{subflow.bytes * 8e3 / passed:.2f}" if passed > 0 else "",
+        _mbps(subflow.bytes * 8e9 / passed) if passed > 0 else "",
         f"{subflow.share:.1%}",
         f"{srtt / 1000:.1f}" if isinstance(srtt, float) else "",
         f"{resent:.2%}",
         sparkline(rates, top),
     )
+
+
+def _mbps(bits_per_second: float) -> str:
+    """Two decimals, more for a rate that would be nothing with them."""
+    rate = bits_per_second / 1e6
+    return f"{rate:.2f}" if rate >= 0.1 or rate == 0 else f"{rate:.2g}"
 
 
 def _print_delays(recording: Recording, connection: metrics.Connection) -> None:

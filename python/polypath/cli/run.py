@@ -12,8 +12,9 @@ import typer
 
 from polypath import engines
 from polypath.cli import jobs, output, progress, result
+from polypath.cli.codes import DONE, INTERRUPTED
 from polypath.cli.console import err, warn
-from polypath.cli.errors import DONE, INTERRUPTED, InputError
+from polypath.cli.errors import InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Engine, Options
 from polypath.results import Recording

@@ -8,11 +8,20 @@ from itertools import pairwise
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-def sparkline(values: Sequence[float], top: float, width: int = 24) -> str:
-    """At most `width` characters, each the mean of its part of the values, as a fraction of `top`."""
-    if not values or top <= 0:
-        return ""
+WIDTH = 24
+
+
+def means(values: Sequence[float], width: int = WIDTH) -> list[float]:
+    """At most `width` means of equal parts of the values."""
+    if not values:
+        return []
     count = min(width, len(values))
     edges = [index * len(values) // count for index in range(count + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
-    return "".join(_BLOCKS[min(len(_BLOCKS) - 1, max(0, int(mean / top * len(_BLOCKS))))] for mean in means)
+    return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+
+
+def sparkline(values: Sequence[float], top: float) -> str:
+    """A character for each value, as a fraction of `top`."""
+    if top <= 0:
+        return ""
+    return "".join(_BLOCKS[min(len(_BLOCKS) - 1, max(0, int(value / top * len(_BLOCKS))))] for value in values)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from polypath.cli.console import out
 from polypath.results.files import write_text
 
 
 def write(text: str, path: Path | None) -> None:
     if path is None:
-        sys.stdout.write(text)
+        out.print(text, end="", markup=False, soft_wrap=True)
     else:
         write_text(path, text)

@@ -5,6 +5,7 @@ Times are nanoseconds since the start of the run, rates bit/s, as in the Recordi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -121,34 +122,44 @@ def _belongs(of: Connection) -> pl.Expr:
     return pl.lit(False) if of.id is None else pl.col("connection") == of.id
 
 
-def _totals(samples: pl.DataFrame, column: str, of: Connection, last: int) -> tuple[list[int], list[int]]:
-    """Times and running totals of the receiver's samples, from (start, 0) to (until, last)."""
-    within = samples.filter(
-        (pl.col("side") == of.receiver) & (pl.col("time_ns") > of.start_ns) & (pl.col("time_ns") < of.until_ns)
-    ).sort("time_ns")
-    times = [of.start_ns, *within["time_ns"].to_list()]
-    totals = [0, *within[column].to_list()]
-    if of.until_ns > of.start_ns:
-        times.append(of.until_ns)
-        totals.append(last)
-    return times, totals
+def _receiver_totals(samples: pl.DataFrame, column: str, of: Connection) -> tuple[list[int], list[int]]:
+    """Times and running totals of the receiver's samples between start and until."""
+    within = (
+        samples.filter(
+            (pl.col("side") == of.receiver) & (pl.col("time_ns") > of.start_ns) & (pl.col("time_ns") < of.until_ns)
+        )
+        .unique("time_ns", keep="last")
+        .sort("time_ns")
+    )
+    return within["time_ns"].to_list(), within[column].to_list()
 
 
 def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
-    """Times and running totals of bytes delivered in order, from (start, 0) to (until, all)."""
+    """Times and running totals of bytes delivered in order, from (start, 0) to (until, all).
+
+    A last sample that leaves less than half an interval to the end is left out: a rate over so little says nothing.
+    """
     samples = recording.table("connections").filter(_belongs(of))
-    return _totals(samples, "delivered_bytes", of, of.bytes)
+    inner_times, inner_totals = _receiver_totals(samples, "delivered_bytes", of)
+    times, totals = [of.start_ns, *inner_times], [0, *inner_totals]
+    if len(times) > 1 and 2 * (of.until_ns - times[-1]) < times[-1] - times[-2]:
+        times.pop()
+        totals.pop()
+    if of.until_ns > of.start_ns:
+        times.append(of.until_ns)
+        totals.append(of.bytes)
+    return times, totals
 
 
 def _interpolate(times: Sequence[int], totals: Sequence[int], at: int) -> float:
-    if at <= times[0]:
+    """The total at a time; the first and the last beyond the ends."""
+    after = bisect_left(times, at)
+    if after == 0:
         return float(totals[0])
-    for index in range(1, len(times)):
-        if at <= times[index]:
-            before, after = times[index - 1], times[index]
-            part = (at - before) / (after - before)
-            return totals[index - 1] + part * (totals[index] - totals[index - 1])
-    return float(totals[-1])
+    if after == len(times):
+        return float(totals[-1])
+    part = (at - times[after - 1]) / (times[after] - times[after - 1])
+    return totals[after - 1] + part * (totals[after] - totals[after - 1])
 
 
 def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to_ns: int | None = None) -> float | None:
@@ -175,12 +186,19 @@ def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], l
 
 
 def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
-    """Like `goodput_series`, of the bytes that arrived on one subflow."""
+    """Like `goodput_series` and over the same intervals, of the bytes that arrived on one subflow."""
     samples = recording.table("subflows").filter(_belongs(of) & (pl.col("subflow") == subflow.id))
-    return _rates(*_totals(samples, "received_bytes", of, subflow.bytes))
+    inner_times, inner_totals = _receiver_totals(samples, "received_bytes", of)
+    begin = of.start_ns if subflow.established_ns is None else max(of.start_ns, subflow.established_ns)
+    later = [index for index, time in enumerate(inner_times) if time > begin]
+    times = [begin, *(inner_times[index] for index in later), of.until_ns]
+    totals = [0, *(inner_totals[index] for index in later), subflow.bytes]
+    edges, _ = delivered(recording, of)
+    return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
 
 
-def _rates(times: Sequence[int], totals: Sequence[int]) -> tuple[list[float], list[float]]:
+def _rates(times: Sequence[int], totals: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Ends of the intervals in seconds, and Mbps in each."""
     steps = range(1, len(times))
     ends = [times[i] / SECOND for i in steps]
     return ends, [(totals[i] - totals[i - 1]) * 8 * SECOND / (times[i] - times[i - 1]) / 1e6 for i in steps]

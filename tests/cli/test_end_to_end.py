@@ -1,0 +1,141 @@
+"""Whole commands in their own process, on the real simulator."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath.results import Recording
+
+COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+
+LONG = """
+name = "long"
+duration = "10000 s"
+
+[host.client]
+[host.server]
+
+[link.path0]
+ends = ["client", "server"]
+rate = "100 Mbps"
+delay = "5 ms"
+
+[[application]]
+name = "iperf"
+kind = "bulk"
+transport = "tcp"
+"""
+
+
+def polypath(*arguments: str | Path, hash_seed: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+
+
+def test_two_processes_with_different_hash_seeds_record_the_same(tmp_path: Path) -> None:
+    hashes = []
+    for seed in (1, 2):
+        out = tmp_path / str(seed)
+        ran = polypath("run", "aggregation", "--run", "mptcp", "--pcap", "hosts", "--out", out, hash_seed=seed)
+        assert (ran.returncode, ran.stderr) == (0, f"results in {out}\n")
+        folder = out / "mptcp"
+        captures = {path.name: path.read_bytes() for path in (folder / "capture").iterdir()}
+        assert captures
+        hashes.append((Recording.load(folder).metadata.recording_sha256, captures))
+        summary = json.loads((folder / "summary.json").read_text())
+        assert [subflow["bytes"] > 0 for subflow in summary["connections"][0]["subflows"]] == [True, True]
+    assert hashes[0] == hashes[1]
+
+
+def test_summary_and_series_agree(tmp_path: Path) -> None:
+    assert polypath("run", "aggregation", "--run", "tcp", "--out", tmp_path).returncode == 0
+    folder = tmp_path / "tcp"
+    connection = json.loads((folder / "summary.json").read_text())["connections"][0]
+    series = pl.read_parquet(folder / "series" / "connections.parquet").filter(side="server")
+    assert series["delivered_bytes"].max() == connection["bytes"]
+    assert series["delivered_bytes"].is_sorted()
+    rates = connection["goodput_series"]
+    edges = [connection["start_s"], *rates["t_s"]]
+    carried = sum(rate * (b - a) for rate, a, b in zip(rates["mbps"], edges, edges[1:], strict=False)) / 8 * 1e6
+    assert carried == pytest.approx(connection["bytes"], rel=1e-6)
+
+
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(LONG)
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(scenario), "--out", str(out), "--pcap", "hosts"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob(".capture.*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    printed, complaints = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in complaints
+    assert "interrupted at" in printed
+    assert json.loads((out / "manifest.json").read_text())["interrupted"] is True
+    assert json.loads((out / "summary.json").read_text())["interrupted"] is True
+    recording = Recording.load(out)
+    assert 0 < recording.metadata.end_ns < 10_000 * 10**9
+    assert not recording.table("connections").is_empty()
+    assert [path.stat().st_size > 1000 for path in (out / "capture").iterdir()]
+    assert not list(out.glob(".*"))
+
+
+def test_a_broken_scheduler_fails_the_check() -> None:
+    ran = polypath("check", "aggregation", "--set", "defaults.path_manager=default")
+    assert ran.returncode == 1
+    assert "MISS" in ran.stdout
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["algorithms", "schema", "--help"])
+def test_a_closed_pipe_is_no_error(command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ran = subprocess.run([*COMMAND, command], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+SHORT = ("--set", "application.iperf.duration=500 ms")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@pytest.mark.parametrize("lab", ["aggregation", "backup"])
+def test_captures_are_clean_for_wireshark(lab: str, tmp_path: Path) -> None:
+    settings = SHORT if lab == "aggregation" else ()
+    assert polypath("run", lab, *settings, "--pcap", "hosts", "--out", tmp_path).returncode == 0
+    captures = sorted(tmp_path.glob("*/capture/*.pcapng"))
+    assert len(captures) == 4
+    for capture in captures:
+        assert dissected(capture, "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0") == 0
+        assert dissected(capture, "!tcp") == 0
+        assert (dissected(capture, "tcp.options.mptcp.subtype") > 0) == (capture.parent.parent.name != "tcp")
+
+
+def dissected(capture: Path, expression: str) -> int:
+    """How many of a capture's frames tshark finds to match."""
+    options = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-e", "frame.number")
+    shark = subprocess.run(
+        ["tshark", "-r", str(capture), *options, "-Y", expression], capture_output=True, text=True, check=True
+    )
+    return len(shark.stdout.split())

@@ -1,1 +1,338 @@
-//! The works that the simulator's speed is measured by.
+//! The works that the simulator's speed is measured by, as plans.
+//!
+//! The time that a work takes is for the caller to measure; [`run`] says how many packet-hops it was.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use polypath_net::random;
+use rand_pcg::rand_core::RngCore;
+use serde::Serialize;
+
+use crate::plan::{
+    Application, Attachment, Channel, Choice, Interface, Link, Loss, Node, NodeKind, Plan, Queue,
+    Record, Routing, Stack, Transport, VERSION, Work,
+};
+use crate::{CaptureMode, PlanError, Simulation};
+
+/// A work: its name, what it is, how long it runs by default.
+pub struct Definition {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub seconds: f64,
+    pub plan: fn(f64) -> Plan,
+}
+
+/// Every work, under the names of the project's performance goals.
+pub static WORKS: [Definition; 4] = [
+    Definition {
+        name: "W1",
+        description: "fat-tree k=8, permutation, MPTCP with 8 subflows, LIA",
+        seconds: 3.0,
+        plan: |seconds| fat_tree(8, 8, seconds),
+    },
+    Definition {
+        name: "W2",
+        description: "fat-tree k=8, permutation, TCP",
+        seconds: 3.0,
+        plan: |seconds| fat_tree(8, 1, seconds),
+    },
+    Definition {
+        name: "W3",
+        description: "two paths of 100 Mbps and 10 ms, 16 MPTCP connections of 2 subflows, LIA",
+        seconds: 30.0,
+        plan: two_paths,
+    },
+    Definition {
+        name: "W6",
+        description: "dumbbell of 100 Mbps and 10 ms, 16 TCP connections",
+        seconds: 30.0,
+        plan: dumbbell,
+    },
+];
+
+/// What a work did.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub work: &'static str,
+    pub description: &'static str,
+    pub simulated_seconds: f64,
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+    /// Bytes delivered to applications, per second and per host pair, as a share of 100 Mbps.
+    pub share_of_capacity: f64,
+    pub subflows: usize,
+}
+
+/// Runs a work for `seconds` of simulated time, or its default; nothing for an unknown name.
+///
+/// # Errors
+/// Those of [`Simulation::from_plan`].
+pub fn run(name: &str, seconds: Option<f64>) -> Option<Result<Report, PlanError>> {
+    let work = WORKS.iter().find(|work| work.name == name)?;
+    let seconds = seconds.unwrap_or(work.seconds);
+    Some(report(work, seconds))
+}
+
+fn report(work: &Definition, seconds: f64) -> Result<Report, PlanError> {
+    let plan = (work.plan)(seconds);
+    let pairs = plan.applications.len();
+    let mut simulation = Simulation::from_plan(plan, CaptureMode::None, None)?;
+    simulation.step_until(u64::MAX);
+    let packet_hops = simulation.packet_hops();
+    let delivered = simulation.delivered_bytes();
+    let recording = simulation.finish()?;
+    Ok(Report {
+        work: work.name,
+        description: work.description,
+        simulated_seconds: seconds,
+        packet_hops,
+        share_of_capacity: delivered as f64 * 8.0 / seconds / (100e6 * pairs as f64),
+        subflows: recording.subflow_ends.len(),
+    })
+}
+
+fn address(number: usize) -> IpAddr {
+    Ipv4Addr::from(0x0a00_0001 + number as u32).into()
+}
+
+fn stack(congestion: &str, subflows: u64) -> Stack {
+    let choice = |name: &str| Choice {
+        name: name.into(),
+        parameters: Default::default(),
+    };
+    let mut path_manager = choice(if subflows > 1 {
+        "ndiffports"
+    } else {
+        "default"
+    });
+    if subflows > 1 {
+        path_manager
+            .parameters
+            .insert("num_subflows".into(), subflows.into());
+    }
+    Stack {
+        profile: "mptcp.org".into(),
+        scheduler: choice("default"),
+        path_manager,
+        congestion: choice(congestion),
+        receive_buffer: [1 << 22; 3],
+        send_buffer: [1 << 22; 3],
+        autotuning: false,
+        mtu: 1500,
+        initial_window: 10,
+        sack: true,
+        timestamps: false,
+        window_scaling: true,
+        ecn: false,
+        checksum: false,
+        nagle: true,
+        rto_min_ns: 200_000_000,
+        rto_initial_ns: 1_000_000_000,
+        delayed_ack_ns: 40_000_000,
+    }
+}
+
+fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
+    Channel {
+        rate_bps: Some(rate_bps),
+        delay_ns,
+        overhead_bytes: 0,
+        burst_bytes: 0,
+        queue: Queue::DropTail {
+            packets: Some(packets),
+            bytes: None,
+        },
+        loss: Loss::None,
+        jitter_ns: 0,
+        reorder: 0.0,
+        duplicate: 0.0,
+        corrupt: 0.0,
+        up: true,
+    }
+}
+
+/// A plan in the making.
+struct Builder {
+    plan: Plan,
+    stack: Stack,
+}
+
+impl Builder {
+    fn new(name: &str, seconds: f64, stack: Stack) -> Self {
+        let duration_ns = (seconds * 1e9) as u64;
+        let plan = Plan {
+            version: VERSION,
+            name: name.into(),
+            seed: 1,
+            duration_ns,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            routes: Vec::new(),
+            routing: Routing::Ecmp,
+            applications: Vec::new(),
+            events: Vec::new(),
+            record: Record {
+                interval_ns: duration_ns.max(1),
+                segments: false,
+                decisions: false,
+            },
+        };
+        Self { plan, stack }
+    }
+
+    fn node(&mut self, kind: NodeKind) -> usize {
+        let id = self.plan.nodes.len();
+        let stack = (kind == NodeKind::Host).then(|| self.stack.clone());
+        self.plan.nodes.push(Node {
+            name: format!("n{id}"),
+            kind,
+            interfaces: Vec::new(),
+            stack,
+        });
+        id
+    }
+
+    fn interface(&mut self, node: usize) -> Attachment {
+        let host = self.plan.nodes[node].kind == NodeKind::Host;
+        let interfaces = &mut self.plan.nodes[node].interfaces;
+        let interface = interfaces.len();
+        let addresses = if host {
+            vec![address(node * 16 + interface)]
+        } else {
+            Vec::new()
+        };
+        interfaces.push(Interface {
+            name: format!("eth{interface}"),
+            addresses,
+            backup: false,
+        });
+        Attachment { node, interface }
+    }
+
+    fn link(&mut self, a: usize, b: usize, both: &Channel) {
+        let (a, b) = (self.interface(a), self.interface(b));
+        let name = format!("l{}", self.plan.links.len());
+        self.plan.links.push(Link {
+            name,
+            a,
+            b,
+            forward: both.clone(),
+            backward: both.clone(),
+        });
+    }
+
+    fn bulk(&mut self, client: usize, server: usize, transport: Transport) {
+        let number = self.plan.applications.len();
+        self.plan.applications.push(Application {
+            name: format!("bulk{number}"),
+            client,
+            server,
+            transport,
+            source: None,
+            destination: None,
+            port: 5001,
+            start_ns: 0,
+            client_stack: None,
+            server_stack: None,
+            work: Work::Bulk {
+                duration_ns: None,
+                size_bytes: None,
+                reverse: false,
+            },
+        });
+    }
+}
+
+/// A k-ary fat-tree (Al-Fares et al., SIGCOMM 2008) in which every host sends to one other and none to itself.
+fn fat_tree(k: usize, subflows: u64, seconds: f64) -> Plan {
+    let congestion = if subflows > 1 { "lia" } else { "reno" };
+    let mut builder = Builder::new("fat-tree", seconds, stack(congestion, subflows));
+    let wire = channel(100_000_000, 10_000, 100);
+    let half = k / 2;
+    let core: Vec<usize> = (0..half * half)
+        .map(|_| builder.node(NodeKind::Router))
+        .collect();
+    let mut hosts = Vec::new();
+    for _ in 0..k {
+        let aggregation: Vec<usize> = (0..half).map(|_| builder.node(NodeKind::Router)).collect();
+        for (index, &switch) in aggregation.iter().enumerate() {
+            for &above in &core[index * half..(index + 1) * half] {
+                builder.link(switch, above, &wire);
+            }
+        }
+        for _ in 0..half {
+            let edge = builder.node(NodeKind::Router);
+            for &switch in &aggregation {
+                builder.link(edge, switch, &wire);
+            }
+            for _ in 0..half {
+                let host = builder.node(NodeKind::Host);
+                builder.link(host, edge, &wire);
+                hosts.push(host);
+            }
+        }
+    }
+    let transport = if subflows > 1 {
+        Transport::Mptcp
+    } else {
+        Transport::Tcp
+    };
+    for (client, server) in derangement(hosts.len()).into_iter().enumerate() {
+        builder.bulk(hosts[client], hosts[server], transport);
+    }
+    builder.plan
+}
+
+/// A permutation without fixed points: a single cycle (Sattolo's algorithm).
+fn derangement(count: usize) -> Vec<usize> {
+    let mut random = random::stream(1, "bench", 0, "permutation");
+    let mut order: Vec<usize> = (0..count).collect();
+    for index in (1..count).rev() {
+        order.swap(index, (random.next_u64() % index as u64) as usize);
+    }
+    order
+}
+
+fn two_paths(seconds: f64) -> Plan {
+    let mut stack = stack("lia", 1);
+    stack.path_manager.name = "fullmesh".into();
+    let mut builder = Builder::new("two-paths", seconds, stack);
+    let access = channel(10_000_000_000, 1_000, 10_000);
+    let bottleneck = channel(100_000_000, 10_000_000, 166);
+    let sides: Vec<[usize; 2]> = (0..2)
+        .map(|_| {
+            let (left, right) = (
+                builder.node(NodeKind::Router),
+                builder.node(NodeKind::Router),
+            );
+            builder.link(left, right, &bottleneck);
+            [left, right]
+        })
+        .collect();
+    for _ in 0..16 {
+        let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
+        for [left, right] in &sides {
+            builder.link(client, *left, &access);
+            builder.link(server, *right, &access);
+        }
+        builder.bulk(client, server, Transport::Mptcp);
+    }
+    builder.plan
+}
+
+fn dumbbell(seconds: f64) -> Plan {
+    let mut builder = Builder::new("dumbbell", seconds, stack("reno", 1));
+    let access = channel(1_000_000_000, 1_000_000, 1_000);
+    let (left, right) = (
+        builder.node(NodeKind::Router),
+        builder.node(NodeKind::Router),
+    );
+    builder.link(left, right, &channel(100_000_000, 10_000_000, 100));
+    for _ in 0..16 {
+        let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
+        builder.link(client, left, &access);
+        builder.link(server, right, &access);
+        builder.bulk(client, server, Transport::Tcp);
+    }
+    builder.plan
+}

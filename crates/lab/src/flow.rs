@@ -1,8 +1,8 @@
 //! Packets as the network carries them, and the flows that they belong to.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::RouteId;
+use polypath_net::{RouteId, random};
 use polypath_transport::Segment;
 
 /// What a packet carries.
@@ -51,6 +51,22 @@ pub(crate) struct Flow {
     pub sent: u16,
     /// ICMP's identifier.
     pub identifier: u16,
+}
+
+impl Flow {
+    /// What equal-cost multipath hashes: addresses and ports.
+    pub fn label(&self) -> u64 {
+        [self.source, self.destination].iter().fold(0, |label, end| {
+            let address = match end.ip() {
+                IpAddr::V4(v4) => u64::from(u32::from(v4)),
+                IpAddr::V6(v6) => {
+                    let bits = u128::from(v6);
+                    (bits >> 64) as u64 ^ bits as u64
+                }
+            };
+            random::mix(label ^ address).wrapping_add(u64::from(end.port()))
+        })
+    }
 }
 
 /// The end of a flow.

@@ -6,12 +6,12 @@ use polypath_trace::{
     Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::tcp::Totals;
-use polypath_transport::{CloseReason, Connection, EventKind, Mib, Nanos, Purpose, Segment};
+use polypath_transport::{CloseReason, Connection, EventKind, Mib, Nanos, Purpose, Transmit};
 use polypath_wire::tcp::Flags;
 
 use crate::application::{Datagrams, Request, Side};
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Flow};
+use crate::flow::Body;
 use crate::plan::{Plan, Transport};
 
 /// Collects a recording.
@@ -172,10 +172,12 @@ impl Recorder {
         id: u32,
         side: Side,
         number: u32,
-        segment: &Segment,
-        purpose: Purpose,
+        sent: &Transmit,
         initial: (u32, u32),
     ) {
+        let Transmit {
+            segment, purpose, ..
+        } = sent;
         let kind = match purpose {
             Purpose::Control => "ack",
             Purpose::Data => "data",
@@ -456,9 +458,4 @@ pub(crate) fn sampled(kind: &EventKind) -> Option<usize> {
         | EventKind::Recovered(subflow) => Some(subflow),
         _ => None,
     }
-}
-
-pub(crate) fn flow_label(flow: &Flow) -> u64 {
-    let port = |port: u16| u64::from(port);
-    port(flow.source.port()) << 16 | port(flow.destination.port())
 }

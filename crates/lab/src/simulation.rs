@@ -22,7 +22,7 @@ use crate::capture::{CaptureMode, Captures};
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, ip_header_len};
 use crate::plan::{self, Action, Plan, Transport};
-use crate::record::{Recorder, flow_label, sampled};
+use crate::record::{Recorder, sampled};
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -255,6 +255,24 @@ impl Simulation {
     /// Where all packets of the network went.
     pub fn totals(&self) -> Totals {
         self.network.totals()
+    }
+
+    /// Bytes that applications received in order so far.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.endpoints
+            .iter()
+            .map(|endpoint| endpoint.received)
+            .sum()
+    }
+
+    /// Packets that left a link's queue so far.
+    pub fn packet_hops(&mut self) -> u64 {
+        let network = &mut self.network;
+        let pairs = self.channels.iter();
+        pairs
+            .flat_map(|&(forward, backward)| [forward, backward])
+            .map(|channel| network.stats(channel).sent_packets)
+            .sum()
     }
 
     /// Runs up to `until` nanoseconds. True: the run is over, because every application ended or its duration is up.
@@ -556,7 +574,7 @@ impl Simulation {
         }
         for Transmit {
             subflow,
-            segment,
+            mut segment,
             purpose,
         } in transmits.drain(..)
         {
@@ -574,15 +592,20 @@ impl Simulation {
                     .get(subflow)
                     .copied()
                     .unwrap_or(subflow as u32);
+                let sent = Transmit {
+                    subflow,
+                    segment,
+                    purpose,
+                };
                 self.recorder.segment(
                     self.network.now(),
                     id,
                     endpoint.side,
                     number,
-                    &segment,
-                    purpose,
+                    &sent,
                     initial,
                 );
+                segment = sent.segment;
             }
             let flow_state = &mut self.captures.flows[flow as usize];
             let Some(route) = flow_state.route else {
@@ -672,7 +695,7 @@ impl Simulation {
             sent: 0,
             identifier: source.port(),
         };
-        let label = flow_label(&flow);
+        let label = flow.label();
         flow.route = self
             .network
             .route(

@@ -109,11 +109,9 @@ impl Kernel {
             })
             .sum();
         let squared = u128::from(sum) * u128::from(sum);
-        self.alpha = if squared == 0 {
-            1
-        } else {
-            (((u128::from(best.cwnd)) << 32) / squared).max(1) as u64
-        };
+        self.alpha = (u128::from(best.cwnd) << 32)
+            .checked_div(squared)
+            .map_or(1, |alpha| alpha.max(1) as u64);
     }
 }
 

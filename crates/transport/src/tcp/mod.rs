@@ -464,7 +464,7 @@ impl Socket {
         path.in_flight = self.in_flight();
         path.queued = self.unsent_bytes;
         path.srtt = self.rtt.srtt();
-        path.rttvar = self.rtt.rttvar();
+        path.rttvar = self.rtt.deviation();
         path.min_rtt = self.rtt.min();
         path.acked = self.una.saturating_sub(1);
         path.state = self.recovery.state;

@@ -84,7 +84,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298's RTTVAR, a quarter of the term in the timeout.
-    pub fn rttvar(&self) -> Nanos {
+    pub fn deviation(&self) -> Nanos {
         self.mdev
     }
 

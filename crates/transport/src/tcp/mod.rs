@@ -157,10 +157,13 @@ pub(crate) fn timestamp(now: Nanos) -> u32 {
 const HEADER: u32 = 20;
 const TIMESTAMP_OPTION: u32 = 12;
 
+/// A smaller MSS in a SYN is taken for this one, so that the options of every segment fit (Linux `TCP_MIN_MSS`).
+const SMALLEST_MSS: u16 = 88;
+
 /// The MSS that a host with this MTU announces (RFC 9293 section 3.7.1).
 pub(crate) fn announced_mss(mtu: u32, ipv6: bool) -> u16 {
     let ip = if ipv6 { 40 } else { 20 };
-    (mtu.saturating_sub(ip + HEADER)).clamp(88, 65_495) as u16
+    (mtu.saturating_sub(ip + HEADER)).clamp(SMALLEST_MSS.into(), 65_495) as u16
 }
 
 impl Socket {
@@ -250,7 +253,10 @@ impl Socket {
             }
             None => core.receive.forbid_scaling(),
         }
-        let peer_mss = options.and_then(|options| options.mss).unwrap_or(536);
+        let peer_mss = options
+            .and_then(|options| options.mss)
+            .unwrap_or(536)
+            .max(SMALLEST_MSS);
         let mss = u32::from(peer_mss.min(announced_mss(core.config.mtu, core.ipv6)));
         let timestamps = if self.negotiated.timestamps {
             TIMESTAMP_OPTION

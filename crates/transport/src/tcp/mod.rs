@@ -372,10 +372,7 @@ impl Socket {
         }
         if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
             let older = value.wrapping_sub(self.timestamp_recent) as i32;
-            if older < -1
-                && seq + u64::from(segment.seq_len()) <= self.received + 1
-                && segment.seq_len() > 0
-            {
+            if older < -1 && segment.seq_len() > 0 {
                 core.counters.increment(Mib::TcpExtPAWSEstab);
                 self.ack.immediately();
                 self.flush_ack(core, me);

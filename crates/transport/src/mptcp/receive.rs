@@ -120,6 +120,11 @@ impl DataReceiver {
         end <= self.edge
     }
 
+    /// Whether a position this far beyond the next byte lies within the window that was offered.
+    pub fn reaches(&self, distance: u64) -> bool {
+        self.next + distance < self.edge
+    }
+
     /// Takes `len` bytes from `offset` on. Returns how many of them are new.
     pub fn deliver(&mut self, offset: u64, len: u64) -> u64 {
         let end = offset + len;

@@ -368,6 +368,11 @@ impl Socket {
     pub(crate) fn acceptable(&mut self, core: &mut Core, me: usize, segment: &Segment) -> bool {
         let seq = unwrap(self.irs, segment.seq, self.received);
         if segment.flags.contains(Flags::RST) {
+            if seq > self.received && core.receive.reaches(seq - self.received) {
+                // RFC 5961 section 3.2: a challenge ACK, which a true peer answers at the right number.
+                self.ack.immediately();
+                self.flush_ack(core, me);
+            }
             return seq == self.received;
         }
         if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {

@@ -254,6 +254,13 @@ impl Connection {
             }
             return false;
         }
+        if segment.flags.contains(Flags::SYN) {
+            self.sockets[me].repeat_syn_ack(&mut self.core, me);
+            return false;
+        }
+        if segment.ack != self.sockets[me].initial_sequence().wrapping_add(1) {
+            return false;
+        }
         let proceed = match self.core.joins[me] {
             Some(_) => self.check_join_ack(me, segment),
             None => self.check_capable_ack(segment),

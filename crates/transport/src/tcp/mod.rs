@@ -306,6 +306,11 @@ impl Socket {
         core.emit(me, segment);
     }
 
+    /// The peer's SYN came again: it has not seen our SYN/ACK.
+    pub(crate) fn repeat_syn_ack(&mut self, core: &mut Core, me: usize) {
+        self.retransmit(core, me, 0);
+    }
+
     /// Handles the SYN/ACK. True: the handshake is done on this side.
     pub(crate) fn on_syn_ack(
         &mut self,

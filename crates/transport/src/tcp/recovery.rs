@@ -399,8 +399,10 @@ impl Socket {
         if self.recovery.reducing() {
             self.reduce(&mut paths[me], &delivery);
         } else if delivery.packets > 0
-            && (delivery.advanced || self.recovery.state != CaState::Loss)
+            && (delivery.advanced
+                || (self.rack.reordering_seen && self.recovery.state != CaState::Loss))
         {
+            // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             self.publish(&mut paths[me]);
             self.congestion.on_ack(paths, me, &ack);
         }

@@ -78,6 +78,7 @@ impl Connection {
         if !self.sockets[me].on_ack(&mut self.core, &mut self.paths, me, segment) {
             return;
         }
+        self.send.peer_heard();
         match (&segment.dss, self.core.multipath.is_some()) {
             (Some(dss), true) => self.on_dss(me, segment, dss),
             (_, false) => self.on_plain_ack(me),

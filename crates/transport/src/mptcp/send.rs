@@ -41,6 +41,8 @@ pub(super) struct DataSender {
     fin_count: u32,
     probe_at: Nanos,
     probes: u32,
+    /// Probes since the peer was last heard of.
+    unanswered: u32,
 }
 
 /// Memory that Linux charges for a full segment beside its payload, and the rounding to powers of two (`tcp_sndbuf_expand`).
@@ -67,6 +69,7 @@ impl DataSender {
             fin_count: 0,
             probe_at: NEVER,
             probes: 0,
+            unanswered: 0,
         }
     }
 
@@ -144,6 +147,11 @@ impl DataSender {
         {
             self.in_flight.pop_front();
         }
+    }
+
+    /// The peer is alive: while it answers probes, its window may stay closed for ever (RFC 9293 section 3.8.6.1).
+    pub fn peer_heard(&mut self) {
+        self.unanswered = 0;
     }
 
     pub fn unsent(&self) -> u64 {
@@ -498,8 +506,9 @@ impl Connection {
         }
         if self.send.probe_at <= self.core.now {
             self.send.probes += 1;
+            self.send.unanswered += 1;
             self.send.probe_at = NEVER;
-            if self.send.probes > self.core.config.retries {
+            if self.send.unanswered > self.core.config.retries {
                 return self.end(crate::CloseReason::TimedOut);
             }
             if let Some(me) = self.working_subflow() {

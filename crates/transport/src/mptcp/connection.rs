@@ -444,7 +444,12 @@ impl Connection {
             .iter()
             .any(|socket| socket.state != State::Closed);
         if !alive {
-            self.end(reason);
+            let complete = self.send.closed() && self.core.receive.at_end();
+            self.end(if complete {
+                CloseReason::Finished
+            } else {
+                reason
+            });
         }
     }
 

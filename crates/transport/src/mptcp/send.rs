@@ -479,7 +479,11 @@ impl Connection {
     fn watch_window(&mut self) {
         let stuck = self.send.unsent() > 0
             && self.core.send_limit <= self.send.sent
-            && self.sockets.iter().all(|socket| socket.nothing_in_flight());
+            && self
+                .sockets
+                .iter()
+                .zip(&self.paths)
+                .all(|(socket, path)| socket.nothing_in_flight() || path.potentially_failed);
         if !stuck {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {

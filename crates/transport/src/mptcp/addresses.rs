@@ -66,6 +66,7 @@ impl Connection {
         }
         self.unechoed.retain(|(other, _)| *other != id);
         self.unechoed.push((id, self.core.now + ADD_ADDR_TIMEOUT));
+        self.deadline = 0;
         self.send_option(MptcpOption::AddAddr {
             echo: false,
             address_id: id,

@@ -123,6 +123,8 @@ pub struct Connection {
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
     pub(super) record_decisions: bool,
+    /// No deadline lies before this.
+    pub(super) deadline: Nanos,
 }
 
 impl Connection {
@@ -158,6 +160,7 @@ impl Connection {
             receive: DataReceiver::new(&config),
             multipath,
             client,
+            fin_seen: false,
             ipv6: tuple.local.is_ipv6(),
             now,
             out: Vec::new(),
@@ -189,6 +192,7 @@ impl Connection {
             established: false,
             ended: None,
             record_decisions: false,
+            deadline: 0,
         };
         connection.add_subflow(SubflowInfo::new(tuple, 0, 0), None)?;
         Ok(connection)
@@ -277,6 +281,7 @@ impl Connection {
         self.on_connection_timers();
         self.push();
         self.housekeep();
+        self.find_deadline();
     }
 
     fn on_retransmission_timeout(&mut self, me: usize) {
@@ -304,21 +309,27 @@ impl Connection {
         }
     }
 
-    /// When [`Connection::on_time`] must be called next; [`NEVER`] when nothing is pending.
+    /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
     pub fn next_deadline(&self) -> Nanos {
+        self.deadline
+    }
+
+    /// Takes the deadline of a subflow into account that may have come closer.
+    pub(super) fn note_deadline(&mut self, me: usize) {
+        self.deadline = self.deadline.min(self.sockets[me].next_deadline());
+    }
+
+    /// Finds the next deadline anew.
+    pub(super) fn find_deadline(&mut self) {
         let sockets = self
             .sockets
             .iter()
             .map(Socket::next_deadline)
             .min()
             .unwrap_or(NEVER);
-        let echoes = self
-            .unechoed
-            .iter()
-            .map(|(_, at)| *at)
-            .min()
-            .unwrap_or(NEVER);
-        sockets.min(echoes).min(self.send.deadline())
+        self.deadline = sockets
+            .min(self.next_announcement())
+            .min(self.send.deadline());
     }
 
     /// Segments to be sent, in order.
@@ -400,6 +411,7 @@ impl Connection {
     /// Closes both directions at once: MP_FASTCLOSE and reset (RFC 8684 section 3.5).
     pub fn abort(&mut self, now: Nanos) {
         self.core.now = now;
+        self.deadline = 0;
         if self.ended.is_none() {
             self.fast_close();
             self.end(CloseReason::Aborted);
@@ -407,6 +419,7 @@ impl Connection {
     }
 
     pub(super) fn end(&mut self, reason: CloseReason) {
+        self.deadline = 0;
         if self.ended.is_none() {
             self.ended = Some(reason);
             if reason != CloseReason::Finished {
@@ -428,6 +441,7 @@ impl Connection {
 
     /// Ends the subflow's life on this side.
     pub(super) fn close_subflow(&mut self, me: usize) {
+        self.deadline = 0;
         self.sockets[me].abandon(&mut self.paths[me]);
         if self.subflows[me].closed_at.is_none() {
             self.subflows[me].closed_at = Some(self.core.now);
@@ -455,10 +469,11 @@ impl Connection {
 
     /// Follows up on what the last call changed: closing, the end of the connection.
     pub(super) fn housekeep(&mut self) {
-        if self.ended.is_some() {
+        if self.ended.is_some() || !self.closing() {
             return;
         }
         self.step_closing();
+        self.deadline = 0;
         let over = |state: State| matches!(state, State::Closed | State::TimeWait);
         if self.established && self.send.closed() && self.core.receive.at_end() {
             for me in 0..self.sockets.len() {

@@ -108,6 +108,8 @@ pub(crate) struct Core {
     pub multipath: Option<Multipath>,
     pub client: bool,
     pub ipv6: bool,
+    /// Some subflow received a FIN.
+    pub fin_seen: bool,
     /// Handshake state of each subflow but the first.
     pub joins: Vec<Option<Box<Join>>>,
     /// The peer's window admits the stream up to here.

@@ -52,6 +52,7 @@ impl Connection {
         if let Ok(me) = self.add_subflow(info, Some(Box::new(join))) {
             self.paths[me].backup = local.backup;
             self.sockets[me].connect(&mut self.core, &mut self.paths[me], me);
+            self.note_deadline(me);
         }
     }
 
@@ -105,6 +106,7 @@ impl Connection {
         let me = self.add_subflow(info, Some(Box::new(join)))?;
         self.paths[me].backup = backup || local_backup;
         self.sockets[me].accept(&mut self.core, &mut self.paths[me], me, syn);
+        self.note_deadline(me);
         Ok(Some(me))
     }
 

@@ -49,6 +49,7 @@ impl Connection {
         }
         self.push();
         self.sockets[me].flush_ack(&mut self.core, me);
+        self.note_deadline(me);
         self.housekeep();
     }
 

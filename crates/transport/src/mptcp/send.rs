@@ -73,6 +73,11 @@ impl DataSender {
         }
     }
 
+    /// Everything written was acknowledged, and nothing more waits.
+    fn idle(&self) -> bool {
+        self.una == self.written && self.waiting == 0
+    }
+
     pub fn write(&mut self, bytes: u64) {
         self.waiting = self.waiting.saturating_add(bytes);
     }
@@ -211,13 +216,13 @@ impl Connection {
             return;
         }
         self.send.refill(&self.core.config, &self.paths);
+        if self.send.idle() {
+            return;
+        }
         if self.core.multipath.is_some() {
             self.push_multipath();
         } else {
             self.push_plain();
-        }
-        for me in 0..self.sockets.len() {
-            self.sockets[me].validate_window(&self.paths[me]);
         }
         self.watch_window();
     }
@@ -280,14 +285,16 @@ impl Connection {
             push: self.send.unsent() == 0,
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.note_deadline(me);
     }
 
     fn push_multipath(&mut self) {
         loop {
-            let open = |(path, socket): (&Path, &crate::tcp::Socket)| {
-                path.established && path.room() > 0 && socket.sending()
-            };
-            if !self.paths.iter().zip(&self.sockets).any(open) {
+            if !self
+                .paths
+                .iter()
+                .any(|path| path.established && path.room() > 0)
+            {
                 break;
             }
             let next = self.next_to_send();
@@ -415,6 +422,7 @@ impl Connection {
             push: false,
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.note_deadline(me);
     }
 
     /// Nothing can be scheduled although a path has room: lets the scheduler help (NSDI 2012, section 4.2).
@@ -488,6 +496,7 @@ impl Connection {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {
             self.send.probe_at = self.core.now + self.connection_timeout(self.send.probes);
+            self.deadline = self.deadline.min(self.send.probe_at);
         }
     }
 
@@ -574,6 +583,11 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Whether closing has begun in either direction, on any level.
+    pub(super) fn closing(&self) -> bool {
+        self.send.closing || self.core.fin_seen || self.core.receive.end.is_some()
     }
 
     /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through.

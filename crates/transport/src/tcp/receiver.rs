@@ -158,6 +158,7 @@ impl Socket {
     /// Takes a FIN whose sequence number is `at`. True when it became the next in order.
     pub(crate) fn on_fin(&mut self, core: &mut Core, at: u64) {
         self.fin_at = Some(at);
+        core.fin_seen = true;
         self.advance_fin(core);
     }
 

@@ -625,10 +625,9 @@ impl Socket {
             return;
         }
         let recovery = &mut self.recovery;
-        if recovery.sacked == 0
-            && recovery.retransmitting == 0
-            && self.sent[0].sent_at > self.rack.sent_at
-        {
+        let nothing_suspicious = recovery.sacked == 0 && recovery.retransmitting == 0;
+        let head = &self.sent[0];
+        if nothing_suspicious && (head.sent_at, head.end()) > (self.rack.sent_at, self.rack.end) {
             return;
         }
         let window = self.reordering_window();

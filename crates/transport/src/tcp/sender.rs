@@ -116,6 +116,7 @@ impl Socket {
         }
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
+        self.validate_window(&paths[me]);
     }
 
     fn send_chunk(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
@@ -288,7 +289,7 @@ impl Socket {
     }
 
     /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
-    pub(crate) fn validate_window(&mut self, path: &Path) {
+    fn validate_window(&mut self, path: &Path) {
         let in_flight = self.in_flight();
         let limited = in_flight >= path.cwnd;
         if self.una >= self.usage_end

@@ -1,0 +1,262 @@
+//! Connection establishment (RFC 9293 section 3.5, RFC 7323 section 2.2 and 3.2, RFC 2018 section 2, RFC 3168 section 6.1.1).
+//!
+//! | rule | test |
+//! |---|---|
+//! | what the SYN offers, what the SYN/ACK answers | `the_syn_offers_everything`, `the_syn_ack_answers_only_what_was_offered` |
+//! | options that one side lacks are not used | `an_option_that_the_server_leaves_out_is_not_used` |
+//! | no MSS option means 536; nonsense does not underflow | `without_an_mss_option_segments_have_536_bytes`, `a_tiny_mss_is_raised` |
+//! | retransmission and giving up | `a_syn_is_repeated_with_doubled_timeouts_and_then_given_up` |
+//! | refusal | `a_reset_refuses`, `a_reset_that_acknowledges_something_else_is_ignored` |
+//! | duplicates and losses | `a_repeated_syn_draws_the_syn_ack_again`, `a_repeated_syn_ack_draws_the_third_ack_again`, `handshake_survives_any_single_loss` |
+//! | sequence numbers wrap | `sequence_numbers_wrap` |
+
+use polypath_transport::{CloseReason, Config, Connection, Segment};
+use polypath_wire::tcp::Flags;
+
+use crate::common::script::{PEER_ISN, Peer, Script};
+use crate::common::{
+    CLIENT_PORT, Fate, MS, Pair, SECOND, Side, client_address, first_tuple, host, tcp,
+};
+
+#[test]
+fn the_syn_offers_everything() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    let syn = script.expect().segment;
+    assert_eq!(syn.flags, Flags::SYN);
+    let options = syn.rare.as_ref().expect("a SYN has options");
+    assert_eq!(options.mss, Some(1460));
+    assert!(options.sack_permitted);
+    // 6 MiB need a shift of 7.
+    assert_eq!(options.window_scale, Some(7));
+    assert_eq!(syn.timestamps, Some((1, 0)));
+    assert!(options.mptcp.is_empty());
+    // RFC 7323 section 2.2: the window of a SYN is never scaled.
+    assert_eq!(syn.window, 65_535);
+}
+
+#[test]
+fn the_syn_ack_answers_only_what_was_offered() {
+    for (sack, timestamps, scale) in [
+        (false, true, true),
+        (true, false, true),
+        (true, true, false),
+    ] {
+        let peer = Peer {
+            sack,
+            timestamps,
+            window_scale: scale.then_some(3),
+            ..Peer::default()
+        };
+        let answer = Script::server(&tcp(), peer).expect().segment;
+        assert_eq!(answer.flags, Flags::SYN | Flags::ACK);
+        assert_eq!(answer.ack, PEER_ISN.wrapping_add(1));
+        let options = answer.rare.as_ref().expect("a SYN/ACK has options");
+        assert_eq!(options.sack_permitted, sack);
+        assert_eq!(answer.timestamps.is_some(), timestamps);
+        assert_eq!(options.window_scale.is_some(), scale);
+        assert_eq!(options.mss, Some(1460));
+    }
+}
+
+#[test]
+fn an_option_that_the_server_leaves_out_is_not_used() {
+    let offer = Peer {
+        timestamps: true,
+        ..Peer::default()
+    };
+    let established = |peer| Script::connected(&tcp(), peer, 10 * MS);
+
+    let mut script = established(Peer {
+        timestamps: false,
+        ..offer
+    });
+    script.write(10_000);
+    assert_eq!(script.expect_data(1, 1460).segment.timestamps, None);
+
+    let mut script = established(offer);
+    script.write(10_000);
+    assert!(script.expect_data(1, 1448).segment.timestamps.is_some());
+
+    let mut script = established(Peer {
+        sack: false,
+        ..offer
+    });
+    let gap = script.data(1449, 1448, 1);
+    script.inject(gap);
+    assert!(script.expect_ack(1).segment.sack.is_empty());
+
+    // Neither side scales: 3000 means 3000.
+    let mut script = established(Peer {
+        window_scale: None,
+        window: 3000,
+        ..offer
+    });
+    script.inject(Segment {
+        window: 3000,
+        ..script.ack(1)
+    });
+    script.write(100_000);
+    assert_eq!(script.drain().len(), 2);
+}
+
+#[test]
+fn without_an_mss_option_segments_have_536_bytes() {
+    let mut script = Script::connected(
+        &tcp(),
+        Peer {
+            mss: None,
+            ..Peer::default()
+        },
+        10 * MS,
+    );
+    script.write(10_000);
+    script.expect_data(1, 536);
+}
+
+#[test]
+fn a_tiny_mss_is_raised() {
+    for mss in [0, 1, 11, 12, 40] {
+        let peer = Peer {
+            mss: Some(mss),
+            timestamps: true,
+            ..Peer::default()
+        };
+        let mut script = Script::connected(&tcp(), peer, 10 * MS);
+        script.write(1_000);
+        assert!(script.expect().segment.payload.len >= 1);
+        Script::accepted(&tcp(), peer, 10 * MS);
+    }
+}
+
+#[test]
+fn a_syn_is_repeated_with_doubled_timeouts_and_then_given_up() {
+    let config = Config {
+        syn_retries: 3,
+        ..tcp()
+    };
+    let mut script = Script::client(&config, Peer::default());
+    let times: Vec<u64> = (0..4)
+        .map(|_| script.expect())
+        .map(|sent| {
+            assert_eq!(sent.segment.flags, Flags::SYN);
+            sent.at
+        })
+        .collect();
+    assert_eq!(times, [0, SECOND, 3 * SECOND, 7 * SECOND]);
+    script.run_until(14 * SECOND);
+    assert_eq!(script.connection.ended(), None);
+    script.run_until(15 * SECOND);
+    script.expect_nothing();
+    assert_eq!(script.connection.ended(), Some(CloseReason::Unreachable));
+}
+
+/// RFC 5681 section 3.1: a lost SYN leaves an initial window of one segment.
+#[test]
+fn a_repeated_syn_costs_the_initial_window() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    script.expect();
+    script.expect();
+    let mut answer = Script::syn(&script.peer, Flags::SYN | Flags::ACK, 1);
+    answer.ack = script.isn.wrapping_add(1);
+    script.inject(answer);
+    script.expect_ack(1);
+    script.write(10_000);
+    script.expect_data(1, 1460);
+    script.expect_nothing();
+}
+
+#[test]
+fn a_reset_refuses() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    script.expect();
+    let mut reset = script.ack(1);
+    reset.flags = Flags::RST | Flags::ACK;
+    script.inject(reset);
+    assert_eq!(script.connection.ended(), Some(CloseReason::Reset));
+}
+
+#[test]
+fn a_reset_that_acknowledges_something_else_is_ignored() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    script.expect();
+    for (flags, ack) in [
+        (Flags::RST, 1),
+        (Flags::RST | Flags::ACK, 0),
+        (Flags::RST | Flags::ACK, 2),
+    ] {
+        let mut reset = script.ack(ack);
+        reset.flags = flags;
+        script.inject(reset);
+        assert_eq!(script.connection.ended(), None);
+    }
+}
+
+#[test]
+fn a_repeated_syn_draws_the_syn_ack_again() {
+    let mut script = Script::server(&tcp(), Peer::default());
+    script.expect();
+    script.run_until(500 * MS);
+    let syn = Script::syn(&script.peer, Flags::SYN, 1);
+    script.inject(syn);
+    let again = script.expect();
+    assert_eq!(again.at, 500 * MS);
+    assert_eq!(again.segment.flags, Flags::SYN | Flags::ACK);
+    assert_eq!(again.segment.seq, script.isn);
+}
+
+#[test]
+fn a_repeated_syn_ack_draws_the_third_ack_again() {
+    let mut script = Script::connected(&tcp(), Peer::default(), 10 * MS);
+    let mut again = Script::syn(&script.peer, Flags::SYN | Flags::ACK, 1);
+    again.ack = script.isn.wrapping_add(1);
+    script.inject(again);
+    assert_eq!(script.expect_ack(1).segment.flags, Flags::ACK);
+}
+
+#[test]
+fn handshake_survives_any_single_loss() {
+    for lost in 0..3 {
+        let mut pair = Pair::new(&tcp(), &[10 * MS]);
+        let mut count = 0;
+        pair.hook(move |_| {
+            count += 1;
+            if count == lost + 1 {
+                Fate::Drop
+            } else {
+                Fate::Pass
+            }
+        });
+        pair.transfer(20_000, 10 * SECOND);
+    }
+}
+
+/// RFC 9293 section 3.4: an ISN that wraps within the transfer, with losses around the wrap.
+#[test]
+fn sequence_numbers_wrap() {
+    let config = tcp();
+    let near_wrap = (0u64..100_000)
+        .find(|&seed| {
+            let accept = host(&config, vec![client_address(0)], u128::from(seed) << 8 | 1);
+            let mut connection = Connection::connect(accept, first_tuple(), 0).expect("valid");
+            connection.transmits()[0].segment.seq > u32::MAX - 200_000
+        })
+        .expect("one seed in 20 000 will do");
+    let links = vec![crate::common::Link::new(10 * MS)];
+    let mut pair = Pair::with(&config, &config, links, 1, near_wrap);
+    let mut count = 0;
+    pair.hook(move |packet| {
+        count += u32::from(packet.carries_data());
+        if packet.carries_data() && count % 23 == 0 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.transfer(1_000_000, 60 * SECOND);
+    let first = pair.log[0].segment.seq;
+    assert!(
+        pair.data(Side::Client)
+            .any(|packet| packet.segment.seq < first)
+    );
+    assert_eq!(pair.log[0].tuple.local.port(), CLIENT_PORT);
+}

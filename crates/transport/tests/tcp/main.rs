@@ -1,0 +1,19 @@
+//! TCP by packet scripts: each test is named by its rule.
+//!
+//! | module | rules |
+//! |---|---|
+//! | [`handshake`] | options and how each falls back, SYN retransmission, refusal, duplicates, wrap of the ISN |
+//! | [`sending`] | initial window, slow start, Nagle, silly window, zero-window probes, restart after idleness |
+//! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
+//! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
+//! | [`closing`] | FIN in every state, simultaneous close, TIME-WAIT, resets |
+
+#[allow(dead_code, reason = "the modules of tests use different parts")]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod closing;
+mod handshake;
+mod receiving;
+mod recovery;
+mod sending;

@@ -1,0 +1,358 @@
+//! Loss detection and recovery.
+//!
+//! | rule | test |
+//! |---|---|
+//! | RFC 8985 section 6.2, fast retransmit on SACK | `three_sacked_segments_mean_loss`, `one_sacked_segment_waits_for_the_reordering_window`, `a_lost_retransmission_is_sent_again` |
+//! | RFC 6582 | `newreno_repeats_on_the_third_duplicate`, `newreno_repeats_the_next_hole_on_a_partial_ack` |
+//! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
+//! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
+//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
+//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `timeouts_double_up_to_the_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
+//! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
+//! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
+//! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
+
+use polypath_transport::path::CaState;
+use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile, Purpose};
+use polypath_wire::tcp::Flags;
+
+use crate::common::script::{Peer, Script};
+use crate::common::{MS, SECOND, tcp, with_profile};
+
+const MSS: u64 = 1460;
+
+/// The sequence number at which segment `index` begins.
+fn at(index: u64) -> u64 {
+    1 + index * MSS
+}
+
+/// A sender with ten segments in flight, 100 ms of RTT and much to send.
+fn ten_in_flight(config: &Config, peer: Peer) -> Script {
+    let mut script = Script::connected(config, peer, 100 * MS);
+    script.inject(script.ack(1));
+    script.write(1_000_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_for(100 * MS);
+    script
+}
+
+fn retransmitted(script: &mut Script) -> Vec<u64> {
+    let sent = script.drain();
+    sent.iter()
+        .filter(|sent| sent.purpose == Purpose::Retransmission)
+        .map(|sent| (script.relative(&sent.segment) - 1) / MSS)
+        .collect()
+}
+
+#[test]
+fn three_sacked_segments_mean_loss() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    script.inject(script.sack(1, &[(at(1), at(2))]));
+    script.inject(script.sack(1, &[(at(1), at(3))]));
+    assert_eq!(retransmitted(&mut script), [0u64; 0]);
+    script.inject(script.sack(1, &[(at(1), at(4))]));
+    assert_eq!(retransmitted(&mut script), [0]);
+    assert_eq!(script.connection.paths()[0].state, CaState::Recovery);
+    assert_eq!(script.connection.paths()[0].ssthresh, 5);
+    assert_eq!(script.counter(Mib::TcpExtTCPSackRecovery), 1);
+    assert!(script.happened(|kind| *kind == EventKind::Loss(0)));
+}
+
+#[test]
+fn one_sacked_segment_waits_for_the_reordering_window() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    let start = script.now;
+    script.inject(script.sack(1, &[(at(1), at(2))]));
+    script.drain();
+    script.run_for(20 * MS);
+    assert_eq!(retransmitted(&mut script), [0u64; 0]);
+    // A quarter of the minimum RTT after the SACK.
+    let repeat = script.expect();
+    assert_eq!(repeat.purpose, Purpose::Retransmission);
+    assert_eq!(repeat.at - start, 25 * MS);
+}
+
+#[test]
+fn a_lost_retransmission_is_sent_again() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    script.inject(script.sack(1, &[(at(1), at(4))]));
+    assert_eq!(retransmitted(&mut script), [0]);
+    script.inject(script.sack(1, &[(at(1), at(10))]));
+    script.drain();
+    script.run_for(100 * MS);
+    // Segments sent after the retransmission are SACKed: it was lost too.
+    let sent = script.connection.paths()[0].in_flight;
+    assert!(sent > 1, "something new must have left");
+    script.inject(script.sack(1, &[(at(1), at(11))]));
+    script.run_for(30 * MS);
+    assert_eq!(retransmitted(&mut script), [0]);
+    assert_eq!(script.counter(Mib::TcpExtTCPLostRetransmit), 1);
+    assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0);
+}
+
+fn without_sack() -> Peer {
+    Peer {
+        sack: false,
+        ..Peer::default()
+    }
+}
+
+#[test]
+fn newreno_repeats_on_the_third_duplicate() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    script.inject(script.ack(1));
+    script.inject(script.ack(1));
+    assert_eq!(retransmitted(&mut script), [0u64; 0]);
+    script.inject(script.ack(1));
+    assert_eq!(retransmitted(&mut script), [0]);
+    assert_eq!(script.counter(Mib::TcpExtTCPRenoRecovery), 1);
+    assert_eq!(script.connection.paths()[0].ssthresh, 5);
+}
+
+#[test]
+fn newreno_repeats_the_next_hole_on_a_partial_ack() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    for _ in 0..5 {
+        script.inject(script.ack(1));
+    }
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(4)));
+    assert_eq!(retransmitted(&mut script), [4]);
+    assert_eq!(script.connection.paths()[0].state, CaState::Recovery);
+    script.run_for(100 * MS);
+    let (_, unsent) = script.connection.send_queue();
+    let everything = 1 + (1_000_000 - unsent).min(script.connection.written() - unsent);
+    script.inject(script.ack(everything));
+    assert_eq!(script.connection.paths()[0].state, CaState::Open);
+    assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0);
+    assert_eq!(script.counter(Mib::TcpExtTCPRenoRecovery), 1);
+}
+
+#[test]
+fn limited_transmit_sends_on_the_first_two_duplicates() {
+    for (peer, blocks) in [(without_sack(), false), (Peer::default(), true)] {
+        let mut script = ten_in_flight(&tcp(), peer);
+        for duplicate in 1..=2 {
+            let end = at(1 + duplicate);
+            let segment = if blocks {
+                script.sack(1, &[(at(1), end)])
+            } else {
+                script.ack(1)
+            };
+            script.inject(segment);
+            script.expect_data(at(9 + duplicate), 1460);
+            script.expect_nothing();
+        }
+    }
+}
+
+#[test]
+fn prr_sends_in_proportion_to_what_arrives() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    let mut sent = 0;
+    for sacked in 2..=10 {
+        script.inject(script.sack(1, &[(at(1), at(sacked))]));
+        let now = script.drain();
+        if sacked > 3 {
+            assert!(
+                now.len() <= 1,
+                "a burst of {} at segment {sacked}",
+                now.len()
+            );
+            sent += now.len();
+        }
+    }
+    // Seven of twelve segments (limited transmit sent two) arrived in recovery: half as many, rounded up, leave.
+    assert!((3..=4).contains(&sent), "{sent}");
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(12)));
+    assert_eq!(script.connection.paths()[0].state, CaState::Open);
+    assert_eq!(script.connection.paths()[0].ssthresh, 5);
+    assert!((5..=6).contains(&script.cwnd()), "{}", script.cwnd());
+}
+
+#[test]
+fn a_tail_loss_is_probed_after_two_round_trips() {
+    let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(2 * MSS);
+    script.drain();
+    let start = script.now;
+    let probe = script.expect_data(at(1), 1460);
+    assert_eq!(probe.at - start, 202 * MS);
+    assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), 1);
+    assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0);
+    // SACK of the probe shows the loss of the first, without a timeout.
+    script.run_for(100 * MS);
+    script.inject(script.sack(1, &[(at(1), at(2))]));
+    let repeat = script.expect_data(1, 1460);
+    assert!(repeat.at - probe.at < 300 * MS);
+}
+
+#[test]
+fn a_probe_that_repairs_a_loss_reduces_the_window() {
+    let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(4 * MSS);
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(3)));
+    script.expect_data(at(3), 1460);
+    script.run_for(50 * MS);
+    script.write(MSS);
+    script.inject(script.ack(at(4)));
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(5)));
+    assert_eq!(script.counter(Mib::TcpExtTCPLossProbeRecovery), 1);
+    assert_eq!(script.connection.paths()[0].ssthresh, 5);
+}
+
+#[test]
+fn the_timeout_is_srtt_plus_four_deviations() {
+    for (profile, timeout) in [(Profile::Rfc, 300), (Profile::Linux, 300)] {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, without_sack(), 100 * MS);
+        script.inject(script.ack(1));
+        script.write(100);
+        script.expect();
+        let repeat = script.expect_data(1, 100);
+        assert_eq!(repeat.at, (100 + timeout) * MS, "{profile:?}");
+    }
+    // The minimum: a floor of the sum in the RFC, of the deviation in Linux.
+    for (profile, timeout) in [(Profile::Rfc, 200), (Profile::Linux, 210)] {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, without_sack(), 10 * MS);
+        script.inject(script.ack(1));
+        script.write(100);
+        script.expect();
+        let repeat = script.expect_data(1, 100);
+        assert_eq!(repeat.at, (10 + timeout) * MS, "{profile:?}");
+    }
+}
+
+#[test]
+fn timeouts_double_up_to_the_maximum() {
+    let mut script = Script::connected(&tcp(), without_sack(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(100);
+    let mut last = script.expect().at;
+    let mut expected = 300 * MS;
+    for _ in 0..13 {
+        let sent = script.expect_data(1, 100);
+        assert_eq!(sent.at - last, expected);
+        last = sent.at;
+        expected = (2 * expected).min(120 * SECOND);
+    }
+}
+
+#[test]
+fn too_many_timeouts_end_the_connection() {
+    let mut script = Script::connected(
+        &Config {
+            retries: 4,
+            ..tcp()
+        },
+        without_sack(),
+        100 * MS,
+    );
+    script.inject(script.ack(1));
+    script.write(100);
+    script.run_for(60 * SECOND);
+    assert_eq!(script.drain().len(), 1 + 4);
+    assert_eq!(script.connection.ended(), Some(CloseReason::TimedOut));
+    assert!(script.at_rest());
+}
+
+#[test]
+fn a_timeout_leaves_a_window_of_one() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    script.run_for(250 * MS);
+    assert_eq!(retransmitted(&mut script), [0]);
+    assert_eq!(
+        (script.cwnd(), script.connection.paths()[0].ssthresh),
+        (1, 5)
+    );
+    assert_eq!(script.connection.paths()[0].state, CaState::Loss);
+    script.run_for(50 * MS);
+    script.inject(script.ack(at(1)));
+    assert_eq!(retransmitted(&mut script), [1, 2]);
+}
+
+#[test]
+fn a_spurious_timeout_is_undone_by_timestamps() {
+    let peer = Peer {
+        timestamps: true,
+        sack: false,
+        ..Peer::default()
+    };
+    let mut script = Script::connected(&tcp(), peer, 100 * MS);
+    script.inject(script.ack(1));
+    script.write(1_000_000);
+    script.drain();
+    script.run_for(50 * MS);
+    let mut late = script.ack(1 + 1448);
+    script.run_for(400 * MS);
+    assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 1);
+    assert_eq!(script.cwnd(), 1);
+    // The ACK of the original, delayed on the way.
+    late.timestamps = late
+        .timestamps
+        .map(|(_, echo)| ((script.now / MS) as u32 + 1, echo));
+    script.drain();
+    script.inject(late);
+    assert_eq!(script.counter(Mib::TcpExtTCPLossUndo), 1);
+    assert!(script.cwnd() >= 10, "{}", script.cwnd());
+    assert_eq!(script.connection.paths()[0].state, CaState::Open);
+    assert_eq!(
+        script
+            .drain()
+            .iter()
+            .filter(|sent| sent.purpose == Purpose::Retransmission)
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_spurious_recovery_is_undone_by_dsack() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    script.inject(script.sack(1, &[(at(1), at(4))]));
+    assert_eq!(retransmitted(&mut script), [0]);
+    // The segment was only late: everything arrives, then the needless copy.
+    script.run_for(5 * MS);
+    script.inject(script.sack(at(9), &[]));
+    script.run_for(100 * MS);
+    script.inject(script.sack(at(9), &[(1, at(1))]));
+    assert_eq!(script.counter(Mib::TcpExtTCPDSACKRecv), 1);
+    script.inject(script.ack(at(12)));
+    let undone = script.counter(Mib::TcpExtTCPDSACKUndo) + script.counter(Mib::TcpExtTCPFullUndo);
+    assert_eq!(undone, 1);
+    assert!(script.cwnd() >= 10, "{}", script.cwnd());
+}
+
+#[test]
+fn an_ecn_echo_reduces_once_a_window() {
+    let peer = Peer {
+        flags: Flags::ECE,
+        ..Peer::default()
+    };
+    let mut script = ten_in_flight(&Config { ecn: true, ..tcp() }, peer);
+    for acknowledged in 1..=3 {
+        let mut echo = script.ack(at(acknowledged));
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+    }
+    assert_eq!(script.connection.paths()[0].state, CaState::Cwr);
+    assert_eq!(script.connection.paths()[0].ssthresh, 5);
+    script.inject(script.ack(at(10)));
+    let told: Vec<_> = script
+        .drain()
+        .iter()
+        .map(|sent| sent.segment.flags.contains(Flags::CWR))
+        .collect();
+    // RFC 3168 section 6.1.2: CWR on the first new data packet after the reduction, and only there.
+    assert_eq!(told.iter().filter(|cwr| **cwr).count(), 1, "{told:?}");
+    assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0);
+}

@@ -1,0 +1,250 @@
+//! When data may leave (RFC 6928, RFC 5681, RFC 9293 section 3.8.6, RFC 1122 section 4.2.3.4).
+//!
+//! | rule | test |
+//! |---|---|
+//! | initial window, slow start | `the_initial_window_is_ten_segments`, `slow_start_sends_two_segments_for_each_acknowledged` |
+//! | window growth needs use | `a_window_that_is_not_used_does_not_grow`, `the_window_shrinks_after_idleness` |
+//! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
+//! | receive window | `the_peers_window_is_respected`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
+//! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall` |
+
+use polypath_transport::{CloseReason, Config, Mib, Segment};
+
+use crate::common::script::{Peer, Script};
+use crate::common::{Fate, MS, Pair, SECOND, Side, tcp};
+
+const MSS: u64 = 1460;
+
+fn connected(config: &Config) -> Script {
+    Script::connected(config, Peer::default(), 100 * MS)
+}
+
+#[test]
+fn the_initial_window_is_ten_segments() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(100_000);
+    for index in 0..10 {
+        script.expect_data(1 + index * MSS, 1460);
+    }
+    script.expect_nothing();
+}
+
+#[test]
+fn slow_start_sends_two_segments_for_each_acknowledged() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(1_000_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_for(100 * MS);
+    for acknowledged in 1..=5 {
+        script.drain();
+        script.inject(script.ack(1 + 2 * acknowledged * MSS));
+        assert_eq!(script.drain().len(), 4);
+    }
+    assert_eq!(script.cwnd(), 20);
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    for round in 0..20 {
+        script.write(3 * MSS);
+        script.drain();
+        script.run_for(100 * MS);
+        script.inject(script.ack(1 + (round + 1) * 3 * MSS));
+    }
+    assert_eq!(script.cwnd(), 10);
+}
+
+/// RFC 5681 section 4.1: halved for each timeout of idleness, down to the initial window.
+#[test]
+fn the_window_shrinks_after_idleness() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(30 * MSS);
+    let mut sent = script.drain().len() as u64;
+    while sent < 30 {
+        script.run_for(100 * MS);
+        script.inject(script.ack(1 + sent * MSS));
+        sent += script.drain().len() as u64;
+    }
+    script.run_for(100 * MS);
+    script.inject(script.ack(1 + 30 * MSS));
+    let grown = script.cwnd();
+    assert!(grown >= 20, "{grown}");
+    script.run_for(10 * SECOND);
+    script.write(100 * MSS);
+    assert_eq!(script.drain().len(), 10);
+    assert_eq!(script.cwnd(), 10);
+}
+
+#[test]
+fn nagle_holds_a_second_small_segment() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(100);
+    script.expect_data(1, 100);
+    script.write(100);
+    script.write(50);
+    script.expect_nothing();
+    script.run_for(50 * MS);
+    script.inject(script.ack(101));
+    script.expect_data(101, 150);
+}
+
+#[test]
+fn a_full_segment_in_flight_does_not_hold_a_small_one() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(MSS + 100);
+    script.expect_data(1, 1460);
+    script.expect_data(1 + MSS, 100);
+    script.write(100);
+    script.expect_nothing();
+}
+
+#[test]
+fn without_nagle_small_segments_leave_at_once() {
+    let mut script = connected(&Config {
+        nagle: false,
+        ..tcp()
+    });
+    script.inject(script.ack(1));
+    script.write(100);
+    script.write(100);
+    script.expect_data(1, 100);
+    script.expect_data(101, 100);
+}
+
+#[test]
+fn closing_releases_the_small_rest() {
+    let mut script = connected(&tcp());
+    script.inject(script.ack(1));
+    script.write(100);
+    script.write(100);
+    script.expect_data(1, 100);
+    script.close();
+    script.expect_data(101, 100);
+}
+
+#[test]
+fn the_peers_window_is_respected() {
+    let mut script = Script::connected(
+        &tcp(),
+        Peer {
+            window: 4000,
+            ..Peer::default()
+        },
+        100 * MS,
+    );
+    script.write(100_000);
+    script.expect_data(1, 1460);
+    script.expect_data(1461, 1460);
+    // RFC 9293 section 3.8.6.2.1: 1080 bytes more would be a silly segment.
+    script.expect_nothing();
+}
+
+#[test]
+fn a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight() {
+    let mut script = Script::connected(
+        &tcp(),
+        Peer {
+            window: 600,
+            ..Peer::default()
+        },
+        100 * MS,
+    );
+    script.write(100_000);
+    script.expect_data(1, 600);
+    script.expect_nothing();
+}
+
+fn closed_window() -> Script {
+    let mut script = Script::connected(
+        &tcp(),
+        Peer {
+            window: 1460,
+            ..Peer::default()
+        },
+        100 * MS,
+    );
+    script.write(10_000);
+    script.expect_data(1, 1460);
+    script.run_for(100 * MS);
+    script.inject(Segment {
+        window: 0,
+        ..script.ack(1461)
+    });
+    script
+}
+
+#[test]
+fn a_closed_window_is_probed_with_backoff() {
+    let mut script = closed_window();
+    let start = script.now;
+    let times: Vec<u64> = (0..4)
+        .map(|_| {
+            let probe = script.expect();
+            // The probe repeats a sequence number below what is acknowledged.
+            assert_eq!(script.relative(&probe.segment), 1460);
+            script.inject(Segment {
+                window: 0,
+                ..script.ack(1461)
+            });
+            (probe.at - start) / MS
+        })
+        .collect();
+    let first = times[0];
+    assert!((200..=400).contains(&first), "{times:?}");
+    assert_eq!(times, [first, 3 * first, 7 * first, 15 * first]);
+    script.inject(script.ack(1461));
+    script.expect_data(1461, 1460);
+}
+
+/// RFC 9293 section 3.8.6.1: a peer that answers probes keeps the connection open, however long its window stays closed.
+#[test]
+fn answered_probes_go_on_for_ever() {
+    let mut script = closed_window();
+    for _ in 0..40 {
+        script.expect();
+        script.run_for(100 * MS);
+        script.inject(Segment {
+            window: 0,
+            ..script.ack(1461)
+        });
+        assert_eq!(script.connection.ended(), None);
+    }
+    script.inject(script.ack(1461));
+    script.expect_data(1461, 1460);
+}
+
+#[test]
+fn unanswered_probes_give_up() {
+    let mut script = closed_window();
+    script.run_for(3600 * SECOND);
+    assert_eq!(script.connection.ended(), Some(CloseReason::TimedOut));
+    assert_eq!(script.counter(Mib::TcpExtTCPWinProbe), 15);
+}
+
+#[test]
+fn a_lost_window_update_does_not_stall() {
+    let mut pair = Pair::new(&tcp(), &[10 * MS]);
+    pair.server.reading = false;
+    pair.run_for(100 * MS);
+    pair.write(Side::Client, 1_000_000);
+    pair.run_for(3 * SECOND);
+    assert!(pair.server.connection().available() > 60_000);
+    let mut updates = 0;
+    pair.hook(move |packet| {
+        if packet.from == Side::Server && updates < 2 {
+            updates += 1;
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    pair.server.reading = true;
+    pair.run_for(30 * SECOND);
+    pair.assert_whole(Side::Server, 1_000_000);
+}

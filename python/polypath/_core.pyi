@@ -43,7 +43,10 @@ class Simulation:
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 
-def bench(name: str, seconds: float | None = None) -> str:
-    """Runs a benchmark of docs/performance; its measurements as a JSON object."""
+def works() -> list[tuple[str, str, float]]:
+    """Name, description and simulated seconds of each benchmark."""
+
+def bench(name: str, seconds: float) -> str:
+    """Runs a benchmark for some simulated seconds; what it did as a JSON object. Raises KeyError for an unknown name."""
 
 def version() -> str: ...

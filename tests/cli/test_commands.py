@@ -76,3 +76,12 @@ def test_run_takes_a_minitopo_pair(polypath: Any, engine: Any, tmp_path: Path) -
     assert outcome.code == 0
     assert len(engine.plans) == 1
     assert outcome.err.startswith("warning: ")
+
+
+def test_bench_counts_packet_hops(polypath: Any) -> None:
+    outcome = polypath("bench", "W6", "--seconds", "0.2", "--json")
+    assert outcome.code == 0
+    measured = json.loads(outcome.out)
+    assert (measured["work"], measured["simulated_s"], measured["subflows"]) == ("W6", 0.2, 16)
+    assert measured["packet_hops"] > 1000
+    assert 0 < measured["share_of_capacity"] < 1

@@ -69,6 +69,7 @@ def test_a_lab_of_several_runs_has_a_folder_each(polypath: Any, engine: Any, tmp
     assert outcome.code == 0
     assert {path.name for path in tmp_path.iterdir()} == {"tcp", "mptcp"}
     assert [plan.data["applications"][0]["transport"] for plan in engine.plans] == ["tcp", "mptcp"]
+    assert Recording.load(tmp_path / "tcp").metadata.scenario == "aggregation/tcp"
     assert "aggregation/tcp" in outcome.out
     assert "aggregation/mptcp" in outcome.out
 

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from polypath.plots import REGISTRY, save, save_all
+from polypath.plots.base import colour
 from polypath.results import Recording
 
 
@@ -49,13 +51,19 @@ def test_rate_stacks_to_what_arrived(recording: Recording) -> None:
 
 
 def test_sequence_colours_by_subflow_and_marks_what_is_sent_again(recording: Recording) -> None:
-    (axes,) = drawn("sequence", recording).axes
-    points = {str(each.get_label()): numbers(each.get_offsets()) for each in axes.collections}
-    assert points == {
-        "subflow 0 (eth0)": [[1.05, 0.0]],
-        "subflow 0 (eth0), reinjection": [pytest.approx([1.2, 0.0014])],
-        "subflow 1 (eth1, backup)": [[1.09, 0.0014]],
-    }
+    whole, beginning = drawn("sequence", recording).axes
+    first, again = whole.collections
+    assert numbers(first.get_offsets()) == [[1.05, 0.0], [1.09, 0.0014]]
+    assert [to_hex(tint) for tint in numbers(first.get_facecolor())] == [colour(0).lower(), colour(1).lower()]
+    assert numbers(again.get_offsets()) == [pytest.approx([1.2, 0.0014])]
+    assert [numbers(each.get_offsets()) for each in beginning.collections] == [[[1.05, 0.0]]]
+    legend = beginning.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "subflow 0 (eth0)",
+        "subflow 1 (eth1, backup)",
+        "subflow 0 (eth0), reinjection",
+    ]
 
 
 def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording) -> None:

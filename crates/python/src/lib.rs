@@ -1,5 +1,6 @@
 //! The native module `polypath._core`: what Python sees of the simulator, and nothing else.
 
+mod bench;
 mod panics;
 mod recording;
 mod simulation;
@@ -20,6 +21,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::PlanError;
+    #[pymodule_export]
+    use crate::bench::{run, works};
     #[pymodule_export]
     use crate::recording::Recording;
     #[pymodule_export]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -88,6 +89,7 @@ def _run(job: jobs.Job, engine: Engine, captures: Captures, out: Path | None, pl
             folder = stack.enter_context(output.capture_directory(directory))
         with progress.shown(job.name) as callback:
             recording = engine.run(job.plan, Options(captures.value, folder), callback)
+        recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
         if directory is not None:
             output.save(recording, job.scenario.to_toml(), folder, directory, plots)
     return recording

@@ -68,10 +68,10 @@ def title(recording: Recording) -> str:
     return recording.metadata.scenario + (" (interrupted)" if recording.metadata.interrupted else "")
 
 
-def legend(axes: Axes, marker_scale: float = 1.0) -> None:
+def legend(axes: Axes) -> None:
     """The legend beside the axes, where it hides no data."""
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, markerscale=marker_scale)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def transfers(recording: Recording) -> list[metrics.Connection]:

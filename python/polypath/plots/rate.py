@@ -15,7 +15,7 @@ def draw(recording: Recording) -> Figure | None:
     figure, axes = panels(recording, len(connections))
     for each, connection in zip(axes, connections, strict=True):
         base: list[float] | None = None
-        for index, subflow in enumerate(metrics.subflows(recording, connection)):
+        for subflow in metrics.subflows(recording, connection):
             ends, rates = metrics.subflow_series(recording, connection, subflow)
             times = [connection.start_ns / 1e9, *ends]
             bottom = base or [0.0] * len(rates)
@@ -25,7 +25,7 @@ def draw(recording: Recording) -> Figure | None:
                 [bottom[0], *bottom] if bottom else [],
                 [top[0], *top] if top else [],
                 step="pre",
-                color=colour(index),
+                color=colour(subflow.id),
                 alpha=0.75,
                 linewidth=0,
                 label=label(subflow),
@@ -39,4 +39,10 @@ def draw(recording: Recording) -> Figure | None:
         each.set_ylabel("rate (Mbps)")
         each.set_ylim(bottom=0)
         legend(each)
+    axes[-1].set_xlim(min(each.start_ns for each in connections) / 1e9, max(map(_last_byte_s, connections)))
     return figure
+
+
+def _last_byte_s(connection: metrics.Connection) -> float:
+    last = connection.until_ns if connection.last_byte_ns is None else connection.last_byte_ns
+    return last / 1e9

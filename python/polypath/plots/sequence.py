@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import polars as pl
-from matplotlib.figure import Figure
+from collections.abc import Mapping
 
-from polypath.plots.base import colour, label, legend, panels, transfers
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from polypath.plots.base import colour, label, title, transfers
 from polypath.results import Recording, metrics
 
-#: How what is sent again stands out from what is sent first.
+#: Marker, its area in square points, and what the legend adds: what is sent again stands out.
 _MARKS = {
-    "data": (".", 3.0, ""),
+    "data": (".", 4.0, ""),
     "retransmission": ("x", 18.0, ", retransmission"),
     "reinjection": ("+", 24.0, ", reinjection"),
 }
+#: Part of the time that the enlarged panel shows.
+_BEGINNING = 0.1
 
 
 def draw(recording: Recording) -> Figure | None:
@@ -21,29 +27,53 @@ def draw(recording: Recording) -> Figure | None:
     connections = [each for each in transfers(recording) if not _sent(segments, each).is_empty()]
     if not connections:
         return None
-    figure, axes = panels(recording, len(connections), 4.0)
-    for each, connection in zip(axes, connections, strict=True):
+    figure = Figure(figsize=(12, 4.0 * len(connections) + 0.6), layout="constrained")
+    figure.suptitle(title(recording), x=0.01, ha="left", fontweight="bold")
+    rows = figure.subplots(len(connections), 2, squeeze=False)
+    for (whole, beginning), connection in zip(rows, connections, strict=True):
         sent = _sent(segments, connection)
-        for index, subflow in enumerate(metrics.subflows(recording, connection)):
-            for kind, (mark, size, note) in _MARKS.items():
-                own = sent.filter((pl.col("subflow") == subflow.id) & (pl.col("kind") == kind))
-                if own.is_empty():
-                    continue
-                each.scatter(
-                    own["time_ns"] / 1e9,
-                    own["dsn"] / 1e6,
-                    s=size,
-                    marker=mark,
-                    color=colour(index),
-                    linewidths=0.8,
-                    rasterized=True,
-                    label=label(subflow) + note,
-                )
-        each.set_title(connection.name, fontsize=10)
-        each.set_ylabel("data sequence number (MB)")
-        legend(each, 3.0)
+        subflows = {subflow.id: subflow for subflow in metrics.subflows(recording, connection)}
+        first, last = sent["time_ns"][0], sent["time_ns"][-1]
+        _draw(whole, sent, connection.name)
+        early = sent.filter(pl.col("time_ns") <= first + (last - first) * _BEGINNING)
+        _draw(beginning, early, f"{connection.name}: the first tenth")
+        beginning.legend(
+            handles=_handles(sent, subflows), loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0
+        )
     return figure
 
 
+def _draw(axes: Axes, sent: pl.DataFrame, name: str) -> None:
+    """Points in the order of sending, so that no subflow hides another."""
+    for kind, (mark, size, _) in _MARKS.items():
+        own = sent.filter(pl.col("kind") == kind)
+        if own.is_empty():
+            continue
+        tints = [colour(subflow) for subflow in own["subflow"]]
+        axes.scatter(
+            own["time_ns"] / 1e9, own["dsn"] / 1e6, s=size, marker=mark, c=tints, linewidths=0.8, rasterized=True
+        )
+    axes.set_title(name, fontsize=10)
+    axes.set(xlabel="time (s)", ylabel="data sequence number (MB)")
+
+
+def _handles(sent: pl.DataFrame, subflows: Mapping[int, metrics.Subflow]) -> list[Line2D]:
+    present = sent.select("kind", "subflow").unique()
+    return [
+        Line2D(
+            [],
+            [],
+            color=colour(subflow),
+            marker=mark,
+            linestyle="",
+            markersize=6,
+            label=label(subflows[subflow]) + note,
+        )
+        for kind, (mark, _, note) in _MARKS.items()
+        for subflow in present.filter(pl.col("kind") == kind)["subflow"].sort()
+    ]
+
+
 def _sent(segments: pl.DataFrame, connection: metrics.Connection) -> pl.DataFrame:
-    return segments.filter((pl.col("connection") == connection.id) & (pl.col("side") == connection.sender))
+    own = segments.filter((pl.col("connection") == connection.id) & (pl.col("side") == connection.sender))
+    return own.sort("time_ns", maintain_order=True)

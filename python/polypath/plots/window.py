@@ -21,13 +21,13 @@ def draw(recording: Recording) -> Figure | None:
     figure, axes = panels(recording, 2 * len(connections), 2.0)
     for row, connection in enumerate(connections):
         windows, delays = axes[2 * row], axes[2 * row + 1]
-        for index, subflow in enumerate(metrics.subflows(recording, connection)):
+        for subflow in metrics.subflows(recording, connection):
             own = samples.filter(
                 (pl.col("connection") == connection.id)
                 & (pl.col("side") == connection.sender)
                 & (pl.col("subflow") == subflow.id)
             )
-            tint, name = colour(index), label(subflow)
+            tint, name = colour(subflow.id), label(subflow)
             windows.step(own["time_ns"] / 1e9, own["cwnd_packets"], where="post", color=tint, label=name)
             measured = own.filter(pl.col("srtt_us") > 0)
             delays.plot(measured["time_ns"] / 1e9, measured["srtt_us"] / 1e3, color=tint, label=name)

@@ -24,6 +24,7 @@ FORMAT = 1
 class Metadata:
     """How a Recording came about; becomes manifest.json."""
 
+    #: The scenario's name; of a lab's run, lab/run.
     scenario: str
     seed: int
     engine: str

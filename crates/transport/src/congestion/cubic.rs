@@ -177,6 +177,8 @@ impl CongestionControl for Cubic {
     }
 
     fn on_sample(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        // An epoch that idleness moved forward still began in the past.
+        self.epoch_start = self.epoch_start.map(|start| start.min(ack.now));
         let Some(rtt) = ack.rtt else { return };
         // Samples right after a reduction still see the queue that caused it.
         if self

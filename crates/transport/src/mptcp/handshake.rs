@@ -237,7 +237,7 @@ impl Connection {
             && join.unconfirmed
         {
             join.unconfirmed = false;
-            self.sockets[me].disarm_join_ack();
+            self.sockets[me].disarm_join_ack(&self.core);
             self.join_established(me);
         }
     }

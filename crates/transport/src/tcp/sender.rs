@@ -346,8 +346,10 @@ impl Socket {
         self.timers.set(Pending::Retransmission, core.now + delay);
     }
 
-    pub(crate) fn disarm_join_ack(&mut self) {
+    /// The fourth ACK came. What was sent in the meantime, at most a FIN, has the timer to itself from now on.
+    pub(crate) fn disarm_join_ack(&mut self, core: &Core) {
         self.timers.stop_retransmission();
+        self.arm_retransmission(core);
     }
 
     /// Sends the third ACK of a handshake.

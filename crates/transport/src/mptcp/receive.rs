@@ -100,6 +100,11 @@ impl DataReceiver {
         self.buffer * self.share / 256
     }
 
+    /// The window opens by no less: a segment, or half the buffer where that is smaller (RFC 9293 section 3.8.6.2.2).
+    fn smallest_step(&self) -> u64 {
+        u64::from(self.mss).min(self.capacity() / 2)
+    }
+
     /// The window to offer: the right edge never moves back, and does not move in steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
     pub fn window(&mut self) -> u64 {
         let used = self.unread
@@ -108,9 +113,9 @@ impl DataReceiver {
             } else {
                 0
             };
-        let free = self.capacity().saturating_sub(used).min(self.slow_start);
-        if free >= u64::from(self.mss).min(self.capacity() / 2) {
-            self.edge = self.edge.max(self.next + free);
+        let free = self.capacity().saturating_sub(used);
+        if free >= self.smallest_step() {
+            self.edge = self.edge.max(self.next + free.min(self.slow_start));
         }
         self.edge.saturating_sub(self.next)
     }
@@ -176,7 +181,7 @@ impl DataReceiver {
             return false;
         }
         let after = self.window();
-        after >= 2 * before.max(1) && after >= u64::from(self.mss)
+        after >= 2 * before.max(1) && after >= self.smallest_step().min(self.slow_start)
     }
 
     fn tune(&mut self, now: Nanos) {

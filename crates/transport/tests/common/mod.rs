@@ -14,7 +14,7 @@ use std::sync::Arc;
 use polypath_transport::{Accept, Config, Ports, Profile, Tuple};
 use rand_pcg::Pcg64Mcg;
 
-pub use pair::{Fate, Link, Packet, Pair, Side};
+pub use pair::{Fate, Link, Pair, Side};
 pub use polypath_transport::{MILLISECOND as MS, SECOND};
 
 pub const CLIENT_PORT: u16 = 20_000;

@@ -553,4 +553,28 @@ impl Pair {
             .filter(|path| path.established)
             .count()
     }
+
+    /// Prints the last `count` packets, for a test that failed.
+    pub fn print_log(&self, count: usize) {
+        println!("----");
+        for packet in &self.log[self.log.len().saturating_sub(count)..] {
+            let segment = &packet.segment;
+            println!(
+                "{:>12.6} {:?} {} path {} {:?} seq {} ack {} win {} len {} sack {:?} {:?} {:?} {}",
+                packet.at as f64 / 1e9,
+                packet.from,
+                packet.subflow,
+                packet.path,
+                segment.flags,
+                segment.seq,
+                segment.ack,
+                segment.window,
+                segment.payload.len,
+                segment.sack.as_slice(),
+                segment.dss,
+                segment.mptcp(),
+                if packet.passed { "" } else { "LOST" },
+            );
+        }
+    }
 }

@@ -109,7 +109,6 @@ BOUNDS = {
     "backup/topo_bk, least of the last five delays": (29, None),
     "backup/topo_bk, greatest of the last five delays": (None, 36),
     "congestion/1sf olia, MPTCP 20-30 s": (15, 25),
-    "congestion/1sf reno, TCP 1 10-20 s": (7.5, 12.5),
     "congestion/4sf reno, TCP 1 on the link of 20 ms": (None, 6.4),
     "congestion/4sf olia, TCP 2 on the link of 80 ms": (1.3, None),
     "congestion/4sf olia, TCP 1, share of the link of 20 ms": (7.2, None),

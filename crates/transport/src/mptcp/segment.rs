@@ -35,7 +35,7 @@ impl Connection {
             return;
         }
         match self.sockets[me].state {
-            State::Closed => return,
+            State::Closed => return self.sockets[me].refuse(&mut self.core, me, segment),
             State::SynSent => self.on_syn_sent(me, segment),
             State::SynReceived => {
                 if self.on_syn_received(me, segment) {

@@ -457,6 +457,25 @@ impl Socket {
         core.emit(me, segment);
     }
 
+    /// Resets a peer that still sends to a closed socket (RFC 9293 section 3.10.7.1).
+    pub(crate) fn refuse(&self, core: &mut Core, me: usize, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let mut reset = Segment {
+            flags: Flags::RST,
+            seq: segment.ack,
+            ..Segment::default()
+        };
+        if !segment.flags.contains(Flags::ACK) {
+            reset.flags |= Flags::ACK;
+            reset.seq = 0;
+            reset.ack = segment.seq.wrapping_add(segment.seq_len());
+        }
+        core.counters.increment(Mib::TcpOutRsts);
+        core.emit(me, reset);
+    }
+
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
         self.state = State::Closed;

@@ -16,6 +16,9 @@ const ADD_ADDR_TIMEOUT: Nanos = 2 * SECOND;
 impl Connection {
     /// Asks the path manager what to do and does it.
     pub(super) fn manage_paths(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
         let Some(multipath) = self
             .core
             .multipath

@@ -60,7 +60,7 @@ test-python: build
 
 docs: build
 	@$(BIN)/pip install --quiet --group docs
-	$(BIN)/polypath check --all --markdown docs/validation.md
+	$(BIN)/polypath check --all --markdown docs/validation.md || test $$? -eq 1 # a miss stands on the page
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo 'docs/_build/html/index.html'
 

@@ -47,6 +47,6 @@ def works() -> list[tuple[str, str, float]]:
     """Name, description and simulated seconds of each benchmark."""
 
 def bench(name: str, seconds: float) -> str:
-    """Runs a benchmark for some simulated seconds; what it did as a JSON object. Raises KeyError for an unknown name."""
+    """Runs a benchmark for some simulated seconds; what it did as JSON. Raises KeyError for an unknown name."""
 
 def version() -> str: ...

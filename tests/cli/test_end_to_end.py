@@ -98,8 +98,9 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert not list(out.glob(".*"))
 
 
-def test_a_broken_scheduler_fails_the_check() -> None:
-    ran = polypath("check", "aggregation", "--set", "defaults.path_manager=default")
+@pytest.mark.parametrize("setting", ["scheduler=redundant", "path_manager=default"])
+def test_what_does_not_aggregate_fails_the_check(setting: str) -> None:
+    ran = polypath("check", "aggregation", "--set", f"defaults.{setting}")
     assert ran.returncode == 1
     assert "MISS" in ran.stdout
     assert ran.stderr == ""

@@ -1,0 +1,440 @@
+//! Connections in the run: how they begin, what becomes of packets and of what endpoints send and tell.
+
+use std::net::SocketAddr;
+
+use polypath_net::{Ecn, Packet, random};
+use polypath_transport::{
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Transmit, Tuple,
+};
+use polypath_wire::mptcp::{MpJoin, MptcpOption};
+use polypath_wire::tcp::{Flags, header_len};
+
+use crate::application::{Io, Side};
+use crate::endpoint::Endpoint;
+use crate::flow::{Body, Content, End, Flow, ip_header_len};
+use crate::record::sampled;
+
+use super::{Owner, Simulation};
+
+impl Simulation {
+    pub(super) fn start(&mut self, application: usize) {
+        if self.apps[application].datagrams.is_some() {
+            return self.start_datagrams(application);
+        }
+        let settings = &self.plan.applications[application];
+        let (client, server) = (settings.client, settings.server);
+        let first = self.endpoints.len();
+        for (offset, (side, node)) in [(Side::Client, client), (Side::Server, server)]
+            .into_iter()
+            .enumerate()
+        {
+            let timer = self.new_timer(Owner::Endpoint(first + offset));
+            self.endpoints
+                .push(Endpoint::new(node, side, timer, application));
+        }
+        let (source, destination) = self.apps[application].addresses;
+        let tuple = Tuple {
+            local: (source.ip(), self.ports[client].next()).into(),
+            remote: destination,
+        };
+        self.apps[application].endpoint = Some(first);
+        let now = self.network.now();
+        let connection = self.make(first, |host| Connection::connect(host, tuple, now));
+        self.begin(first, connection, 0);
+        self.follow_up(first);
+    }
+
+    /// Makes an endpoint's connection; its key is drawn again until its token is the host's only one (RFC 8684 section 3.1).
+    pub(super) fn make<E: std::fmt::Debug>(
+        &self,
+        index: usize,
+        with: impl Fn(Accept) -> Result<Connection, E>,
+    ) -> Connection {
+        let endpoint = &self.endpoints[index];
+        let app = &self.apps[endpoint.application];
+        let [client, server] = app
+            .configs
+            .as_ref()
+            .expect("only applications over connections have endpoints");
+        let node = &self.plan.nodes[endpoint.node];
+        for attempt in 0u64.. {
+            let host = Accept {
+                config: if endpoint.side == Side::Client {
+                    client.clone()
+                } else {
+                    server.clone()
+                },
+                addresses: node
+                    .interfaces
+                    .iter()
+                    .flat_map(|interface| {
+                        interface
+                            .addresses
+                            .iter()
+                            .map(|address| (*address, interface.backup))
+                    })
+                    .collect(),
+                ports: self.ports[endpoint.node].clone(),
+                random: random::stream(
+                    self.plan.seed,
+                    "endpoint",
+                    index as u64 | attempt << 32,
+                    "transport",
+                ),
+            };
+            let mut connection =
+                with(host).expect("the plan's algorithms were checked before the run");
+            let taken = connection
+                .token()
+                .is_some_and(|token| self.tokens.contains_key(&(endpoint.node, token)));
+            if !taken {
+                if self.plan.record.decisions {
+                    connection.record_decisions();
+                }
+                return connection;
+            }
+        }
+        unreachable!("a free token is found long before the attempts run out")
+    }
+
+    pub(super) fn begin(&mut self, index: usize, connection: Connection, number: u32) {
+        let endpoint = &mut self.endpoints[index];
+        if let Some(token) = connection.token() {
+            self.tokens.insert((endpoint.node, token), index);
+        }
+        endpoint.connection = Some(connection);
+        endpoint.numbers.push(number);
+    }
+
+    pub(super) fn on_packet(&mut self, packet: Packet<Body>) {
+        let flow = packet.flow as usize;
+        match packet.body.content {
+            Content::Tcp(ref segment) => {
+                let end = match self.captures.flows[flow].receiver {
+                    Some(end) => Some(end),
+                    None => self.find_receiver(flow, &packet),
+                };
+                let Some(End::Subflow { endpoint, subflow }) = end else {
+                    return;
+                };
+                let arrival = Arrival {
+                    congestion_experienced: packet.ecn == Ecn::Ce,
+                    corrupted: packet.corrupted,
+                };
+                let now = self.network.now();
+                if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
+                    connection.on_segment(subflow as usize, segment, arrival, now);
+                }
+                self.follow_up(endpoint as usize);
+            }
+            Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
+        }
+    }
+
+    /// Finds the endpoint that a flow's first packet is for; a SYN makes one. A SYN's own packet is dealt with here.
+    pub(super) fn find_receiver(&mut self, flow: usize, packet: &Packet<Body>) -> Option<End> {
+        let Flow {
+            source,
+            destination,
+            receiver_node,
+            sender,
+            ..
+        } = self.captures.flows[flow];
+        let node = receiver_node as usize;
+        if let Some(&end) = self.demultiplexer.get(&(node, destination, source)) {
+            self.captures.flows[flow].receiver = Some(end);
+            return Some(end);
+        }
+        let Content::Tcp(segment) = &packet.body.content else {
+            return None;
+        };
+        if packet.corrupted
+            || !segment.flags.contains(Flags::SYN)
+            || segment.flags.contains(Flags::ACK)
+        {
+            return None;
+        }
+        let (now, tuple) = (
+            self.network.now(),
+            Tuple {
+                local: destination,
+                remote: source,
+            },
+        );
+        let End::Subflow {
+            endpoint: peer,
+            subflow: number,
+        } = sender
+        else {
+            return None;
+        };
+        let token = segment.mptcp().iter().find_map(|option| match option {
+            MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+            _ => None,
+        });
+        let (index, subflow) = match token {
+            Some(token) => {
+                let &index = self.tokens.get(&(node, token))?;
+                let connection = self.endpoints[index]
+                    .connection
+                    .as_mut()
+                    .filter(|connection| connection.accepts_joins())?;
+                let subflow = connection.accept_join(tuple, segment, now).ok()??;
+                self.endpoints[index].numbers.push(number);
+                (index, subflow)
+            }
+            None => {
+                let index = self.listener(node, destination.port(), peer as usize)?;
+                let connection =
+                    self.make(index, |host| Connection::accept(host, tuple, segment, now));
+                self.begin(index, connection, number);
+                (index, 0)
+            }
+        };
+        let end = End::Subflow {
+            endpoint: index as u32,
+            subflow: subflow as u32,
+        };
+        self.demultiplexer.insert((node, destination, source), end);
+        self.captures.flows[flow].receiver = Some(end);
+        self.follow_up(index);
+        None
+    }
+
+    /// The endpoint that waits at `node` and `port` for the client `peer`.
+    pub(super) fn listener(&self, node: usize, port: u16, peer: usize) -> Option<usize> {
+        let index = peer + 1;
+        let endpoint = self.endpoints.get(index)?;
+        let settings = &self.plan.applications[endpoint.application];
+        (endpoint.side == Side::Server
+            && endpoint.node == node
+            && settings.port == port
+            && endpoint.connection.is_none())
+        .then_some(index)
+    }
+
+    /// Does what follows from an endpoint's change: its application, what it sends, what it tells, its timer.
+    pub(super) fn follow_up(&mut self, index: usize) {
+        self.run_application(index);
+        self.tell_events(index);
+        self.transmit(index);
+        let endpoint = &mut self.endpoints[index];
+        let at = endpoint.next_deadline();
+        if at < endpoint.timer_at {
+            endpoint.timer_at = at;
+            self.network.set_timer(endpoint.timer, at);
+        }
+    }
+
+    pub(super) fn run_application(&mut self, index: usize) {
+        let now = self.network.now();
+        let endpoint = &mut self.endpoints[index];
+        let Some(connection) = &mut endpoint.connection else {
+            return;
+        };
+        let arrived = connection.read(connection.available(), now);
+        if arrived > 0 {
+            endpoint.received += arrived;
+            endpoint.first_byte_at.get_or_insert(now);
+            endpoint.last_byte_at = Some(now);
+        }
+        let newly_established = connection.established() && endpoint.established_at.is_none();
+        if newly_established {
+            endpoint.established_at = Some(now);
+        }
+        let newly_at_end = !endpoint.end_seen && connection.at_end();
+        endpoint.end_seen |= newly_at_end;
+        let woken = endpoint.wake <= now;
+        if !(arrived > 0 || newly_established || newly_at_end || woken) {
+            return;
+        }
+        endpoint.wake = if woken { NEVER } else { endpoint.wake };
+        let app = &mut self.apps[endpoint.application];
+        if let Some(session) = &mut app.session {
+            session.run(&mut Io {
+                now,
+                side: endpoint.side,
+                connection,
+                arrived,
+                wake: &mut endpoint.wake,
+                requests: &mut app.requests,
+            });
+        }
+    }
+
+    pub(super) fn transmit(&mut self, index: usize) {
+        let mut transmits = std::mem::take(&mut self.transmits);
+        if let Some(connection) = &mut self.endpoints[index].connection {
+            std::mem::swap(connection.transmits(), &mut transmits);
+        }
+        for Transmit {
+            subflow,
+            mut segment,
+            purpose,
+        } in transmits.drain(..)
+        {
+            let flow = self.flow_of(index, subflow);
+            let endpoint = &self.endpoints[index];
+            let Some(connection) = &endpoint.connection else {
+                continue;
+            };
+            let socket = &connection.sockets()[subflow];
+            if self.plan.record.segments {
+                let id = index as u32 / 2;
+                let initial = (socket.initial_sequence(), socket.peer_initial_sequence());
+                let number = endpoint
+                    .numbers
+                    .get(subflow)
+                    .copied()
+                    .unwrap_or(subflow as u32);
+                let sent = Transmit {
+                    subflow,
+                    segment,
+                    purpose,
+                };
+                self.recorder.segment(
+                    self.network.now(),
+                    id,
+                    endpoint.side,
+                    number,
+                    &sent,
+                    initial,
+                );
+                segment = sent.segment;
+            }
+            let flow_state = &mut self.captures.flows[flow as usize];
+            let Some(route) = flow_state.route else {
+                continue;
+            };
+            flow_state.sent = flow_state.sent.wrapping_add(1);
+            let identification = flow_state.sent;
+            let len = ip_header_len(flow_state.source)
+                + header_len(&segment) as u32
+                + segment.payload.len;
+            let ecn = if segment.payload.len > 0 && socket.ecn_capable() {
+                Ecn::Ect0
+            } else {
+                Ecn::NotEct
+            };
+            let body = Body {
+                identification,
+                content: Content::Tcp(segment),
+            };
+            self.inject(route, len, flow, ecn, body);
+        }
+        self.transmits = transmits;
+    }
+
+    /// The flow of a subflow in the direction from an endpoint; made at its first segment.
+    pub(super) fn flow_of(&mut self, index: usize, subflow: usize) -> u32 {
+        if let Some(&flow) = self.endpoints[index].flows.get(subflow) {
+            return flow;
+        }
+        for subflow in self.endpoints[index].flows.len()..=subflow {
+            let endpoint = &mut self.endpoints[index];
+            let Some(connection) = &endpoint.connection else {
+                break;
+            };
+            let tuple = connection.subflows()[subflow].tuple;
+            if endpoint.numbers.len() <= subflow {
+                endpoint.numbers.push(subflow as u32);
+            }
+            let (node, end) = (
+                endpoint.node,
+                End::Subflow {
+                    endpoint: index as u32,
+                    subflow: subflow as u32,
+                },
+            );
+            let number = endpoint.numbers[subflow];
+            let sender = End::Subflow {
+                endpoint: index as u32,
+                subflow: number,
+            };
+            let first_dsn = connection.data_sequence(0);
+            let flow = self.new_flow(node, tuple.local, tuple.remote, sender, index as u64);
+            self.captures.flows[flow as usize].first_dsn = first_dsn;
+            self.demultiplexer
+                .insert((node, tuple.local, tuple.remote), end);
+            self.endpoints[index].flows.push(flow);
+        }
+        self.endpoints[index].flows[subflow]
+    }
+
+    pub(super) fn new_flow(
+        &mut self,
+        node: usize,
+        source: SocketAddr,
+        destination: SocketAddr,
+        sender: End,
+        stream: u64,
+    ) -> u32 {
+        let mut flow = Flow {
+            source,
+            destination,
+            route: None,
+            receiver_node: 0,
+            sender,
+            receiver: None,
+            stream: random::mix(stream),
+            first_dsn: None,
+            sent: 0,
+            identifier: source.port(),
+        };
+        let label = flow.label();
+        flow.route = self
+            .network
+            .route(
+                polypath_net::NodeId(node as u32),
+                source.ip(),
+                destination.ip(),
+                label,
+            )
+            .ok();
+        let topology = self.network.topology();
+        if let Some(interface) = topology.owner(destination.ip())
+            && let Ok(receiver) = topology.node_of(interface)
+        {
+            flow.receiver_node = receiver.0;
+        }
+        self.captures.flows.push(flow);
+        (self.captures.flows.len() - 1) as u32
+    }
+
+    pub(super) fn tell_events(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let Some(connection) = &mut endpoint.connection else {
+            return;
+        };
+        if connection.events().is_empty() {
+            return;
+        }
+        let id = index as u32 / 2;
+        for event in std::mem::take(connection.events()) {
+            let numbers = &endpoint.numbers;
+            let number = |subflow: usize| numbers.get(subflow).copied().unwrap_or(subflow as u32);
+            self.recorder
+                .transport_event(event.at, id, endpoint.node, &event.kind, number);
+            if let Some(subflow) = sampled(&event.kind) {
+                self.recorder.sample_subflow(
+                    event.at,
+                    id,
+                    endpoint.side,
+                    number(subflow),
+                    subflow,
+                    connection,
+                );
+            }
+            if let EventKind::ConnectionClosed(reason) = event.kind {
+                endpoint.ended_at = Some(event.at);
+                let (application, side) = (endpoint.application, endpoint.side);
+                let failed = reason != CloseReason::Finished && side == Side::Client;
+                let peer = &self.endpoints[index ^ 1];
+                if failed || peer.ended_at.is_some() {
+                    self.finish_application(application);
+                }
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Datagram applications in the run.
+
+use polypath_net::{Ecn, Packet};
+
+use super::{Owner, Simulation};
+use crate::flow::{Body, Content, End, ip_header_len};
+
+/// UDP's header and ICMP's echo header alike.
+const DATAGRAM_HEADER: u32 = 8;
+
+impl Simulation {
+    pub(super) fn start_datagrams(&mut self, application: usize) {
+        let settings = &self.plan.applications[application];
+        let (client, server) = (settings.client, settings.server);
+        let (source, destination) = self.apps[application].addresses;
+        let sender = End::Datagrams {
+            application: application as u32,
+        };
+        let stream = u64::MAX - application as u64;
+        let there = self.new_flow(client, source, destination, sender, stream);
+        let back = self.new_flow(server, destination, source, sender, stream);
+        self.captures.flows[back as usize].identifier = source.port();
+        self.apps[application].flows = Some((there, back));
+        let timer = self.apps[application].timer;
+        self.own(timer, Owner::Datagrams(application));
+        self.tick_datagrams(application);
+    }
+
+    pub(super) fn tick_datagrams(&mut self, application: usize) {
+        let now = self.network.now();
+        let app = &mut self.apps[application];
+        let (Some(datagrams), Some((there, _))) = (&mut app.datagrams, app.flows) else {
+            return;
+        };
+        let (due, next) = datagrams.tick(now);
+        let (sequence, len, echo) = (
+            datagrams.sent.wrapping_sub(1),
+            datagrams.payload(),
+            datagrams.echo(),
+        );
+        match next {
+            Some(at) => self.network.set_timer(app.timer, at),
+            None => self.finish_application(application),
+        }
+        if due {
+            let content = if echo {
+                Content::Echo {
+                    reply: false,
+                    sequence: sequence as u16,
+                    sent_at: now,
+                    len,
+                }
+            } else {
+                Content::Udp {
+                    sequence,
+                    sent_at: now,
+                    len,
+                }
+            };
+            self.send_datagram(there, content, len);
+        }
+    }
+
+    pub(super) fn send_datagram(&mut self, flow: u32, content: Content, payload: u32) {
+        let state = &mut self.captures.flows[flow as usize];
+        let Some(route) = state.route else { return };
+        state.sent = state.sent.wrapping_add(1);
+        let body = Body {
+            identification: state.sent,
+            content,
+        };
+        let len = ip_header_len(state.source) + DATAGRAM_HEADER + payload;
+        self.inject(route, len, flow, Ecn::NotEct, body);
+    }
+
+    pub(super) fn on_datagram(&mut self, flow: usize, packet: &Packet<Body>) {
+        let End::Datagrams { application } = self.captures.flows[flow].sender else {
+            return;
+        };
+        if packet.corrupted {
+            return;
+        }
+        let now = self.network.now();
+        let app = &mut self.apps[application as usize];
+        let (Some(datagrams), Some((there, back))) = (&mut app.datagrams, app.flows) else {
+            return;
+        };
+        match packet.body.content {
+            Content::Echo {
+                reply: false,
+                sequence,
+                sent_at,
+                len,
+            } if flow == there as usize => {
+                self.send_datagram(
+                    back,
+                    Content::Echo {
+                        reply: true,
+                        sequence,
+                        sent_at,
+                        len,
+                    },
+                    len,
+                );
+            }
+            Content::Echo {
+                sequence,
+                sent_at,
+                len,
+                ..
+            } => datagrams.arrived(u64::from(sequence), len, now - sent_at),
+            Content::Udp {
+                sequence,
+                sent_at,
+                len,
+            } => datagrams.arrived(sequence, len, now - sent_at),
+            Content::Tcp(_) => {}
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! A run: the loop that moves packets between the network and the endpoints.
+
+mod connections;
+mod datagrams;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use polypath_net::Totals;
+use polypath_net::{ChannelId, Ecn, Network, Output, TimerId};
+use polypath_trace::Recording;
+use polypath_transport::{Config, NEVER, Nanos, Ports, Transmit};
+
+use crate::PlanError;
+use crate::application::{Datagrams, Request, Session, session};
+use crate::build::{self, Built, build};
+use crate::capture::{CaptureMode, Captures};
+use crate::endpoint::Endpoint;
+use crate::flow::{Body, End};
+use crate::plan::{self, Action, Plan, Transport};
+use crate::record::Recorder;
+
+/// Whose timer fired.
+#[derive(Clone, Copy)]
+enum Owner {
+    Start(usize),
+    Endpoint(usize),
+    Datagrams(usize),
+    Event(usize),
+    Sample,
+}
+
+/// An application in the run.
+struct App {
+    session: Option<Box<dyn Session>>,
+    datagrams: Option<Datagrams>,
+    /// Index of its client's endpoint; the server's follows.
+    endpoint: Option<usize>,
+    configs: Option<[Arc<Config>; 2]>,
+    requests: Vec<Request>,
+    addresses: (SocketAddr, SocketAddr),
+    /// Of a datagram application: there and back.
+    flows: Option<(u32, u32)>,
+    timer: TimerId,
+    finished: bool,
+}
+
+/// A run of a plan in the simulator.
+pub struct Simulation {
+    plan: Plan,
+    network: Network<Body>,
+    channels: Vec<(ChannelId, ChannelId)>,
+    captures: Captures,
+    apps: Vec<App>,
+    endpoints: Vec<Endpoint>,
+    /// By node, own address and peer's.
+    demultiplexer: BTreeMap<(usize, SocketAddr, SocketAddr), End>,
+    /// MPTCP connections by node and token.
+    tokens: BTreeMap<(usize, u32), usize>,
+    ports: Vec<Ports>,
+    timers: Vec<Owner>,
+    recorder: Recorder,
+    sample_timer: TimerId,
+    unfinished: usize,
+    ended: bool,
+    transmits: Vec<Transmit>,
+}
+
+/// Where datagram applications' source ports begin.
+const FIRST_PRIVATE_PORT: u16 = 49_152;
+
+impl Simulation {
+    /// Prepares the run of a plan in JSON. Captures are written to `directory`.
+    ///
+    /// # Errors
+    /// Why the plan cannot run, or why captures cannot be written.
+    pub fn new(
+        plan: &str,
+        captures: CaptureMode,
+        directory: Option<PathBuf>,
+    ) -> Result<Self, PlanError> {
+        let plan: Plan = serde_json::from_str(plan)?;
+        Self::from_plan(plan, captures, directory)
+    }
+
+    /// As [`Simulation::new`] with a plan already read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_plan(
+        plan: Plan,
+        captures: CaptureMode,
+        directory: Option<PathBuf>,
+    ) -> Result<Self, PlanError> {
+        if plan.version != plan::VERSION {
+            return Err(PlanError::Version {
+                found: plan.version,
+                expected: plan::VERSION,
+            });
+        }
+        if plan.record.interval_ns == 0 {
+            return Err(PlanError::invalid(
+                "record",
+                "the sampling interval must be above 0",
+            ));
+        }
+        let Built {
+            mut network,
+            channels,
+            ..
+        } = build(&plan)?;
+        let sample_timer = network.new_timer();
+        let mut simulation = Self {
+            captures: Captures::open(&plan, captures, directory.as_deref())?,
+            recorder: Recorder::new(&plan),
+            ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
+            channels,
+            apps: Vec::new(),
+            endpoints: Vec::new(),
+            demultiplexer: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            timers: Vec::new(),
+            sample_timer,
+            unfinished: plan.applications.len(),
+            ended: false,
+            transmits: Vec::new(),
+            network,
+            plan,
+        };
+        simulation.own(sample_timer, Owner::Sample);
+        simulation
+            .network
+            .set_timer(sample_timer, simulation.plan.record.interval_ns);
+        for index in 0..simulation.plan.applications.len() {
+            simulation.add_application(index)?;
+        }
+        for index in 0..simulation.plan.events.len() {
+            if !matches!(simulation.plan.events[index].action, Action::Link { .. }) {
+                let timer = simulation.new_timer(Owner::Event(index));
+                simulation
+                    .network
+                    .set_timer(timer, simulation.plan.events[index].at_ns);
+            }
+        }
+        Ok(simulation)
+    }
+
+    fn new_timer(&mut self, owner: Owner) -> TimerId {
+        let timer = self.network.new_timer();
+        self.own(timer, owner);
+        timer
+    }
+
+    fn own(&mut self, timer: TimerId, owner: Owner) {
+        let index = timer.index();
+        if self.timers.len() <= index {
+            self.timers.resize(index + 1, Owner::Sample);
+        }
+        self.timers[index] = owner;
+    }
+
+    fn add_application(&mut self, index: usize) -> Result<(), PlanError> {
+        let settings = &self.plan.applications[index];
+        let place = format!("application {}", settings.name);
+        let node = |id: usize| {
+            self.plan.nodes.get(id).ok_or(PlanError::Index {
+                place: place.clone(),
+                kind: "node",
+                index: id,
+            })
+        };
+        let (client, server) = (node(settings.client)?, node(settings.server)?);
+        let first = |node: &plan::Node| {
+            let address = node
+                .interfaces
+                .iter()
+                .flat_map(|interface| &interface.addresses)
+                .next()
+                .copied();
+            address.ok_or_else(|| {
+                PlanError::invalid(&*place, format!("host {} has no address", node.name))
+            })
+        };
+        let source = settings.source.map_or_else(|| first(client), Ok)?;
+        let destination = settings.destination.map_or_else(|| first(server), Ok)?;
+        let work = &settings.work;
+        let datagrams = Datagrams::new(work, settings.start_ns, self.plan.seed, index);
+        let over_connection = matches!(settings.transport, Transport::Tcp | Transport::Mptcp);
+        if over_connection == datagrams.is_some() {
+            return Err(PlanError::invalid(
+                &*place,
+                format!("{:?} cannot do this work", settings.transport).to_lowercase(),
+            ));
+        }
+        let configs = if over_connection {
+            let mptcp = settings.transport == Transport::Mptcp;
+            let stack = |own: &Option<plan::Stack>, node: &plan::Node| {
+                let stack = own.as_ref().or(node.stack.as_ref());
+                let stack = stack.ok_or_else(|| {
+                    PlanError::invalid(&*place, format!("{} is not a host", node.name))
+                })?;
+                build::config(stack, mptcp, &place)
+            };
+            Some([
+                stack(&settings.client_stack, client)?,
+                stack(&settings.server_stack, server)?,
+            ])
+        } else {
+            None
+        };
+        let (start, session) = (settings.start_ns, session(work, settings.start_ns));
+        let ports = if over_connection {
+            (0, settings.port)
+        } else {
+            (FIRST_PRIVATE_PORT + index as u16, settings.port)
+        };
+        self.network
+            .route(
+                polypath_net::NodeId(settings.client as u32),
+                source,
+                destination,
+                0,
+            )
+            .map_err(|error| PlanError::Route {
+                place: place.clone(),
+                error,
+            })?;
+        let timer = self.new_timer(Owner::Start(index));
+        self.network.set_timer(timer, start);
+        self.apps.push(App {
+            session,
+            datagrams,
+            endpoint: None,
+            configs,
+            requests: Vec::new(),
+            addresses: ((source, ports.0).into(), (destination, ports.1).into()),
+            flows: None,
+            timer,
+            finished: false,
+        });
+        Ok(())
+    }
+
+    /// Simulated time in nanoseconds.
+    pub fn now(&self) -> Nanos {
+        self.network.now()
+    }
+
+    /// Where all packets of the network went.
+    pub fn totals(&self) -> Totals {
+        self.network.totals()
+    }
+
+    /// Bytes that applications received in order so far.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.endpoints
+            .iter()
+            .map(|endpoint| endpoint.received)
+            .sum()
+    }
+
+    /// Packets that left a link's queue so far.
+    pub fn packet_hops(&mut self) -> u64 {
+        let network = &mut self.network;
+        let pairs = self.channels.iter();
+        pairs
+            .flat_map(|&(forward, backward)| [forward, backward])
+            .map(|channel| network.stats(channel).sent_packets)
+            .sum()
+    }
+
+    /// Runs up to `until` nanoseconds. True: the run is over, because every application ended or its duration is up.
+    pub fn step_until(&mut self, until: Nanos) -> bool {
+        let until = until.min(self.plan.duration_ns);
+        while !self.ended {
+            let output = if self.captures.active() {
+                self.network.poll(until, &mut self.captures)
+            } else {
+                self.network.poll(until, &mut ())
+            };
+            match output {
+                Some(Output::Delivered { packet, .. }) => self.on_packet(packet),
+                Some(Output::Timer(timer)) => self.on_timer(timer),
+                Some(Output::Changed(channel)) => self.on_change(channel),
+                None => break,
+            }
+            self.ended = self.unfinished == 0;
+        }
+        self.ended |= self.network.now() >= self.plan.duration_ns;
+        self.ended
+    }
+
+    fn on_timer(&mut self, timer: TimerId) {
+        let now = self.network.now();
+        match self.timers[timer.index()] {
+            Owner::Start(application) => self.start(application),
+            Owner::Datagrams(application) => self.tick_datagrams(application),
+            Owner::Event(event) => self.on_event(event),
+            Owner::Sample => {
+                self.sample();
+                self.network
+                    .set_timer(self.sample_timer, now + self.plan.record.interval_ns);
+            }
+            Owner::Endpoint(index) => {
+                let endpoint = &mut self.endpoints[index];
+                endpoint.timer_at = NEVER;
+                if let Some(connection) = endpoint
+                    .connection
+                    .as_mut()
+                    .filter(|connection| connection.next_deadline() <= now)
+                {
+                    connection.on_time(now);
+                }
+                self.follow_up(index);
+            }
+        }
+    }
+
+    fn inject(&mut self, route: polypath_net::RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {
+        if self.captures.active() {
+            self.network
+                .inject(route, len, flow, ecn, body, &mut self.captures);
+        } else {
+            self.network.inject(route, len, flow, ecn, body, &mut ());
+        }
+    }
+
+    fn finish_application(&mut self, application: usize) {
+        let app = &mut self.apps[application];
+        if !app.finished {
+            app.finished = true;
+            self.unfinished -= 1;
+        }
+    }
+
+    fn sample(&mut self) {
+        let now = self.network.now();
+        for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
+            self.recorder
+                .sample_endpoint(now, index as u32 / 2, endpoint);
+        }
+        self.recorder
+            .sample_links(now, &self.channels, &mut self.network);
+    }
+
+    fn on_change(&mut self, channel: ChannelId) {
+        let link = self
+            .channels
+            .iter()
+            .position(|&(forward, backward)| forward == channel || backward == channel);
+        let Some(link) = link else { return };
+        let direction = if self.channels[link].0 == channel {
+            "forward"
+        } else {
+            "backward"
+        };
+        let detail = self
+            .network
+            .config(channel)
+            .map_or(String::new(), |config| {
+                format!(
+                    "{direction}: rate {:?} bit/s, delay {} ns, loss {:?}, up {}",
+                    config.rate_bps.unwrap_or(0),
+                    config.delay,
+                    config.loss,
+                    config.up
+                )
+            });
+        self.recorder.event(
+            self.network.now(),
+            "link-changed",
+            "",
+            Some(link as u32),
+            detail,
+        );
+    }
+
+    /// A change that a host is told of.
+    fn on_event(&mut self, event: usize) {
+        let now = self.network.now();
+        let (node, interface, up, backup) = match self.plan.events[event].action {
+            Action::Interface {
+                node,
+                interface,
+                up,
+            } => (node, interface, Some(up), None),
+            Action::Priority {
+                node,
+                interface,
+                backup,
+            } => (node, interface, None, Some(backup)),
+            Action::Link { .. } => return,
+        };
+        let host = self.plan.nodes[node].name.clone();
+        let settings = &self.plan.nodes[node].interfaces[interface];
+        let (addresses, name) = (settings.addresses.clone(), settings.name.clone());
+        let what = match (up, backup) {
+            (Some(up), _) => format!("{name} {}", if up { "up" } else { "down" }),
+            (_, backup) => format!(
+                "{name} {}",
+                if backup == Some(true) {
+                    "backup"
+                } else {
+                    "normal"
+                }
+            ),
+        };
+        self.recorder
+            .event(now, "interface-changed", &host, None, what);
+        for index in 0..self.endpoints.len() {
+            if self.endpoints[index].node != node {
+                continue;
+            }
+            if let Some(connection) = &mut self.endpoints[index].connection {
+                for &address in &addresses {
+                    if let Some(up) = up {
+                        connection.set_address_up(address, up, now);
+                    }
+                    if let Some(backup) = backup {
+                        connection.set_backup(address, backup, now);
+                    }
+                }
+            }
+            self.follow_up(index);
+        }
+    }
+
+    /// Ends the run where it stands and gives what was recorded.
+    ///
+    /// # Errors
+    /// Why captures could not be written.
+    pub fn finish(mut self) -> Result<Recording, PlanError> {
+        self.sample();
+        self.recorder
+            .link_ends(&self.plan, &self.channels, &mut self.network);
+        for (index, app) in self.apps.iter().enumerate() {
+            if let Some(datagrams) = &app.datagrams {
+                self.recorder.requests(index as u32, &datagrams.requests);
+                self.recorder.datagrams(index as u32, datagrams);
+            }
+            self.recorder.requests(index as u32, &app.requests);
+            if let Some(first) = app.endpoint {
+                let (client, server) = (&self.endpoints[first], &self.endpoints[first + 1]);
+                let id = first as u32 / 2;
+                self.recorder
+                    .connection_end(&self.plan, index, id, client, server);
+                self.recorder.subflow_ends(&self.plan, id, client, server);
+            }
+        }
+        for node in 0..self.plan.nodes.len() {
+            if self.plan.nodes[node].kind == plan::NodeKind::Host {
+                let own = self
+                    .endpoints
+                    .iter()
+                    .filter(|endpoint| endpoint.node == node);
+                self.recorder.counters(
+                    node,
+                    own.filter_map(|endpoint| endpoint.connection.as_ref()),
+                );
+            }
+        }
+        self.captures.finish()?;
+        Ok(self.recorder.recording)
+    }
+}

@@ -1,0 +1,491 @@
+//! Acknowledgements and loss recovery: SACK (RFC 6675's scoreboard), RACK-TLP (RFC 8985), PRR (RFC 6937), undo (RFC 3522, RFC 3708), RTO (RFC 6298).
+
+mod rack;
+mod scoreboard;
+mod timeout;
+mod undo;
+
+use polypath_wire::tcp::{Flags, Segment};
+
+pub(super) use rack::Rack;
+
+use super::sender::Sent;
+use super::{Socket, State};
+use crate::congestion::Ack;
+use crate::mptcp::core::Core;
+use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::ranges::RangeSet;
+use crate::seq::unwrap;
+use crate::{EventKind, MILLISECOND, Mib, Nanos};
+
+/// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// Loss recovery's state. Counts are packets.
+#[derive(Debug)]
+pub(in crate::tcp) struct Recovery {
+    pub state: CaState,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retransmitting: u32,
+    /// What the peer SACKed above the cumulative ACK.
+    scoreboard: RangeSet,
+    /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
+    end: u64,
+    /// Where undo may return to, while it may.
+    undo_from: Option<u64>,
+    /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
+    undo_count: i32,
+    prior_cwnd: u32,
+    prior_ssthresh: u32,
+    /// PRR's delivered and sent counts since recovery began.
+    prr_delivered: u32,
+    prr_out: u32,
+    /// Timestamp of the episode's first retransmission; 0: none.
+    first_retransmission: u32,
+    /// Nothing below this waits for retransmission.
+    hint: u64,
+    /// End of the flight that a tail loss probe was sent for, and whether the probe repeated data.
+    probe_end: Option<u64>,
+    probe_repeats: bool,
+    /// Timeouts in a row.
+    pub timeouts: u32,
+    pub backoff: u32,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self {
+            state: CaState::Open,
+            sacked: 0,
+            lost: 0,
+            retransmitting: 0,
+            scoreboard: RangeSet::default(),
+            end: 0,
+            undo_from: None,
+            undo_count: -1,
+            prior_cwnd: 0,
+            prior_ssthresh: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            first_retransmission: 0,
+            hint: 0,
+            probe_end: None,
+            probe_repeats: false,
+            timeouts: 0,
+            backoff: 0,
+        }
+    }
+}
+
+impl Recovery {
+    fn reducing(&self) -> bool {
+        matches!(self.state, CaState::Cwr | CaState::Recovery)
+    }
+
+    pub fn count_sent(&mut self) {
+        if self.reducing() {
+            self.prr_out += 1;
+        }
+    }
+
+    pub fn count_retransmitted(&mut self, now: Nanos) {
+        self.count_sent();
+        if self.first_retransmission == 0 {
+            self.first_retransmission = super::timestamp(now);
+        }
+        self.undo_count = self.undo_count.max(0) + 1;
+    }
+
+    fn begin_undo(&mut self, una: u64) {
+        self.undo_from = Some(una);
+        self.undo_count = if self.retransmitting > 0 {
+            self.retransmitting as i32
+        } else {
+            -1
+        };
+    }
+}
+
+/// What one ACK brought.
+#[derive(Default)]
+struct Delivery {
+    /// Packets newly acknowledged or SACKed.
+    packets: u32,
+    /// Send times of the first and the last never-retransmitted packet acknowledged cumulatively.
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+    /// The same of SACKed ones.
+    first_sacked: Option<Nanos>,
+    last_sacked: Option<Nanos>,
+    advanced: bool,
+    /// The segment carried nothing but this acknowledgement.
+    bare: bool,
+    duplicate_sack: bool,
+    newly_lost: u32,
+    retransmission_lost: bool,
+    /// The timer must be set anew.
+    rearm: bool,
+}
+
+impl Socket {
+    /// Processes the acknowledgement of `segment`. False: it acknowledges what was never sent.
+    pub(crate) fn on_ack(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        segment: &Segment,
+    ) -> bool {
+        let ack = unwrap(self.iss, segment.ack, self.una);
+        if ack > self.next {
+            self.ack.immediately();
+            self.flush_ack(core, me);
+            return false;
+        }
+        let before = self.una;
+        let highest_sacked = self.recovery.scoreboard.highest();
+        let mut delivery = Delivery::default();
+        let window_changed = ack >= self.una && self.update_window(ack, segment);
+        if !segment.sack.is_empty() && self.negotiated.sack {
+            self.take_sack(core, segment, ack, highest_sacked, &mut delivery);
+        }
+        if ack < before {
+            // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
+            if delivery.packets > 0 {
+                self.conclude(core, paths, me, segment, delivery, before);
+            }
+            return true;
+        }
+        if ack > before {
+            self.take_cumulative(core, ack, highest_sacked, &mut delivery);
+            self.recovery.timeouts = 0;
+            if paths[me].potentially_failed {
+                paths[me].potentially_failed = false;
+                core.event(EventKind::Recovered(me));
+            }
+        } else if !self.negotiated.sack
+            && segment.payload.len == 0
+            && !window_changed
+            && !self.sent.is_empty()
+        {
+            self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
+            delivery.packets += 1;
+        }
+        delivery.bare = segment.payload.len == 0 && !window_changed;
+        if delivery.packets > 0
+            || delivery.advanced
+            || self.recovery.state != CaState::Open
+            || self.recovery.probe_end.is_some()
+        {
+            self.conclude(core, paths, me, segment, delivery, before);
+        }
+        if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
+            self.on_congestion_experienced(paths, me);
+        }
+        if self.una > before {
+            self.fin_acknowledged(core);
+        }
+        self.publish(&mut paths[me]);
+        true
+    }
+
+    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step); right edges never move left.
+    fn update_window(&mut self, ack: u64, segment: &Segment) -> bool {
+        let end = ack + (u64::from(segment.window) << self.negotiated.send_shift);
+        let changed = end > self.window_end;
+        self.window_end = self.window_end.max(end);
+        changed
+    }
+
+    fn conclude(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        segment: &Segment,
+        mut delivery: Delivery,
+        before: u64,
+    ) {
+        let rtt = self.sample_rtt(core, segment, &delivery);
+        if let Some(rtt) = rtt {
+            paths[me].latest_rtt = rtt;
+        }
+        self.publish(&mut paths[me]);
+        let limited = self.is_cwnd_limited(&paths[me]);
+        let ack = Ack {
+            now: core.now,
+            packets: delivery.packets,
+            rtt,
+            cwnd_limited: limited,
+            next_seq: self.next,
+            una: self.una,
+        };
+        if delivery.packets > 0 {
+            self.congestion.on_sample(paths, me, &ack);
+        }
+        self.judge_probe(core, paths, me, &mut delivery);
+        self.step_recovery(core, paths, me, segment, &mut delivery, before);
+        if delivery.rearm {
+            self.arm_after_ack(core);
+        }
+        if self.recovery.reducing() {
+            self.reduce(&mut paths[me], &delivery);
+        } else if delivery.packets > 0
+            && (delivery.advanced
+                || (self.rack.reordering_seen && self.recovery.state != CaState::Loss))
+        {
+            // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
+            self.publish(&mut paths[me]);
+            self.congestion.on_ack(paths, me, &ack);
+        }
+    }
+
+    /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
+    fn sample_rtt(&mut self, core: &Core, segment: &Segment, delivery: &Delivery) -> Option<Nanos> {
+        let elapsed = |at: Option<Nanos>| at.map(|at| core.now - at);
+        let newest = elapsed(delivery.last).or(elapsed(delivery.last_sacked));
+        if let Some(newest) = newest {
+            self.rtt.sample_min(newest, core.now);
+        }
+        let oldest = elapsed(delivery.first)
+            .or(elapsed(delivery.first_sacked))
+            .or_else(|| {
+                let (_, echo) = segment
+                    .timestamps
+                    .filter(|(_, echo)| delivery.advanced && *echo != 0)?;
+                let elapsed = super::timestamp(core.now).wrapping_sub(echo);
+                (elapsed < 1 << 20).then(|| u64::from(elapsed.max(1)) * MILLISECOND)
+            })?;
+        self.rtt.sample(oldest, self.una, self.next, &core.config);
+        self.recovery.backoff = 0;
+        newest
+    }
+
+    fn step_recovery(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        segment: &Segment,
+        delivery: &mut Delivery,
+        before: u64,
+    ) {
+        let advanced = self.una > before;
+        if self.recovery.state == CaState::Open && self.recovery.retransmitting == 0 {
+            self.recovery.first_retransmission = 0;
+        }
+        self.adapt_reordering_window(delivery);
+        if self.recovery.state > CaState::Disorder
+            && self.una >= self.recovery.end
+            && self.leave(core, paths, me, segment)
+        {
+            self.detect_losses(core, delivery);
+            return self.keep_open(core, paths, me);
+        }
+        match self.recovery.state {
+            CaState::Recovery => {
+                if advanced && self.undo_in_mid_recovery(core, paths, me, segment) {
+                    return;
+                }
+                if advanced && !self.negotiated.sack {
+                    self.mark_head_lost(delivery);
+                }
+                self.detect_losses(core, delivery);
+            }
+            CaState::Loss => {
+                if advanced && self.delayed_not_lost(segment) && self.recovery.undo_from.is_some() {
+                    core.counters.increment(Mib::TcpExtTCPLossUndo);
+                    self.undo(paths, me, true);
+                    return self.set_state(paths, me, CaState::Open);
+                }
+                self.detect_losses(core, delivery);
+            }
+            _ => {
+                if self.recovery.undo_from.is_some()
+                    && self.recovery.undo_count == 0
+                    && self.recovery.state <= CaState::Disorder
+                {
+                    core.counters.increment(Mib::TcpExtTCPDSACKUndo);
+                    self.undo(paths, me, false);
+                }
+                self.detect_losses(core, delivery);
+                if !self.negotiated.sack && self.recovery.sacked >= DUPLICATE_THRESHOLD {
+                    self.mark_head_lost(delivery);
+                }
+                if self.recovery.lost > 0 {
+                    self.enter_recovery(core, paths, me);
+                } else {
+                    self.keep_open(core, paths, me);
+                }
+            }
+        }
+    }
+
+    /// Ends an episode whose end was acknowledged. True: the state is Open now.
+    fn leave(&mut self, core: &mut Core, paths: &mut [Path], me: usize, segment: &Segment) -> bool {
+        match self.recovery.state {
+            CaState::Cwr if self.una == self.recovery.end => return false,
+            CaState::Recovery | CaState::Loss => {
+                if !self.negotiated.sack {
+                    self.recovery.sacked = 0;
+                }
+                let undone = self.recovery.undo_from.is_some()
+                    && (self.recovery.undo_count == 0 || self.delayed_not_lost(segment));
+                if undone {
+                    core.counters
+                        .increment(if self.recovery.state == CaState::Loss {
+                            Mib::TcpExtTCPLossUndo
+                        } else {
+                            Mib::TcpExtTCPFullUndo
+                        });
+                    self.undo(paths, me, false);
+                } else if self.recovery.state == CaState::Recovery {
+                    self.end_reduction(&mut paths[me]);
+                }
+            }
+            _ => self.end_reduction(&mut paths[me]),
+        }
+        self.set_state(paths, me, CaState::Open);
+        true
+    }
+
+    fn end_reduction(&mut self, path: &mut Path) {
+        if path.ssthresh < INFINITE_SSTHRESH {
+            path.cwnd = path.ssthresh;
+        }
+    }
+
+    /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
+    fn keep_open(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        if self.recovery.state > CaState::Disorder {
+            return;
+        }
+        let recovery = &self.recovery;
+        let calm = recovery.sacked + recovery.lost + recovery.retransmitting == 0;
+        if !calm && self.recovery.lost > 0 && self.recovery.state != CaState::Recovery {
+            return self.enter_recovery(core, paths, me);
+        }
+        let state = if calm {
+            CaState::Open
+        } else {
+            CaState::Disorder
+        };
+        if state != self.recovery.state {
+            self.set_state(paths, me, state);
+        }
+    }
+
+    fn set_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+        self.recovery.state = state;
+        paths[me].state = state;
+        self.congestion.on_state(paths, me, state);
+    }
+
+    fn enter_recovery(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        core.counters.increment(if self.negotiated.sack {
+            Mib::TcpExtTCPSackRecovery
+        } else {
+            Mib::TcpExtTCPRenoRecovery
+        });
+        core.event(EventKind::Loss(me));
+        self.rack.persist = self.rack.persist.saturating_sub(1);
+        if self.rack.persist == 0 {
+            self.rack.steps = 0;
+        }
+        self.recovery.begin_undo(self.una);
+        if self.recovery.state < CaState::Cwr {
+            self.begin_reduction(paths, me);
+        }
+        self.recovery.end = self.next;
+        self.set_state(paths, me, CaState::Recovery);
+    }
+
+    /// Starts a reduction by PRR towards the controller's threshold (RFC 6937 section 3).
+    fn begin_reduction(&mut self, paths: &mut [Path], me: usize) {
+        let recovery = &mut self.recovery;
+        recovery.end = self.next;
+        recovery.probe_end = None;
+        recovery.prior_cwnd = paths[me].cwnd;
+        recovery.prior_ssthresh = paths[me].ssthresh;
+        recovery.prr_delivered = 0;
+        recovery.prr_out = 0;
+        paths[me].cwnd_count = 0;
+        paths[me].ssthresh = self.congestion.ssthresh(paths, me);
+    }
+
+    /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
+    fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
+        if delivery.packets == 0 || self.recovery.prior_cwnd == 0 {
+            return;
+        }
+        let in_flight = self.in_flight();
+        let recovery = &mut self.recovery;
+        recovery.prr_delivered += delivery.packets;
+        let gap = i64::from(path.ssthresh) - i64::from(in_flight);
+        let mut budget = if gap < 0 {
+            let target = u64::from(path.ssthresh) * u64::from(recovery.prr_delivered);
+            target.div_ceil(u64::from(recovery.prior_cwnd)) as i64 - i64::from(recovery.prr_out)
+        } else {
+            let mut budget = (i64::from(recovery.prr_delivered) - i64::from(recovery.prr_out))
+                .max(i64::from(delivery.packets));
+            if delivery.advanced && delivery.newly_lost == 0 {
+                budget += 1;
+            }
+            budget.min(gap)
+        };
+        // The first retransmission of an episode leaves at once.
+        budget = budget.max(i64::from(recovery.prr_out == 0));
+        path.cwnd = in_flight + budget.max(0) as u32;
+    }
+
+    /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
+    fn on_congestion_experienced(&mut self, paths: &mut [Path], me: usize) {
+        if self.recovery.state < CaState::Cwr {
+            self.begin_reduction(paths, me);
+            self.recovery.undo_from = None;
+            self.ecn_cwr_due = true;
+            self.set_state(paths, me, CaState::Cwr);
+        }
+    }
+
+    /// Sends again what is lost, as far as the window admits.
+    pub(crate) fn send_lost(&mut self, core: &mut Core, path: &mut Path, me: usize) {
+        let recovery = &self.recovery;
+        if recovery.lost == 0 || !matches!(recovery.state, CaState::Recovery | CaState::Loss) {
+            return;
+        }
+        let hint = recovery.hint;
+        let mut index = self.sent.partition_point(|sent| sent.seq < hint);
+        let mut first = None;
+        while index < self.sent.len() {
+            let sent = &self.sent[index];
+            if sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING) {
+                if self.in_flight() >= path.cwnd {
+                    first.get_or_insert(sent.seq);
+                    break;
+                }
+                self.retransmit(core, me, index);
+                if index == 0 {
+                    self.arm_retransmission(core);
+                }
+            }
+            index += 1;
+        }
+        self.recovery.hint = first.unwrap_or(self.next);
+        self.publish(path);
+    }
+
+    /// Halves the window because this path blocks the others (Raiciu et al. 2012, penalisation; slow start is spared as in Paasch et al. 2013).
+    pub(crate) fn penalise(&mut self, path: &mut Path) {
+        let prior = path.cwnd;
+        path.cwnd = (path.cwnd / 2).max(1);
+        if prior >= path.ssthresh {
+            path.ssthresh = (path.ssthresh / 2).max(2);
+        }
+    }
+
+    pub(crate) fn sending(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait)
+    }
+}

@@ -1,0 +1,179 @@
+//! What the peer has: cumulative acknowledgements, SACK (RFC 2018, RFC 2883), and what is marked as lost.
+
+use polypath_wire::tcp::Segment;
+
+use super::{Delivery, Recovery};
+use crate::Mib;
+use crate::mptcp::core::Core;
+use crate::seq::unwrap;
+use crate::tcp::Socket;
+use crate::tcp::sender::Sent;
+
+impl Socket {
+    pub(super) fn take_sack(
+        &mut self,
+        core: &mut Core,
+        segment: &Segment,
+        ack: u64,
+        highest: u64,
+        delivery: &mut Delivery,
+    ) {
+        let mut fresh = std::mem::take(&mut core.scratch);
+        fresh.clear();
+        let blocks = segment.sack.as_slice();
+        for (index, &(left, right)) in blocks.iter().enumerate() {
+            let (start, end) = (unwrap(self.iss, left, ack), unwrap(self.iss, right, ack));
+            if end <= start || end > self.next {
+                continue;
+            }
+            if index == 0
+                && (start < ack
+                    || blocks.get(1).is_some_and(|&(l, r)| {
+                        unwrap(self.iss, l, ack) <= start && end <= unwrap(self.iss, r, ack)
+                    }))
+            {
+                self.take_duplicate_sack(core, end, delivery);
+                continue;
+            }
+            self.recovery
+                .scoreboard
+                .insert(start.max(self.una), end, |a, b| fresh.push((a, b)));
+        }
+        for &(start, end) in &fresh {
+            self.mark_sacked(core, start, end, highest, delivery);
+        }
+        core.scratch = fresh;
+    }
+
+    pub(super) fn take_duplicate_sack(
+        &mut self,
+        core: &mut Core,
+        end: u64,
+        delivery: &mut Delivery,
+    ) {
+        core.counters.increment(Mib::TcpExtTCPDSACKRecv);
+        delivery.duplicate_sack = true;
+        let recovery = &mut self.recovery;
+        if recovery.undo_from.is_some_and(|from| end > from) && recovery.undo_count > 0 {
+            recovery.undo_count -= 1;
+        }
+    }
+
+    pub(super) fn mark_sacked(
+        &mut self,
+        core: &mut Core,
+        start: u64,
+        end: u64,
+        highest: u64,
+        delivery: &mut Delivery,
+    ) {
+        let mut index = self.sent.partition_point(|sent| sent.end() <= start);
+        while let Some(sent) = self.sent.get_mut(index).filter(|sent| sent.seq < end) {
+            index += 1;
+            if sent.has(Sent::SACKED) || !self.recovery.scoreboard.covers(sent.seq, sent.end()) {
+                continue;
+            }
+            if sent.has(Sent::RETRANSMITTING) {
+                sent.clear(Sent::RETRANSMITTING);
+                self.recovery.retransmitting -= 1;
+            }
+            if sent.has(Sent::LOST) {
+                sent.clear(Sent::LOST);
+                self.recovery.lost -= 1;
+            }
+            sent.set(Sent::SACKED);
+            self.recovery.sacked += 1;
+            delivery.packets += 1;
+            let copy = *sent;
+            if !copy.retransmitted() {
+                delivery.first_sacked.get_or_insert(copy.sent_at);
+                delivery.last_sacked = Some(copy.sent_at);
+                if copy.seq < highest {
+                    self.reordering_found(core);
+                }
+            }
+            self.advance_rack(core.now, &copy);
+        }
+    }
+
+    /// Removes what is acknowledged cumulatively.
+    pub(super) fn take_cumulative(
+        &mut self,
+        core: &mut Core,
+        ack: u64,
+        highest_sacked: u64,
+        delivery: &mut Delivery,
+    ) {
+        delivery.advanced = true;
+        delivery.rearm = true;
+        let mut packets = 0;
+        while let Some(front) = self.sent.front_mut() {
+            if front.end() > ack {
+                if front.seq < ack && front.len > 0 {
+                    let part = (ack - front.seq) as u32;
+                    front.seq += u64::from(part);
+                    front.offset += u64::from(part);
+                    front.len -= part;
+                }
+                break;
+            }
+            let sent = *front;
+            self.sent.pop_front();
+            packets += 1;
+            if sent.has(Sent::LOST) {
+                self.recovery.lost -= 1;
+            }
+            if sent.has(Sent::RETRANSMITTING) {
+                self.recovery.retransmitting -= 1;
+            }
+            if sent.has(Sent::SACKED) {
+                self.recovery.sacked -= 1;
+                continue;
+            }
+            delivery.packets += 1;
+            if !sent.retransmitted() {
+                delivery.first.get_or_insert(sent.sent_at);
+                delivery.last = Some(sent.sent_at);
+                if sent.end() < highest_sacked {
+                    self.reordering_found(core);
+                }
+            }
+            self.advance_rack(core.now, &sent);
+        }
+        if !self.negotiated.sack && self.recovery.sacked > 0 {
+            // Duplicate ACKs stood for packets that this ACK now covers.
+            self.recovery.sacked = self
+                .recovery
+                .sacked
+                .saturating_sub(packets - 1)
+                .min((self.sent.len() as u32).saturating_sub(1));
+        }
+        self.una = ack;
+        self.recovery.scoreboard.remove_below(ack);
+    }
+
+    pub(super) fn mark_lost(recovery: &mut Recovery, sent: &mut Sent, delivery: &mut Delivery) {
+        if !sent.has(Sent::LOST) {
+            sent.set(Sent::LOST);
+            recovery.lost += 1;
+            delivery.newly_lost += 1;
+        }
+        recovery.hint = recovery.hint.min(sent.seq);
+    }
+
+    pub(super) fn mark_head_lost(&mut self, delivery: &mut Delivery) {
+        if let Some(head) = self
+            .sent
+            .front_mut()
+            .filter(|head| !head.has(Sent::LOST) && !head.has(Sent::SACKED))
+        {
+            if head.has(Sent::RETRANSMITTING) {
+                head.clear(Sent::RETRANSMITTING);
+                self.recovery.retransmitting -= 1;
+            }
+            Self::mark_lost(&mut self.recovery, head, delivery);
+            let most = (self.sent.len() as u32).saturating_sub(self.recovery.lost);
+            self.recovery.sacked = self.recovery.sacked.min(most);
+        }
+    }
+}

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from polypath import _core
-from polypath.cli import algorithms, bench, check, errors, import_, labs, run, schema, show
+from polypath.cli import algorithms, bench, check, errors, import_, kernel, labs, run, schema, show
 
 app = typer.Typer(
     name="polypath",
@@ -41,6 +41,7 @@ for name, command in (
     ("bench", bench.bench),
 ):
     app.command(name)(command)
+app.add_typer(kernel.app, name="kernel")
 
 
 def main() -> NoReturn:

@@ -1,0 +1,70 @@
+"""polypath kernel: the kernel that `--engine linux` runs on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from polypath.cli.codes import BAD_INPUT, DONE
+from polypath.cli.console import err
+from polypath.engines.linux import kernel
+from polypath.engines.linux.kernel import KernelError
+
+app = typer.Typer(help="Build the kernel that `--engine linux` runs on, and say what is there.", no_args_is_help=True)
+
+
+@app.command()
+def build(
+    source: Annotated[
+        Path | None,
+        typer.Option("--source", metavar="PATH", help="A kernel source tree or tarball instead of Debian's package."),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="With KASAN and lockdep: slow, for soak tests.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = os.cpu_count() or 1,
+) -> int:
+    """Fetch the source, patch it, compile it, install the kernel in the user's cache. Once built, it is instant."""
+    started = time.monotonic()
+    with _shown() as bar:
+        task = bar.add_task("looking for the kernel", total=None)
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        built, new = kernel.build(source, debug, jobs, progress)
+    took = f"built in {time.monotonic() - started:.0f} s" if new else "already built"
+    typer.echo(f"Linux {built.release} {took}: {built.binary}")
+    return DONE
+
+
+@app.command()
+def status(
+    debug: Annotated[bool, typer.Option("--debug", help="Ask for the one with KASAN and lockdep.")] = False,
+) -> int:
+    """Say whether the kernel is built and up to date; exit code 2 where it is not."""
+    try:
+        found = kernel.find(debug)
+    except KernelError as error:
+        typer.echo(str(error))
+        return BAD_INPUT
+    typer.echo(f"Linux {found.release} (User Mode Linux), {found.binary.stat().st_size / 1e6:.1f} MB")
+    typer.echo(f"  binary    {found.binary}")
+    typer.echo(f"  source    {found.source}")
+    typer.echo(f"  compiler  {found.compiler}")
+    typer.echo(f"  sha256    {found.sha256}")
+    return DONE
+
+
+def _shown() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )

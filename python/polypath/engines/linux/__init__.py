@@ -1,0 +1,1 @@
+"""The real Linux stack: a User Mode Linux kernel that runs a Plan in virtual time."""

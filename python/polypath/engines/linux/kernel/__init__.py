@@ -1,0 +1,6 @@
+"""The guest's kernel: where it is kept, how it is built, whether one is there."""
+
+from polypath.engines.linux.kernel.cache import Installed, KernelError, find
+from polypath.engines.linux.kernel.make import build
+
+__all__ = ["Installed", "KernelError", "build", "find"]

@@ -1,0 +1,141 @@
+"""Built kernels in the user's cache, and the recipe that tells whether one is up to date."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polypath
+from polypath.engines.base import EngineError
+
+#: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
+RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
+_DESCRIPTION = "kernel.json"
+_BINARY = "linux"
+
+
+class KernelError(EngineError):
+    """The kernel cannot be built or is not there; the message is one line."""
+
+
+def cache() -> Path:
+    """The folder for sources, objects and kernels (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return root / "polypath" / "kernel"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The distribution's source package that the recipe was written for."""
+
+    package: str
+    version: str
+    suite: str
+    sha256: str
+    tarball: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The folder kernel/ of the repository: configuration, patches and sources of our own."""
+
+    folder: Path
+
+    def pin(self) -> Pin:
+        return Pin(**tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8")))
+
+    def patches(self) -> list[Path]:
+        return sorted((self.folder / "patches").glob("*.patch"))
+
+    def sources(self) -> dict[str, Path]:
+        """Our own files by their path in the kernel tree."""
+        found = sorted((self.folder / "net").rglob("*.[ch]"))
+        return {str(path.relative_to(self.folder)): path for path in found}
+
+    def fragments(self, debug: bool) -> list[Path]:
+        names = ["config.fragment", *(["debug.fragment"] if debug else [])]
+        return [self.folder / name for name in names]
+
+    def digest(self, debug: bool) -> str:
+        """Changes when any input of the build does, besides the kernel's source itself."""
+        sum_ = hashlib.sha256()
+        for path in [*self.fragments(debug), *self.patches(), *self.sources().values()]:
+            content = path.read_bytes()
+            sum_.update(f"{path.relative_to(self.folder)} {len(content)}\n".encode())
+            sum_.update(content)
+        return sum_.hexdigest()
+
+
+def recipe() -> Recipe | None:
+    """The repository's recipe; None where Polypath was installed without it."""
+    given = os.environ.get(RECIPE_VARIABLE)
+    folder = Path(given) if given else Path(polypath.__file__).resolve().parents[2] / "kernel"
+    return Recipe(folder) if (folder / "source.toml").is_file() else None
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A kernel that is ready to boot."""
+
+    folder: Path
+    release: str
+    source: str
+    recipe: str
+    debug: bool
+    compiler: str
+    sha256: str
+
+    @property
+    def binary(self) -> Path:
+        return self.folder / _BINARY
+
+    def save(self) -> None:
+        data = {name: value for name, value in asdict(self).items() if name != "folder"}
+        (self.folder / _DESCRIPTION).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Installed:
+        data = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+        return cls(folder=folder, **data)
+
+
+def key(recipe_digest: str, source: str) -> str:
+    return hashlib.sha256(f"{recipe_digest} {source}".encode()).hexdigest()[:16]
+
+
+def installed() -> list[Installed]:
+    """Every kernel in the cache; one that cannot be read is passed over."""
+    return list(_readable(sorted(cache().glob(f"*/{_DESCRIPTION}"))))
+
+
+def _readable(paths: Iterable[Path]) -> Iterable[Installed]:
+    for path in paths:
+        try:
+            kernel = Installed.load(path.parent)
+        except (OSError, ValueError, TypeError):
+            continue
+        if kernel.binary.is_file():
+            yield kernel
+
+
+def find(debug: bool = False) -> Installed:
+    """The kernel of the present recipe. Raises KernelError, with the way out, where there is none."""
+    kernels = [kernel for kernel in installed() if kernel.debug == debug]
+    wanted = recipe()
+    if wanted is None:
+        fitting = kernels
+    else:
+        digest = wanted.digest(debug)
+        fitting = [kernel for kernel in kernels if kernel.recipe == digest]
+    if fitting:
+        return fitting[-1]
+    command = "polypath kernel build" + (" --debug" if debug else "")
+    state = "is out of date" if kernels else "is not built yet"
+    raise KernelError(f"the kernel of engine linux {state}; run `{command}`")

@@ -1,0 +1,174 @@
+"""Configuring, compiling and installing the kernel."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from polypath.engines.linux.kernel import source as sources
+from polypath.engines.linux.kernel.cache import Installed, KernelError, Recipe, cache, installed, key, recipe
+from polypath.engines.linux.kernel.tree import Tree
+
+#: Called with what is being done, and with the steps done so far and in all (0: not known).
+Progress = Callable[[str, int, int], None]
+
+#: Programs that the build runs, by Debian's package.
+_TOOLS = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "patch": "patch",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+_LOG = "build.log"
+
+
+def supported() -> None:
+    """Raises KernelError on a machine that User Mode Linux does not run on."""
+    system, machine = platform.system(), platform.machine()
+    if system != "Linux" or machine not in ("x86_64", "AMD64"):
+        raise KernelError(f"engine linux needs Linux on x86-64 (User Mode Linux), and this is {system} on {machine}")
+
+
+def build(
+    given: Path | None,
+    debug: bool,
+    jobs: int,
+    progress: Progress = lambda what, done, total: None,
+) -> tuple[Installed, bool]:
+    """The kernel of the present recipe, and whether it had to be built. Raises KernelError."""
+    supported()
+    wanted = recipe()
+    if wanted is None:
+        raise KernelError("this installation has no kernel recipe; build from a clone of the repository")
+    digest, pin = wanted.digest(debug), wanted.pin()
+    identity = None if given is None else sources.given(given)
+    expected = f"{pin.package} {pin.version} {pin.sha256}" if identity is None else identity.identity
+    for kernel in installed():
+        if kernel.recipe == digest and kernel.source == expected:
+            return kernel, False
+    _require_tools()
+    cache().mkdir(parents=True, exist_ok=True)
+    with _alone(cache()):
+        chosen = identity or sources.pinned(pin, cache() / "download", lambda what: progress(what, 0, 0))
+        progress("preparing the source", 0, 0)
+        tree = Tree(cache())
+        objects = cache() / ("build-debug" if debug else "build")
+        if tree.prepare(chosen, wanted):
+            shutil.rmtree(cache() / "build", ignore_errors=True)
+            shutil.rmtree(cache() / "build-debug", ignore_errors=True)
+        _configure(tree.path, objects, wanted, debug)
+        _compile(tree.path, objects, jobs, pin.steps, progress)
+        return _install(tree.path, objects, wanted, chosen.identity, debug), True
+
+
+def _require_tools() -> None:
+    missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
+    if missing:
+        raise KernelError(f"building the kernel needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One build at a time."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(tree: Path, objects: Path) -> list[str]:
+    return [
+        "make",
+        "-C",
+        str(tree),
+        "ARCH=um",
+        f"O={objects}",
+        "KBUILD_BUILD_TIMESTAMP=@0",
+        "KBUILD_BUILD_HOST=polypath",
+    ]
+
+
+def _configure(tree: Path, objects: Path, wanted: Recipe, debug: bool) -> None:
+    """Writes .config where it would change."""
+    objects.mkdir(parents=True, exist_ok=True)
+    lines = [line for path in wanted.fragments(debug) for line in path.read_text("utf-8").splitlines()]
+    asked = [line for line in lines if line.startswith("CONFIG_")]
+    config = objects / ".config"
+    stamp = objects / "fragment"
+    if config.is_file() and stamp.is_file() and stamp.read_text("utf-8") == "\n".join(asked):
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".config", encoding="utf-8") as fragment:
+        fragment.write("\n".join(asked) + "\n")
+        fragment.flush()
+        sources.run([*_make(tree, objects), f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"])
+    got = set(config.read_text("utf-8").splitlines())
+    refused = [line for line in asked if line not in got]
+    if refused:
+        raise KernelError(f"this kernel does not take {', '.join(refused)}")
+    stamp.write_text("\n".join(asked), encoding="utf-8")
+
+
+def _compile(tree: Path, objects: Path, jobs: int, steps: int, progress: Progress) -> None:
+    log = objects / _LOG
+    command = ["nice", *_make(tree, objects), f"-j{jobs}", "linux"]
+    environment = {**os.environ, "LC_ALL": "C"}
+    with (
+        log.open("w", encoding="utf-8") as written,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment,
+            process_group=0,
+        ) as make,
+    ):
+        assert make.stdout is not None
+        done = 0
+        try:
+            for line in make.stdout:
+                written.write(line)
+                done += line.startswith("  ")
+                progress("compiling the kernel", min(done, steps), steps)
+        except BaseException:
+            os.killpg(make.pid, 15)
+            raise
+    if make.returncode != 0:
+        errors = [line.strip() for line in log.read_text("utf-8").splitlines() if re.search(r"\berror\b|\*\*\*", line)]
+        raise KernelError(f"the kernel does not compile: {errors[0] if errors else 'see the log'} (log: {log})")
+
+
+def _install(tree: Path, objects: Path, wanted: Recipe, source: str, debug: bool) -> Installed:
+    digest = wanted.digest(debug)
+    folder = cache() / key(digest, source)
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
+    kernel = Installed(
+        folder=partial,
+        release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
+        source=source,
+        recipe=digest,
+        debug=debug,
+        compiler=sources.run(["gcc", "--version"]).splitlines()[0],
+        sha256=sources.file_sum(partial / "linux"),
+    )
+    kernel.save()
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.replace(folder)
+    return Installed.load(folder)

@@ -1,0 +1,166 @@
+"""The kernel's source: fetched as a pinned package by apt, or taken from where the person says."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from polypath.engines.linux.kernel.cache import KernelError, Pin
+
+Say = Callable[[str], None]
+
+#: The size of Debian's source package and of what comes out of it, roughly, in bytes.
+_ROOM = 3 * 1024**3
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a source tree comes from; `identity` tells it from others."""
+
+    identity: str
+    path: Path
+    #: The tarball's path inside a Debian package; None: `path` is a tree or a tarball itself.
+    member: str | None = None
+
+    def unpack(self, to: Path) -> None:
+        """Leaves the source tree at `to`. Raises KernelError."""
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(to.parent).free < _ROOM:
+            raise KernelError(f"the kernel's source and objects need 3 GB in {to.parent}")
+        partial = to.with_name(f"{to.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        if self.path.is_dir():
+            run(["cp", "-a", "--reflink=auto", f"{self.path}/.", str(partial)])
+        elif self.member is None:
+            run(["tar", "-xf", str(self.path), "-C", str(partial), "--strip-components=1"])
+        else:
+            pipeline = 'dpkg-deb --fsys-tarfile "$1" | tar -xO "./$2" | tar -xJ -C "$3" --strip-components=1'
+            run(["sh", "-c", pipeline, "sh", str(self.path), self.member, str(partial)])
+        if not (partial / "arch" / "um").is_dir():
+            shutil.rmtree(partial)
+            raise KernelError(f"{self.path} is no kernel source with arch/um")
+        shutil.rmtree(to, ignore_errors=True)
+        partial.replace(to)
+
+
+def given(path: Path) -> Source:
+    """A tree or a tarball of the person's own. Raises KernelError."""
+    if path.is_dir():
+        sample = [path / "Makefile", *sorted((path / "net" / "mptcp").glob("*.[ch]"))]
+        if not sample[0].is_file():
+            raise KernelError(f"{path} is no kernel source tree")
+        return Source("tree " + _sum(iter([file.read_bytes() for file in sample])), path.resolve())
+    if not path.is_file() or not tarfile.is_tarfile(path):
+        raise KernelError(f"{path} is neither a kernel source tree nor a tarball")
+    return Source("tarball " + file_sum(path), path.resolve())
+
+
+def pinned(pin: Pin, folder: Path, say: Say) -> Source:
+    """The pinned package, downloaded once. Raises KernelError."""
+    package = _downloaded(folder, pin) or _download(folder, pin, say)
+    return Source(f"{pin.package} {pin.version} {pin.sha256}", package, pin.tarball)
+
+
+def _downloaded(folder: Path, pin: Pin) -> Path | None:
+    for path in sorted(folder.glob(f"{pin.package}_*.deb")):
+        if file_sum(path) == pin.sha256:
+            return path
+    return None
+
+
+def _download(folder: Path, pin: Pin, say: Say) -> Path:
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise KernelError(
+            f"the kernel's source comes as Debian's package {pin.package}, and there is no apt here; "
+            "give a kernel source with --source"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    for uri, key in _mirrors():
+        options = _private_apt(folder / "apt", uri, key, pin.suite)
+        say(f"asking {uri} for {pin.package} {pin.version}")
+        try:
+            run(["apt-get", *options, "-q", "update"])
+            run(["apt-get", *options, "-q", "download", f"{pin.package}={pin.version}"], folder)
+        except KernelError as error:
+            reasons.append(str(error))
+            continue
+        finally:
+            shutil.rmtree(folder / "apt", ignore_errors=True)
+        package = _downloaded(folder, pin)
+        if package is None:
+            raise KernelError(f"{pin.package} {pin.version} from {uri} has not the hash in source.toml")
+        return package
+    why = reasons[-1] if reasons else "apt has no package source"
+    raise KernelError(f"cannot fetch {pin.package} {pin.version} ({why}); give a kernel source with --source")
+
+
+def _mirrors() -> list[tuple[str, str]]:
+    """The repositories that this machine's apt has, Debian's first, each with its key."""
+    listed = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(SIGNED_BY)", "Created-By: Packages"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    found: dict[str, str] = {}
+    for line in listed.splitlines():
+        uri, _, key = line.strip().partition(" ")
+        if uri:
+            found.setdefault(uri, key.strip())
+    return sorted(found.items(), key=lambda item: not item[0].rstrip("/").endswith("/debian"))
+
+
+def _private_apt(folder: Path, uri: str, key: str, suite: str) -> list[str]:
+    """Options that give apt a source list and a state of its own, so that the system's stay as they are."""
+    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (folder / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    (folder / "status").touch()
+    signed = f"Signed-By: {key}\n" if key else ""
+    listed = f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\n{signed}"
+    (folder / "only.sources").write_text(listed, encoding="utf-8")
+    settings = {
+        "Dir::Etc::sourcelist": folder / "only.sources",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "Dir::State": folder,
+        "Dir::State::lists": folder / "lists",
+        "Dir::State::status": folder / "status",
+        "Dir::Cache": folder,
+        "Dir::Cache::archives": folder / "archives",
+        "Dir::Log": folder,
+        "APT::Sandbox::User": "",
+        "Acquire::Languages": "none",
+    }
+    return [argument for name, value in settings.items() for argument in ("-o", f"{name}={value}")]
+
+
+def run(command: list[str], folder: Path | None = None) -> str:
+    """Runs a command and returns its output; raises KernelError with the last line that it said."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise KernelError(f"cannot run {command[0]}: {error.strerror or error}") from error
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise KernelError(f"{command[0]} failed: {said[-1] if said else f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def file_sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sum(contents: Iterator[bytes]) -> str:
+    total = hashlib.sha256()
+    for content in contents:
+        total.update(hashlib.sha256(content).digest())
+    return total.hexdigest()

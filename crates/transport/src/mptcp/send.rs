@@ -301,7 +301,10 @@ impl Connection {
             let view = Self::view(&self.core, &self.paths, &self.send, next);
             let decision = self.scheduler.select(&view);
             let progressed = match decision {
-                Decision::Send(me) => next.is_some_and(|next| self.carry(me, next)),
+                Decision::Send(me) => {
+                    next.is_some_and(|next| self.carry(me, next))
+                        || (self.window_too_small() && self.rescue())
+                }
                 Decision::Repeat { path, offset } => self.repeat(path, offset),
                 Decision::Wait if next.is_none() => self.rescue(),
                 Decision::Wait => false,
@@ -423,6 +426,11 @@ impl Connection {
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
+    }
+
+    /// The peer's window has room for less than what there is to send.
+    fn window_too_small(&self) -> bool {
+        self.core.send_limit.saturating_sub(self.send.sent) < self.send.unsent()
     }
 
     /// Nothing can be scheduled although a path has room: lets the scheduler help (NSDI 2012, section 4.2).

@@ -1,6 +1,6 @@
 //! Arriving segments: what each part of one does to the connection.
 
-use polypath_wire::mptcp::{DataAck, Dsn, Dss, MptcpOption, ResetReason};
+use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
@@ -146,6 +146,8 @@ impl Connection {
                     self.on_add_addr(*address_id, *address, *port, *hmac);
                 }
                 MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
+                // The third ACK again: the fourth was lost (RFC 8684 section 3.2).
+                MptcpOption::Join(MpJoin::Ack { .. }) => self.sockets[me].request_ack(),
                 MptcpOption::Prio { backup } => self.on_priority(me, *backup),
                 MptcpOption::Fail { .. } => self.on_fail(me),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {

@@ -210,7 +210,9 @@ impl Connection {
             .multipath
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
-        if !confirmed && segment.mptcp().is_empty() && self.sockets.len() == 1 {
+        // Later on it shows when it acknowledges more than any data ACK did; sequence numbers of an only subflow and of the stream run in parallel.
+        let beyond = self.paths[me].acked > self.send.una();
+        if (!confirmed || beyond) && segment.mptcp().is_empty() && self.sockets.len() == 1 {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
         }

@@ -586,11 +586,22 @@ impl Connection {
         }
         if self.send.fin_acked && self.core.receive.at_end() {
             for me in 0..self.sockets.len() {
-                if !self.sockets[me].closing() {
+                if self.dispensable(me) {
+                    self.sockets[me].send_reset(&mut self.core, me);
+                    self.close_subflow(me);
+                } else if !self.sockets[me].closing() {
                     self.sockets[me].close(&mut self.core, &mut self.paths, me);
                 }
             }
         }
+    }
+
+    /// A subflow that failed while another works: with the stream over there is nothing to wait for on it.
+    fn dispensable(&self, me: usize) -> bool {
+        let works = |path: &Path| path.established && !path.potentially_failed;
+        self.sockets[me].state != State::Closed
+            && self.paths[me].potentially_failed
+            && self.paths.iter().any(works)
     }
 
     /// Whether closing has begun in either direction, on any level.

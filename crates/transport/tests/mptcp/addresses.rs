@@ -1,0 +1,283 @@
+//! Addresses and priorities (RFC 8684 sections 3.3.8 and 3.4).
+//!
+//! | rule | test |
+//! |---|---|
+//! | ADD_ADDR with HMAC, echo | `an_announced_address_is_authenticated_echoed_and_joined` |
+//! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
+//! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
+//! | option space | `options_fit_and_acks_stay_whole` |
+//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again` |
+//! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
+
+use std::net::IpAddr;
+
+use polypath_transport::{EventKind, Mib};
+use polypath_wire::mptcp::MptcpOption;
+
+use crate::common::script::hmac;
+use crate::common::{Fate, Link, MS, Pair, SECOND, Side, client_address, mptcp, server_address};
+use crate::meshed;
+
+/// One client address, two of the server.
+fn two_servers() -> Pair {
+    let config = mptcp();
+    Pair::with(&config, &config, vec![Link::new(10 * MS)], 2, 7)
+}
+
+fn announcements(pair: &Pair) -> Vec<(u8, IpAddr, u64)> {
+    pair.sent(Side::Server)
+        .flat_map(|packet| packet.options().to_vec())
+        .filter_map(|option| match option {
+            MptcpOption::AddAddr {
+                echo: false,
+                address_id,
+                address,
+                hmac,
+                ..
+            } => Some((
+                address_id,
+                address,
+                hmac.expect("an HMAC unless it is an echo"),
+            )),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn an_announced_address_is_authenticated_echoed_and_joined() {
+    let mut pair = two_servers();
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    let (id, address, given) = announcements(&pair)[0];
+    assert_eq!(address, server_address(1));
+    let third = pair
+        .log
+        .iter()
+        .flat_map(|packet| packet.options())
+        .find_map(|option| match option {
+            MptcpOption::Capable(capable) => capable.sender_key.zip(capable.receiver_key),
+            _ => None,
+        });
+    let (client_key, server_key) = third.expect("both keys");
+    let IpAddr::V4(v4) = address else {
+        panic!("{address}")
+    };
+    let message = [&[id][..], &v4.octets(), &[0, 0]].concat();
+    let expected = hmac(
+        &[server_key.to_be_bytes(), client_key.to_be_bytes()].concat(),
+        &message,
+    );
+    assert_eq!(given.to_be_bytes(), expected[24..]);
+    let echo = pair
+        .sent(Side::Client)
+        .flat_map(|packet| packet.options())
+        .find_map(|option| match option {
+            MptcpOption::AddAddr {
+                echo: true,
+                address_id,
+                hmac,
+                ..
+            } => Some((*address_id, *hmac)),
+            _ => None,
+        });
+    assert_eq!(echo, Some((id, None)));
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtEchoAdd), 1);
+    assert_eq!(pair.established_subflows(), 2);
+    assert_eq!(
+        pair.client.connection().subflows()[1].tuple.remote.ip(),
+        server_address(1)
+    );
+}
+
+#[test]
+fn an_announcement_is_repeated_until_its_echo() {
+    let mut pair = two_servers();
+    let mut echoes = 0;
+    pair.hook(move |packet| {
+        let echo = packet
+            .options()
+            .iter()
+            .any(|option| matches!(option, MptcpOption::AddAddr { echo: true, .. }));
+        echoes += u32::from(echo);
+        if echo && echoes <= 2 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.write(Side::Client, 1);
+    pair.run_for(60 * SECOND);
+    assert_eq!(announcements(&pair).len(), 3);
+    assert_eq!(pair.established_subflows(), 2);
+}
+
+#[test]
+fn an_announcement_with_a_wrong_hmac_is_dropped() {
+    let mut pair = two_servers();
+    pair.hook(|packet| {
+        if let Some(rare) = &mut packet.segment.rare {
+            for option in &mut rare.mptcp {
+                if let MptcpOption::AddAddr {
+                    hmac: Some(hmac), ..
+                } = option
+                {
+                    *hmac ^= 1 << 63;
+                }
+            }
+        }
+        Fate::Pass
+    });
+    pair.write(Side::Client, 1);
+    pair.run_for(5 * SECOND);
+    assert!(pair.counter(Side::Client, Mib::MPTcpExtAddAddrDrop) > 0);
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtAddAddr), 0);
+    assert_eq!(pair.client.connection().subflows().len(), 1);
+    assert!(pair.client.connection().multipath());
+}
+
+/// Whatever options share a header, they never exceed its 40 bytes, and what an ACK acknowledges it acknowledges on both levels.
+#[test]
+fn options_fit_and_acks_stay_whole() {
+    let mut pair = two_servers();
+    pair.write(Side::Client, 300_000);
+    pair.write(Side::Client, 300_000);
+    let mut count = 0;
+    pair.hook(move |packet| {
+        count += u32::from(packet.carries_data());
+        if packet.carries_data() && count % 13 == 0 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.run_for(30 * SECOND);
+    pair.assert_whole(Side::Server, 600_000);
+    assert_eq!(pair.client.connection().send_queue(), (0, 0));
+    for packet in &pair.log {
+        assert!(
+            polypath_wire::tcp::options_len(&packet.segment) <= 40,
+            "{packet:?}"
+        );
+    }
+}
+
+#[test]
+fn a_removed_address_closes_its_subflows() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    pair.write(Side::Client, 2_000_000);
+    pair.run_for(100 * MS);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(client_address(1), false, now)
+    });
+    pair.links[1].up = false;
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 2_000_001);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtRmAddr), 1);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtRmSubflow), 1);
+    assert_eq!(
+        pair.server.connection().sockets()[1].state().name(),
+        "closed"
+    );
+    assert!(pair.server.connection().multipath());
+}
+
+#[test]
+fn an_address_that_returns_is_joined_again() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    for address in [0, 1] {
+        pair.act(Side::Client, |connection, now| {
+            connection.set_address_up(client_address(address), false, now)
+        });
+        pair.run_for(SECOND);
+        pair.act(Side::Client, |connection, now| {
+            connection.set_address_up(client_address(address), true, now)
+        });
+        pair.run_for(SECOND);
+        assert_eq!(pair.established_subflows(), 2, "address {address}");
+        let before = pair.server.read;
+        pair.write(Side::Client, 300_000);
+        pair.run_for(10 * SECOND);
+        pair.assert_whole(Side::Server, before + 300_000);
+    }
+}
+
+#[test]
+fn mp_prio_moves_the_traffic() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_backup(client_address(0), true, now)
+    });
+    pair.run_for(SECOND);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtMPPrioRx), 1);
+    assert!(pair.server.connection().paths()[0].backup);
+    let asked = MptcpOption::Prio { backup: true };
+    assert!(
+        pair.sent(Side::Client)
+            .any(|packet| packet.options().contains(&asked))
+    );
+    for side in [Side::Client, Side::Server] {
+        let start = pair.now;
+        pair.write(side, 300_000);
+        pair.run_for(10 * SECOND);
+        assert!(
+            pair.data(side)
+                .filter(|packet| packet.at >= start)
+                .all(|packet| packet.path == 1),
+            "{side:?}"
+        );
+    }
+    pair.act(Side::Client, |connection, now| {
+        connection.set_backup(client_address(0), false, now)
+    });
+    pair.run_for(SECOND);
+    let start = pair.now;
+    pair.write(Side::Server, 300_000);
+    pair.run_for(10 * SECOND);
+    assert!(
+        pair.data(Side::Server)
+            .any(|packet| packet.at >= start && packet.path == 0)
+    );
+    pair.assert_whole(Side::Client, 600_000);
+}
+
+#[test]
+fn a_backup_carries_data_only_when_the_others_failed() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_backup(client_address(1), true, now)
+    });
+    pair.run_for(SECOND);
+    let start = pair.now;
+    pair.write(Side::Client, 300_000);
+    pair.run_for(5 * SECOND);
+    assert!(
+        pair.data(Side::Client)
+            .filter(|packet| packet.at >= start)
+            .all(|packet| packet.path == 0)
+    );
+    pair.links[0].up = false;
+    let start = pair.now;
+    pair.write(Side::Client, 300_000);
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 600_001);
+    assert!(
+        pair.client
+            .happened(|kind| *kind == EventKind::PotentiallyFailed(0))
+            > 0
+    );
+    assert!(
+        pair.data(Side::Client)
+            .any(|packet| packet.at >= start && packet.path == 1)
+    );
+    pair.links[0].up = true;
+    pair.run_for(60 * SECOND);
+    let start = pair.now;
+    pair.write(Side::Client, 300_000);
+    pair.run_for(5 * SECOND);
+    assert!(
+        pair.data(Side::Client)
+            .filter(|packet| packet.at >= start)
+            .all(|packet| packet.path == 0)
+    );
+}

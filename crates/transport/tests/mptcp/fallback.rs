@@ -1,0 +1,211 @@
+//! Middleboxes (RFC 8684 section 3.7): wherever options disappear or payload changes, the stream goes on or ends by the rules.
+//!
+//! | what happens | test |
+//! |---|---|
+//! | options stripped from SYN, SYN/ACK, third ACK and data, from one side or both | `the_stream_survives_stripping_from_any_step` |
+//! | options stripped once the connection works, one subflow | `stripping_later_falls_back_or_ends`, `bare_acknowledgements_later_free_the_send_buffer` |
+//! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
+//! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back` |
+//! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
+//! | after a fallback | `no_subflow_joins_after_a_fallback` |
+
+use polypath_transport::{Config, EventKind, Mib};
+use polypath_wire::mptcp::MptcpOption;
+use polypath_wire::tcp::Flags;
+
+use crate::common::pair::Packet;
+use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
+use crate::meshed;
+
+fn strip(packet: &mut Packet) {
+    packet.segment.dss = None;
+    if let Some(rare) = &mut packet.segment.rare {
+        rare.mptcp.clear();
+    }
+}
+
+fn both_ways(pair: &mut Pair, bytes: u64) {
+    let (up, down) = (pair.server.read, pair.client.read);
+    pair.write(Side::Client, bytes);
+    pair.run_for(SECOND);
+    pair.write(Side::Server, bytes);
+    pair.run_for(30 * SECOND);
+    pair.assert_whole(Side::Server, up + bytes);
+    pair.assert_whole(Side::Client, down + bytes);
+    assert_eq!(pair.client.connection().send_queue(), (0, 0));
+    assert_eq!(pair.server.connection().send_queue(), (0, 0));
+}
+
+#[test]
+fn the_stream_survives_stripping_from_any_step() {
+    type Where = fn(&Packet) -> bool;
+    let places: [(&str, Where); 6] = [
+        ("SYN", |packet| packet.is(Side::Client, Flags::SYN)),
+        ("SYN/ACK", |packet| packet.is(Side::Server, Flags::SYN)),
+        ("third ACK and later", |packet| {
+            packet.from == Side::Client && !packet.segment.flags.contains(Flags::SYN)
+        }),
+        ("everything of the server but its SYN/ACK", |packet| {
+            packet.from == Side::Server && !packet.segment.flags.contains(Flags::SYN)
+        }),
+        ("everything but SYNs", |packet| {
+            !packet.segment.flags.contains(Flags::SYN)
+        }),
+        ("everything", |_| true),
+    ];
+    for (name, place) in places {
+        println!("{name}");
+        let mut pair = Pair::new(&mptcp(), &[10 * MS, 20 * MS]);
+        pair.hook(move |packet| {
+            if place(packet) {
+                strip(packet);
+            }
+            Fate::Pass
+        });
+        both_ways(&mut pair, 100_000);
+        for side in [Side::Client, Side::Server] {
+            assert!(!pair.connection(side).multipath(), "{name}: {side:?}");
+        }
+        pair.close(Side::Client);
+        pair.close(Side::Server);
+        let now = pair.now;
+        assert!(pair.run_to_end(now + 10 * SECOND), "{name}");
+    }
+}
+
+/// Sequence numbers of a single subflow and of the stream run in parallel, so that both sides can go on without options.
+#[test]
+fn stripping_later_falls_back_or_ends() {
+    for both in [false, true] {
+        let mut pair = meshed(&mptcp(), &[10 * MS]);
+        both_ways(&mut pair, 50_000);
+        pair.hook(move |packet| {
+            if both || packet.from == Side::Client {
+                strip(packet);
+            }
+            Fate::Pass
+        });
+        both_ways(&mut pair, 100_000);
+        pair.close(Side::Client);
+        pair.close(Side::Server);
+        let now = pair.now;
+        assert!(pair.run_to_end(now + 100 * SECOND));
+    }
+}
+
+#[test]
+fn stripping_one_of_several_subflows_resets_it() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    pair.hook(|packet| {
+        if packet.path == 1 {
+            strip(packet);
+        }
+        Fate::Pass
+    });
+    both_ways(&mut pair, 300_000);
+    assert!(pair.client.connection().multipath() && pair.server.connection().multipath());
+    assert_eq!(pair.established_subflows(), 1);
+}
+
+/// Only one direction carries data, more than any buffer holds: the sender learns of the fallback from bare ACKs alone.
+#[test]
+fn bare_acknowledgements_later_free_the_send_buffer() {
+    for from in [Side::Client, Side::Server] {
+        let mut pair = meshed(&mptcp(), &[10 * MS]);
+        pair.hook(move |packet| {
+            if packet.from == from {
+                strip(packet);
+            }
+            Fate::Pass
+        });
+        let before = pair.end(from.other()).read;
+        pair.write(from, 20_000_000);
+        pair.run_for(60 * SECOND);
+        pair.assert_whole(from.other(), before + 20_000_000);
+        assert!(!pair.connection(from).multipath());
+    }
+}
+
+/// Changes the payload of one segment: to the endpoints, bytes of another offset.
+fn alter_one(pair: &mut Pair, path: usize) {
+    let mut done = false;
+    pair.hook(move |packet| {
+        if !done
+            && packet.path == path
+            && packet.from == Side::Client
+            && packet.carries_data()
+            && packet.segment.dss.is_some()
+        {
+            done = true;
+            packet.segment.payload.offset += 1;
+        }
+        Fate::Pass
+    });
+}
+
+fn with_checksums() -> Config {
+    Config {
+        checksum: true,
+        ..mptcp()
+    }
+}
+
+#[test]
+fn an_altered_payload_on_the_only_subflow_falls_back() {
+    let mut pair = meshed(&with_checksums(), &[10 * MS]);
+    alter_one(&mut pair, 0);
+    pair.write(Side::Client, 100_000);
+    pair.run_for(20 * SECOND);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtDataCsumErr), 1);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtMPFailTx), 1);
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPFailRx), 1);
+    let failed = pair
+        .sent(Side::Server)
+        .flat_map(|packet| packet.options())
+        .any(|option| matches!(option, MptcpOption::Fail { .. }));
+    assert!(failed);
+    assert_eq!(pair.server.read, 100_001);
+    for side in [Side::Client, Side::Server] {
+        assert!(!pair.connection(side).multipath());
+        assert_eq!(
+            pair.end(side)
+                .happened(|kind| matches!(kind, EventKind::Fallback(_))),
+            1
+        );
+    }
+    pair.hook(|_| Fate::Pass);
+    both_ways(&mut pair, 100_000);
+}
+
+#[test]
+fn an_altered_payload_on_one_of_several_subflows_closes_it() {
+    let mut pair = meshed(&with_checksums(), &[10 * MS, 20 * MS]);
+    alter_one(&mut pair, 1);
+    both_ways(&mut pair, 300_000);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtDataCsumErr), 1);
+    assert_eq!(pair.established_subflows(), 1);
+    assert!(pair.client.connection().multipath());
+    let reset = pair
+        .sent(Side::Server)
+        .find(|packet| packet.segment.flags.contains(Flags::RST))
+        .expect("a reset");
+    assert!(matches!(reset.options(), [MptcpOption::Fail { .. }]));
+}
+
+#[test]
+fn no_subflow_joins_after_a_fallback() {
+    let mut pair = Pair::new(&mptcp(), &[10 * MS, 20 * MS]);
+    pair.hook(|packet| {
+        if packet.is(Side::Server, Flags::SYN) {
+            strip(packet);
+        }
+        Fate::Pass
+    });
+    both_ways(&mut pair, 50_000);
+    assert_eq!(pair.client.connection().subflows().len(), 1);
+    assert!(!pair.server.connection().accepts_joins());
+    assert_eq!(
+        pair.counter(Side::Client, Mib::MPTcpExtMPCapableFallbackSYNACK),
+        1
+    );
+}

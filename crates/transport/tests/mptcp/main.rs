@@ -1,0 +1,32 @@
+//! MPTCP (RFC 8684): each test is named by its rule.
+//!
+//! | module | rules |
+//! |---|---|
+//! | [`handshake`] | sections 3.1 and 3.2: keys, tokens, IDSN, MP_JOIN and its HMACs, losses at each step |
+//! | [`data`] | section 3.3: mappings, data ACKs, DATA_FIN, the shared window, wraps |
+//! | [`addresses`] | sections 3.3.8 and 3.4: ADD_ADDR, REMOVE_ADDR, MP_PRIO, backups |
+//! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
+//! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
+
+#[allow(dead_code, reason = "the modules of tests use different parts")]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod addresses;
+mod data;
+mod failure;
+mod fallback;
+mod handshake;
+
+use common::{MS, Pair, Side};
+use polypath_transport::{Config, Nanos};
+
+/// Two hosts alike with these paths, established with all subflows, the client having sent a little.
+fn meshed(config: &Config, delays: &[Nanos]) -> Pair {
+    let mut pair = Pair::new(config, delays);
+    pair.write(Side::Client, 1);
+    pair.run_for(1_000 * MS);
+    assert_eq!(pair.established_subflows(), delays.len());
+    assert_eq!(pair.server.read, 1);
+    pair
+}

@@ -477,9 +477,12 @@ impl Connection {
         let over = |state: State| matches!(state, State::Closed | State::TimeWait);
         if self.established && self.send.closed() && self.core.receive.at_end() {
             for me in 0..self.sockets.len() {
-                if self.sockets[me].state == State::Closed && self.subflows[me].closed_at.is_none()
-                {
-                    self.close_subflow(me);
+                match self.sockets[me].state {
+                    State::Closed if self.subflows[me].closed_at.is_none() => {
+                        self.close_subflow(me);
+                    }
+                    State::FinWait2 => self.sockets[me].limit_fin_wait(&self.core),
+                    _ => {}
                 }
             }
             if self.sockets.iter().all(|socket| over(socket.state)) {

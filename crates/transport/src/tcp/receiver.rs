@@ -188,6 +188,13 @@ impl Socket {
         }
     }
 
+    /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
+    pub(crate) fn limit_fin_wait(&mut self, core: &Core) {
+        if self.timers.time_wait == crate::NEVER {
+            self.timers.time_wait = core.now + super::sender::TIME_WAIT;
+        }
+    }
+
     pub(super) fn enter_time_wait(&mut self, core: &mut Core) {
         self.timers.stop_retransmission();
         self.timers.time_wait = core.now + super::sender::TIME_WAIT;

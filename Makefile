@@ -15,7 +15,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build docs bench clean tools lint-rust test-rust lint-python test-python
+.PHONY: demo test build docs bench clean tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -40,7 +40,7 @@ tools:
 	@.ci/need '$(PYTHON) -c "import ensurepip, venv"' python3-venv
 	@command -v cargo >/dev/null || { echo 'Rust is needed: https://rustup.rs' >&2; exit 1; }
 
-test: build lint-rust test-rust lint-python test-python
+test: build lint-rust test-rust lint-python test-python test-speed
 
 lint-rust: $(VENV)/.ready
 	@.ci/step rustfmt sh -c 'cargo fmt --all --check && echo formatted'
@@ -57,6 +57,12 @@ lint-python: build
 test-python: build
 	@.ci/need 'command -v tshark' tshark
 	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+# Instructions per packet-hop against benches/instructions.toml.
+test-speed: $(VENV)/.ready
+	@.ci/need 'command -v valgrind' valgrind
+	@cargo build --release --locked --quiet -p polypath-lab --example work
+	@.ci/step instructions $(BIN)/python benches/instructions.py target/release/examples/work
 
 docs: build
 	@$(BIN)/pip install --quiet --group docs

@@ -299,22 +299,20 @@ fn two_paths(seconds: f64) -> Plan {
     let mut builder = Builder::new("two-paths", seconds, stack);
     let access = channel(10_000_000_000, 1_000, 10_000);
     let bottleneck = channel(100_000_000, 10_000_000, 166);
-    let sides: Vec<[usize; 2]> = (0..2)
+    let join = builder.node(NodeKind::Router);
+    let paths: Vec<usize> = (0..2)
         .map(|_| {
-            let (left, right) = (
-                builder.node(NodeKind::Router),
-                builder.node(NodeKind::Router),
-            );
-            builder.link(left, right, &bottleneck);
-            [left, right]
+            let path = builder.node(NodeKind::Router);
+            builder.link(path, join, &bottleneck);
+            path
         })
         .collect();
     for _ in 0..16 {
         let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
-        for [left, right] in &sides {
-            builder.link(client, *left, &access);
-            builder.link(server, *right, &access);
+        for path in &paths {
+            builder.link(client, *path, &access);
         }
+        builder.link(server, join, &access);
         builder.bulk(client, server, Transport::Mptcp);
     }
     builder.plan

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use polypath_net::Totals;
-use polypath_net::{ChannelId, Ecn, Network, Output, TimerId};
+use polypath_net::{ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, TimerId};
 use polypath_trace::Recording;
 use polypath_transport::{Config, NEVER, Nanos, Ports, Transmit};
 
@@ -360,13 +360,7 @@ impl Simulation {
             .network
             .config(channel)
             .map_or(String::new(), |config| {
-                format!(
-                    "{direction}: rate {:?} bit/s, delay {} ns, loss {:?}, up {}",
-                    config.rate_bps.unwrap_or(0),
-                    config.delay,
-                    config.loss,
-                    config.up
-                )
+                format!("{direction}: {}", describe(config))
             });
         self.recorder.event(
             self.network.now(),
@@ -464,4 +458,18 @@ impl Simulation {
         self.captures.finish()?;
         Ok(self.recorder.recording)
     }
+}
+
+/// A channel's state as an event tells it.
+fn describe(config: &ChannelConfig) -> String {
+    let rate = config
+        .rate_bps
+        .map_or("no rate".into(), |rate| format!("{rate} bit/s"));
+    let loss = match config.loss {
+        LossConfig::None => 0.0,
+        LossConfig::Random { probability } => probability,
+        LossConfig::GilbertElliott { bad_loss, .. } => bad_loss,
+    };
+    let state = if config.up { "up" } else { "down" };
+    format!("{state}, {rate}, {} ns, loss {loss}", config.delay)
 }

@@ -215,6 +215,9 @@ impl Connection {
         if (!confirmed || beyond) && segment.mptcp().is_empty() && self.sockets.len() == 1 {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
+        } else if confirmed && segment.mptcp().is_empty() && self.sockets.len() > 1 {
+            // A path on which options no longer pass is broken: nothing on it will ever be acknowledged at data level.
+            self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
 

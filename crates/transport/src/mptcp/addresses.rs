@@ -224,7 +224,9 @@ impl Connection {
         self.push();
     }
 
-    /// An address of this host went away or came back.
+    /// An address of this host went away or came back. Its subflows are closed and the peer is told on another one; where there is no
+    /// other, they go on trying, as TCP's do: the address may come back, and closing them in silence would leave the peer with a
+    /// connection that nobody continues.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
         self.core.now = now;
         let Some(local) = self
@@ -238,7 +240,7 @@ impl Connection {
         let id = local.id;
         if up {
             self.manage_paths();
-        } else if self.core.multipath.is_some() {
+        } else if self.core.multipath.is_some() && self.works_without(address) {
             for me in 0..self.sockets.len() {
                 if self.subflows[me].tuple.local.ip() == address
                     && self.sockets[me].state != State::Closed
@@ -256,6 +258,16 @@ impl Connection {
         }
         self.push();
         self.housekeep();
+    }
+
+    /// Some subflow from another address carries data.
+    fn works_without(&self, address: IpAddr) -> bool {
+        (0..self.sockets.len()).any(|me| {
+            self.subflows[me].tuple.local.ip() != address
+                && self.paths[me].established
+                && self.sockets[me].state.synchronised()
+                && !self.paths[me].potentially_failed
+        })
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {

@@ -10,7 +10,7 @@ from polypath.results.expectations import Row
 _HEAD = """# Validation
 
 Every figure below is what `polypath check` measured with the scenarios, settings and seeds of the catalogue; the same
-command prints the same figures anywhere. A miss is reported as a miss.
+command prints the same figures anywhere. A miss is reported as a miss, with its cause where it is known.
 """
 
 
@@ -25,6 +25,10 @@ def validation_page(labs: Mapping[str, Lab], found: Mapping[str, Sequence[Row]])
             cells = (row.name, row.published, row.bound, row.measured, "ok" if row.ok else "**miss**")
             parts.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         parts.append("")
+        known = {expectation.name: expectation.cause for expectation in lab.expectations}
+        parts.extend(
+            f"Known miss, {row.name}: {known[row.name]}\n" for row in rows if not row.ok and known.get(row.name)
+        )
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -2,7 +2,7 @@
 
 scenario.toml   the network and what runs
 lab.toml        title, question, source; [[run]] name, set; [[expect]] name, published, measure, run, min, max, unit,
-                relative_to and the measure's own parameters
+                relative_to, cause of a known miss, and the measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -35,7 +35,7 @@ class Expectation(Model):
     """A published figure, and the bounds that the measured one must keep.
 
     `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
-    this run's measure by that of another run, connection or time.
+    this run's measure by that of another run, connection or time. `cause` says why the bounds are known to be missed.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -48,6 +48,7 @@ class Expectation(Model):
     minimum: Number | None = Field(default=None, alias="min")
     maximum: Number | None = Field(default=None, alias="max")
     unit: str = ""
+    cause: str = ""
 
     @model_validator(mode="after")
     def _bounded(self) -> Expectation:

@@ -442,6 +442,7 @@ impl Connection {
     /// Ends the subflow's life on this side.
     pub(super) fn close_subflow(&mut self, me: usize) {
         self.deadline = 0;
+        self.core.receive.held -= self.sockets[me].out_of_order_bytes();
         self.sockets[me].abandon(&mut self.paths[me]);
         if self.subflows[me].closed_at.is_none() {
             self.subflows[me].closed_at = Some(self.core.now);

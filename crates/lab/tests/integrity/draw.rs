@@ -1,0 +1,96 @@
+//! What a scenario is made of, drawn from one seeded stream.
+
+use std::collections::BTreeMap;
+
+use polypath_lab::plan::Choice;
+use polypath_net::random;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::RngCore;
+use serde_json::Value;
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000 * MS;
+
+pub struct Draw(Pcg64Mcg);
+
+impl Draw {
+    pub fn new(seed: u64) -> Self {
+        Self(random::stream(seed, "integrity", 0, "scenario"))
+    }
+
+    pub fn chance(&mut self, probability: f64) -> bool {
+        random::chance(&mut self.0, probability)
+    }
+
+    /// From `low` to `high`, both included.
+    pub fn integer(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.next_u64() % (high - low + 1)
+    }
+
+    /// From `low` to `high` such that each order of magnitude is as likely as the others.
+    pub fn magnitude(&mut self, low: u64, high: u64) -> u64 {
+        let (low, high) = (low as f64, high as f64);
+        (low * (high / low).powf(random::uniform(&mut self.0))) as u64
+    }
+
+    pub fn number(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * random::uniform(&mut self.0)
+    }
+
+    pub fn pick<T: Clone>(&mut self, among: &[T]) -> T {
+        among[self.integer(0, among.len() as u64 - 1) as usize].clone()
+    }
+
+    /// Something, with the given probability.
+    pub fn maybe<T>(&mut self, probability: f64, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.chance(probability).then(|| draw(self))
+    }
+
+    /// One of a registry's entries with any of its parameters.
+    pub fn choice(&mut self, kind: &str) -> Choice {
+        let entry = self.pick(&entries(kind));
+        let declared = entry["parameters"].as_array().cloned().unwrap_or_default();
+        let mut parameters = BTreeMap::new();
+        for parameter in declared {
+            if let Some(value) = self.maybe(0.5, |draw| draw.parameter(&parameter)) {
+                parameters.insert(text(&parameter["name"]), value);
+            }
+        }
+        Choice {
+            name: text(&entry["name"]),
+            parameters,
+        }
+    }
+
+    /// A value that the declaration allows; integers from the low end, where they still differ in effect.
+    fn parameter(&mut self, declared: &Value) -> Value {
+        let bound = |name: &str| declared[name].as_f64();
+        match declared["kind"].as_str() {
+            Some("boolean") => self.chance(0.5).into(),
+            Some("text") => match declared["choices"].as_array() {
+                Some(choices) => self.pick(choices),
+                None => declared["default"].clone(),
+            },
+            Some("integer") => {
+                let low = bound("minimum").unwrap_or(0.0) as u64;
+                let high = bound("maximum").map_or(u64::MAX, |high| high as u64);
+                self.integer(low, high.min(low + 3)).into()
+            }
+            Some("number") => match (bound("minimum"), bound("maximum")) {
+                (Some(low), Some(high)) => self.number(low, high).into(),
+                _ => declared["default"].clone(),
+            },
+            kind => panic!("parameters of kind {kind:?} are not drawn yet"),
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The registry's entries of a kind, so that new ones take part by themselves.
+pub fn entries(kind: &str) -> Vec<Value> {
+    let json = polypath_lab::registry(kind).expect("a kind of the registry");
+    serde_json::from_str(&json).expect("a JSON list")
+}

@@ -1,0 +1,271 @@
+//! The network of a random plan: hosts, links and what goes wrong on them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use polypath_lab::plan::{
+    Attachment, Channel, Interface, Link, Loss, Node, NodeKind, Plan, Queue, Record, Routing,
+    Stack, VERSION,
+};
+
+use crate::draw::{Draw, MS, SECOND, entries};
+use crate::scenario::{CLIENT, SERVER};
+
+/// Long enough for fifteen timeouts in a row of up to 120 s each, from any time before the last change.
+const DURATION: u64 = 4_000 * SECOND;
+
+/// One to four paths, either links between two hosts or, through a router each, all to all.
+pub fn network(draw: &mut Draw, seed: u64) -> Plan {
+    let paths = draw.integer(1, 4) as usize;
+    let routed = draw.chance(0.6);
+    let server_interfaces = if routed {
+        draw.integer(1, 2) as usize
+    } else {
+        paths
+    };
+    let families = draw.pick(&[[true, false], [true, false], [false, true], [true, true]]);
+    let mut plan = Plan {
+        version: VERSION,
+        name: format!("integrity {seed}"),
+        seed,
+        duration_ns: DURATION,
+        nodes: vec![
+            host(draw, "client", 1, paths, families),
+            host(draw, "server", 2, server_interfaces, families),
+        ],
+        links: Vec::new(),
+        routes: Vec::new(),
+        routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp]),
+        applications: Vec::new(),
+        events: Vec::new(),
+        record: Record {
+            interval_ns: 10 * SECOND,
+            segments: false,
+            decisions: draw.chance(0.1),
+        },
+    };
+    if !routed {
+        for path in 0..paths {
+            let link = link(draw, path, (CLIENT, path), (SERVER, path));
+            plan.links.push(link);
+        }
+        return plan;
+    }
+    let core = plan.nodes.len();
+    plan.nodes.push(forwarder(
+        "core",
+        NodeKind::Router,
+        paths + server_interfaces,
+    ));
+    for path in 0..paths {
+        let access = plan.nodes.len();
+        let kind = draw.pick(&[NodeKind::Router, NodeKind::Switch]);
+        plan.nodes
+            .push(forwarder(&format!("access{path}"), kind, 2));
+        let number = plan.links.len();
+        plan.links
+            .push(link(draw, number, (CLIENT, path), (access, 0)));
+        plan.links
+            .push(clean_link(number + 1, (access, 1), (core, path)));
+    }
+    for interface in 0..server_interfaces {
+        let number = plan.links.len();
+        let ends = ((core, paths + interface), (SERVER, interface));
+        plan.links.push(clean_link(number, ends.0, ends.1));
+    }
+    plan
+}
+
+fn host(draw: &mut Draw, name: &str, number: u8, interfaces: usize, [v4, v6]: [bool; 2]) -> Node {
+    let addresses = |interface: usize| -> Vec<IpAddr> {
+        let net = interface as u8;
+        let four = IpAddr::from(Ipv4Addr::new(10, net, number, 1));
+        let six = IpAddr::from(Ipv6Addr::new(
+            0xfd00,
+            net.into(),
+            number.into(),
+            0,
+            0,
+            0,
+            0,
+            1,
+        ));
+        [(v4, four), (v6, six)]
+            .into_iter()
+            .filter_map(|(wanted, address)| wanted.then_some(address))
+            .collect()
+    };
+    Node {
+        name: name.into(),
+        kind: NodeKind::Host,
+        interfaces: (0..interfaces)
+            .map(|index| Interface {
+                name: format!("eth{index}"),
+                addresses: addresses(index),
+                backup: draw.chance(0.15),
+            })
+            .collect(),
+        stack: Some(stack(draw, !v6)),
+    }
+}
+
+fn forwarder(name: &str, kind: NodeKind, interfaces: usize) -> Node {
+    Node {
+        name: name.into(),
+        kind,
+        interfaces: (0..interfaces)
+            .map(|index| Interface {
+                name: format!("eth{index}"),
+                addresses: Vec::new(),
+                backup: false,
+            })
+            .collect(),
+        stack: None,
+    }
+}
+
+pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
+    // Two segments at the low end; some stacks offer only half of the buffer as window.
+    let buffer = |draw: &mut Draw| {
+        let default = draw.magnitude(2_900, 300_000);
+        let minimum = draw.pick(&[default, 2_900]);
+        [minimum, default, default * draw.pick(&[1, 1, 8])]
+    };
+    Stack {
+        profile: draw.pick(&["rfc", "mptcp.org", "linux"]).into(),
+        scheduler: draw.choice("scheduler"),
+        path_manager: draw.choice("path-manager"),
+        congestion: draw.choice("congestion"),
+        receive_buffer: buffer(draw),
+        send_buffer: buffer(draw),
+        autotuning: draw.chance(0.5),
+        mtu: match small_mtu {
+            true => draw.pick(&[1500, 1500, 576, 9000]),
+            false => draw.pick(&[1500, 1500, 1280, 9000]),
+        },
+        initial_window: draw.pick(&[10, 10, 1, 2, 40]),
+        sack: draw.chance(0.8),
+        timestamps: draw.chance(0.8),
+        window_scaling: draw.chance(0.8),
+        ecn: draw.chance(0.5),
+        checksum: draw.chance(0.4),
+        nagle: draw.chance(0.5),
+        rto_min_ns: draw.pick(&[200 * MS, 200 * MS, SECOND]),
+        rto_initial_ns: SECOND,
+        delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),
+    }
+}
+
+fn link(draw: &mut Draw, number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
+    Link {
+        name: format!("link{number}"),
+        a: attachment(a),
+        b: attachment(b),
+        forward: channel(draw),
+        backward: channel(draw),
+    }
+}
+
+fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
+    let channel = Channel {
+        rate_bps: Some(1_000_000_000),
+        delay_ns: MS / 2,
+        overhead_bytes: 14,
+        burst_bytes: 0,
+        queue: Queue::default(),
+        loss: Loss::None,
+        jitter_ns: 0,
+        reorder: 0.0,
+        duplicate: 0.0,
+        corrupt: 0.0,
+        up: true,
+    };
+    Link {
+        name: format!("link{number}"),
+        a: attachment(a),
+        b: attachment(b),
+        forward: channel.clone(),
+        backward: channel,
+    }
+}
+
+fn attachment((node, interface): (usize, usize)) -> Attachment {
+    Attachment { node, interface }
+}
+
+fn channel(draw: &mut Draw) -> Channel {
+    let delay_ns = draw.magnitude(MS / 2, 200 * MS);
+    let rate_bps = draw.maybe(0.9, |draw| draw.magnitude(500_000, 100_000_000));
+    let calm = draw.chance(0.3);
+    let fault = |draw: &mut Draw, most: f64| {
+        if calm || draw.chance(0.5) {
+            0.0
+        } else {
+            draw.number(0.0, most)
+        }
+    };
+    Channel {
+        rate_bps,
+        delay_ns,
+        overhead_bytes: 14,
+        burst_bytes: match rate_bps {
+            Some(_) if draw.chance(0.2) => draw.magnitude(10_000, 100_000),
+            _ => 0,
+        },
+        queue: queue(draw),
+        loss: if calm { Loss::None } else { loss(draw) },
+        jitter_ns: match calm || draw.chance(0.6) {
+            true => 0,
+            false => draw.integer(0, delay_ns / 3),
+        },
+        reorder: fault(draw, 0.3),
+        duplicate: fault(draw, 0.2),
+        corrupt: fault(draw, 0.05),
+        up: true,
+    }
+}
+
+pub fn queue(draw: &mut Draw) -> Queue {
+    let kind = draw.pick(&entries("queue"));
+    match kind["name"].as_str() {
+        Some("drop-tail") => Queue::DropTail {
+            packets: draw.maybe(0.5, |draw| draw.magnitude(2, 200)),
+            bytes: draw.maybe(0.3, |draw| draw.magnitude(20_000, 300_000)),
+        },
+        Some("red") => {
+            let min = draw.number(1.0, 20.0);
+            Queue::Red {
+                min,
+                max: min * draw.number(1.5, 4.0),
+                probability: draw.number(0.01, 0.3),
+                weight: draw.pick(&[1.0, 0.1, 0.002]),
+                gentle: draw.chance(0.5),
+                limit: draw.integer(20, 200),
+                ecn: draw.chance(0.7),
+            }
+        }
+        Some("codel") => Queue::Codel {
+            target_ns: draw.magnitude(MS, 20 * MS),
+            interval_ns: draw.magnitude(50 * MS, 200 * MS),
+            limit: draw.integer(10, 1_000),
+            ecn: draw.chance(0.7),
+        },
+        name => panic!("queues of kind {name:?} are not drawn yet"),
+    }
+}
+
+pub fn loss(draw: &mut Draw) -> Loss {
+    let kind = draw.pick(&entries("loss"));
+    match kind["name"].as_str() {
+        Some("none") => Loss::None,
+        Some("random") => Loss::Random {
+            probability: draw.number(0.0, 0.2),
+        },
+        Some("gilbert-elliott") => Loss::GilbertElliott {
+            good_to_bad: draw.number(0.0, 0.05),
+            bad_to_good: draw.number(0.3, 1.0),
+            good_loss: draw.pick(&[0.0, 0.01]),
+            bad_loss: draw.number(0.3, 1.0),
+        },
+        name => panic!("losses of kind {name:?} are not drawn yet"),
+    }
+}

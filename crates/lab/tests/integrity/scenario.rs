@@ -1,0 +1,320 @@
+//! A random plan, and what it lets happen to its connections.
+
+use std::net::IpAddr;
+
+use polypath_lab::plan::{
+    Action, Application, Choice, Direction, Event, Loss, Plan, Queue, Stack, Transport, Work,
+};
+
+use crate::draw::{Draw, MS, SECOND, entries};
+use crate::network::{loss, network, queue, stack};
+
+/// The last change of a network that stays alive; some heal completely at this time.
+pub const LAST_CHANGE: u64 = 30 * SECOND;
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+
+/// What becomes of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Faults stay within bounds to the end.
+    Alive,
+    /// From [`LAST_CHANGE`] on nothing is lost any more.
+    Heals,
+    /// All links go down for good at this time.
+    Dies(u64),
+}
+
+pub struct Scenario {
+    pub plan: Plan,
+    pub fate: Fate,
+}
+
+impl Scenario {
+    pub fn new(seed: u64) -> Self {
+        let draw = &mut Draw::new(seed);
+        let fate = match draw.integer(0, 9) {
+            0 => Fate::Dies(draw.magnitude(10 * MS, 20 * SECOND)),
+            1..=5 => Fate::Heals,
+            _ => Fate::Alive,
+        };
+        let mut plan = network(draw, seed);
+        plan.applications = (0..draw.pick(&[1, 1, 2, 3]))
+            .map(|index| application(draw, &plan, index))
+            .collect();
+        plan.record.segments = plan
+            .applications
+            .iter()
+            .any(|application| bytes_depend_on_time(&application.work));
+        plan.events = events(draw, &plan, fate);
+        Self { plan, fate }
+    }
+}
+
+/// Whether what is written depends on the course of the run.
+pub fn bytes_depend_on_time(work: &Work) -> bool {
+    matches!(
+        work,
+        Work::Bulk {
+            duration_ns: Some(_),
+            ..
+        } | Work::Stream { .. }
+    )
+}
+
+fn application(draw: &mut Draw, plan: &Plan, index: usize) -> Application {
+    let work = work(draw, index);
+    let transport = match work {
+        Work::Ping { .. } => Transport::Icmp,
+        Work::Cbr { .. } | Work::OnOff { .. } => Transport::Udp,
+        _ => draw.pick(&[Transport::Tcp, Transport::Mptcp, Transport::Mptcp]),
+    };
+    let (source, destination) = match draw.chance(0.5) {
+        true => (None, None),
+        false => ends(draw, plan),
+    };
+    let small_mtu = plan
+        .nodes
+        .iter()
+        .flat_map(|node| &node.interfaces)
+        .flat_map(|interface| &interface.addresses)
+        .all(IpAddr::is_ipv4);
+    Application {
+        name: format!("application{index}"),
+        client: CLIENT,
+        server: SERVER,
+        transport,
+        source,
+        destination,
+        port: 5_001 + index as u16,
+        start_ns: draw.pick(&[0, 0, 1_234 * MS]),
+        client_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
+        server_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
+        work,
+    }
+}
+
+/// Two addresses of one family with a way between them.
+fn ends(draw: &mut Draw, plan: &Plan) -> (Option<IpAddr>, Option<IpAddr>) {
+    let (client, server) = (&plan.nodes[CLIENT], &plan.nodes[SERVER]);
+    let from = draw.integer(0, client.interfaces.len() as u64 - 1) as usize;
+    let source = draw.pick(&client.interfaces[from].addresses);
+    let direct = plan.links[from].b.node == SERVER;
+    let to = match direct {
+        true => from,
+        false => draw.integer(0, server.interfaces.len() as u64 - 1) as usize,
+    };
+    let destination = server.interfaces[to]
+        .addresses
+        .iter()
+        .find(|address| address.is_ipv4() == source.is_ipv4())
+        .copied();
+    (Some(source), destination)
+}
+
+/// A kind of work from the registry; the first application always has a connection.
+fn work(draw: &mut Draw, index: usize) -> Work {
+    let kinds: Vec<String> = entries("application")
+        .iter()
+        .filter_map(|entry| entry["name"].as_str().map(str::to_owned))
+        .filter(|name| index > 0 || !["ping", "cbr", "on-off"].contains(&name.as_str()))
+        .collect();
+    let reverse = draw.chance(0.5);
+    match draw.pick(&kinds).as_str() {
+        "bulk" => {
+            let timed = draw.chance(0.2);
+            Work::Bulk {
+                duration_ns: timed.then(|| draw.magnitude(20 * MS, 3 * SECOND)),
+                size_bytes: match timed {
+                    true => draw.maybe(0.5, |draw| draw.magnitude(1, 300_000)),
+                    false => Some(draw.pick(&[0, 1, 0xffff]).max(draw.magnitude(1, 300_000))),
+                },
+                reverse,
+            }
+        }
+        "stream" => Work::Stream {
+            rate_bps: draw.magnitude(20_000, 2_000_000),
+            block_bytes: draw.magnitude(100, 20_000),
+            duration_ns: Some(draw.magnitude(20 * MS, 8 * SECOND)),
+            reverse,
+        },
+        "request-response" => Work::RequestResponse {
+            count: draw.integer(1, 10),
+            interval_ns: draw.pick(&[0, 100 * MS, 2 * SECOND]),
+            request_bytes: draw.magnitude(1, 20_000),
+            response_bytes: draw.magnitude(1, 40_000),
+            think_ns: draw.pick(&[0, 0, 5 * MS, 300 * MS]),
+        },
+        "fetch" => Work::Fetch {
+            size_bytes: draw.magnitude(1, 150_000) - 1,
+            count: draw.integer(1, 4),
+        },
+        "ping-pong" => {
+            let timed = draw.chance(0.3);
+            Work::PingPong {
+                bytes: draw.magnitude(1, 10_000),
+                count: Some(draw.integer(1, 20)),
+                duration_ns: timed.then(|| draw.magnitude(10 * MS, 4 * SECOND)),
+            }
+        }
+        "ping" => Work::Ping {
+            interval_ns: draw.magnitude(10 * MS, SECOND),
+            payload_bytes: draw.integer(0, 1_400),
+            count: Some(draw.integer(1, 50)),
+            duration_ns: None,
+        },
+        "cbr" => Work::Cbr {
+            rate_bps: draw.magnitude(20_000, 5_000_000),
+            packet_bytes: draw.integer(1, 1_400),
+            duration_ns: draw.magnitude(10 * MS, 2 * SECOND),
+        },
+        "on-off" => Work::OnOff {
+            rate_bps: draw.magnitude(20_000, 5_000_000),
+            packet_bytes: draw.integer(100, 1_400),
+            on_ns: draw.magnitude(10 * MS, SECOND),
+            off_ns: draw.magnitude(10 * MS, SECOND),
+            duration_ns: draw.magnitude(10 * MS, 4 * SECOND),
+        },
+        name => panic!("applications of kind {name} are not drawn yet"),
+    }
+}
+
+fn events(draw: &mut Draw, plan: &Plan, fate: Fate) -> Vec<Event> {
+    let mut events = Vec::new();
+    for _ in 0..draw.pick(&[0, 0, 1, 2, 4]) {
+        let (begin, end) = span(draw);
+        let link = draw.integer(0, plan.links.len() as u64 - 1) as usize;
+        match draw.integer(0, 5) {
+            0 | 1 => {
+                let direction =
+                    draw.pick(&[Direction::Both, Direction::Forward, Direction::Backward]);
+                events.push(up(begin, link, direction, false));
+                events.push(up(end, link, direction, true));
+            }
+            2 => {
+                let node = draw.pick(&[CLIENT, SERVER]);
+                let interface =
+                    draw.integer(0, plan.nodes[node].interfaces.len() as u64 - 1) as usize;
+                for (at_ns, up) in [(begin, false), (end, true)] {
+                    let action = Action::Interface {
+                        node,
+                        interface,
+                        up,
+                    };
+                    events.push(Event { at_ns, action });
+                }
+            }
+            3 => {
+                let node = draw.pick(&[CLIENT, SERVER]);
+                let interface =
+                    draw.integer(0, plan.nodes[node].interfaces.len() as u64 - 1) as usize;
+                for (at_ns, backup) in [(begin, true), (end, draw.chance(0.3))] {
+                    let action = Action::Priority {
+                        node,
+                        interface,
+                        backup,
+                    };
+                    events.push(Event { at_ns, action });
+                }
+            }
+            _ => {
+                let action = Action::Link {
+                    link,
+                    direction: draw.pick(&[
+                        Direction::Both,
+                        Direction::Forward,
+                        Direction::Backward,
+                    ]),
+                    rate_bps: draw.maybe(0.5, |draw| draw.magnitude(500_000, 100_000_000)),
+                    delay_ns: draw.maybe(0.5, |draw| draw.magnitude(MS / 2, 200 * MS)),
+                    loss: draw.maybe(0.3, loss),
+                    queue: draw.maybe(0.3, queue),
+                    up: None,
+                };
+                events.push(Event {
+                    at_ns: begin,
+                    action,
+                });
+            }
+        }
+    }
+    for link in 0..plan.links.len() {
+        match fate {
+            Fate::Alive => {}
+            Fate::Heals => events.push(Event {
+                at_ns: LAST_CHANGE,
+                action: Action::Link {
+                    link,
+                    direction: Direction::Both,
+                    rate_bps: None,
+                    delay_ns: None,
+                    loss: Some(Loss::None),
+                    queue: Some(Queue::default()),
+                    up: Some(true),
+                },
+            }),
+            Fate::Dies(at) => {
+                events.push(up(at, link, Direction::Both, false));
+            }
+        }
+    }
+    if let Fate::Dies(at) = fate {
+        events.retain(|event| event.at_ns <= at || !raises(&event.action));
+    }
+    events.sort_by_key(|event| event.at_ns);
+    events
+}
+
+fn raises(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Link { up: Some(true), .. } | Action::Interface { up: true, .. }
+    )
+}
+
+fn up(at_ns: u64, link: usize, direction: Direction, up: bool) -> Event {
+    Event {
+        at_ns,
+        action: Action::Link {
+            link,
+            direction,
+            rate_bps: None,
+            delay_ns: None,
+            loss: None,
+            queue: None,
+            up: Some(up),
+        },
+    }
+}
+
+/// When something begins and ends. While connections are set up it is short: half of the SYNs are to be left.
+fn span(draw: &mut Draw) -> (u64, u64) {
+    let begin = draw.magnitude(MS, 20 * SECOND);
+    let most = if begin < 5 * SECOND {
+        3 * SECOND
+    } else {
+        LAST_CHANGE - SECOND - begin
+    };
+    (begin, begin + draw.magnitude(MS, most))
+}
+
+/// What a host's `side` of an application is set to.
+pub fn stack_of<'a>(plan: &'a Plan, application: &'a Application, node: usize) -> &'a Stack {
+    let own = match node {
+        CLIENT => &application.client_stack,
+        _ => &application.server_stack,
+    };
+    own.as_ref()
+        .or(plan.nodes[node].stack.as_ref())
+        .expect("hosts have stacks")
+}
+
+/// Names of what a scenario is made of, for the test that all of the registries take part.
+pub fn names(choice: impl Fn(&Stack) -> &Choice, plan: &Plan) -> Vec<String> {
+    plan.applications
+        .iter()
+        .flat_map(|application| {
+            [CLIENT, SERVER].map(|node| choice(stack_of(plan, application, node)).name.clone())
+        })
+        .collect()
+}

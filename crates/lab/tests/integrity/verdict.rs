@@ -1,0 +1,319 @@
+//! What must hold of a run.
+
+use std::collections::BTreeMap;
+
+use arrow_cast::display::array_value_to_string;
+use polypath_lab::plan::{Application, Plan, Transport, Work};
+use polypath_lab::{CaptureMode, Recording, Simulation, Totals};
+
+use crate::draw::SECOND;
+use crate::scenario::{Fate, LAST_CHANGE, Scenario, bytes_depend_on_time};
+
+/// After the network healed: what is left to send, timeouts that backed off until then, and the application's own pauses.
+const AFTER_HEALING: u64 = 600 * SECOND;
+
+/// What was seen of a run, for the sums over all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub finished: u64,
+    pub given_up: u64,
+    pub bytes: u64,
+    pub packets: u64,
+    pub lost: u64,
+    pub duplicated: u64,
+}
+
+impl Seen {
+    pub fn add(&mut self, other: Self) {
+        self.finished += other.finished;
+        self.given_up += other.given_up;
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+    }
+}
+
+/// Runs a scenario; the error says what did not hold.
+pub fn judge(scenario: &Scenario) -> Result<Seen, String> {
+    let plan = &scenario.plan;
+    let mut simulation = Simulation::from_plan(plan.clone(), CaptureMode::None, None)
+        .map_err(|error| format!("the plan was refused: {error}"))?;
+    let mut until = 0;
+    loop {
+        until += if until < LAST_CHANGE {
+            SECOND
+        } else {
+            100 * SECOND
+        };
+        let ended = simulation.step_until(until);
+        conserved(&simulation.totals())?;
+        if ended {
+            break;
+        }
+    }
+    let totals = simulation.totals();
+    let recording = simulation
+        .finish()
+        .map_err(|error| format!("the recording failed: {error}"))?;
+    let run = Run::new(plan, &recording);
+    run.payload_is_right()?;
+    let mut seen = Seen {
+        packets: totals.injected,
+        lost: totals.lost + totals.dropped,
+        duplicated: totals.duplicated,
+        ..Seen::default()
+    };
+    for (index, application) in plan.applications.iter().enumerate() {
+        let about = |what: String| format!("{}: {what}", application.name);
+        match application.transport {
+            Transport::Tcp | Transport::Mptcp => {
+                seen.add(
+                    run.connection(index, application, scenario.fate)
+                        .map_err(about)?,
+                );
+            }
+            Transport::Udp => run.datagrams(index).map_err(about)?,
+            Transport::Icmp => {}
+        }
+    }
+    Ok(seen)
+}
+
+fn conserved(totals: &Totals) -> Result<(), String> {
+    let Totals {
+        injected,
+        duplicated,
+        delivered,
+        dropped,
+        lost,
+        in_flight,
+    } = *totals;
+    require(
+        injected + duplicated == delivered + dropped + lost + in_flight,
+        || format!("packets are not conserved: {totals:?}"),
+    )
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// A table's rows as text by column.
+type Rows = Vec<BTreeMap<String, String>>;
+
+struct Run<'a> {
+    plan: &'a Plan,
+    tables: BTreeMap<&'static str, Rows>,
+}
+
+/// The tables that are looked at; the others can be long.
+const TABLES: [&str; 7] = [
+    "connection_ends",
+    "connections",
+    "counters",
+    "datagrams",
+    "events",
+    "requests",
+    "segments",
+];
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, recording: &Recording) -> Self {
+        let mut tables = BTreeMap::new();
+        for (name, batch) in recording.tables() {
+            if !TABLES.contains(&name) {
+                continue;
+            }
+            let schema = batch.schema();
+            let row = |row: usize| {
+                let cell = |column: usize| {
+                    array_value_to_string(batch.column(column), row).expect("plain columns")
+                };
+                let columns = schema.fields().iter().enumerate();
+                columns
+                    .map(|(column, field)| (field.name().clone(), cell(column)))
+                    .collect()
+            };
+            tables.insert(name, (0..batch.num_rows()).map(row).collect());
+        }
+        Self { plan, tables }
+    }
+
+    fn rows(&self, table: &str, matching: &[(&str, &str)]) -> Vec<&BTreeMap<String, String>> {
+        self.tables[table]
+            .iter()
+            .filter(|row| {
+                matching
+                    .iter()
+                    .all(|(column, value)| row[*column] == *value)
+            })
+            .collect()
+    }
+
+    fn payload_is_right(&self) -> Result<(), String> {
+        let mismatches = self.rows("counters", &[("name", "PayloadMismatch")]);
+        require(mismatches.len() == 2, || {
+            "two hosts count payload mismatches".into()
+        })?;
+        require(mismatches.iter().all(|row| row["value"] == "0"), || {
+            format!("bytes at a wrong place: {mismatches:?}")
+        })
+    }
+
+    /// A datagram arrives at most once unless a link doubles it.
+    fn datagrams(&self, index: usize) -> Result<(), String> {
+        let row = self.rows("datagrams", &[("application", &index.to_string())])[0];
+        let doubled = self
+            .plan
+            .links
+            .iter()
+            .any(|link| link.forward.duplicate > 0.0 || link.backward.duplicate > 0.0);
+        let (sent, received) = (number(row, "sent_packets"), number(row, "received_packets"));
+        require(received <= sent || doubled, || {
+            format!("{received} datagrams of {sent} arrived")
+        })
+    }
+
+    fn connection(
+        &self,
+        index: usize,
+        application: &Application,
+        fate: Fate,
+    ) -> Result<Seen, String> {
+        let rows = self.rows("connection_ends", &[("application", &index.to_string())]);
+        let [end] = rows[..] else {
+            return Err(format!("{} connections", rows.len()));
+        };
+        let received = [
+            number(end, "client_received_bytes"),
+            number(end, "server_received_bytes"),
+        ];
+        let id = &*end["connection"];
+        let ends = ["client", "server"].map(|side| self.reason(id, side));
+        let answered = self.rows("requests", &[("application", &index.to_string())]);
+        let whole = ends.iter().all(|end| end.as_deref() == Some("finished"));
+        let mut seen = Seen {
+            bytes: received[0] + received[1],
+            finished: whole.into(),
+            ..Seen::default()
+        };
+        if whole {
+            let expected = self.written(application, id, answered.len() as u64);
+            require(received == expected, || {
+                format!("received {received:?} of {expected:?} bytes")
+            })?;
+            require(
+                answered.iter().all(|row| !row["delay_ns"].is_empty()),
+                || "finished with a request unanswered".into(),
+            )?;
+            let ended = number(end, "end_ns");
+            return match fate {
+                Fate::Heals => require(ended <= LAST_CHANGE + AFTER_HEALING, || {
+                    format!("ended only at {} s", ended / SECOND)
+                }),
+                _ => Ok(()),
+            }
+            .map(|()| seen);
+        }
+        let Fate::Dies(_) = fate else {
+            return Err(format!(
+                "ended as {ends:?} with {received:?} bytes received over a network that lives"
+            ));
+        };
+        seen.given_up = 1;
+        if !bytes_depend_on_time(&application.work) {
+            let expected = self.written(application, id, answered.len() as u64);
+            require((0..2).all(|side| received[side] <= expected[side]), || {
+                format!("received {received:?} of {expected:?} bytes")
+            })?;
+        }
+        for (side, end) in ["client", "server"].into_iter().zip(&ends) {
+            // A client that gives up ends the application, and with the last one the run.
+            let cut_short =
+                side == "server" && !matches!(ends[0].as_deref(), None | Some("finished"));
+            if !(end.is_none() && cut_short) {
+                self.gave_up(id, side, end.as_deref())?;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Over a dead network a side ends by giving up what nobody acknowledges; one that waits for the peer's bytes waits on
+    /// (RFC 9293 section 3.8.4: keep-alives are optional and off by default).
+    fn gave_up(&self, id: &str, side: &str, end: Option<&str>) -> Result<(), String> {
+        let samples = self.rows("connections", &[("connection", id), ("side", side)]);
+        let unsent = samples
+            .last()
+            .map_or(0, |sample| number(sample, "send_queue_bytes"));
+        let plausible = match end {
+            None => unsent == 0,
+            Some("finished" | "timed-out" | "unreachable") => true,
+            Some(_) => false,
+        };
+        require(plausible, || {
+            format!("the {side} ended as {end:?} with {unsent} bytes queued over a dead network")
+        })
+    }
+
+    fn reason(&self, id: &str, side: &str) -> Option<String> {
+        let matching = [
+            ("connection", id),
+            ("kind", "connection-closed"),
+            ("host", side),
+        ];
+        let rows = self.rows("events", &matching);
+        rows.first().map(|row| row["detail"].clone())
+    }
+
+    /// What each side has to receive: client, server.
+    fn written(&self, application: &Application, id: &str, requests: u64) -> [u64; 2] {
+        let directed = |reverse: bool, bytes: u64| if reverse { [bytes, 0] } else { [0, bytes] };
+        match application.work {
+            Work::Bulk {
+                size_bytes: Some(size),
+                duration_ns: None,
+                reverse,
+            } => directed(reverse, size),
+            Work::Bulk { reverse, .. } | Work::Stream { reverse, .. } => {
+                let side = if reverse { "server" } else { "client" };
+                directed(reverse, self.sent_up_to(id, side))
+            }
+            Work::RequestResponse {
+                count,
+                request_bytes,
+                response_bytes,
+                ..
+            } => [count * response_bytes, count * request_bytes],
+            Work::Fetch { size_bytes, count } => {
+                let head = response_head(size_bytes) + size_bytes;
+                [count * head, count * REQUEST_HEAD]
+            }
+            Work::PingPong { bytes, .. } => [requests * bytes; 2],
+            Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => [0; 2],
+        }
+    }
+
+    /// The end of the stream as its segments show it.
+    fn sent_up_to(&self, id: &str, side: &str) -> u64 {
+        let rows = self.rows("segments", &[("connection", id), ("side", side)]);
+        let ends = rows.iter().filter(|row| row["payload_bytes"] != "0");
+        ends.map(|row| number(row, "dsn") + number(row, "payload_bytes"))
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// `GET /file HTTP/1.1`, Host, User-Agent, Accept.
+const REQUEST_HEAD: u64 = 20 + 14 + 22 + 13 + 2;
+
+/// `HTTP/1.1 200 OK`, Server, Content-Type, Content-Length.
+fn response_head(size: u64) -> u64 {
+    17 + 18 + 40 + 16 + size.to_string().len() as u64 + 2 + 2
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+    row[column]
+        .parse()
+        .unwrap_or_else(|_| panic!("{column} of {row:?} is no count"))
+}

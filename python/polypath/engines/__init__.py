@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
+from polypath.engines.linux import LinuxEngine
 from polypath.engines.sim import Simulator
 
-REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator}
+REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator, "linux": LinuxEngine}
 
 
 def get(name: str) -> Engine:

@@ -1,0 +1,96 @@
+"""What the kernel calls the algorithms of a Plan, and why it has not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from polypath.engines.base import EngineError
+
+Choice = Mapping[str, Any]
+_Name = Callable[[Mapping[str, Any]], str]
+
+
+def _only(name: str, **fixed: Any) -> _Name:
+    """The kernel's name of an algorithm whose parameters cannot be changed there."""
+
+    def named(given: Mapping[str, Any]) -> str:
+        for parameter, value in fixed.items():
+            if given.get(parameter, value) != value:
+                raise EngineError(
+                    f"engine linux has {name} with {parameter}={_show(value)} only, not {_show(given[parameter])}"
+                )
+        return name
+
+    return named
+
+
+def _suffixed(name: str, parameter: str, values: tuple[int, ...]) -> _Name:
+    """The kernel's name of an algorithm that has its parameter in its name."""
+
+    def named(given: Mapping[str, Any]) -> str:
+        value = given.get(parameter)
+        if value is None:
+            return name
+        if value not in values:
+            known = ", ".join(map(str, values))
+            raise EngineError(f"engine linux has {name} with {parameter} {known}, not {_show(value)}")
+        return f"{name}{int(value)}"
+
+    return named
+
+
+def _refused(name: str, reason: str) -> _Name:
+    def named(given: Mapping[str, Any]) -> str:
+        raise EngineError(f"engine linux has no {name}: {reason}")
+
+    return named
+
+
+def _show(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_ONCE = "the kernel's scheduler hooks hand each byte to one subflow"
+
+#: `default` is the kernel's own default scheduler, whose rule is not the out-of-tree kernel's lowest RTT.
+SCHEDULERS: Final[Mapping[str, _Name]] = {
+    "default": _only("default"),
+    "linux": lambda given: "default",
+    "roundrobin": _only("roundrobin", num_segments=1, cwnd_limited=True),
+    "kbest": _suffixed("kbest", "k", (1, 2, 3, 4, 5, 6, 7, 8)),
+    "balanced": _suffixed("balanced", "epsilon", (0, 1, 5, 10, 20)),
+    "blest": _only("blest"),
+    "ecf": _only("ecf"),
+    "redundant": _refused("redundant scheduler", _ONCE),
+}
+
+CONGESTION: Final[Mapping[str, _Name]] = {
+    "reno": _only("reno"),
+    "cubic": _only("cubic", hystart=True, fast_convergence=True),
+    "bbr": _only("bbr"),
+    "vegas": _only("vegas"),
+    "westwood": _only("westwood"),
+    "dctcp": _only("dctcp"),
+    "lia": _only("lia", variant="rfc"),
+    "olia": _only("olia", variant="draft"),
+    "balia": _only("balia", variant="draft"),
+}
+
+
+def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
+    name = choice["name"]
+    if name not in known:
+        offered = ", ".join(known)
+        raise EngineError(f"engine linux has no {kind} '{name}'; it has {offered}")
+    return known[name](choice.get("parameters") or {})
+
+
+def scheduler(choice: Choice) -> str:
+    """The value of net.mptcp.scheduler. Raises EngineError."""
+    return _named("scheduler", SCHEDULERS, choice)
+
+
+def congestion(choice: Choice) -> str:
+    """The value of net.ipv4.tcp_congestion_control. Raises EngineError."""
+    return _named("congestion control", CONGESTION, choice)

@@ -1,0 +1,135 @@
+"""A Plan's applications as command lines of the guest's programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polypath.engines.base import EngineError
+from polypath.engines.linux import algorithms
+
+Application = Mapping[str, Any]
+
+#: Settings that a socket can have apart from its host's.
+_OF_A_SOCKET = ("congestion", "nagle")
+
+_REQUEST_HEAD = "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
+
+
+def _response_head(size: int) -> str:
+    return (
+        "HTTP/1.1 200 OK\r\nServer: polypath\r\nContent-Type: application/octet-stream\r\n"
+        f"Content-Length: {size}\r\n\r\n"
+    )
+
+
+def log(application: int, side: str) -> str:
+    """The name of the file that one end of an application writes."""
+    return f"app-{application}-{side}"
+
+
+def command(plan: Mapping[str, Any], index: int, side: str) -> str:
+    """The guest program's part and its options for one end. Raises EngineError."""
+    application = plan["applications"][index]
+    options = {
+        "side": side,
+        "destination": application["destination"] or _first_address(plan, application["server"]),
+        "port": application["port"],
+        "stream": index,
+        "start": application["start_ns"],
+        "log": f"out/{log(index, side)}",
+    }
+    if application["source"]:
+        options["source"] = application["source"]
+    match application["transport"]:
+        case "udp":
+            part, work = "datagrams", _datagrams(application["work"], plan["seed"] + index)
+        case "icmp":
+            part, work = "ping", _ping(application["work"])
+        case transport:
+            part, work = "app", _stream_work(application["work"])
+            options |= {"transport": transport, "sample": plan["record"]["interval_ns"]}
+            options |= _socket_options(plan, application, side)
+    words = [f"{name}={value}" for name, value in (options | work).items() if value is not None]
+    return " ".join([part, *words])
+
+
+def _first_address(plan: Mapping[str, Any], node: int) -> str:
+    for interface in plan["nodes"][node]["interfaces"]:
+        for address in interface["addresses"]:
+            return str(address)
+    raise EngineError(f"host {plan['nodes'][node]['name']} has no address")
+
+
+def _socket_options(plan: Mapping[str, Any], application: Application, side: str) -> dict[str, Any]:
+    host = plan["nodes"][application[side]]["stack"]
+    own = application[f"{side}_stack"] or host
+    for name, value in own.items():
+        if name not in _OF_A_SOCKET and value != host[name]:
+            raise EngineError(f"engine linux sets {name} for a host, not for application '{application['name']}' alone")
+    options: dict[str, Any] = {"nodelay": int(not own["nagle"])}
+    if own["congestion"] != host["congestion"]:
+        options["congestion"] = algorithms.congestion(own["congestion"])
+    return options
+
+
+def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
+    match work["kind"]:
+        case "bulk":
+            return {
+                "work": "bulk",
+                "duration": work["duration_ns"],
+                "size": work["size_bytes"],
+                "reverse": int(work["reverse"]),
+            }
+        case "stream":
+            return {
+                "work": "stream",
+                "rate": work["rate_bps"],
+                "block": work["block_bytes"],
+                "duration": work["duration_ns"],
+                "reverse": int(work["reverse"]),
+            }
+        case "request-response":
+            return {
+                "work": "request-response",
+                "count": work["count"],
+                "interval": work["interval_ns"],
+                "request": work["request_bytes"],
+                "response": work["response_bytes"],
+                "think": work["think_ns"],
+            }
+        case "fetch":
+            size = work["size_bytes"]
+            return {
+                "work": "back-and-forth",
+                "count": work["count"],
+                "request": len(_REQUEST_HEAD),
+                "response": len(_response_head(size)) + size,
+            }
+        case "ping-pong":
+            return {
+                "work": "back-and-forth",
+                "count": work["count"],
+                "duration": work["duration_ns"],
+                "request": work["bytes"],
+                "response": work["bytes"],
+            }
+        case kind:
+            raise EngineError(f"engine linux has no application '{kind}' over TCP")
+
+
+def _datagrams(work: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    common = {"rate": work["rate_bps"], "packet": work["packet_bytes"], "duration": work["duration_ns"], "seed": seed}
+    if work["kind"] == "on-off":
+        return common | {"on": work["on_ns"], "off": work["off_ns"]}
+    return common
+
+
+def _ping(work: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "interval": work["interval_ns"],
+        "payload": work["payload_bytes"],
+        "count": work["count"],
+        "duration": work["duration_ns"],
+    }

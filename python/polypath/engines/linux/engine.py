@@ -1,0 +1,113 @@
+"""The engine: a Plan on a real Linux stack, in virtual time, without root's rights."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from polypath import _core
+from polypath.engines.base import EngineError, Options, Progress, no_progress
+from polypath.engines.linux import guest
+from polypath.engines.linux.job import Job
+from polypath.engines.linux.kernel import find
+from polypath.engines.linux.kernel.make import supported
+from polypath.engines.linux.setup import Setup
+from polypath.engines.linux.tables import Tables, digest
+from polypath.engines.linux.topology import Network
+from polypath.results import Metadata, Recording
+from polypath.scenario import Plan
+
+_LEAST_MEMORY_MB = 512
+_MOST_MEMORY_MB = 16384
+
+
+class LinuxEngine:
+    """Boots the guest for each run; what is the same in the Plan is the same in the Recording."""
+
+    name = "linux"
+
+    def __init__(self, debug: bool = False) -> None:
+        self.debug = debug
+
+    def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
+        started = time.perf_counter()
+        data = plan.data
+        job, files = translate(data, options)
+        supported()
+        kernel = find(self.debug)
+        end_ns = int(data["duration_ns"])
+        with guest.folder(kernel, files) as folder:
+            interrupted = guest.boot(
+                folder, int(data["seed"]), _memory(data, options), lambda now: progress(now, end_ns)
+            )
+            tables = Tables(job, folder / "out")
+            _take_captures(job, folder / "out", options.directory)
+        frames = tables.frames()
+        return Recording(
+            frames,
+            data,
+            Metadata(
+                scenario=str(data["name"]),
+                seed=int(data["seed"]),
+                engine=self.name,
+                plan_sha256=plan.sha256(),
+                recording_sha256=digest(frames),
+                end_ns=tables.end_ns,
+                interrupted=interrupted,
+                wall_s=round(time.perf_counter() - started, 3),
+                versions={"polypath": _core.version(), "linux": kernel.release, "kernel": kernel.folder.name},
+            ),
+        )
+
+
+def translate(data: dict[str, Any], options: Options = Options()) -> tuple[Job, dict[str, str]]:
+    """The job and all files of a run's folder. Raises EngineError for a plan beyond this engine's means."""
+    _check(data)
+    network = Network(data)
+    setup = Setup(network)
+    job = Job(network, setup, options.captures)
+    return job, setup.files | job.files
+
+
+def _check(data: dict[str, Any]) -> None:
+    if data["version"] != 1:
+        raise EngineError(f"engine linux reads plans of version 1, not {data['version']}")
+    if data["routing"] != "shortest-path":
+        raise EngineError(f"engine linux has no routing '{data['routing']}': its routers know one path to an address")
+    if data["record"]["segments"] or data["record"]["decisions"]:
+        raise EngineError("engine linux records no segments and no scheduler decisions; captures have the segments")
+    listeners = set()
+    for application in data["applications"]:
+        key = (application["server"], application["port"], application["transport"])
+        if key in listeners and application["transport"] != "icmp":
+            raise EngineError(
+                f"two applications share port {application['port']} of a server; engine linux needs two ports"
+            )
+        listeners.add(key)
+
+
+def _memory(data: dict[str, Any], options: Options) -> int:
+    """What the guest may use, in MB: every buffer at its largest, twice, since packets take more than their bytes."""
+    buffers = sum(
+        sum(node["stack"][name][2] for name in ("receive_buffer", "send_buffer"))
+        for application in data["applications"]
+        for node in (data["nodes"][application["client"]], data["nodes"][application["server"]])
+        if node["stack"]
+    )
+    wanted = _LEAST_MEMORY_MB + 2 * buffers // 2**20 + (1024 if options.captures != "none" else 0)
+    if wanted > _MOST_MEMORY_MB:
+        raise EngineError(
+            f"the applications' buffers need {wanted} MB in the guest; it takes {_MOST_MEMORY_MB} at most"
+        )
+    return int(wanted)
+
+
+def _take_captures(job: Job, out: Path, directory: Path | None) -> None:
+    if directory is None:
+        return
+    for index, capture in enumerate(job.captures):
+        written = out / f"capture-{index}"
+        if written.is_file():
+            shutil.copyfile(written, directory / capture.file)

@@ -1,0 +1,216 @@
+/* app: one end of an application's connection.
+ *
+ * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
+ * own, see session.c), congestion=, nodelay=. The log's lines: C and S (sample.c), R request, O established, P the first and
+ * the last byte received, W a wrong byte, X how it ended.
+ */
+
+#define _GNU_SOURCE
+#include "sample.h"
+#include "session.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+#define CHUNK (1 << 16)
+
+static struct session session;
+static FILE *app_log;
+static bool mptcp;
+static int64_t interval, next_sample, first_byte = -1, last_byte = -1;
+static uint64_t own_stream, peer_stream;
+
+static void set_options(int descriptor, int count, char **argument)
+{
+	const char *congestion = text_option(count, argument, "congestion", NULL);
+	int one = 1;
+
+	setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (congestion && setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, congestion, strlen(congestion)))
+		die("congestion control %s: %s", congestion, strerror(errno));
+	if (number_option(count, argument, "nodelay", 0) &&
+	    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+		die("TCP_NODELAY: %s", strerror(errno));
+}
+
+static int open_socket(int family, int count, char **argument)
+{
+	int descriptor = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+
+	if (descriptor < 0)
+		die("socket: %s", strerror(errno));
+	set_options(descriptor, count, argument);
+	return descriptor;
+}
+
+static void sample(int descriptor, int64_t now)
+{
+	if (now < next_sample)
+		return;
+	sample_socket(app_log, descriptor, mptcp, now, session.received);
+	next_sample = (now / interval + 1) * interval;
+}
+
+static const char *reason(int error)
+{
+	switch (error) {
+	case ETIMEDOUT:
+		return "timed-out";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "unreachable";
+	default:
+		return "reset";
+	}
+}
+
+__attribute__((noreturn)) static void ended(const char *state)
+{
+	fprintf(app_log, "P %lld %lld %llu\nX %lld %s\n", (long long)first_byte, (long long)last_byte,
+		(unsigned long long)session.received, (long long)now_ns(), state);
+	exit(0);
+}
+
+static int connect_client(int count, char **argument)
+{
+	struct sockaddr_storage local, remote;
+	socklen_t length = parse_address(need_option(count, argument, "destination"),
+					 number_option(count, argument, "port", 0), &remote);
+	int descriptor = open_socket(remote.ss_family, count, argument), error = 0;
+	const char *source = text_option(count, argument, "source", NULL);
+
+	if (source && bind(descriptor, (struct sockaddr *)&local, parse_address(source, 0, &local)))
+		die("bind %s: %s", source, strerror(errno));
+	if (connect(descriptor, (struct sockaddr *)&remote, length) && errno != EINPROGRESS)
+		ended(reason(errno));
+	while (!stopped && !wait_for(descriptor, POLLOUT, NEVER))
+		;
+	if (stopped)
+		ended("open");
+	length = sizeof(error);
+	getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
+	if (error)
+		ended(reason(error));
+	return descriptor;
+}
+
+static int accept_server(int count, char **argument)
+{
+	struct sockaddr_storage local;
+	socklen_t length = parse_address(need_option(count, argument, "destination"),
+					 number_option(count, argument, "port", 0), &local);
+	int listener = open_socket(local.ss_family, count, argument), descriptor;
+
+	/* any address: an MP_JOIN may come to another than the first */
+	parse_address(local.ss_family == AF_INET ? "0.0.0.0" : "::", number_option(count, argument, "port", 0), &local);
+	if (bind(listener, (struct sockaddr *)&local, length) || listen(listener, 16))
+		die("listen: %s", strerror(errno));
+	while ((descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0) {
+		if (stopped)
+			ended("open");
+		wait_for(listener, POLLIN, NEVER);
+	}
+	return descriptor;
+}
+
+static void write_pending(int descriptor)
+{
+	static uint8_t bytes[CHUNK];
+
+	while (session.pending) {
+		size_t length = session.pending < CHUNK ? session.pending : CHUNK;
+		ssize_t taken;
+
+		payload_fill(own_stream, session.sent, bytes, length);
+		taken = write(descriptor, bytes, length);
+		if (taken < 0) {
+			if (errno == EAGAIN || errno == EINTR)
+				return;
+			session.pending = 0;
+			return;
+		}
+		session.sent += taken;
+		session.pending -= taken;
+	}
+}
+
+static int read_arrived(int descriptor, int64_t now)
+{
+	static uint8_t bytes[CHUNK];
+	ssize_t length;
+
+	session.arrived = 0;
+	while ((length = read(descriptor, bytes, CHUNK)) > 0) {
+		if (!payload_check(peer_stream, session.received, bytes, length))
+			fprintf(app_log, "W %llu\n", (unsigned long long)session.received);
+		if (first_byte < 0)
+			first_byte = now;
+		last_byte = now;
+		session.received += length;
+		session.arrived += length;
+	}
+	if (!length)
+		session.at_end = true;
+	return length < 0 && errno != EAGAIN && errno != EINTR ? errno : 0;
+}
+
+static void serve(int descriptor)
+{
+	bool shut = false;
+
+	while (!stopped) {
+		int64_t now = now_ns();
+		int error = session.at_end ? 0 : read_arrived(descriptor, now);
+		int events = session.at_end ? 0 : POLLIN;
+
+		if (error)
+			ended(reason(error));
+		session.run(&session, now);
+		session.arrived = 0;
+		write_pending(descriptor);
+		if (session.closing && !session.pending && !shut) {
+			shutdown(descriptor, SHUT_WR);
+			shut = true;
+		}
+		if (shut && session.at_end) {
+			sample_socket(app_log, descriptor, mptcp, now, session.received);
+			close(descriptor);
+			ended("finished");
+		}
+		sample(descriptor, now);
+		if (session.pending)
+			events |= POLLOUT;
+		wait_for(events ? descriptor : -1, events, session.wake < next_sample ? session.wake : next_sample);
+	}
+}
+
+int app_main(int count, char **argument)
+{
+	int descriptor;
+	uint64_t stream = number_option(count, argument, "stream", 0);
+
+	stop_on_signal();
+	mptcp = !strcmp(need_option(count, argument, "transport"), "mptcp");
+	session.server = !strcmp(need_option(count, argument, "side"), "server");
+	own_stream = 2 * stream + session.server;
+	peer_stream = 2 * stream + !session.server;
+	app_log = open_lines(need_option(count, argument, "log"));
+	interval = number_option(count, argument, "sample", SECOND / 10);
+	session.log = app_log;
+	session_configure(&session, count, argument);
+
+	descriptor = session.server ? accept_server(count, argument) : connect_client(count, argument);
+	fprintf(app_log, "O %lld %s\n", (long long)now_ns(), transport_name(descriptor, mptcp));
+	next_sample = now_ns();
+	serve(descriptor);
+	sample_socket(app_log, descriptor, mptcp, now_ns(), session.received);
+	ended("open");
+}

@@ -1,0 +1,113 @@
+/* datagrams: one end of a UDP application.
+ *
+ * Options: side= source= destination= port= log= rate= packet= duration= on= off= seed=; on=0: constant rate. A datagram
+ * carries the time at which it was sent. The log's last line: D packets sent, packets received, bytes received, sum of delays.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LARGEST 65507
+
+static uint64_t sent, received, received_bytes;
+static int64_t delays;
+static uint8_t bytes[LARGEST];
+
+/* xorshift64*, from 0 to 1 without 0 */
+static double uniform(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return (((*state * 0x2545f4914f6cdd1dULL) >> 11) + 1) / 9007199254740993.0;
+}
+
+static int64_t exponential(uint64_t *state, int64_t mean)
+{
+	return (int64_t)(-log(uniform(state)) * mean);
+}
+
+static void send_one(int descriptor, size_t length)
+{
+	int64_t now = now_ns();
+
+	memcpy(bytes, &now, sizeof(now));
+	if (send(descriptor, bytes, length, 0) >= 0 || errno == ECONNREFUSED)
+		sent++;
+}
+
+static void send_all(int descriptor, int count, char **argument)
+{
+	int64_t rate = number_option(count, argument, "rate", 1), on = number_option(count, argument, "on", 0);
+	int64_t off = number_option(count, argument, "off", 0), packet = number_option(count, argument, "packet", 0);
+	uint64_t state = number_option(count, argument, "seed", 1) * 2 + 1;
+	int64_t due = now_ns(), ends = due + number_option(count, argument, "duration", 0);
+	int64_t gap = (int64_t)((__int128)packet * 8 * SECOND / rate);
+	int64_t pause = on ? due + exponential(&state, on) : NEVER;
+	size_t length = packet > 8 ? packet : 8;
+
+	while (!stopped && due < ends) {
+		if (due >= pause) {
+			due += exponential(&state, off);
+			pause = due + exponential(&state, on);
+			continue;
+		}
+		while (!stopped && now_ns() < due)
+			wait_for(-1, 0, due);
+		send_one(descriptor, length < LARGEST ? length : LARGEST);
+		due += gap;
+	}
+}
+
+static void receive_all(int descriptor)
+{
+	while (!stopped) {
+		ssize_t length = recv(descriptor, bytes, sizeof(bytes), MSG_DONTWAIT);
+		int64_t then;
+
+		if (length < (ssize_t)sizeof(then)) {
+			wait_for(descriptor, POLLIN, NEVER);
+			continue;
+		}
+		memcpy(&then, bytes, sizeof(then));
+		delays += now_ns() - then;
+		received++;
+		received_bytes += length;
+	}
+}
+
+int datagram_main(int count, char **argument)
+{
+	bool server = !strcmp(need_option(count, argument, "side"), "server");
+	uint16_t port = number_option(count, argument, "port", 0);
+	struct sockaddr_storage local, remote;
+	socklen_t length = parse_address(need_option(count, argument, "destination"), port, &remote);
+	const char *source = text_option(count, argument, "source", NULL);
+	FILE *log = open_lines(need_option(count, argument, "log"));
+	int descriptor = socket(remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	stop_on_signal();
+	if (descriptor < 0)
+		die("socket: %s", strerror(errno));
+	if (server) {
+		if (bind(descriptor, (struct sockaddr *)&remote, length))
+			die("bind: %s", strerror(errno));
+		receive_all(descriptor);
+	} else {
+		if (source && bind(descriptor, (struct sockaddr *)&local, parse_address(source, 0, &local)))
+			die("bind %s: %s", source, strerror(errno));
+		if (connect(descriptor, (struct sockaddr *)&remote, length))
+			die("connect: %s", strerror(errno));
+		send_all(descriptor, count, argument);
+	}
+	fprintf(log, "D %llu %llu %llu %lld\n", (unsigned long long)sent, (unsigned long long)received,
+		(unsigned long long)received_bytes, (long long)delays);
+	return 0;
+}

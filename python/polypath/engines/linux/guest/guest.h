@@ -1,0 +1,64 @@
+/* What the guest's programs share. Times are nanoseconds since the origin, which the runner sets. */
+#ifndef POLYPATH_GUEST_H
+#define POLYPATH_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#define SECOND 1000000000LL
+#define NEVER INT64_MAX
+
+/* The program's parts, chosen by its first argument. */
+int run_main(int count, char **argument);
+int app_main(int count, char **argument);
+int datagram_main(int count, char **argument);
+int ping_main(int count, char **argument);
+int links_main(int count, char **argument);
+int capture_main(int count, char **argument);
+int paths_main(int count, char **argument);
+int offload_main(int count, char **argument);
+
+/* Ends the process with a line on standard error. */
+__attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
+
+/* CLOCK_MONOTONIC since the origin. */
+int64_t now_ns(void);
+/* CLOCK_REALTIME at the origin. */
+int64_t origin_realtime(void);
+/* Takes the origin from the environment. */
+void load_origin(void);
+/* Puts the origin so far ahead, for this process and those that it starts. */
+void set_origin(int64_t in);
+
+/* Moves the process to the network namespace of that name. */
+void enter_namespace(const char *name);
+
+/* The value of `name=value` among the arguments, or `otherwise`. */
+const char *text_option(int count, char **argument, const char *name, const char *otherwise);
+int64_t number_option(int count, char **argument, const char *name, int64_t otherwise);
+/* Ends the process where the option is missing. */
+const char *need_option(int count, char **argument, const char *name);
+
+/* Opens a file for lines that appear at once. */
+FILE *open_lines(const char *path);
+
+/* An IPv4 or IPv6 address in text with a port; returns its length. */
+socklen_t parse_address(const char *text, uint16_t port, struct sockaddr_storage *address);
+/* Address and port in text, separated by a blank. */
+void print_address(FILE *file, const struct sockaddr_storage *address);
+
+/* Set by SIGTERM: the run is over. */
+extern volatile bool stopped;
+void stop_on_signal(void);
+
+/* Waits for events on `descriptor` (-1: for time alone) until `until`; returns what poll reports. */
+int wait_for(int descriptor, int events, int64_t until);
+
+/* The bytes of a stream from an offset on, as the simulator has them. */
+void payload_fill(uint64_t stream, uint64_t offset, uint8_t *out, size_t length);
+bool payload_check(uint64_t stream, uint64_t offset, const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,19 @@
+#!/bin/sh
+# The guest's first program: the host's files are there read-only, the run's folder at /run/job is not.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+# before the guest has a /proc of its own this is the host's, where the kernel is a process in the run's folder
+folder=$(readlink /proc/self/cwd)
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs tmpfs /run
+mkdir /run/job /run/netns
+mount -t hostfs none /run/job -o "$folder"
+cd /run/job || exit
+if sh -e ./setup.sh; then
+	./guest run job
+	sh ./collect.sh
+else
+	echo 'setup failed'
+fi
+exec ./guest halt

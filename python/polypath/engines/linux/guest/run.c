@@ -1,0 +1,183 @@
+/* run JOB: starts programs and changes the network when a job file says so.
+ *
+ * Lines of the job, in the order of their times:
+ *   helper TIME NAMESPACE WORD..   a program that runs until the end
+ *   app TIME NAMESPACE WORD..      a program that the run waits for
+ *   event TIME COMMAND             a command for the shell
+ * The first line is
+ *   end TIME APPS                  the run ends then at the latest, or when so many apps have ended
+ * TIME is in nanoseconds since the origin; programs of a negative time are started before it. Progress goes to
+ * standard output.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_WORDS 128
+#define MAX_CHILDREN 4096
+#define REPORTS 100
+/* From the runner's start to the origin: programs get ready, which takes no time in virtual time. */
+#define LEAD SECOND
+
+static struct {
+	pid_t pid;
+	bool app;
+} child[MAX_CHILDREN];
+static int children;
+/* Apps that have not ended, not yet started ones included. */
+static long apps;
+
+static pid_t start(char *line)
+{
+	char *word[MAX_WORDS + 2] = { "/run/job/guest" };
+	const char *namespace = strtok(line, " ");
+	int count = 1;
+	pid_t pid;
+
+	while (count < MAX_WORDS && (word[count] = strtok(NULL, " ")))
+		count++;
+	word[count] = NULL;
+	pid = fork();
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (!pid) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		if (strcmp(namespace, "-"))
+			enter_namespace(namespace);
+		execv(word[0], word);
+		die("%s: %s", word[0], strerror(errno));
+	}
+	return pid;
+}
+
+static void remember(pid_t pid, bool app)
+{
+	if (children == MAX_CHILDREN)
+		die("more than %d programs", MAX_CHILDREN);
+	child[children].pid = pid;
+	child[children++].app = app;
+}
+
+static void forget(pid_t pid)
+{
+	for (int i = 0; i < children; i++) {
+		if (child[i].pid != pid)
+			continue;
+		apps -= child[i].app;
+		child[i] = child[--children];
+		return;
+	}
+}
+
+static void reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		forget(pid);
+		if (!WIFEXITED(status) || WEXITSTATUS(status))
+			fprintf(stderr, "guest: a program ended with status %#x\n", status);
+	}
+}
+
+/* Waits for a child's end or until a time, telling progress on the way. */
+static void wait_until(int64_t until, int64_t end)
+{
+	static int64_t reported;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (;;) {
+		int64_t now = now_ns(), next = reported + end / REPORTS, left;
+		struct timespec rest;
+
+		if (now >= until)
+			return;
+		left = (next > now && next < until ? next : until) - now;
+		rest.tv_sec = left / SECOND;
+		rest.tv_nsec = left % SECOND;
+		if (sigtimedwait(&set, NULL, &rest) == SIGCHLD) {
+			reap();
+			return;
+		}
+		if (now_ns() >= next) {
+			reported = now_ns();
+			printf("progress %lld\n", (long long)reported);
+			fflush(stdout);
+		}
+	}
+}
+
+static void shell(char *command)
+{
+	int status = system(command);
+
+	if (status)
+		fprintf(stderr, "guest: status %#x: %s\n", status, command);
+}
+
+static void finish(void)
+{
+	int64_t end = now_ns();
+	FILE *file = open_lines("/run/job/out/end");
+
+	fprintf(file, "%lld\n", (long long)end);
+	fclose(file);
+	for (int i = 0; i < children; i++)
+		kill(child[i].pid, SIGTERM);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+/* The lines of the job that are due in the order of their times. */
+int run_main(int count, char **argument)
+{
+	char line[1 << 14];
+	int64_t end = NEVER;
+	sigset_t set;
+	FILE *job;
+
+	if (count != 1)
+		die("run JOB");
+	job = fopen(argument[0], "re");
+	if (!job)
+		die("%s: %s", argument[0], strerror(errno));
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (!fgets(line, sizeof(line), job) || sscanf(line, "end %" SCNd64 " %ld", &end, &apps) != 2)
+		die("%s does not begin with end", argument[0]);
+
+	set_origin(LEAD);
+	while (fgets(line, sizeof(line), job)) {
+		char *kind = strtok(line, " "), *time = strtok(NULL, " "), *rest = strtok(NULL, "\n");
+		int64_t at = strtoll(time, NULL, 10);
+
+		while (apps && now_ns() < at)
+			wait_until(at, end);
+		if (!apps || at >= end)
+			break;
+		if (!strcmp(kind, "event"))
+			shell(rest);
+		else
+			remember(start(rest), !strcmp(kind, "app"));
+	}
+	while (apps && now_ns() < end)
+		wait_until(end, end);
+	finish();
+	return 0;
+}

@@ -1,0 +1,197 @@
+/* The applications: the same steps as the simulator's (crates/lab/src/application). */
+
+#include "session.h"
+
+#include <string.h>
+
+static void write_more(struct session *session, uint64_t bytes)
+{
+	session->pending += bytes;
+}
+
+static void close_when_peer_did(struct session *session)
+{
+	if (session->at_end)
+		session->closing = true;
+}
+
+static void bulk(struct session *session, int64_t now)
+{
+	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
+
+	if (session->server != session->reverse) {
+		close_when_peer_did(session);
+		return;
+	}
+	if (!session->begun) {
+		session->begun = true;
+		write_more(session, session->size ? session->size : UINT64_MAX / 2);
+		session->closing = session->size;
+		session->wake = ends;
+	}
+	if (now >= ends) {
+		session->pending = 0;
+		session->closing = true;
+		session->wake = NEVER;
+	}
+}
+
+static int64_t block_due(const struct session *session)
+{
+	unsigned __int128 bits = (unsigned __int128)session->blocks * session->block * 8;
+
+	return session->began_at + (int64_t)(bits * SECOND / session->rate);
+}
+
+static void stream(struct session *session, int64_t now)
+{
+	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
+
+	if (session->server != session->reverse) {
+		close_when_peer_did(session);
+		return;
+	}
+	if (!session->begun) {
+		session->begun = true;
+		session->began_at = now;
+	}
+	if (now >= ends) {
+		session->pending = 0;
+		session->closing = true;
+		session->wake = NEVER;
+		return;
+	}
+	while (now >= block_due(session)) {
+		write_more(session, session->block);
+		session->blocks++;
+	}
+	session->wake = block_due(session) < ends ? block_due(session) : ends;
+}
+
+static void ask(struct session *session, int64_t now, uint64_t bytes)
+{
+	session->sent_at = now;
+	session->waiting = true;
+	write_more(session, bytes);
+}
+
+/* Takes the answer's bytes; true when the client may go on. */
+static bool answered(struct session *session, int64_t now, uint64_t bytes)
+{
+	if (!session->waiting)
+		return true;
+	session->got += session->arrived;
+	if (session->got < bytes)
+		return false;
+	session->got -= bytes;
+	session->waiting = false;
+	session->requests++;
+	fprintf(session->log, "R %lld %lld\n", (long long)session->sent_at, (long long)(now - session->sent_at));
+	return true;
+}
+
+static void echo_server(struct session *session, uint64_t request, uint64_t response)
+{
+	session->got += session->arrived;
+	while (session->got >= request) {
+		session->got -= request;
+		write_more(session, response);
+	}
+	close_when_peer_did(session);
+}
+
+static void request_client(struct session *session, int64_t now)
+{
+	bool was_waiting = session->waiting;
+
+	if (!answered(session, now, session->response))
+		return;
+	if (session->requests >= session->count) {
+		session->closing = true;
+		session->wake = NEVER;
+		return;
+	}
+	if (was_waiting || !session->begun) {
+		session->begun = true;
+		session->next_at = now + session->interval;
+	}
+	session->wake = session->next_at;
+	if (now >= session->next_at) {
+		session->wake = NEVER;
+		ask(session, now, session->request);
+	}
+}
+
+#define ANSWERS (sizeof(((struct session *)0)->answer_at) / sizeof(int64_t))
+
+static void request_server(struct session *session, int64_t now)
+{
+	session->got += session->arrived;
+	while (session->got >= session->request && session->answers < ANSWERS) {
+		session->got -= session->request;
+		session->answer_at[(session->first_answer + session->answers++) % ANSWERS] = now + session->think;
+	}
+	while (session->answers && now >= session->answer_at[session->first_answer]) {
+		session->first_answer = (session->first_answer + 1) % ANSWERS;
+		session->answers--;
+		write_more(session, session->response);
+	}
+	session->wake = session->answers ? session->answer_at[session->first_answer] : NEVER;
+	if (!session->answers)
+		close_when_peer_did(session);
+}
+
+static void request_response(struct session *session, int64_t now)
+{
+	(session->server ? request_server : request_client)(session, now);
+}
+
+/* Fetch and ping-pong: the next request follows the answer at once. */
+static void back_and_forth(struct session *session, int64_t now)
+{
+	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
+
+	if (session->server) {
+		echo_server(session, session->request, session->response);
+		return;
+	}
+	if (!answered(session, now, session->response))
+		return;
+	if (session->requests >= session->count || now >= ends)
+		session->closing = true;
+	else
+		ask(session, now, session->request);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct session *session, int64_t now);
+} works[] = {
+	{ "bulk", bulk },
+	{ "stream", stream },
+	{ "request-response", request_response },
+	{ "back-and-forth", back_and_forth },
+};
+
+void session_configure(struct session *session, int count, char **argument)
+{
+	const char *work = need_option(count, argument, "work");
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++)
+		if (!strcmp(work, works[i].name))
+			session->run = works[i].run;
+	if (!session->run)
+		die("no work is called %s", work);
+	session->wake = NEVER;
+	session->start = number_option(count, argument, "start", 0);
+	session->duration = number_option(count, argument, "duration", -1);
+	session->interval = number_option(count, argument, "interval", 0);
+	session->think = number_option(count, argument, "think", 0);
+	session->size = number_option(count, argument, "size", 0);
+	session->block = number_option(count, argument, "block", 0);
+	session->rate = number_option(count, argument, "rate", 1);
+	session->count = number_option(count, argument, "count", INT64_MAX);
+	session->request = number_option(count, argument, "request", 0);
+	session->response = number_option(count, argument, "response", 0);
+	session->reverse = number_option(count, argument, "reverse", 0);
+}

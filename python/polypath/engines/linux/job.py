@@ -1,0 +1,167 @@
+"""The run itself as a job file for the guest: what starts when, and what changes when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from polypath.engines.base import Captures
+from polypath.engines.linux import applications, paths, shaping
+from polypath.engines.linux.setup import Setup
+from polypath.engines.linux.topology import WIRES, End, Network, namespace, wire_devices
+
+#: Servers and observers are started so long before the origin.
+_BEFORE = -500_000_000
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A file and the devices whose packets it gets: namespace, device, name."""
+
+    file: str
+    taps: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something of the Plan that happens at a time, for the events of the Recording."""
+
+    at_ns: int
+    kind: Literal["link-changed", "interface-changed", "priority-changed"]
+    host: str
+    link: int | None
+    detail: str
+
+
+class Job:
+    """Files for the run's folder, by name. Raises EngineError."""
+
+    def __init__(self, network: Network, setup: Setup, captures: Captures) -> None:
+        self.network = network
+        self.plan = network.plan
+        self.setup = setup
+        self.captures = list(_captures(network, captures))
+        self.changes: list[Change] = []
+        #: For each link's direction, when it had which rate: (time in ns, bit/s).
+        self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
+        self.files: dict[str, str] = {}
+        lines = [*self._observers(), *self._applications(), *self._events()]
+        lines.sort(key=lambda line: line[0])
+        waited = sum(kind == "app" for _, kind, _ in lines)
+        text = [f"end {self.plan['duration_ns']} {waited}", *(f"{kind} {at} {rest}" for at, kind, rest in lines)]
+        self.files["job"] = "\n".join(text) + "\n"
+        self.files["collect.sh"] = self._collect()
+
+    def _observers(self) -> Iterator[tuple[int, str, str]]:
+        interval = self.plan["record"]["interval_ns"]
+        yield _BEFORE, "helper", f"{WIRES} links log=out/links interval={interval}"
+        for node, table in enumerate(self.network.nodes):
+            if table["kind"] == "host":
+                subflows = paths.of_host(self.network, node).userspace
+                yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} subflows={subflows}"
+        for index, capture in enumerate(self.captures):
+            taps = " ".join(":".join(tap) for tap in capture.taps)
+            yield _BEFORE, "helper", f"- capture out/capture-{index} {taps}"
+
+    def _applications(self) -> Iterator[tuple[int, str, str]]:
+        for index, application in enumerate(self.plan["applications"]):
+            transport = application["transport"]
+            if transport != "icmp":
+                kind = "helper" if transport == "udp" else "app"
+                command = applications.command(self.plan, index, "server")
+                yield _BEFORE, kind, f"{namespace(application['server'])} {command}"
+            command = applications.command(self.plan, index, "client")
+            yield application["start_ns"], "app", f"{namespace(application['client'])} {command}"
+
+    def _events(self) -> Iterator[tuple[int, str, str]]:
+        channels: dict[tuple[int, str], dict[str, Any]] = {}
+        for index, link in enumerate(self.network.links):
+            for direction in ("forward", "backward"):
+                channels[index, direction] = dict(link[direction])
+                self.rates[index, direction] = [(0, link[direction]["rate_bps"])]
+        for number, event in enumerate(self.plan["events"]):
+            action, at = event["action"], event["at_ns"]
+            match action["kind"]:
+                case "link":
+                    yield at, "event", self._change_link(number, at, action, channels)
+                case "interface":
+                    yield at, "event", self._change_interface(number, at, action)
+                case _:
+                    yield at, "event", self._change_priority(number, at, action)
+
+    def _change_link(
+        self, number: int, at: int, action: Mapping[str, Any], channels: dict[tuple[int, str], dict[str, Any]]
+    ) -> str:
+        link = action["link"]
+        both = action["direction"] == "both"
+        given = {name: action[name] for name in ("rate_bps", "delay_ns", "loss", "queue", "up")}
+        changed = {name: value for name, value in given.items() if value is not None}
+        lines = []
+        for direction, device in zip(("backward", "forward"), wire_devices(link), strict=True):
+            if not both and direction != action["direction"]:
+                continue
+            channel = channels[link, direction]
+            before = shaping.shape(channel)
+            channel.update(changed)
+            verb = "change" if shaping.shape(channel) == before else "replace"
+            lines += shaping.commands(device, channel, verb)
+            self.rates[link, direction].append((at, channel["rate_bps"]))
+        name = f"event-{number}.batch"
+        self.files[name] = "\n".join(lines) + "\n"
+        detail = ", ".join(f"{name}={value}" for name, value in changed.items())
+        self.changes.append(Change(at, "link-changed", "", link, f"{action['direction']}: {detail}"))
+        return f"tc -n {WIRES} -batch {name}"
+
+    def _change_interface(self, number: int, at: int, action: Mapping[str, Any]) -> str:
+        end = End(action["node"], action["interface"])
+        table = self.network.nodes[end.node]
+        device = self.network.device(end)
+        endpoints = paths.of_host(self.network, end.node).endpoints.get(end, []) if table["stack"] else []
+        up = f"link set {device} up"
+        if action["up"]:
+            lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in endpoints)]
+        else:
+            lines = [*(endpoint.delete() for endpoint in endpoints), f"link set {device} down"]
+        name = f"event-{number}.batch"
+        self.files[name] = "\n".join(lines) + "\n"
+        state = "up" if action["up"] else "down"
+        self.changes.append(Change(at, "interface-changed", table["name"], None, f"{device} {state}"))
+        return f"ip -n {namespace(end.node)} -force -batch {name}"
+
+    def _change_priority(self, number: int, at: int, action: Mapping[str, Any]) -> str:
+        end = End(action["node"], action["interface"])
+        endpoints = paths.of_host(self.network, end.node).endpoints.get(end, [])
+        name = f"event-{number}.batch"
+        self.files[name] = "\n".join(endpoint.backup(action["backup"]) for endpoint in endpoints) + "\n"
+        return f"ip -n {namespace(end.node)} -force -batch {name}"
+
+    def _collect(self) -> str:
+        hosts = [node for node, table in enumerate(self.network.nodes) if table["kind"] == "host"]
+        return "".join(
+            f"ip netns exec {namespace(node)} cat /proc/net/snmp /proc/net/netstat > out/counters-{node}\n"
+            for node in hosts
+        )
+
+
+def _captures(network: Network, captures: Captures) -> Iterator[Capture]:
+    if captures == "hosts":
+        for node, table in enumerate(network.nodes):
+            if table["kind"] == "host":
+                taps = tuple(_tap(network, end) for end in network.ends(node))
+                if taps:
+                    yield Capture(_file_name(table["name"]), taps)
+    elif captures == "links":
+        for link in network.links:
+            ends = (End(link[side]["node"], link[side]["interface"]) for side in "ab")
+            yield Capture(_file_name(link["name"]), tuple(_tap(network, end, True) for end in ends))
+
+
+def _tap(network: Network, end: End, qualified: bool = False) -> tuple[str, str, str]:
+    device = network.device(end)
+    name = f"{network.nodes[end.node]['name']}-{device}" if qualified else device
+    return namespace(end.node), device, "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name) + ".pcapng"

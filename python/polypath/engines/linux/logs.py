@@ -1,0 +1,163 @@
+"""What the guest's programs wrote, line by line, as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: An address and a port.
+Endpoint = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class SubflowSample:
+    """A line S: one end of a subflow, from TCP_INFO."""
+
+    time_ns: int
+    number: int
+    local: Endpoint
+    remote: Endpoint
+    state: int
+    cwnd: int
+    ssthresh: int
+    srtt_us: int
+    rttvar_us: int
+    in_flight: int
+    sent: int
+    acked: int
+    received: int
+    retransmitted: int
+    window: int
+
+
+@dataclass(frozen=True)
+class ConnectionSample:
+    """A line C: one end of a connection."""
+
+    time_ns: int
+    delivered: int
+    queued: int
+    send_buffer: int
+    receive_buffer: int
+    reinjected: int
+
+
+@dataclass
+class AppLog:
+    """One end of an application."""
+
+    subflows: list[SubflowSample] = field(default_factory=list)
+    connections: list[ConnectionSample] = field(default_factory=list)
+    requests: list[tuple[int, int]] = field(default_factory=list)
+    established_ns: int | None = None
+    transport: str | None = None
+    first_byte_ns: int | None = None
+    last_byte_ns: int | None = None
+    received: int = 0
+    ended_ns: int | None = None
+    state: str | None = None
+    wrong_at: int | None = None
+    datagrams: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class PathEvent:
+    """A line N: what a path manager said."""
+
+    time_ns: int
+    kind: int
+    token: int
+    server_side: bool
+    backup: bool
+    local: Endpoint
+    remote: Endpoint
+    error: int
+
+
+@dataclass(frozen=True)
+class QueueSample:
+    """A line Q: a device of the shaping namespace."""
+
+    time_ns: int
+    device: str
+    sent_bytes: int
+    sent_packets: int
+    root_drops: int
+    child_drops: int
+    queued_packets: int
+    queued_bytes: int
+
+
+def _lines(path: Path) -> Iterator[list[str]]:
+    """Whole lines, split; a file that is missing has none, and a line that was cut is left out."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    for line in text.splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield line.split()
+
+
+def _time(word: str) -> int | None:
+    value = int(word)
+    return None if value < 0 else value
+
+
+def read_app(path: Path) -> AppLog:
+    log = AppLog()
+    for kind, *words in _lines(path):
+        match kind:
+            case "S":
+                time, number, local, local_port, remote, remote_port, *rest = words
+                ends = (_plain(local), int(local_port)), (_plain(remote), int(remote_port))
+                log.subflows.append(SubflowSample(int(time), int(number), *ends, *map(int, rest)))
+            case "C":
+                log.connections.append(ConnectionSample(*map(int, words)))
+            case "R":
+                log.requests.append((int(words[0]), int(words[1])))
+            case "O":
+                log.established_ns, log.transport = int(words[0]), words[1]
+            case "P":
+                log.first_byte_ns, log.last_byte_ns, log.received = _time(words[0]), _time(words[1]), int(words[2])
+            case "X":
+                log.ended_ns, log.state = int(words[0]), words[1]
+            case "W":
+                log.wrong_at = log.wrong_at if log.wrong_at is not None else int(words[0])
+            case "D":
+                sent, received, size, delays = map(int, words)
+                log.datagrams = (sent, received, size, delays)
+    if log.state is None and log.connections:
+        log.received = log.connections[-1].delivered
+    return log
+
+
+def read_paths(path: Path) -> list[PathEvent]:
+    found = []
+    for _, time, kind, token, server, backup, local, local_port, remote, remote_port, error in _lines(path):
+        ends = (_plain(local), int(local_port)), (_plain(remote), int(remote_port))
+        found.append(
+            PathEvent(int(time), int(kind), int(token), server == "1", backup != "0", *ends, int(error)),
+        )
+    return found
+
+
+def read_queues(path: Path) -> list[QueueSample]:
+    return [QueueSample(int(time), device, *map(int, words)) for _, time, device, *words in _lines(path)]
+
+
+def read_counters(path: Path) -> dict[str, int]:
+    """/proc/net/snmp and /proc/net/netstat: a line of names and a line of values for each group; nstat's names."""
+    found: dict[str, int] = {}
+    names: list[str] = []
+    for group, *words in _lines(path):
+        if words and not words[0].lstrip("-").isdigit():
+            names = [group.rstrip(":") + word for word in words]
+        else:
+            found |= {name: int(word) for name, word in zip(names, words, strict=False)}
+    return found
+
+
+def _plain(address: str) -> str:
+    return address.removeprefix("::ffff:")

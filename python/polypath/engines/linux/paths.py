@@ -1,0 +1,109 @@
+"""Path managers as endpoints and limits of `ip mptcp`, or as our own in user space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from polypath.engines.base import EngineError
+from polypath.engines.linux.topology import End, Network
+
+#: Linux, net/mptcp/pm_kernel.c: addresses that one connection uses, and further subflows that it may have.
+_MOST_ADDRESSES = 8
+_MOST_SUBFLOWS = 64
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address that the kernel's path manager works with."""
+
+    number: int
+    address: str
+    device: str
+    flags: tuple[str, ...]
+
+    def add(self) -> str:
+        return f"mptcp endpoint add {self.address} id {self.number} dev {self.device} {' '.join(self.flags)}"
+
+    def delete(self) -> str:
+        return f"mptcp endpoint delete id {self.number}"
+
+    def backup(self, value: bool) -> str:
+        return f"mptcp endpoint change id {self.number} {'backup' if value else 'nobackup'}"
+
+
+@dataclass
+class Paths:
+    """What a host's path manager comes to."""
+
+    endpoints: dict[End, list[Endpoint]] = field(default_factory=dict)
+    #: Subflows in all that the path manager in user space opens between the first two addresses; 0: it opens none.
+    userspace: int = 0
+
+    def commands(self) -> list[str]:
+        """Lines for `ip -batch`."""
+        limits = f"mptcp limits set subflows {_MOST_SUBFLOWS} add_addr_accepted {_MOST_ADDRESSES}"
+        return [limits, *(endpoint.add() for group in self.endpoints.values() for endpoint in group)]
+
+
+def of_host(network: Network, node: int) -> Paths:
+    """The path manager of a host, for the applications that it is client or server of. Raises EngineError."""
+    choice = network.nodes[node]["stack"]["path_manager"]
+    name, parameters = choice["name"], choice.get("parameters") or {}
+    if name not in _MANAGERS:
+        raise EngineError(f"engine linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
+    return _MANAGERS[name](network, node, parameters)
+
+
+def _endpoints(network: Network, node: int, flags: tuple[str, ...]) -> Paths:
+    table = network.nodes[node]["interfaces"]
+    found: dict[End, list[Endpoint]] = {}
+    number = 0
+    for end in network.ends(node):
+        interface = table[end.interface]
+        for address in interface["addresses"]:
+            number += 1
+            own = (*flags, "backup") if interface["backup"] else flags
+            found.setdefault(end, []).append(Endpoint(number, address, network.device(end), own))
+    if number > _MOST_ADDRESSES:
+        host = network.nodes[node]["name"]
+        raise EngineError(
+            f"engine linux takes {_MOST_ADDRESSES} addresses of a host into a connection, and {host} has {number}"
+        )
+    return Paths(found)
+
+
+def _passive(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+    return Paths()
+
+
+def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+    pairs = parameters.get("num_subflows", 1)
+    if pairs != 1:
+        raise EngineError(f"engine linux opens one subflow for a pair of addresses in fullmesh, not {pairs}")
+    applications = network.plan["applications"]
+    client = any(application["client"] == node for application in applications)
+    server = any(application["server"] == node for application in applications)
+    if client and server:
+        host = network.nodes[node]["name"]
+        raise EngineError(f"engine linux has fullmesh on a host that is a client or a server, and {host} is both")
+    if client:
+        return _endpoints(network, node, ("subflow", "fullmesh"))
+    paths = _endpoints(network, node, ("signal",))
+    return paths if sum(map(len, paths.endpoints.values())) > 1 else Paths()
+
+
+def _ndiffports(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+    subflows = int(parameters.get("num_subflows", 2))
+    if subflows > _MOST_SUBFLOWS:
+        raise EngineError(f"engine linux opens {_MOST_SUBFLOWS} subflows of a connection at most, not {subflows}")
+    client = any(application["client"] == node for application in network.plan["applications"])
+    return Paths(userspace=subflows if client else 0)
+
+
+_MANAGERS: Final[Mapping[str, Callable[[Network, int, Mapping[str, Any]], Paths]]] = {
+    "default": _passive,
+    "fullmesh": _fullmesh,
+    "ndiffports": _ndiffports,
+}

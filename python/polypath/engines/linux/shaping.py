@@ -1,0 +1,119 @@
+"""Links as queue disciplines of the shaping namespace.
+
+A direction of a link is one device's tree: the root, handle 1:, is netem for what happens to packets under way (delay,
+loss, duplicates ..); its child, handle 10:, is the bottleneck with its queue. A packet so waits before the bottleneck
+for the delay that the Plan has behind it, which is the same to both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polypath.engines.base import EngineError
+
+Channel = Mapping[str, Any]
+
+ETHERNET = 14
+#: More packets than are ever under way.
+_UNLIMITED = 1_000_000
+_LARGEST_PACKET = 1514
+
+
+def commands(device: str, channel: Channel, verb: str = "add") -> list[str]:
+    """Lines for `tc -batch` that shape what leaves `device`. Raises EngineError."""
+    lines = [f"qdisc {verb} dev {device} root handle 1: netem {_under_way(channel)}"]
+    child = _bottleneck(channel)
+    if child:
+        lines.append(f"qdisc {verb} dev {device} parent 1:1 handle 10: {child}")
+        inner = _inner_queue(channel)
+        if inner:
+            lines.append(f"qdisc {verb} dev {device} parent 10:1 handle 11: {inner}")
+    return lines
+
+
+def shape(channel: Channel) -> tuple[str, ...]:
+    """The kinds of disciplines: while they stay the same, a change keeps the packets that wait."""
+    return tuple(line.split(" ", 1)[0] for line in (_bottleneck(channel), _inner_queue(channel)) if line)
+
+
+def _under_way(channel: Channel) -> str:
+    words = [f"limit {_UNLIMITED}", f"delay {_time(channel['delay_ns'])}"]
+    if channel["jitter_ns"]:
+        words.append(f"{_time(channel['jitter_ns'])} distribution normal")
+    words.append(_loss(channel))
+    for name in ("duplicate", "corrupt", "reorder"):
+        if channel[name]:
+            words.append(f"{name} {_percent(channel[name])}")
+    if channel["reorder"]:
+        words.append("gap 1")
+    elif channel["jitter_ns"]:
+        # with a rate, however large, netem keeps packets in order
+        words.append("rate 100gbit")
+    return " ".join(word for word in words if word)
+
+
+def _loss(channel: Channel) -> str:
+    loss = channel["loss"]
+    if not channel["up"]:
+        return "loss 100%"
+    match loss["kind"]:
+        case "random":
+            return f"loss random {_percent(loss['probability'])}"
+        case "gilbert-elliott":
+            chain = (loss["good_to_bad"], loss["bad_to_good"], loss["bad_loss"], loss["good_loss"])
+            return "loss gemodel " + " ".join(map(_percent, chain))
+        case _:
+            return ""
+
+
+def _bottleneck(channel: Channel) -> str:
+    rate = channel["rate_bps"]
+    if rate is None:
+        return ""
+    queue = channel["queue"]
+    overhead = channel["overhead_bytes"] - ETHERNET
+    if _packet_by_packet(channel):
+        limit = _UNLIMITED if queue["packets"] is None else queue["packets"] + 1
+        more = f" {overhead}" if overhead else ""
+        return f"netem limit {limit} rate {rate}bit{more}"
+    if overhead:
+        raise EngineError("engine linux takes another overhead than 14 bytes only on links with a queue in packets")
+    burst = max(channel["burst_bytes"], _LARGEST_PACKET)
+    room = _LARGEST_PACKET if not channel["burst_bytes"] else 0
+    limit = _UNLIMITED * _LARGEST_PACKET if queue.get("bytes") is None else queue["bytes"] + room
+    return f"tbf rate {rate}bit burst {burst}b limit {limit}b"
+
+
+def _packet_by_packet(channel: Channel) -> bool:
+    """Whether netem's own serialisation does: it allows no burst, counts packets, and stands no duplicates above it."""
+    queue = channel["queue"]
+    plain = queue["kind"] == "drop-tail" and queue["bytes"] is None
+    return plain and not channel["burst_bytes"] and not channel["duplicate"]
+
+
+def _inner_queue(channel: Channel) -> str:
+    if channel["rate_bps"] is None or _packet_by_packet(channel):
+        return ""
+    queue = channel["queue"]
+    match queue["kind"]:
+        case "drop-tail":
+            if queue["packets"] is None:
+                return ""
+            if queue["bytes"] is not None:
+                raise EngineError("engine linux takes a queue limit in packets or in bytes, not both")
+            return f"pfifo limit {queue['packets']}"
+        case "codel":
+            ecn = "ecn" if queue["ecn"] else "noecn"
+            target, interval = queue["target_ns"] / 1e3, queue["interval_ns"] / 1e3
+            return f"codel limit {queue['limit']} target {target}us interval {interval}us {ecn}"
+        case kind:
+            raise EngineError(f"engine linux has no queue '{kind}'; it has drop-tail and codel")
+
+
+def _percent(probability: float) -> str:
+    return f"{probability * 100:.10g}%"
+
+
+def _time(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1000:.3f}us"

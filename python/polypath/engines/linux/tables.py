@@ -1,0 +1,359 @@
+"""From what the guest wrote to the tables of a Recording.
+
+Linux does not tell everything that the simulator knows: reinjected and out-of-order bytes of a subflow and what waits
+for reassembly are null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from polypath.engines.base import EngineError
+from polypath.engines.linux import logs
+from polypath.engines.linux.applications import log as log_name
+from polypath.engines.linux.job import Job
+from polypath.engines.linux.logs import AppLog, Endpoint, PathEvent, SubflowSample
+from polypath.engines.linux.topology import wire_devices
+from polypath.results import schema
+
+Row = dict[str, Any]
+
+#: Linux, include/net/tcp_states.h
+_STATES: Final = {
+    1: "established",
+    2: "syn-sent",
+    3: "syn-received",
+    4: "fin-wait-1",
+    5: "fin-wait-2",
+    6: "time-wait",
+    7: "closed",
+    8: "close-wait",
+    9: "last-ack",
+    10: "listen",
+    11: "closing",
+}
+#: Linux, enum mptcp_event_type
+_CREATED, _ESTABLISHED, _CLOSED = 1, 2, 3
+_KINDS: Final = {
+    3: "connection-closed",
+    6: "address-added",
+    7: "address-removed",
+    10: "subflow-established",
+    11: "subflow-closed",
+    13: "priority-changed",
+}
+_SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY = 10, 11, 13
+_NO_SSTHRESH, _LINUX_NO_SSTHRESH = 2**32 - 1, 2**31 - 1
+_SIDES = ("client", "server")
+
+
+@dataclass
+class _Subflow:
+    """A subflow by its client's and its server's end."""
+
+    number: int
+    client: Endpoint
+    server: Endpoint
+    established_ns: int | None = None
+    closed_ns: int | None = None
+    backup: bool = False
+    last: dict[str, SubflowSample] = field(default_factory=dict)
+
+
+@dataclass
+class _Connection:
+    application: int
+    number: int
+    settings: Mapping[str, Any]
+    log: Mapping[str, AppLog]
+    subflows: dict[tuple[Endpoint, Endpoint], _Subflow] = field(default_factory=dict)
+
+    def subflow(self, client: Endpoint, server: Endpoint) -> _Subflow:
+        found = self.subflows.get((client, server))
+        if found is None:
+            found = _Subflow(len(self.subflows), client, server)
+            self.subflows[client, server] = found
+        return found
+
+
+class Tables:
+    """Reads a run's folder. Raises EngineError where an application received what was not sent."""
+
+    def __init__(self, job: Job, out: Path) -> None:
+        self.job = job
+        self.plan = job.plan
+        self.out = out
+        self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES}
+        self.nodes = self.plan["nodes"]
+        self.connections = list(self._read_connections())
+        self.end_ns = self._end()
+        self._paths()
+        for connection in self.connections:
+            self._samples(connection)
+            self._ends(connection)
+        self._datagrams_and_requests()
+        self._changes()
+        self._links()
+        self._counters()
+        self.rows["events"].sort(key=lambda row: row["time_ns"])
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        return {
+            name: pl.DataFrame(rows, schema=dict(schema.TABLES[name]), orient="row") for name, rows in self.rows.items()
+        }
+
+    def _read_connections(self) -> Iterator[_Connection]:
+        number = 0
+        for index, settings in enumerate(self.plan["applications"]):
+            if settings["transport"] not in ("tcp", "mptcp"):
+                continue
+            both = {side: logs.read_app(self.out / log_name(index, side)) for side in _SIDES}
+            for side, log in both.items():
+                if log.wrong_at is not None:
+                    raise EngineError(
+                        f"the {side} of application '{settings['name']}' received a wrong byte at {log.wrong_at}"
+                    )
+            connection = _Connection(index, number, settings, both)
+            for sample in sorted(both["client"].subflows, key=lambda sample: sample.number):
+                connection.subflow(sample.local, sample.remote)
+            yield connection
+            number += 1
+
+    def _end(self) -> int:
+        try:
+            return int((self.out / "end").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            times = [sample.time_ns for each in self.connections for sample in each.log["client"].connections]
+            return max(times, default=0)
+
+    def _event(self, time_ns: int, kind: str, host: str, connection: int | None = None, **more: Any) -> None:
+        row = {"subflow": None, "link": None, "value": None, "detail": ""} | more
+        self.rows["events"].append({"time_ns": time_ns, "kind": kind, "host": host, "connection": connection} | row)
+
+    def _paths(self) -> None:
+        """Times of subflows from what the path managers told, and the events themselves."""
+        for connection in self.connections:
+            log = connection.log["client"]
+            if log.established_ns is not None:
+                host = self.nodes[connection.settings["client"]]["name"]
+                self._event(log.established_ns, "connection-established", host, connection.number)
+        for node, table in enumerate(self.nodes):
+            tokens: dict[int, _Connection] = {}
+            for event in logs.read_paths(self.out / f"paths-{node}"):
+                if event.kind in (_CREATED, _ESTABLISHED):
+                    opened = self._of(node, event)
+                    if opened:
+                        tokens[event.token] = opened
+                    continue
+                known = tokens.get(event.token)
+                if known and event.kind in _KINDS:
+                    self._path_event(table["name"], node, known, event)
+
+    def _of(self, node: int, event: PathEvent) -> _Connection | None:
+        side = "server" if event.server_side else "client"
+        port = (event.local if event.server_side else event.remote)[1]
+        for connection in self.connections:
+            if connection.settings[side] == node and connection.settings["port"] == port:
+                return connection
+        return None
+
+    def _path_event(self, host: str, node: int, connection: _Connection, event: PathEvent) -> None:
+        subflow = None
+        at_client = connection.settings["client"] == node
+        if event.kind in (_SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY):
+            ends = (event.local, event.remote) if at_client else (event.remote, event.local)
+            found = connection.subflow(*ends)
+            subflow = found.number
+            if at_client and event.kind == _SUBFLOW_ESTABLISHED:
+                found.established_ns = event.time_ns
+            if at_client and event.kind == _SUBFLOW_CLOSED:
+                found.closed_ns = event.time_ns
+            if event.kind != _SUBFLOW_CLOSED:
+                found.backup = event.backup
+        detail = event.remote[0] if event.kind == 6 else (f"error {event.error}" if event.error else "")
+        self._event(event.time_ns, _KINDS[event.kind], host, connection.number, subflow=subflow, detail=detail)
+
+    def _samples(self, connection: _Connection) -> None:
+        for side, log in connection.log.items():
+            for sample in log.subflows:
+                ends = (sample.local, sample.remote) if side == "client" else (sample.remote, sample.local)
+                subflow = connection.subflow(*ends)
+                subflow.last[side] = sample
+                self.rows["subflows"].append(_subflow_row(connection.number, side, subflow.number, sample))
+            for each in log.connections:
+                self.rows["connections"].append(
+                    {
+                        "time_ns": each.time_ns,
+                        "connection": connection.number,
+                        "side": side,
+                        "delivered_bytes": each.delivered,
+                        "reassembly_bytes": None,
+                        "send_buffer_bytes": each.send_buffer,
+                        "send_queue_bytes": each.queued,
+                        "receive_buffer_bytes": each.receive_buffer,
+                    }
+                )
+        for name in ("subflows", "connections"):
+            self.rows[name].sort(key=lambda row: row["time_ns"])
+
+    def _ends(self, connection: _Connection) -> None:
+        settings, client, server = connection.settings, connection.log["client"], connection.log["server"]
+        first = [time for time in (client.first_byte_ns, server.first_byte_ns) if time is not None]
+        last = [time for time in (client.last_byte_ns, server.last_byte_ns) if time is not None]
+        state = client.state or ("open" if client.established_ns is not None else "not started")
+        self.rows["connection_ends"].append(
+            {
+                "application": connection.application,
+                "connection": connection.number,
+                "name": settings["name"],
+                "transport": client.transport or settings["transport"],
+                "state": state,
+                "start_ns": settings["start_ns"],
+                "established_ns": client.established_ns,
+                "end_ns": None if state in ("open", "not started") else client.ended_ns,
+                "first_byte_ns": min(first, default=None),
+                "last_byte_ns": max(last, default=None),
+                "client_received_bytes": client.received,
+                "server_received_bytes": server.received,
+            }
+        )
+        host = self.nodes[settings["client"]]
+        for subflow in connection.subflows.values():
+            interface = next(
+                (each["name"] for each in host["interfaces"] if subflow.client[0] in each["addresses"]), ""
+            )
+            row: Row = {
+                "connection": connection.number,
+                "subflow": subflow.number,
+                "source": subflow.client[0],
+                "source_port": subflow.client[1],
+                "destination": subflow.server[0],
+                "destination_port": subflow.server[1],
+                "interface": interface,
+                "backup": subflow.backup,
+                "established_ns": client.established_ns if subflow.number == 0 else subflow.established_ns,
+                "closed_ns": subflow.closed_ns if subflow.closed_ns is not None else client.ended_ns,
+            }
+            for side in _SIDES:
+                sample = subflow.last.get(side)
+                row[f"{side}_sent_bytes"] = sample.sent - sample.retransmitted if sample else 0
+                row[f"{side}_received_bytes"] = sample.received if sample else 0
+                row[f"{side}_retransmitted_bytes"] = sample.retransmitted if sample else 0
+                row[f"{side}_reinjected_bytes"] = None
+            self.rows["subflow_ends"].append(row)
+
+    def _datagrams_and_requests(self) -> None:
+        for index, settings in enumerate(self.plan["applications"]):
+            client = logs.read_app(self.out / log_name(index, "client"))
+            for number, (sent, delay) in enumerate(client.requests):
+                self.rows["requests"].append(
+                    {"application": index, "index": number, "sent_ns": sent, "delay_ns": None if delay < 0 else delay}
+                )
+            if settings["transport"] == "udp":
+                server = logs.read_app(self.out / log_name(index, "server"))
+                _, received, size, delays = server.datagrams
+                self.rows["datagrams"].append(
+                    {
+                        "application": index,
+                        "sent_packets": client.datagrams[0],
+                        "received_packets": received,
+                        "received_bytes": size,
+                        "delay_mean_ns": delays // received if received else None,
+                    }
+                )
+
+    def _changes(self) -> None:
+        for change in self.job.changes:
+            if change.at_ns < self.end_ns:
+                self._event(change.at_ns, change.kind, change.host, link=change.link, detail=change.detail)
+
+    def _links(self) -> None:
+        names = {}
+        for index in range(len(self.plan["links"])):
+            backward, forward = wire_devices(index)
+            names[forward], names[backward] = (index, "forward"), (index, "backward")
+        last: dict[tuple[int, str], Row] = {}
+        most: dict[tuple[int, str], int] = {}
+        busy: dict[tuple[int, str], float] = {}
+        for sample in logs.read_queues(self.out / "links"):
+            key = names.get(sample.device)
+            if key is None:
+                continue
+            row = {
+                "time_ns": sample.time_ns,
+                "link": key[0],
+                "direction": key[1],
+                "sent_bytes": sample.sent_bytes,
+                "sent_packets": sample.sent_packets,
+                "dropped_packets": sample.child_drops,
+                "lost_packets": max(sample.root_drops - sample.child_drops, 0),
+                "queue_packets": sample.queued_packets,
+                "queue_bytes": sample.queued_bytes,
+            }
+            before = last.get(key)
+            rate = _rate_at(self.job.rates[key], sample.time_ns)
+            if rate:
+                sent = sample.sent_bytes - (before["sent_bytes"] if before else 0)
+                busy[key] = busy.get(key, 0.0) + sent * 8e9 / rate
+            last[key] = row
+            most[key] = max(most.get(key, 0), sample.queued_packets)
+            self.rows["links"].append(row)
+        self.rows["links"].sort(key=lambda row: (row["time_ns"], row["link"], row["direction"] != "forward"))
+        for key in sorted(last, key=lambda key: (key[0], key[1] != "forward")):
+            row = last[key]
+            self.rows["link_ends"].append(
+                {
+                    "link": key[0],
+                    "name": self.plan["links"][key[0]]["name"],
+                    "direction": key[1],
+                    **{name: row[name] for name in ("sent_bytes", "sent_packets", "dropped_packets", "lost_packets")},
+                    "max_queue_packets": most[key],
+                    "busy_ns": round(busy.get(key, 0.0)),
+                }
+            )
+
+    def _counters(self) -> None:
+        for node, table in enumerate(self.nodes):
+            for name, value in logs.read_counters(self.out / f"counters-{node}").items():
+                if value > 0:
+                    self.rows["counters"].append({"host": table["name"], "name": name, "value": value})
+
+
+def _rate_at(rates: list[tuple[int, int | None]], time_ns: int) -> int | None:
+    return [rate for since, rate in rates if since <= time_ns][-1]
+
+
+def _subflow_row(connection: int, side: str, number: int, sample: SubflowSample) -> Row:
+    return {
+        "time_ns": sample.time_ns,
+        "connection": connection,
+        "side": side,
+        "subflow": number,
+        "state": _STATES.get(sample.state, str(sample.state)),
+        "cwnd_packets": sample.cwnd,
+        "ssthresh_packets": _NO_SSTHRESH if sample.ssthresh >= _LINUX_NO_SSTHRESH else sample.ssthresh,
+        "srtt_us": sample.srtt_us,
+        "rttvar_us": sample.rttvar_us,
+        "in_flight_packets": sample.in_flight,
+        "sent_bytes": sample.sent - sample.retransmitted,
+        "acked_bytes": min(sample.acked, sample.sent - sample.retransmitted),
+        "received_bytes": sample.received,
+        "retransmitted_bytes": sample.retransmitted,
+        "reinjected_bytes": None,
+        "receive_window_bytes": sample.window,
+        "out_of_order_bytes": None,
+    }
+
+
+def digest(frames: Mapping[str, pl.DataFrame]) -> str:
+    """A hash of all tables, equal for equal contents."""
+    total = hashlib.sha256()
+    for name in sorted(frames):
+        total.update(f"{name}\n{frames[name].write_csv()}".encode())
+    return total.hexdigest()

@@ -58,8 +58,8 @@ class Job:
         yield _BEFORE, "helper", f"{WIRES} links log=out/links interval={interval}"
         for node, table in enumerate(self.network.nodes):
             if table["kind"] == "host":
-                subflows = paths.of_host(self.network, node).userspace
-                yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} subflows={subflows}"
+                options = paths.of_host(self.network, node).userspace
+                yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} {options}".rstrip()
         for index, capture in enumerate(self.captures):
             taps = " ".join(":".join(tap) for tap in capture.taps)
             yield _BEFORE, "helper", f"- capture out/capture-{index} {taps}"

@@ -38,8 +38,8 @@ class Paths:
     """What a host's path manager comes to."""
 
     endpoints: dict[End, list[Endpoint]] = field(default_factory=dict)
-    #: Subflows in all that the path manager in user space opens between the first two addresses; 0: it opens none.
-    userspace: int = 0
+    #: Options of the path manager in user space (guest/paths.c); none: the kernel's own is in charge.
+    userspace: str = ""
 
     def commands(self) -> list[str]:
         """Lines for `ip -batch`."""
@@ -79,15 +79,15 @@ def _passive(network: Network, node: int, parameters: Mapping[str, Any]) -> Path
 
 
 def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
-    pairs = parameters.get("num_subflows", 1)
-    if pairs != 1:
-        raise EngineError(f"engine linux opens one subflow for a pair of addresses in fullmesh, not {pairs}")
     applications = network.plan["applications"]
     client = any(application["client"] == node for application in applications)
     server = any(application["server"] == node for application in applications)
     if client and server:
         host = network.nodes[node]["name"]
         raise EngineError(f"engine linux has fullmesh on a host that is a client or a server, and {host} is both")
+    pairs = int(parameters.get("num_subflows", 1))
+    if client and pairs > 1:
+        return _userspace(network, node, pairs, mesh=True)
     if client:
         return _endpoints(network, node, ("subflow", "fullmesh"))
     paths = _endpoints(network, node, ("signal",))
@@ -95,11 +95,21 @@ def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Pat
 
 
 def _ndiffports(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
-    subflows = int(parameters.get("num_subflows", 2))
+    client = any(application["client"] == node for application in network.plan["applications"])
+    return _userspace(network, node, int(parameters.get("num_subflows", 2)), mesh=False) if client else Paths()
+
+
+def _userspace(network: Network, node: int, subflows: int, mesh: bool) -> Paths:
+    """The kernel's own path manager opens one subflow for a pair of addresses; more need one in user space."""
     if subflows > _MOST_SUBFLOWS:
         raise EngineError(f"engine linux opens {_MOST_SUBFLOWS} subflows of a connection at most, not {subflows}")
-    client = any(application["client"] == node for application in network.plan["applications"])
-    return Paths(userspace=subflows if client else 0)
+    kept = _endpoints(network, node, ())
+    own = ",".join(
+        endpoint.address + ("*" if "backup" in endpoint.flags else "")
+        for group in kept.endpoints.values()
+        for endpoint in group
+    )
+    return Paths(userspace=f"subflows={subflows} mesh={int(mesh)} own={own}")
 
 
 _MANAGERS: Final[Mapping[str, Callable[[Network, int, Mapping[str, Any]], Paths]]] = {

@@ -1,7 +1,8 @@
-/* paths: writes down what the path managers of this namespace say, and is one itself where `subflows=` is given:
- * as soon as the host has opened a connection, it opens that many subflows in all between the same two addresses.
+/* paths: writes down what the path managers of this namespace say, and is one itself where `subflows=` is given: as soon as
+ * the host has opened a connection, it opens that many subflows in all between the first two addresses, and with `mesh=1`
+ * as many between each other pair of its addresses `own=` and those of the peer.
  *
- * Options: log= subflows=. A line N for each event: time, event (Linux, enum mptcp_event_type), the connection's token, whether
+ * Options: log= subflows= mesh= own=. A line N for each event: time, event (Linux, enum mptcp_event_type), the connection's token, whether
  * this host is its server, backup, local and remote address and port ("- 0": not told), error.
  */
 
@@ -20,14 +21,15 @@
 #define ATTR_SERVER_SIDE 18
 #define FLAG_SERVER_SIDE 2
 #define MOST_ATTRIBUTES 32
-/* The identifier under which further subflows' address is known (RFC 8684 section 3.2); the first address has 0. */
-#define ADDRESS_ID 1
+#define MOST_ADDRESSES 8
+#define MOST_CONNECTIONS 4096
 
 static FILE *log_file;
 static int commands;
 static uint16_t family;
 static uint32_t group;
 static int64_t wanted;
+static bool mesh;
 
 static void request_generic(struct request *request, uint16_t type, uint8_t command, uint8_t version)
 {
@@ -93,22 +95,72 @@ static bool server_side(const struct nlattr **table)
 	return number(table[ATTR_SERVER_SIDE]) || number(table[MPTCP_ATTR_FLAGS]) & FLAG_SERVER_SIDE;
 }
 
-static void request_end(struct request *request, uint16_t type, const struct nlattr **table, bool local)
+/* The attributes of an address: the end `local` of an event, or one of our own. */
+struct end {
+	uint16_t family;
+	uint8_t address[16];
+	size_t length;
+	uint16_t port;
+	uint8_t id;
+	bool backup;
+};
+
+static bool same_address(const struct end *a, const struct end *b)
 {
-	const struct nlattr *v4 = table[local ? MPTCP_ATTR_SADDR4 : MPTCP_ATTR_DADDR4];
-	const struct nlattr *v6 = table[local ? MPTCP_ATTR_SADDR6 : MPTCP_ATTR_DADDR6];
+	return a->family == b->family && !memcmp(a->address, b->address, a->length);
+}
+
+static bool read_end(struct end *end, const struct nlattr *v4, const struct nlattr *v6, const struct nlattr *port)
+{
 	const struct nlattr *address = v4 ? v4 : v6;
-	uint16_t kind = v4 ? AF_INET : AF_INET6, port = ntohs(number(table[MPTCP_ATTR_DPORT]));
-	uint8_t id = ADDRESS_ID;
+
+	memset(end, 0, sizeof(*end));
+	if (!address || attribute_length(address) > sizeof(end->address))
+		return false;
+	end->family = v4 ? AF_INET : AF_INET6;
+	end->length = attribute_length(address);
+	memcpy(end->address, attribute_value(address), end->length);
+	end->port = ntohs(number(port));
+	return true;
+}
+
+static struct end own[MOST_ADDRESSES];
+static int owned;
+
+/* ADDRESS[*],..: a star marks addresses whose subflows are backups. Identifiers count from 1; the first address of a
+ * connection has 0 besides (RFC 8684 section 3.2).
+ */
+static void read_own(char *list)
+{
+	for (char *text = strtok(list, ","); text && owned < MOST_ADDRESSES; text = strtok(NULL, ",")) {
+		struct end *end = &own[owned++];
+		char *star = strchr(text, '*');
+
+		if (star)
+			*star = '\0';
+		end->backup = star;
+		end->family = strchr(text, ':') ? AF_INET6 : AF_INET;
+		end->length = end->family == AF_INET ? 4 : 16;
+		end->id = owned;
+		if (inet_pton(end->family, text, end->address) != 1)
+			die("%s is no address", text);
+	}
+}
+
+static void request_end(struct request *request, uint16_t type, const struct end *end)
+{
+	uint32_t flags = end->backup ? MPTCP_PM_ADDR_FLAG_BACKUP : 0;
 	struct nlattr *nest = request_nest(request, type);
 
-	request_attribute(request, MPTCP_PM_ADDR_ATTR_FAMILY, &kind, sizeof(kind));
-	request_attribute(request, v4 ? MPTCP_PM_ADDR_ATTR_ADDR4 : MPTCP_PM_ADDR_ATTR_ADDR6, attribute_value(address),
-			  attribute_length(address));
-	if (local)
-		request_attribute(request, MPTCP_PM_ADDR_ATTR_ID, &id, sizeof(id));
-	else
-		request_attribute(request, MPTCP_PM_ADDR_ATTR_PORT, &port, sizeof(port));
+	request_attribute(request, MPTCP_PM_ADDR_ATTR_FAMILY, &end->family, sizeof(end->family));
+	request_attribute(request, end->family == AF_INET ? MPTCP_PM_ADDR_ATTR_ADDR4 : MPTCP_PM_ADDR_ATTR_ADDR6,
+			  end->address, end->length);
+	if (end->id)
+		request_attribute(request, MPTCP_PM_ADDR_ATTR_ID, &end->id, sizeof(end->id));
+	if (flags)
+		request_attribute(request, MPTCP_PM_ADDR_ATTR_FLAGS, &flags, sizeof(flags));
+	if (end->port)
+		request_attribute(request, MPTCP_PM_ADDR_ATTR_PORT, &end->port, sizeof(end->port));
 	request_nest_end(request, nest);
 }
 
@@ -117,24 +169,64 @@ static void ignore(const struct nlmsghdr *message)
 	(void)message;
 }
 
-static void open_subflows(const struct nlattr **table)
+static void open_subflows(uint32_t token, const struct end *local, const struct end *remote, int64_t count)
 {
-	uint32_t token = number(table[MPTCP_ATTR_TOKEN]);
-
-	if (!(table[MPTCP_ATTR_SADDR4] && table[MPTCP_ATTR_DADDR4]) &&
-	    !(table[MPTCP_ATTR_SADDR6] && table[MPTCP_ATTR_DADDR6]))
-		return;
-	for (int64_t i = 1; i < wanted; i++) {
+	while (count-- > 0) {
 		struct request request;
 		int error;
 
 		request_generic(&request, family, MPTCP_PM_CMD_SUBFLOW_CREATE, MPTCP_PM_VER);
 		request_attribute(&request, MPTCP_PM_ATTR_TOKEN, &token, sizeof(token));
-		request_end(&request, MPTCP_PM_ATTR_ADDR, table, true);
-		request_end(&request, MPTCP_PM_ATTR_ADDR_REMOTE, table, false);
+		request_end(&request, MPTCP_PM_ATTR_ADDR, local);
+		request_end(&request, MPTCP_PM_ATTR_ADDR_REMOTE, remote);
 		error = netlink_ask(commands, &request, ignore);
 		if (error)
 			fprintf(stderr, "guest: no further subflow: %s\n", strerror(error));
+	}
+}
+
+/* Ports of connections whose peers may yet announce addresses. */
+static struct {
+	uint32_t token;
+	uint16_t port;
+} opened[MOST_CONNECTIONS];
+static int connections;
+
+static void on_established(const struct nlattr **table)
+{
+	uint32_t token = number(table[MPTCP_ATTR_TOKEN]);
+	struct end local, remote;
+
+	if (!read_end(&local, table[MPTCP_ATTR_SADDR4], table[MPTCP_ATTR_SADDR6], NULL) ||
+	    !read_end(&remote, table[MPTCP_ATTR_DADDR4], table[MPTCP_ATTR_DADDR6], table[MPTCP_ATTR_DPORT]))
+		return;
+	if (connections < MOST_CONNECTIONS) {
+		opened[connections].token = token;
+		opened[connections++].port = remote.port;
+	}
+	for (int i = 0; i < owned; i++) {
+		if (same_address(&own[i], &local))
+			open_subflows(token, &own[i], &remote, wanted - 1);
+		else if (mesh && own[i].family == remote.family)
+			open_subflows(token, &own[i], &remote, wanted);
+	}
+}
+
+static void on_announced(const struct nlattr **table)
+{
+	uint32_t token = number(table[MPTCP_ATTR_TOKEN]);
+	struct end remote;
+
+	if (!mesh || !read_end(&remote, table[MPTCP_ATTR_DADDR4], table[MPTCP_ATTR_DADDR6], table[MPTCP_ATTR_DPORT]))
+		return;
+	for (int c = 0; c < connections; c++) {
+		if (opened[c].token != token)
+			continue;
+		if (!remote.port)
+			remote.port = opened[c].port;
+		for (int i = 0; i < owned; i++)
+			if (own[i].family == remote.family)
+				open_subflows(token, &own[i], &remote, wanted);
 	}
 }
 
@@ -152,9 +244,10 @@ static void each_event(const struct nlmsghdr *message)
 	put_end(table[MPTCP_ATTR_SADDR4], table[MPTCP_ATTR_SADDR6], table[MPTCP_ATTR_SPORT]);
 	put_end(table[MPTCP_ATTR_DADDR4], table[MPTCP_ATTR_DADDR6], table[MPTCP_ATTR_DPORT]);
 	fprintf(log_file, " %llu\n", (unsigned long long)number(table[MPTCP_ATTR_ERROR]));
-	/* both events may report an active opener's connection; the second means that it may add subflows */
-	if (wanted > 1 && head->cmd == MPTCP_EVENT_ESTABLISHED && !server_side(table))
-		open_subflows(table);
+	if (wanted && head->cmd == MPTCP_EVENT_ESTABLISHED && !server_side(table))
+		on_established(table);
+	if (wanted && head->cmd == MPTCP_EVENT_ANNOUNCED)
+		on_announced(table);
 }
 
 int paths_main(int count, char **argument)
@@ -166,6 +259,8 @@ int paths_main(int count, char **argument)
 	commands = netlink_open(NETLINK_GENERIC);
 	log_file = open_lines(need_option(count, argument, "log"));
 	wanted = number_option(count, argument, "subflows", 0);
+	mesh = number_option(count, argument, "mesh", 0);
+	read_own(strdup(text_option(count, argument, "own", "")));
 	request_generic(&request, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1);
 	request_attribute(&request, CTRL_ATTR_FAMILY_NAME, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
 	if (netlink_ask(commands, &request, each_family) || !group)

@@ -12,8 +12,8 @@ import pytest
 
 from polypath import cli, engines
 from polypath.cli import errors
-from polypath.engines import Engine, Options, Progress, Simulator
-from polypath.engines.base import no_progress
+from polypath.engines.base import Engine, Options, Progress, no_progress
+from polypath.engines.sim import Simulator
 from polypath.results import Recording
 from polypath.scenario import Plan
 

@@ -30,7 +30,8 @@ class Endpoint:
         return f"mptcp endpoint delete id {self.number}"
 
     def backup(self, value: bool) -> str:
-        return f"mptcp endpoint change id {self.number} {'backup' if value else 'nobackup'}"
+        kept = " fullmesh" if "fullmesh" in self.flags else ""
+        return f"mptcp endpoint change id {self.number} {'backup' if value else 'nobackup'}{kept}"
 
 
 @dataclass

@@ -146,8 +146,11 @@ class Setup:
                 *(line for out, line in self._routes[node] if out == end and line.startswith("route")),
             ]
             lines += self.revival[end]
-        lines += [line for _, line in self._routes[node] if not line.startswith("route")]
         self._ip(namespace(node), lines)
+        rules = [line for _, line in self._routes[node] if not line.startswith("route")]
+        for version in (4, 6):
+            mine = [line.removeprefix(f"-{version} ") for line in rules if line.startswith(f"-{version} ")]
+            self._batch(f"ip -{version}", namespace(node), mine, f"rules{version}-{namespace(node)}.batch")
 
     def _neighbours(self, end: End) -> Iterator[str]:
         for peer in self.network.neighbours(end):
@@ -177,8 +180,7 @@ class Setup:
             if not reached:
                 continue
             of = f" from {source}" if source else " from all"
-            six = "-6 " if version == 6 else ""
-            yield None, f"{six}rule add pref {preference}{of} to {prefix} lookup {table}"
+            yield None, f"-{version} rule add pref {preference}{of} to {prefix} lookup {table}"
             for address, hop in reached.items():
                 yield hop.out, self._route(node, address, hop, table)
 

@@ -1,0 +1,194 @@
+"""Runs in the guest: the real kernel, in virtual time."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+import pytest
+
+from polypath.engines import EngineError, Options
+from polypath.engines.linux import guest
+from polypath.results import Recording, schema
+from polypath.scenario import Scenario
+
+Run = Callable[..., Recording]
+
+T = TypeVar("T")
+
+#: Subflow 0 is on the path of 40 ms.
+FAST = 0
+
+
+def _share(recording: Recording, subflow: int = FAST) -> float:
+    sent = recording.table("subflow_ends").sort("subflow")["client_sent_bytes"]
+    return float(sent[subflow] / sent.sum())
+
+
+def test_every_table_has_its_columns_and_bytes_add_up(linux: Run) -> None:
+    recording = linux("everything")
+    for name, columns in schema.TABLES.items():
+        assert dict(recording.table(name).schema) == dict(columns), name
+    ends = recording.table("connection_ends")
+    assert ends["state"].unique().to_list() == ["finished"]
+    assert ends.filter(pl.col("name") == "reverse")["client_received_bytes"].to_list() == [500_000]
+    received = recording.table("subflow_ends").group_by("connection").agg(pl.col("server_received_bytes").sum())
+    bulk = ends.filter(pl.col("name") == "bulk")["server_received_bytes"].item()
+    # subflows carry a little more than the connection: what was sent twice
+    carried = received.filter(pl.col("connection") == 0)["server_received_bytes"].item()
+    assert bulk <= carried <= 1.1 * bulk
+    kinds = set(recording.table("events")["kind"])
+    assert {"link-changed", "interface-changed", "priority-changed", "subflow-established", "subflow-closed"} <= kinds
+    datagrams = recording.table("datagrams")
+    assert datagrams["received_packets"].to_list() == datagrams["sent_packets"].to_list()
+    # ping waits for two propagation delays of 10 ms at least, and behind a full queue of 60 packets at most
+    delays = recording.table("requests").filter(pl.col("application") == 6)["delay_ns"]
+    assert len(delays) == 8
+    assert 20_000_000 <= delays.min() <= delays.max() <= 65_000_000  # type: ignore[operator]
+
+
+def test_the_same_run_twice_is_the_same(linux: Run, tmp_path: Path) -> None:
+    found = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        recording = linux("pair", "duration=2 s", options=Options("hosts", tmp_path / name))
+        files = sorted((tmp_path / name).iterdir())
+        assert [file.name for file in files] == ["client.pcapng", "server.pcapng"]
+        found.append((recording.metadata.recording_sha256, [file.read_bytes() for file in files]))
+    assert found[0] == found[1]
+
+
+def test_another_seed_is_another_run(linux: Run) -> None:
+    first, second = (linux("pair", "duration=1 s", f"seed={seed}") for seed in (1, 2))
+    assert first.metadata.recording_sha256 != second.metadata.recording_sha256
+
+
+def test_the_default_scheduler_prefers_the_fast_path(linux: Run) -> None:
+    assert _share(linux("pair")) > 0.85
+
+
+def test_round_robin_alternates(linux: Run) -> None:
+    assert 0.48 < _share(linux("pair", "host.client.scheduler=roundrobin")) < 0.52
+
+
+def _schedule(name: str, **parameters: Any) -> Callable[[dict[str, Any]], None]:
+    """The client's scheduler, whether or not the simulator has one of that name."""
+
+    def change(data: dict[str, Any]) -> None:
+        data["nodes"][0]["stack"]["scheduler"] = {"name": name, "parameters": parameters}
+
+    return change
+
+
+def test_kbest_alternates_between_two(linux: Run) -> None:
+    assert 0.48 < _share(linux("pair", change=_schedule("kbest", k=2))) < 0.52
+
+
+def test_kbest_leaves_the_slow_paths_alone(linux: Run) -> None:
+    shares = linux("four", change=_schedule("kbest", k=2)).table("subflow_ends").sort("subflow")
+    sent = dict(zip(shares["interface"], shares["client_sent_bytes"], strict=True))
+    total = sum(sent.values())
+    assert sorted(sent) == ["eth0", "eth1", "eth2", "eth3"]
+    assert sent["eth2"] + sent["eth3"] < 0.02 * total
+    assert 0.48 < sent["eth0"] / total < 0.52
+
+
+@pytest.mark.parametrize("epsilon", [0, 5, 20])
+def test_balanced_keeps_its_cap(linux: Run, epsilon: int) -> None:
+    share = _share(linux("pair", change=_schedule("balanced", epsilon=epsilon)))
+    # a few segments of head start, and the writes' own grain
+    assert (50 + epsilon - 3) / 100 < share < (50 + epsilon + 0.5) / 100
+
+
+@pytest.mark.parametrize("scheduler", ["blest", "ecf"])
+def test_slow_path_is_left_idle_where_the_fast_one_does(linux: Run, scheduler: str) -> None:
+    assert _share(linux("pair", change=_schedule(scheduler))) > 0.85
+
+
+@pytest.mark.parametrize("control", ["lia", "olia", "balia"])
+def test_coupled_subflows_take_one_share_of_a_bottleneck(linux: Run, control: str) -> None:
+    """Four subflows and a TCP connection on one bottleneck: half each if coupled, a fifth for TCP if not.
+
+    Round robin, because the default scheduler hands bursts of 64 kB to subflows of a packet or two.
+    """
+
+    def run(name: str) -> Recording:
+        def change(data: dict[str, Any]) -> None:
+            data["nodes"][0]["stack"] |= {
+                "congestion": {"name": name, "parameters": {}},
+                "scheduler": {"name": "roundrobin", "parameters": {}},
+            }
+
+        return linux("shared", change=change)
+
+    coupled, uncoupled = run(control), run("reno")
+    assert _tcp_share(uncoupled) < 0.3
+    assert 0.35 < _tcp_share(coupled) < 0.7
+
+
+def _tcp_share(recording: Recording) -> float:
+    ends = recording.table("connection_ends")
+    received = dict(zip(ends["name"], ends["server_received_bytes"], strict=True))
+    return float(received["tcp"] / sum(received.values()))
+
+
+def test_schedulers_differ_between_the_ends(linux: Run) -> None:
+    reverse = ("application.blocks.reverse=true", "host.client.scheduler=roundrobin")
+    recording = linux("pair", *reverse)
+    sent = recording.table("subflow_ends").sort("subflow")["server_sent_bytes"]
+    assert sent[FAST] / sent.sum() > 0.85
+
+
+def test_a_guest_that_hangs_is_ended(linux: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(guest.LIMIT_VARIABLE, "0.05")
+    with pytest.raises(EngineError, match=r"ended after 0\.05 s"):
+        linux("pair")
+    assert not _leftovers(os.getpid())
+
+
+def test_nothing_is_left_of_a_run_that_was_killed(
+    linux: Run, scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    code = (
+        "import sys; from polypath.engines.linux import LinuxEngine; from polypath.scenario import Plan;"
+        "from pathlib import Path; LinuxEngine().run(Plan.load(Path(sys.argv[1])))"
+    )
+    path = tmp_path / "plan.json"
+    scenario("pair", "duration=1000 s", "application.blocks.duration=900 s").plan(None).save(path)
+    with subprocess.Popen([sys.executable, "-c", code, str(path)]) as runner:
+        folder = _wait(lambda: _leftovers(runner.pid))[0]
+        _wait(lambda: _inside(folder))
+        runner.send_signal(signal.SIGKILL)
+    _wait(lambda: not _inside(folder))
+    linux("pair", "duration=100 ms")
+    assert not folder.exists()
+
+
+def _leftovers(process: int) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"polypath-linux-{process}-*"))
+
+
+def _inside(folder: Path) -> list[str]:
+    """Processes whose working directory is the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == folder:
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def _wait(condition: Callable[[], T]) -> T:
+    for _ in range(200):
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError("in vain")

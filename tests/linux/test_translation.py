@@ -1,0 +1,104 @@
+"""Plans that the guest can have become commands; others are refused in one line. No kernel is needed here."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from polypath.engines.linux import shaping
+from polypath.engines.linux.engine import translate
+from polypath.engines.linux.topology import End, Network
+from polypath.scenario import Scenario
+
+Plan = dict[str, Any]
+
+
+def _choose(field: str, name: str, **parameters: Any) -> Callable[[Plan], None]:
+    def change(plan: Plan) -> None:
+        plan["nodes"][0]["stack"][field] = {"name": name, "parameters": parameters}
+
+    return change
+
+
+def _set(field: str, value: Any) -> Callable[[Plan], None]:
+    def change(plan: Plan) -> None:
+        plan["nodes"][0]["stack"][field] = value
+
+    return change
+
+
+def _red(plan: Plan) -> None:
+    plan["links"][0]["forward"]["queue"] = {"kind": "red"}
+
+
+def _same_port(plan: Plan) -> None:
+    plan["applications"].append(plan["applications"][0])
+
+
+def _many_addresses(plan: Plan) -> None:
+    plan["nodes"][0]["interfaces"][0]["addresses"] += [f"10.9.0.{number}" for number in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_choose("scheduler", "redundant"), "one subflow"),
+        (_choose("scheduler", "roundrobin", num_segments=2), "num_segments=1 only, not 2"),
+        (_choose("scheduler", "kbest", k=9), "not 9"),
+        (_choose("scheduler", "otias"), "no scheduler 'otias'"),
+        (_choose("congestion", "wvegas"), "no congestion control 'wvegas'"),
+        (_choose("congestion", "olia", variant="mptcp.org"), "variant=draft only"),
+        (_choose("path_manager", "binder"), "no path manager 'binder'"),
+        (_choose("path_manager", "ndiffports", num_subflows=65536), "64 subflows of a connection at most, not 65536"),
+        (_many_addresses, "8 addresses"),
+        (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
+        (_red, "no queue 'red'"),
+        (_same_port, "share port"),
+        (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
+        (lambda plan: plan["record"].update(segments=True), "no segments"),
+    ],
+)
+def test_what_the_kernel_lacks_is_refused_with_the_reason(
+    refusal: Callable[..., str], change: Callable[[Plan], None], words: str
+) -> None:
+    said = refusal(change)
+    assert words in said
+    assert "\n" not in said
+
+
+def test_a_queue_in_packets_is_serialised_packet_by_packet(scenario: Callable[..., Scenario]) -> None:
+    channel = scenario("pair").plan(None).data["links"][0]["forward"]
+    root, child = shaping.commands("b0", channel)
+    assert "delay 20000.000us" in root
+    # the packet in transmission is not one that waits
+    assert child.endswith("netem limit 101 rate 20000000bit")
+
+
+def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -> None:
+    changed = scenario("pair", "link.path0.queue=30 kB", "link.path0.burst=15 kB")
+    _, child = shaping.commands("b0", changed.plan(None).data["links"][0]["forward"])
+    assert child.endswith("tbf rate 20000000bit burst 15000b limit 30000b")
+
+
+def test_a_link_that_is_down_loses_everything(scenario: Callable[..., Scenario]) -> None:
+    channel = scenario("pair").plan(None).data["links"][0]["forward"]
+    assert "loss 100%" in shaping.commands("b0", channel | {"up": False})[0]
+    assert "loss" not in shaping.commands("b0", channel)[0]
+
+
+def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callable[..., Scenario]) -> None:
+    network = Network(scenario("everything").plan(None).data)
+    names = {node["name"]: index for index, node in enumerate(network.nodes)}
+    address = {str(known): known for known in network.owner}
+    hop = network.next_hop(names["client"], address["10.1.0.1"], out=0)
+    assert hop is not None
+    assert hop.to.node == names["r"]
+    back = network.next_hop(names["r"], address["10.0.0.1"])
+    assert back is not None
+    assert back.to == End(names["client"], 0)
+    assert network.next_hop(names["server"], address["10.0.1.1"]) is not None
+
+
+def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
+    plan = scenario("everything").plan(None)
+    assert translate(plan.data)[1] == translate(plan.data)[1]

@@ -2,7 +2,7 @@
 
     python benches/instructions.py BINARY [--write]
 
-BINARY is the example `work` of crates/lab in release mode. Valgrind's cachegrind counts the same number every time, whatever
+BINARY is the example `work` of crates/lab in release mode. Cachegrind counts the same number every time, whatever
 else the machine does; the difference of two simulated lengths leaves set-up out.
 """
 
@@ -45,7 +45,8 @@ def main(arguments: list[str]) -> int:
         measured = per_hop(binary, work, figure["lengths"])
         ok = measured <= figure["instructions"] * (1 + tolerance)
         missed += not ok
-        print(f"{work} {measured:.0f} instructions per packet-hop, bound {figure['instructions']} + {tolerance:.0%}: {'ok' if ok else 'MORE'}")
+        bound = f"{figure['instructions']} + {tolerance:.0%}"
+        print(f"{work} {measured:.0f} instructions per packet-hop, bound {bound}: {'ok' if ok else 'MORE'}")
         text = re.sub(rf"(\[{work}\][^\[]*\[[^\]]*\]\ninstructions = )\d+", rf"\g<1>{measured:.0f}", text)
     if "--write" in arguments:
         FIGURES.write_text(text)

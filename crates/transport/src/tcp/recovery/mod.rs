@@ -112,12 +112,13 @@ impl Recovery {
 struct Delivery {
     /// Packets newly acknowledged or SACKed.
     packets: u32,
-    /// Send times of the first and the last never-retransmitted packet acknowledged cumulatively.
+    /// Send times of the first and the last never-retransmitted packet acknowledged cumulatively, and of SACKed ones.
     first: Option<Nanos>,
     last: Option<Nanos>,
-    /// The same of SACKed ones.
     first_sacked: Option<Nanos>,
     last_sacked: Option<Nanos>,
+    /// Something retransmitted was acknowledged cumulatively: what follows it may have waited for it (Linux `FLAG_RETRANS_DATA_ACKED`).
+    repaired: bool,
     advanced: bool,
     /// The segment carried nothing but this acknowledgement.
     bare: bool,
@@ -244,11 +245,12 @@ impl Socket {
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
     fn sample_rtt(&mut self, core: &Core, segment: &Segment, delivery: &Delivery) -> Option<Nanos> {
         let elapsed = |at: Option<Nanos>| at.map(|at| core.now - at);
-        let newest = elapsed(delivery.last).or(elapsed(delivery.last_sacked));
+        let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));
+        let newest = in_order(delivery.last).or(elapsed(delivery.last_sacked));
         if let Some(newest) = newest {
             self.rtt.sample_min(newest, core.now);
         }
-        let oldest = elapsed(delivery.first)
+        let oldest = in_order(delivery.first)
             .or(elapsed(delivery.first_sacked))
             .or_else(|| {
                 let (_, echo) = segment

@@ -131,7 +131,9 @@ impl Socket {
                 continue;
             }
             delivery.packets += 1;
-            if !sent.retransmitted() {
+            if sent.retransmitted() {
+                delivery.repaired = true;
+            } else {
                 delivery.first.get_or_insert(sent.sent_at);
                 delivery.last = Some(sent.sent_at);
                 if sent.end() < highest_sacked {

@@ -7,7 +7,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
-//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `timeouts_double_up_to_the_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
+//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
 //! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
@@ -230,6 +230,17 @@ fn the_timeout_is_srtt_plus_four_deviations() {
         let repeat = script.expect_data(1, 100);
         assert_eq!(repeat.at, (10 + timeout) * MS, "{profile:?}");
     }
+}
+
+#[test]
+fn what_waited_for_a_repair_says_nothing_about_the_round_trip() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    let before = script.connection.paths()[0].srtt;
+    script.run_for(250 * MS);
+    assert_eq!(retransmitted(&mut script), [0]);
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(10)));
+    assert_eq!(script.connection.paths()[0].srtt, before);
 }
 
 #[test]

@@ -55,7 +55,6 @@ def _many_addresses(plan: Plan) -> None:
         (_red, "no queue 'red'"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
-        (lambda plan: plan["record"].update(segments=True), "no segments"),
     ],
 )
 def test_what_the_kernel_lacks_is_refused_with_the_reason(

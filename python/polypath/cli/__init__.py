@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from polypath import _core
-from polypath.cli import algorithms, bench, check, errors, import_, kernel, labs, run, schema, show
+from polypath.cli import algorithms, bench, check, compare, errors, import_, kernel, labs, run, schema, show
 
 app = typer.Typer(
     name="polypath",
@@ -35,6 +35,7 @@ for name, command in (
     ("labs", labs.labs),
     ("show", show.show),
     ("check", check.check),
+    ("compare", compare.compare),
     ("algorithms", algorithms.algorithms),
     ("import", import_.import_),
     ("schema", schema.schema),

@@ -76,8 +76,6 @@ def _check(data: dict[str, Any]) -> None:
         raise EngineError(f"engine linux reads plans of version 1, not {data['version']}")
     if data["routing"] != "shortest-path":
         raise EngineError(f"engine linux has no routing '{data['routing']}': its routers know one path to an address")
-    if data["record"]["segments"] or data["record"]["decisions"]:
-        raise EngineError("engine linux records no segments and no scheduler decisions; captures have the segments")
     listeners = set()
     for application in data["applications"]:
         key = (application["server"], application["port"], application["transport"])

@@ -1,0 +1,92 @@
+"""polypath compare: the same scenario on several engines, figure by figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from polypath import engines
+from polypath.cli import jobs, progress
+from polypath.cli.codes import DONE
+from polypath.cli.console import err, out, table
+from polypath.cli.errors import InputError
+from polypath.cli.options import Runs, Seed, Settings
+from polypath.results import Recording, comparison
+from polypath.results.files import require_writable, write_text, write_with
+
+
+def compare(
+    target: Annotated[str, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)],
+    names: Annotated[str, typer.Option("--engines", metavar="A,B", help="Which engines; the first is the base.")] = (
+        "sim,linux"
+    ),
+    settings: Settings = None,
+    seed: Seed = None,
+    runs: Runs = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write comparison.json and rates.png there.")
+    ] = None,
+) -> int:
+    """Run a lab or a scenario on several engines and lay their figures side by side."""
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    if len(chosen) < 2 or len(set(chosen)) < len(chosen):
+        raise InputError("--engines takes two or more engines, each once, as in --engines sim,linux")
+    made = {name: engines.get(name) for name in chosen}
+    for job in jobs.of_target(target, runs or (), settings or (), seed):
+        where = None if directory is None else directory / job.folder
+        if where is not None:
+            require_writable(where)
+        recordings = {}
+        for name, engine in made.items():
+            with progress.shown(f"{job.name} on {name}") as callback:
+                recordings[name] = engine.run(job.plan, engines.Options(), callback)
+            if recordings[name].metadata.interrupted:
+                raise KeyboardInterrupt
+        figures = comparison.compare(recordings)
+        _show(job.name, chosen, figures)
+        if where is not None:
+            _save(where, recordings, figures)
+    if directory is not None:
+        err.print(f"results in {directory}", markup=False)
+    return DONE
+
+
+def _show(name: str, chosen: list[str], figures: list[comparison.Figure]) -> None:
+    base, *others = chosen
+    ratios = [f"{other}/{base}" for other in others]
+    headings = ("connection", "figure", *chosen, *ratios)
+    shown = table(*headings, numbers=frozenset((*chosen, *ratios)), title=name)
+    last = None
+    for figure in figures:
+        subject = figure.connection if not figure.subject else f"  {figure.subject}"
+        shown.add_row(
+            escape(subject) if subject != last else "",
+            f"{figure.measure}, {figure.unit}",
+            *(_number(figure.values[engine]) for engine in chosen),
+            *(_number(figure.ratio(other, base)) for other in others),
+        )
+        last = subject
+    out.print(shown)
+    out.print()
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def _save(where: Path, recordings: Mapping[str, Recording], figures: list[comparison.Figure]) -> None:
+    from polypath.plots.comparison import draw
+
+    data = {
+        "engines": {name: dict(recording.metadata.versions) for name, recording in recordings.items()},
+        "figures": [figure.to_dict() for figure in figures],
+    }
+    write_text(where / "comparison.json", json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    figure = draw(recordings)
+    if figure is not None:
+        write_with(where / "rates.png", lambda path: figure.savefig(path, format="png", dpi=150))

@@ -17,6 +17,8 @@ const AFTER_HEALING: u64 = 600 * SECOND;
 pub struct Seen {
     pub finished: u64,
     pub given_up: u64,
+    /// Over a living network seven SYNs or SYN/ACKs in a row went unanswered: with much loss that may be.
+    pub unlucky: u64,
     pub bytes: u64,
     pub packets: u64,
     pub lost: u64,
@@ -27,6 +29,7 @@ impl Seen {
     pub fn add(&mut self, other: Self) {
         self.finished += other.finished;
         self.given_up += other.given_up;
+        self.unlucky += other.unlucky;
         self.bytes += other.bytes;
         self.packets += other.packets;
         self.lost += other.lost;
@@ -215,6 +218,10 @@ impl<'a> Run<'a> {
                 _ => Ok(()),
             }
             .map(|()| seen);
+        }
+        if fate == Fate::Alive && ends.iter().any(|end| end.as_deref() == Some("unreachable")) {
+            seen.unlucky = 1;
+            return Ok(seen);
         }
         let Fate::Dies(_) = fate else {
             return Err(format!(

@@ -1,0 +1,178 @@
+"""Writes the reference pages: scenario files from their schema, algorithms from the registries.
+
+python docs/generate.py DIRECTORY
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from polypath import _core, registry
+from polypath.scenario.schema import json_schema
+
+Node = Mapping[str, Any]
+
+FIGURES = Path(__file__).parents[1] / "benches" / "instructions.toml"
+
+UNITS = (("s", 1e9), ("ms", 1e6), ("B", 1), ("packets", 1), ("%", 0.01))
+"""Units in which a default is written, with their size in what the schema holds."""
+
+HEADINGS: dict[registry.Kind, str] = {
+    "scheduler": "Packet schedulers",
+    "congestion": "Congestion control",
+    "path-manager": "Path managers",
+    "queue": "Queue disciplines",
+    "loss": "Loss models",
+    "application": "Applications",
+}
+
+
+def scenario() -> str:
+    """The page of scenario files."""
+    root = json_schema()
+    parts = [
+        "# Scenario files",
+        "A scenario is a TOML file. Every quantity carries its unit. This page is generated from the JSON Schema that"
+        " `polypath schema` prints; an editor that is given that schema completes and checks while one types.",
+        "## The file",
+        *_fields(root),
+    ]
+    for name, node in sorted(root["$defs"].items()):
+        parts += [f"## {name}", node.get("description", ""), *_fields(node)]
+    return _page(parts)
+
+
+def algorithms() -> str:
+    """The page of what can be chosen by name."""
+    parts = [
+        "# Algorithms",
+        "What a scenario can choose by name; `polypath algorithms` prints the same lists. Parameters are given in a"
+        ' table, `scheduler = { name = "kbest", k = 3 }`; queue disciplines, loss models and applications take theirs'
+        " as [scenario files](scenario.md) describe.",
+    ]
+    for kind in registry.KINDS:
+        parts += [f"## {HEADINGS[kind]}"]
+        for entry in registry.entries(kind).values():
+            parts += [f"### `{entry.name}`", f"{entry.description}.", f"Source: {entry.source}" if entry.source else ""]
+            if entry.parameters:
+                rows = [
+                    (f"`{each.name}`", _range(each), _literal(each.default), each.description)
+                    for each in entry.parameters
+                ]
+                parts.append(_table(("parameter", "values", "default", "meaning"), rows))
+    return _page(parts)
+
+
+def instructions() -> str:
+    """The table of instructions per packet-hop."""
+    with FIGURES.open("rb") as file:
+        figures = tomllib.load(file)
+    rows = [(name, what, str(figures[name]["instructions"])) for name, what, _ in _core.works() if name in figures]
+    return _page([_table(("work", "what", "instructions per packet-hop"), rows)])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "scenario.md": scenario,
+    "algorithms.md": algorithms,
+    "instructions.md": instructions,
+}
+
+
+def write(directory: Path) -> None:
+    """Writes every page into the directory, which is made if it is missing."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (directory / name).write_text(page(), encoding="utf-8")
+
+
+def _fields(node: Node) -> list[str]:
+    required = node.get("required", ())
+    rows = [
+        (
+            f"`{key}`" + (" (required)" if key in required else ""),
+            ", ".join(dict.fromkeys(_values(value))),
+            "" if key in required else _default(value),
+            value.get("description", ""),
+        )
+        for key, value in node.get("properties", {}).items()
+    ]
+    return [_table(("key", "values", "default", "meaning"), rows)] if rows else []
+
+
+def _values(node: Node) -> Iterator[str]:
+    """What a schema allows, alternative by alternative; an absent value goes without saying."""
+    if "$ref" in node:
+        name = node["$ref"].rsplit("/", 1)[-1]
+        yield f"[{name}](#{name.lower()})"
+    elif "const" in node:
+        yield f"`{node['const']}`"
+    elif "enum" in node:
+        yield from (f"`{value}`" for value in node["enum"])
+    elif alternatives := node.get("anyOf") or node.get("oneOf"):
+        for each in alternatives:
+            yield from _values(each)
+    elif "patternProperties" in node:
+        for each in node["patternProperties"].values():
+            yield from (f"name = {value}" for value in _values(each))
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        yield from (f"name = {value}" for value in _values(node["additionalProperties"]))
+    elif node.get("type") == "array":
+        yield "list of " + " or ".join(_values(node.get("items", {})))
+    elif "const" in node.get("properties", {}).get("name", {}):
+        yield "[a table with parameters](algorithms.md)"
+    elif examples := node.get("examples"):
+        yield "such as " + " or ".join(f"`{value}`" for value in examples[:2])
+    elif "type" in node and node["type"] != "null":
+        yield node["type"] + _bounds(node)
+
+
+def _bounds(node: Node) -> str:
+    low, high = node.get("minimum"), node.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    return f" from {low:g}" if low is not None else f" up to {high:g}" if high is not None else ""
+
+
+def _range(of: registry.Parameter) -> str:
+    if of.choices:
+        return ", ".join(f"`{choice}`" for choice in of.choices)
+    return of.kind + _bounds({"minimum": of.minimum, "maximum": of.maximum})
+
+
+def _default(node: Node) -> str:
+    value, pattern = node.get("default"), node.get("pattern")
+    if pattern is None or isinstance(value, str) or value is None:
+        return _literal(value)
+    return _literal(
+        next(
+            text
+            for unit, size in UNITS
+            if (value == 0 or value >= size or unit == "%") and re.match(pattern, text := f"{value / size:.12g} {unit}")
+        )
+    )
+
+
+def _literal(value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |" for line in lines
+    )
+
+
+def _page(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,109 @@
+"""The documentation against the tree: links, commands, generated pages."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from polypath import registry
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
+PAGES = [page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))) if page.exists()]
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def _generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("docs") / "reference"
+    _generate().write(directory)
+    return directory
+
+
+def _links(text: str) -> list[str]:
+    found = re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text))
+    return [link for link in found if "://" not in link and not link.startswith("mailto:")]
+
+
+def _anchors(text: str) -> set[str]:
+    """The names that headings get on GitHub."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _dangling(page: Path, text: str, reference: Path) -> list[str]:
+    dangling = []
+    for link in _links(text):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if target.parent == DOCS / "reference":
+            target = reference / target.name
+        if not target.exists() or (anchor and anchor not in _anchors(target.read_text(encoding="utf-8"))):
+            dangling.append(link)
+    return dangling
+
+
+def _unknown_commands(text: str, known: set[str]) -> set[str]:
+    code = "\n".join(FENCE.findall(text) + re.findall(r"`[^`\n]+`", FENCE.sub("", text)))
+    return set(re.findall(r"polypath ([a-z]+)\b", code)) - known
+
+
+@pytest.fixture(scope="module")
+def commands() -> set[str]:
+    done = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"^│ ([a-z]+)  ", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path, reference: Path) -> None:
+    assert _dangling(page, page.read_text(encoding="utf-8"), reference) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_exist(page: Path, commands: set[str]) -> None:
+    assert {"run", "check", "schema"} <= commands
+    assert _unknown_commands(page.read_text(encoding="utf-8"), commands) == set()
+
+
+def test_links_of_generated_pages_resolve(reference: Path) -> None:
+    for page in reference.iterdir():
+        assert _dangling(page, page.read_text(encoding="utf-8"), reference) == []
+
+
+def test_a_dangling_link_and_an_unknown_command_are_noticed(reference: Path) -> None:
+    text = "[a](model.md) [b](nowhere.md) [c](model.md#nowhere) `polypath fly`"
+    assert _dangling(DOCS / "index.md", text, reference) == ["nowhere.md", "model.md#nowhere"]
+    assert _unknown_commands(text, {"run"}) == {"fly"}
+
+
+def test_every_algorithm_and_setting_is_on_its_page(reference: Path) -> None:
+    algorithms = (reference / "algorithms.md").read_text(encoding="utf-8")
+    for kind in registry.KINDS:
+        for name in registry.entries(kind):
+            assert f"### `{name}`" in algorithms
+    scenario = (reference / "scenario.md").read_text(encoding="utf-8")
+    assert "| `duration` | such as `100 ms` or `30 s` | `60 s` |" in scenario
+    assert "| `bad_loss` | such as `1 %` or `0.05 %` | `100 %` |" in scenario
+    assert "| `packet` | such as `10 MB` or `64 KiB` | `1200 B` |" in scenario
+
+
+def test_every_lab_is_on_the_validation_page() -> None:
+    page = (DOCS / "validation.md").read_text(encoding="utf-8")
+    for lab in (ROOT / "python" / "polypath" / "labs").glob("*/lab.toml"):
+        assert f"Lab `{lab.parent.name}`" in page

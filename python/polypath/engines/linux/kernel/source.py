@@ -16,6 +16,8 @@ Say = Callable[[str], None]
 
 #: The size of Debian's source package and of what comes out of it, roughly, in bytes.
 _ROOM = 3 * 1024**3
+#: Debian's own keys; where the file is missing, those that apt trusts anyway. The package's hash is pinned besides.
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ def _download(folder: Path, pin: Pin, say: Say) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     reasons = []
-    for uri, key in _mirrors():
-        options = _private_apt(folder / "apt", uri, key, pin.suite)
+    for uri in _mirrors():
+        options = _private_apt(folder / "apt", uri, pin.suite)
         say(f"asking {uri} for {pin.package} {pin.version}")
         try:
             run(["apt-get", *options, "-q", "update"])
@@ -97,32 +99,23 @@ def _download(folder: Path, pin: Pin, say: Say) -> Path:
         if package is None:
             raise KernelError(f"{pin.package} {pin.version} from {uri} has not the hash in source.toml")
         return package
-    why = reasons[-1] if reasons else "apt has no package source"
+    why = reasons[0] if reasons else "apt has no package source"
     raise KernelError(f"cannot fetch {pin.package} {pin.version} ({why}); give a kernel source with --source")
 
 
-def _mirrors() -> list[tuple[str, str]]:
-    """The repositories that this machine's apt has, Debian's first, each with its key."""
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(SIGNED_BY)", "Created-By: Packages"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    found: dict[str, str] = {}
-    for line in listed.splitlines():
-        uri, _, key = line.strip().partition(" ")
-        if uri:
-            found.setdefault(uri, key.strip())
-    return sorted(found.items(), key=lambda item: not item[0].rstrip("/").endswith("/debian"))
+def _mirrors() -> list[str]:
+    """The repositories that this machine's apt has, Debian's first."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    found = dict.fromkeys(line.strip() for line in run(command).splitlines() if line.strip())
+    return sorted(found, key=lambda uri: not uri.rstrip("/").endswith("/debian"))
 
 
-def _private_apt(folder: Path, uri: str, key: str, suite: str) -> list[str]:
+def _private_apt(folder: Path, uri: str, suite: str) -> list[str]:
     """Options that give apt a source list and a state of its own, so that the system's stay as they are."""
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
-    signed = f"Signed-By: {key}\n" if key else ""
+    signed = f"Signed-By: {_KEYRING}\n" if _KEYRING.is_file() else ""
     listed = f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\n{signed}"
     (folder / "only.sources").write_text(listed, encoding="utf-8")
     settings = {

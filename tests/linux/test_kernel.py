@@ -1,0 +1,118 @@
+"""Preparing the kernel's source, without a kernel: a tree of one file stands for it."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from polypath.engines.linux.kernel import KernelError, cache, find, source
+from polypath.engines.linux.kernel.cache import Installed, Recipe
+from polypath.engines.linux.kernel.tree import Tree
+
+PATCH = """why it is changed
+
+--- a/arch/um/Kconfig
++++ b/arch/um/Kconfig
+@@ -1,3 +1,3 @@
+ config HZ
+ \tint
+-\tdefault 100
++\tdefault {value}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    folder = tmp_path / "recipe"
+    for name, text in {
+        "source.toml": "",
+        "config.fragment": "CONFIG_NET=y\n",
+        "debug.fragment": "CONFIG_KASAN=y\n",
+        "patches/0001.patch": PATCH.format(value=1000),
+        "net/mptcp/lab.c": "int lab;\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return Recipe(folder)
+
+
+@pytest.fixture
+def tarball(tmp_path: Path) -> Path:
+    root = tmp_path / "linux-7"
+    (root / "arch/um").mkdir(parents=True)
+    (root / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
+    (root / "Makefile").write_text("VERSION = 7\n")
+    packed = tmp_path / "linux.tar.xz"
+    with tarfile.open(packed, "w:xz") as tar:
+        tar.add(root, "linux-7")
+    return packed
+
+
+def test_the_tree_follows_the_recipe_and_nothing_else_is_touched(tmp_path: Path, recipe: Recipe, tarball: Path) -> None:
+    tree = Tree(tmp_path / "work")
+    chosen = source.given(tarball)
+    assert tree.prepare(chosen, recipe)
+    kconfig, lab, untouched = (tree.path / name for name in ("arch/um/Kconfig", "net/mptcp/lab.c", "Makefile"))
+    assert "default 1000" in kconfig.read_text()
+    assert lab.read_text() == "int lab;\n"
+    before = {path: path.stat().st_mtime_ns for path in (kconfig, lab, untouched)}
+    assert not tree.prepare(chosen, recipe)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+    (recipe.folder / "patches/0001.patch").write_text(PATCH.format(value=250))
+    (recipe.folder / "net/mptcp/lab.c").unlink()
+    assert not tree.prepare(chosen, recipe)
+    assert "default 250" in kconfig.read_text()
+    assert not lab.exists()
+    (recipe.folder / "patches/0001.patch").unlink()
+    tree.prepare(chosen, recipe)
+    assert "default 100\n" in kconfig.read_text()
+
+
+def test_a_patch_that_does_not_fit_is_named(tmp_path: Path, recipe: Recipe, tarball: Path) -> None:
+    (recipe.folder / "patches/0001.patch").write_text(PATCH.format(value=1000).replace("default 100", "default 300"))
+    with pytest.raises(KernelError, match=r"0001\.patch does not apply"):
+        Tree(tmp_path / "work").prepare(source.given(tarball), recipe)
+
+
+def test_what_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no tarball")
+    for path in (tmp_path, tmp_path / "file", tmp_path / "missing"):
+        with pytest.raises(KernelError, match="kernel source"):
+            source.given(path)
+
+
+def test_the_recipe_s_digest_follows_each_input(recipe: Recipe) -> None:
+    digests = {recipe.digest(debug=False), recipe.digest(debug=True)}
+    for name in ("config.fragment", "patches/0001.patch", "net/mptcp/lab.c"):
+        path = recipe.folder / name
+        path.write_text(path.read_text() + "\n")
+        digests.add(recipe.digest(debug=False))
+    assert len(digests) == 5
+
+
+def test_a_kernel_is_found_while_its_recipe_is_the_present_one(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    with pytest.raises(KernelError, match="not built yet; run `polypath kernel build`"):
+        find()
+    folder = cache.cache() / "0123"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch()
+    Installed(folder, "7.2", "source", recipe.digest(debug=False), False, "gcc", "00").save()
+    assert find().release == "7.2"
+    with pytest.raises(KernelError, match="--debug"):
+        find(debug=True)
+    (recipe.folder / "config.fragment").write_text("CONFIG_NET=n\n")
+    with pytest.raises(KernelError, match="out of date"):
+        find()
+
+
+def test_apt_gets_a_state_of_its_own(tmp_path: Path) -> None:
+    options = source._private_apt(tmp_path, "http://mirror.example/debian", "stable-backports")
+    assert "URIs: http://mirror.example/debian\nSuites: stable-backports\n" in (tmp_path / "only.sources").read_text()
+    folders = [option.partition("=")[2] for option in options if option.startswith(("Dir::State", "Dir::Cache"))]
+    assert len(folders) == 5
+    assert all(folder.startswith(str(tmp_path)) for folder in folders)

@@ -323,11 +323,7 @@ impl Connection {
                 .send
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
-            let recovered = |me: usize| {
-                carried.contains(me)
-                    && self.paths[me].established
-                    && !self.paths[me].potentially_failed
-            };
+            let recovered = |me: usize| carried.contains(me) && self.under_way(me, offset);
             if end <= self.send.una || (0..self.paths.len()).any(recovered) {
                 self.send.reinject.pop_front();
                 continue;
@@ -457,6 +453,16 @@ impl Connection {
         self.repeat(me, offset)
     }
 
+    /// A working path has the byte at `offset` in its care: it will repeat it until it is acknowledged. What it delivered before counts
+    /// no more: the data ACK may have been on its way on a path that failed.
+    fn under_way(&self, me: usize, offset: u64) -> bool {
+        self.paths[me].established
+            && !self.paths[me].potentially_failed
+            && self.sockets[me]
+                .undelivered()
+                .any(|(start, len)| (start..start + u64::from(len)).contains(&offset))
+    }
+
     /// A subflow timed out or died: what only failed paths carried goes to the others (RFC 8684 section 3.3.6).
     pub(super) fn reinject(&mut self, me: usize) {
         if self.core.multipath.is_none() {
@@ -468,17 +474,13 @@ impl Connection {
             .collect();
         let mut bytes = 0;
         for (offset, len) in stranded {
-            let alive = |index: usize| {
-                index != me
-                    && self.paths[index].established
-                    && !self.paths[index].potentially_failed
-            };
             let carried = self
                 .send
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
-            let elsewhere =
-                (0..self.paths.len()).any(|index| carried.contains(index) && alive(index));
+            let elsewhere = (0..self.paths.len()).any(|index| {
+                index != me && carried.contains(index) && self.under_way(index, offset)
+            });
             if !elsewhere && self.send.reinject.iter().all(|entry| entry.0 != offset) {
                 bytes += u64::from(len);
                 self.send.reinject.push_back((offset, len));

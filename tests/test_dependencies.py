@@ -22,7 +22,8 @@ PYTHON = {
     "results": set(),
     "engines": {"_core", "results", "scenario"},
     "plots": {"results"},
-    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario"},
+    "sweep": {"engines", "results", "scenario"},
+    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario", "sweep"},
     "__init__": {"_core", "engines", "results", "scenario"},
 }
 

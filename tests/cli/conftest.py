@@ -13,6 +13,7 @@ from polypath.cli import errors
 from polypath.engines import EngineError, Options, Progress
 from polypath.results import Recording
 from polypath.scenario import Plan
+from polypath.sweep import executor
 
 
 @dataclass
@@ -50,6 +51,7 @@ Polypath = Callable[..., Outcome]
 def engine(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn(recording)
     monkeypatch.setattr(engines, "REGISTRY", {"sim": lambda: stand_in})
+    monkeypatch.setattr(executor, "cores", lambda: 1)
     return stand_in
 
 

@@ -1,4 +1,4 @@
-"""What is to be run: the runs that a command's arguments stand for."""
+"""What is to be run: the runs and sweeps that a command's arguments stand for."""
 
 from __future__ import annotations
 
@@ -10,19 +10,41 @@ from polypath import labs
 from polypath.cli.errors import InputError
 from polypath.formats import minitopo
 from polypath.scenario import Plan, Scenario
+from polypath.sweep import Point, points
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a scenario with every setting made, its plan, and where results go below the output directory."""
+    """One run or sweep: a scenario with every setting made, and where results go below the output directory."""
 
     name: str
     scenario: Scenario
-    plan: Plan
+    #: The sweep's points, or the run as the only one.
+    points: Sequence[Point]
     folder: str = "."
 
+    @property
+    def varies(self) -> bool:
+        """Whether it is a sweep."""
+        return bool(self.scenario.vary)
 
-def of_lab(lab: labs.Lab, chosen: Sequence[str], settings: Sequence[str], seed: int | None) -> list[Job]:
+    @property
+    def plan(self) -> Plan:
+        """The plan of a run. Raises InputError for a sweep."""
+        if self.varies:
+            names = ", ".join(f"'{axis.name}'" for axis in self.scenario.axes)
+            raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
+        return self.points[0].plan
+
+
+def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".") -> Job:
+    varied = scenario.with_axes(axes)
+    return Job(name, varied, points(varied, seed), folder)
+
+
+def of_lab(
+    lab: labs.Lab, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
+) -> list[Job]:
     """A lab's runs, or those chosen. Raises InputError for a run that the lab has not."""
     known = [run.name for run in lab.runs]
     for name in chosen:
@@ -34,31 +56,33 @@ def of_lab(lab: labs.Lab, chosen: Sequence[str], settings: Sequence[str], seed: 
         if not chosen or run.name in chosen:
             scenario = lab.scenario().with_settings([*run.settings, *settings])
             name = f"{lab.name}/{run.name}" if several else lab.name
-            jobs.append(Job(name, scenario, scenario.plan(seed), run.name if several else "."))
+            jobs.append(_job(name, scenario, axes, seed, run.name if several else "."))
     return jobs
 
 
-def of_file(path: Path, settings: Sequence[str], seed: int | None) -> list[Job]:
+def of_file(path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()) -> list[Job]:
     scenario = Scenario.load(path).with_settings(list(settings))
-    plan = scenario.plan(seed)
-    return [Job(str(plan.data["name"]), scenario, plan)]
+    return [_job(scenario.name, scenario, axes, seed)]
 
 
-def of_minitopo(topo: Path, xp: Path, settings: Sequence[str], seed: int | None) -> tuple[list[Job], list[str]]:
+def of_minitopo(
+    topo: Path, xp: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
+) -> tuple[list[Job], list[str]]:
     """The run of a minitopo pair, and the importer's warnings."""
     imported, warnings = minitopo.load(topo, xp)
     scenario = imported.with_settings(list(settings))
-    plan = scenario.plan(seed)
-    return [Job(str(plan.data["name"]), scenario, plan)], warnings
+    return [_job(scenario.name, scenario, axes, seed)], warnings
 
 
-def of_target(target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None) -> list[Job]:
+def of_target(
+    target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
+) -> list[Job]:
     """A lab by name, else a scenario file. Raises ScenarioError with the nearest lab where it is neither."""
     if target in labs.catalogue():
-        return of_lab(labs.get(target), chosen, settings, seed)
+        return of_lab(labs.get(target), chosen, settings, seed, axes)
     path = Path(target)
     if path.exists() or path.suffix == ".toml" or path.name != target:
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
-        return of_file(path, settings, seed)
-    return of_lab(labs.get(target), chosen, settings, seed)
+        return of_file(path, settings, seed, axes)
+    return of_lab(labs.get(target), chosen, settings, seed, axes)

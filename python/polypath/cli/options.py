@@ -15,5 +15,12 @@ Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of the random streams, instead of the scenario's."),
 ]
+Axes = Annotated[
+    list[str] | None,
+    typer.Option("--vary", metavar="PATH=A,B,C", help="Add an axis: run every value, e.g. --vary seeds=10."),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", min=1, max=1024, help="Points of a sweep run at a time; left out: one a core.")
+]
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="NAME", help="Only this run of the lab (repeatable).")]
 OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]

@@ -1,12 +1,12 @@
-"""A progress bar over simulated time, for runs that take longer than a moment."""
+"""Progress bars: over simulated time, for runs that take longer than a moment, and over the points of a sweep."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from polypath.cli.console import err
 from polypath.engines import Progress as Callback
@@ -53,3 +53,14 @@ def shown(name: str) -> Iterator[Callback]:
         yield bar
     finally:
         bar.stop()
+
+
+@contextmanager
+def points(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback for the numbers of points done and to do, which draws a bar on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("points"))
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal
+    ) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -272,6 +272,13 @@ def srtt_us(recording: Recording, of: Connection, subflow: int) -> pl.Series:
     return samples.sort("time_ns")["srtt_us"]
 
 
+def reassembly_max(recording: Recording, of: Connection) -> int | None:
+    """Most bytes that waited at the receiver for what comes before them, of the samples; None without any."""
+    samples = recording.table("connections").filter(_belongs(of) & (pl.col("side") == of.receiver))
+    most = samples["reassembly_bytes"].max()
+    return most if isinstance(most, int) else None
+
+
 def utilisation(recording: Recording, busy_ns: int) -> float:
     """Part of the run's time that a link was sending."""
     return busy_ns / recording.metadata.end_ns if recording.metadata.end_ns else 0.0

@@ -7,10 +7,11 @@
       bytes                    delivered in order to the receiving application
       start_s, end_s           end_s: last byte of a closed connection, else the end of the run
       completion_s             start to last byte; null where the connection did not close
+      reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any
       requests                 count, delay_s[] (null: unanswered)
-      subflows[]               id, source, destination (address:port), backup, established_s, closed_s (null: never),
-                               bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps (bytes over
-                               the connection's time), retransmitted_bytes, reinjected_bytes,
+      subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
+                               never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
+                               (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
                                srtt_ms {mean, p50, p95, max} (the sender's samples; null without any)
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
@@ -65,6 +66,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "start_s": _seconds(of.start_ns),
         "end_s": _seconds(of.until_ns),
         "completion_s": _seconds(metrics.completion_ns(of)),
+        "reassembly_max_bytes": metrics.reassembly_max(recording, of),
         "requests": {"count": len(delays), "delay_s": [_seconds(delay) for delay in delays]},
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
@@ -77,6 +79,7 @@ def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subf
         "id": subflow.id,
         "source": subflow.source,
         "destination": subflow.destination,
+        "interface": subflow.interface,
         "backup": subflow.backup,
         "established_s": _seconds(subflow.established_ns),
         "closed_s": _seconds(subflow.closed_ns),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Self
 
@@ -14,14 +14,17 @@ from pydantic import ValidationError
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
 from polypath.scenario import settings as setting
+from polypath.scenario import vary as varying
 from polypath.scenario.check import Problem, problems
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.plan import Plan
 from polypath.scenario.positions import Path, Positions
 from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
+from polypath.scenario.settings import Setting
 from polypath.scenario.tables import Tables, application_names, inherited_algorithm
 from polypath.scenario.validate import faults
+from polypath.scenario.vary import Axis, Value
 
 _AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
@@ -79,6 +82,8 @@ class Scenario(Tables):
             resolve(scenario)
         except ScenarioError as error:
             raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
+        if found := list(scenario._vary_problems()):
+            raise _located(found, where)
         return scenario
 
     def to_data(self) -> dict[str, Any]:
@@ -92,19 +97,75 @@ class Scenario(Tables):
 
         A path names tables by their keys, applications by name or number, events and routes by number (from 1).
         """
-        if not settings:
+        return self._set([Setting.parse(text) for text in settings]) if settings else self
+
+    @property
+    def axes(self) -> list[Axis]:
+        """What `[vary]` varies, in the order written; empty: the scenario is one run."""
+        return varying.axes(self.vary, self.seed)
+
+    def with_axes(self, texts: Sequence[str]) -> Self:
+        """A scenario with axes added or replaced, "link.path0.rate=5 Mbps,10 Mbps"; of an axis with a name, the labels
+        that stay. Raises ScenarioError."""
+        if not texts:
             return self
-        data, origins = setting.apply(
-            self.to_data(), settings, application_names(self), lambda path: inherited_algorithm(self, path)
-        )
+        vary, origins = dict(self.vary), {}
+        for text in texts:
+            vary, key = varying.extended(vary, text)
+            origins[key] = f"--vary {text}"
+
+        def where(path: Path) -> tuple[str | None, int | None]:
+            key = str(path[1]) if path[:1] == ("vary",) and len(path) > 1 else None
+            return (origins.get(key or "", f"--vary {texts[-1]}"), None)
+
+        return self._checked({**self.to_data(), "vary": vary}, where)
+
+    def at(self, values: Sequence[Value]) -> Self:
+        """The scenario at one point of its sweep, without axes. Raises ScenarioError for values that do not fit."""
+        given = [one for value in values for one in setting.made(value.settings, None)]
+        base = type(self).model_construct(**{**dict(self), "vary": {}}, _fields_set=self.model_fields_set - {"vary"})
+        return base._set(given) if given else base
+
+    def _set(self, settings: Sequence[Setting]) -> Self:
+        data, origins = self._applied(settings)
+        data["vary"] = self._still_varied(origins)
 
         def where(path: Path) -> tuple[str | None, int | None]:
             for made, origin in reversed(origins.items()):
                 if path[: len(made)] == made or made[: len(path)] == path != ():
-                    return f"--set {origin.text}", None
-            return (f"--set {settings[-1]}", None)
+                    return origin.origin, None
+            return settings[-1].origin, None
 
         return self._checked(data, where)
+
+    def _applied(self, settings: Sequence[Setting]) -> tuple[dict[str, Any], dict[Path, Setting]]:
+        return setting.apply(
+            self.to_data(), settings, application_names(self), lambda path: inherited_algorithm(self, path)
+        )
+
+    def _still_varied(self, fixed: dict[Path, Setting]) -> dict[str, Any]:
+        """`[vary]` without the axes that settings fix; raises ScenarioError where one fixes part of an axis."""
+        kept = {}
+        for (key, given), axis in zip(self.vary.items(), self.axes, strict=True):
+            places = [place for path in axis.paths for place in self._applied([Setting(path, None, None)])[1]]
+            if all(place in fixed for place in places) and places:
+                continue
+            for place in places:
+                for other, made in fixed.items():
+                    if place[: len(other)] == other or other[: len(place)] == place:
+                        raise made.error(f"axis '{axis.name}' varies this; --vary '{axis.name}=..' chooses its values")
+            kept[key] = given
+        return kept
+
+    def _vary_problems(self) -> Iterator[Problem]:
+        for (key, given), axis in zip(self.vary.items(), self.axes, strict=True):
+            for number, value in enumerate(axis.values):
+                try:
+                    self.at([value])
+                except ScenarioError as error:
+                    place = ("vary", key, value.label if isinstance(given, dict) else number)
+                    yield Problem(place, f"axis '{axis.name}' at {value.label}: {error.message}", error.hint)
+                    break
 
     def resolved(self) -> Self:
         """The same scenario with nothing left out (interfaces, addresses, transport settings, ports); same plan."""
@@ -115,7 +176,10 @@ class Scenario(Tables):
         return tomlkit.dumps(_laid_out(_data(resolve(self) if resolved else self)))
 
     def plan(self, seed: int | None = None) -> Plan:
-        """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError."""
+        """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError, of a sweep too."""
+        if self.vary:
+            names = ", ".join(axis.name for axis in self.axes)
+            raise ScenarioError(f"the scenario varies {names}: each point of the sweep is a run of its own")
         try:
             return planning.build(resolve(self), seed)
         except RegistryError as error:
@@ -130,6 +194,7 @@ def _data(tables: Tables) -> dict[str, Any]:
     for group in ("host", "router", "switch"):
         pruned[group] = {name: pruned.get(group, {}).get(name, {}) for name in data[group]}
     pruned["link"] = {name: _first(link, "ends") for name, link in pruned.get("link", {}).items()}
+    pruned["vary"] = data["vary"]
     pruned["application"] = [_first(one, "name", "kind") for one in pruned.get("application", [])]
     return {key: pruned[key] for key in Tables.model_fields if pruned.get(key)} | {"seed": tables.seed}
 
@@ -152,8 +217,34 @@ def _laid_out(data: dict[str, Any]) -> tomlkit.TOMLDocument:
     """Small tables of algorithms, queues and losses in a line; everything else as tables of their own."""
     document = tomlkit.document()
     for key, value in data.items():
-        document.add(key, _item(key, value))
+        document.add(key, _axes(value) if key == "vary" else _item(key, value))
     return document
+
+
+def _axes(vary: dict[str, Any]) -> Any:
+    """Paths with their values, then the axes with names, each a table of one line a value."""
+    table = tomlkit.table()
+    for key, given in vary.items():
+        axis = given
+        if isinstance(given, dict):
+            axis = tomlkit.table()
+            for label, settings in given.items():
+                axis.add(label, _one_line(settings))
+        elif isinstance(given, list):
+            axis = tomlkit.array()
+            for value in given:
+                axis.append(_one_line(value))
+        table.add(key, axis)
+    return table
+
+
+def _one_line(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inline = tomlkit.inline_table()
+    for key, inner in value.items():
+        inline.add(key, _one_line(inner))
+    return inline
 
 
 _INLINE = {"scheduler", "path_manager", "congestion", "queue", "loss", "stack", "client_stack", "server_stack"}

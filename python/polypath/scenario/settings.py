@@ -1,13 +1,13 @@
-"""Settings of single values, as `--set link.path0.rate="10 Mbps"` gives them."""
+"""Settings of single values, as `--set link.path0.rate="10 Mbps"` and the axes of a sweep give them."""
 
 from __future__ import annotations
 
 import copy
-import tomllib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 from polypath.scenario.errors import ScenarioError
+from polypath.scenario.literal import value
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
 from polypath.units import nearest
@@ -21,19 +21,26 @@ Inherited = Callable[[Path], str | None]
 
 
 class Setting:
-    """One setting: where it goes and what it is."""
+    """One setting: where it goes and what it is; `origin` names in errors what asked for it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        path, equals, value = text.partition("=")
+    def __init__(self, path: str, value: Any, origin: str | None) -> None:
         self.steps = [step.strip() for step in path.strip().split(".")]
-        if not equals or not all(self.steps):
+        self.value = value
+        self.origin = origin
+        if not all(self.steps):
             raise self.error("a setting is PATH=VALUE, such as link.path0.rate=10 Mbps")
-        self.value = _value(value.strip())
+        if self.steps[0] == "vary":
+            raise self.error("the axes of a sweep are changed by --vary")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A setting as `--set` gives it."""
+        path, equals, given = text.partition("=")
+        return cls(path if equals else "", value(given.strip()), f"--set {text}")
 
     def error(self, message: str, hint: str | None = None) -> ScenarioError:
         """An error in this setting."""
-        return ScenarioError(message, f"--set {self.text}", hint=hint)
+        return ScenarioError(message, self.origin, hint=hint)
 
     def apply(self, data: dict[str, Any], names: list[str], inherited: Inherited) -> Path:
         """Sets the value in `data` and returns its path.
@@ -50,7 +57,7 @@ class Setting:
                 key = self._key(step, path, table, data)
             path.append(key)
             if last:
-                table[key] = self.value
+                table[key] = copy.deepcopy(self.value)
                 return tuple(path)
             table = self._enter(table, key, path, inherited)
         raise AssertionError("a setting has at least one step")
@@ -92,24 +99,17 @@ class Setting:
         return inner
 
 
-def _value(text: str) -> Any:
-    """A TOML value where the text is one (true, 3, ["1 kB", "2 kB", "3 kB"], {name = ..}), else the text itself."""
-    try:
-        value = tomllib.loads(f"value = {text}\n")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return text
-    if list(value) != ["value"] or not isinstance(value["value"], bool | int | float | str | list | dict):
-        return text
-    return value["value"]
+def made(settings: Mapping[str, Any], origin: str | None) -> list[Setting]:
+    """The settings of a table of paths and values."""
+    return [Setting(path, given, origin) for path, given in settings.items()]
 
 
 def apply(
-    data: dict[str, Any], settings: list[str], names: list[str], inherited: Inherited
+    data: dict[str, Any], settings: Sequence[Setting], names: list[str], inherited: Inherited
 ) -> tuple[dict[str, Any], dict[Path, Setting]]:
     """A copy of `data` with the settings applied in order, and which setting made each path. Raises ScenarioError."""
     changed = copy.deepcopy(data)
     origins: dict[Path, Setting] = {}
-    for text in settings:
-        setting = Setting(text)
+    for setting in settings:
         origins[setting.apply(changed, names, inherited)] = setting
     return changed, origins

@@ -11,6 +11,7 @@ from polypath.scenario.fields import Name, Period
 from polypath.scenario.network import Channel, Host, Interface, Link, Route, Router, Switch
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.traffic import AnyApplication, Event, Record
+from polypath.scenario.vary import Vary
 
 
 class Tables(Model):
@@ -44,6 +45,8 @@ class Tables(Model):
     """What happens to links and interfaces."""
     record: Record = Record()
     """What is recorded."""
+    vary: Vary = Field(default_factory=dict)
+    """What a sweep varies: each axis a path that `--set` takes, with its values; every combination is a point."""
 
 
 End = tuple[str, str]

@@ -1,0 +1,123 @@
+"""Sweeps on the command line: one bar over all points, a table over seeds, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.markup import escape
+
+from polypath import _core, sweep
+from polypath.cli import jobs, output, progress
+from polypath.cli.codes import BAD_INPUT, DONE
+from polypath.cli.console import err, out, table
+from polypath.engines import Captures
+from polypath.results import layout
+from polypath.results.points import MEASURES, SEED
+from polypath.sweep.grid import short_names
+
+
+def run(
+    todo: Sequence[jobs.Job],
+    engine: str,
+    captures: Captures,
+    directory: Path | None,
+    plots: bool,
+    parallel: int | None,
+) -> int:
+    """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
+    sweeps = [
+        sweep.Sweep(job.name, job.scenario, job.points, None if directory is None else directory / job.folder)
+        for job in todo
+    ]
+    count = [0, 0]
+
+    with progress.points(todo[0].name if len(todo) == 1 else f"{len(todo)} sweeps") as shown:
+
+        def note(done: int, total: int) -> None:
+            count[:] = done, total
+            shown(done, total)
+
+        try:
+            results = sweep.run(
+                sweeps,
+                jobs=parallel,
+                engine=engine,
+                captures=captures,
+                save=partial(output.save, plots=plots),
+                versions={"polypath": _core.version()},
+                progress=note,
+            )
+        except KeyboardInterrupt:
+            if directory is not None and count[1]:
+                done, total = count
+                err.print(f"{done} of {total} points are done; the same command goes on from there", markup=False)
+            raise
+    code = DONE
+    for one, result in zip(sweeps, results, strict=True):
+        show(result)
+        if one.directory is not None:
+            _draw(result, one.directory / layout.PLOTS)
+        for point, message in result.failures:
+            err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
+            code = BAD_INPUT
+    return code
+
+
+def show(result: sweep.Result) -> None:
+    """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds."""
+    axes = [axis for axis in result.axes if axis.name != SEED]
+    statistics = result.statistics
+    measures = [name for name in MEASURES if name in statistics["measure"] and _says_something(statistics, name)]
+    several = bool((statistics["n"] > 1).any())
+    connections = statistics["connection"].n_unique() > 1
+    headings = {axis.name: short for axis, short in zip(axes, short_names([axis.name for axis in axes]), strict=True)}
+    shown = table(
+        *headings.values(),
+        *(["connection"] if connections else []),
+        *(MEASURES[name].heading for name in measures),
+        *(["seeds"] if several else []),
+        numbers=frozenset(
+            (
+                "seeds",
+                *(MEASURES[name].heading for name in measures),
+                *(headings[axis.name] for axis in axes if axis.numbers is not None),
+            )
+        ),
+        title=result.name,
+    )
+    keys = [*headings, "connection"]
+    for key, group in statistics.group_by(keys, maintain_order=True):
+        by_measure = {row["measure"]: row for row in group.iter_rows(named=True)}
+        cells = [escape(str(part)) for part in (key if connections else key[:-1])]
+        cells += [_estimate(by_measure.get(name), MEASURES[name].printed) for name in measures]
+        shown.add_row(*cells, *([str(group["n"].max())] if several else []))
+    out.print(shown)
+    methods = [method for method in statistics["method"].unique().sort() if method != "none"]
+    if methods:
+        out.print(f"± half of the 95 % confidence interval of the mean ({', '.join(methods)})", style="dim")
+
+
+def _says_something(statistics: pl.DataFrame, measure: str) -> bool:
+    """Whether a measure has values other than zero: bytes of which there are none anywhere are left out."""
+    return bool((statistics.filter(pl.col("measure") == measure)["mean"] != 0).any())
+
+
+def _estimate(row: dict[str, Any] | None, size: float) -> str:
+    if row is None:
+        return ""
+    text = _number(row["mean"] / size)
+    return text if row["low"] is None else f"{text} ± {_number((row['high'] - row['low']) / 2 / size)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _draw(result: sweep.Result, directory: Path) -> None:
+    from polypath.plots.curve import save_curves
+
+    save_curves(result.name, result.points, result.statistics, result.axes, directory)

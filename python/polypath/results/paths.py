@@ -1,0 +1,190 @@
+"""What a connection's paths are by the plan: their links, rates and round-trip times, and closed forms over them.
+
+Rates are those of the links at the start, headers included; times are propagation alone. A path goes as the simulator
+routes it: out of the subflow's interface, then by static routes, else by fewest hops and least delay. Where the plan
+says `ecmp`, which of equal paths a flow takes is not known here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any, Literal
+
+import networkx as nx
+
+from polypath.results.metrics import SECOND
+
+Direction = Literal["forward", "backward"]
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A link in the direction from client to server."""
+
+    link: int
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class PathOfSubflow:
+    """The way of one subflow, from client to server."""
+
+    hops: tuple[Hop, ...]
+    rtt_s: float
+
+
+def of_connection(
+    plan: Mapping[str, Any], application: Mapping[str, Any], ends: Sequence[tuple[str, str]]
+) -> list[PathOfSubflow]:
+    """The paths of subflows, each given by its interface at the client and its destination's address.
+
+    A subflow that the plan has no way for is left out.
+    """
+    found = [_path(plan, int(application["client"]), interface, address) for interface, address in ends]
+    return [path for path in found if path is not None]
+
+
+def rate_bps(plan: Mapping[str, Any], paths: Sequence[PathOfSubflow], *, reverse: bool) -> float | None:
+    """What the paths carry together, towards the server or (`reverse`) the client: the greatest flow over their links.
+
+    None where some path has no link with a rate.
+    """
+    graph = nx.DiGraph()
+    for path in paths:
+        place: Any = "client"
+        for number, hop in enumerate(path.hops):
+            last = number == len(path.hops) - 1
+            direction = hop.direction if not reverse else "backward" if hop.direction == "forward" else "forward"
+            rate = plan["links"][hop.link][direction]["rate_bps"]
+            entry, leaving = ("in", hop), ("out", hop)
+            graph.add_edge(place, entry)
+            graph.add_edge(entry, leaving, **({} if rate is None else {"capacity": rate}))
+            place = "server" if last else leaving
+            if last:
+                graph.add_edge(leaving, place)
+    if not graph:
+        return None
+    try:
+        return float(nx.maximum_flow_value(graph, "client", "server"))
+    except nx.NetworkXUnbounded:
+        return None
+
+
+def rule_of_thumb_bytes(total_rate_bps: float, longest_rtt_s: float) -> float:
+    """The receive buffer that keeps all paths busy while one of them repairs a loss: twice the sum of the rates times
+    the longest round-trip time (RFC 6182 section 5.3; Barré, Paasch and Bonaventure, "MultiPath TCP: From Theory to
+    Practice", 2011)."""
+    return 2 * total_rate_bps / 8 * longest_rtt_s
+
+
+def window_limit_bps(window_bytes: float, rtt_s: float, total_rate_bps: float) -> float:
+    """What one window each round-trip time comes to, as far as the links carry it (RFC 7323 section 1.1)."""
+    return min(8 * window_bytes / rtt_s, total_rate_bps)
+
+
+def is_reverse(application: Mapping[str, Any]) -> bool:
+    """Whether most bytes go from server to client."""
+    work = application["work"]
+    return work["kind"] == "fetch" or bool(work.get("reverse"))
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A hop, the node and interface that it leaves, and those that it reaches."""
+
+    hop: Hop
+    leaves: tuple[int, int]
+    reaches: tuple[int, int]
+    delay_ns: int
+
+
+def _edges(plan: Mapping[str, Any]) -> list[_Edge]:
+    found = []
+    for number, link in enumerate(plan["links"]):
+        a, b = ((link[end]["node"], link[end]["interface"]) for end in ("a", "b"))
+        found.append(_Edge(Hop(number, "forward"), a, b, link["forward"]["delay_ns"]))
+        found.append(_Edge(Hop(number, "backward"), b, a, link["backward"]["delay_ns"]))
+    return found
+
+
+def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) -> PathOfSubflow | None:
+    """From the client's interface to the link of the interface that owns the address."""
+    target = _owner(plan, address)
+    leaving = next(
+        (number for number, each in enumerate(plan["nodes"][client]["interfaces"]) if each["name"] == interface), None
+    )
+    if target is None or leaving is None:
+        return None
+    version = ipaddress.ip_address(address).version
+    owned = plan["nodes"][client]["interfaces"][leaving]["addresses"]
+    source = next((each for each in owned if ipaddress.ip_address(each).version == version), None)
+    edges = _edges(plan)
+    last = next((edge for edge in edges if edge.reaches == target), None)
+    edge = next((edge for edge in edges if edge.leaves == (client, leaving)), None)
+    if source is None or last is None:
+        return None
+    hops, passed = [], set()
+    while edge is not None and edge.leaves[0] not in passed:
+        hops.append(edge.hop)
+        passed.add(edge.leaves[0])
+        if edge.reaches == target:
+            delay = sum(plan["links"][hop.link][way]["delay_ns"] for hop in hops for way in ("forward", "backward"))
+            return PathOfSubflow(tuple(hops), delay / SECOND)
+        here = edge.reaches[0]
+        if plan["nodes"][here]["kind"] == "host":
+            return None
+        out = _static(plan, here, source, address)
+        if out is not None:
+            edge = next((each for each in edges if each.leaves == (here, out)), None)
+        else:
+            edge = last if here == last.leaves[0] else _towards(plan, edges, here, last.leaves[0])
+    return None
+
+
+def _owner(plan: Mapping[str, Any], address: str) -> tuple[int, int] | None:
+    for node, each in enumerate(plan["nodes"]):
+        for number, interface in enumerate(each["interfaces"]):
+            if address in interface["addresses"]:
+                return node, number
+    return None
+
+
+def _static(plan: Mapping[str, Any], node: int, source: str, destination: str) -> int | None:
+    """The interface of the static route that counts: that of the longest source prefix, then destination prefix."""
+    best: tuple[int, int] = (-2, -2)
+    chosen = None
+    for route in plan.get("routes", ()):
+        if route["node"] != node or not _within(destination, route["destination"]):
+            continue
+        if route["source"] is not None and not _within(source, route["source"]):
+            continue
+        rank = (-1 if route["source"] is None else route["source"]["length"], route["destination"]["length"])
+        if rank > best:
+            best, chosen = rank, int(route["interface"])
+    return chosen
+
+
+def _within(address: str, prefix: Mapping[str, Any]) -> bool:
+    return ipaddress.ip_address(address) in ipaddress.ip_network(f"{prefix['address']}/{prefix['length']}")
+
+
+def _towards(plan: Mapping[str, Any], edges: Sequence[_Edge], node: int, gate: int) -> _Edge | None:
+    """The first edge of a way of fewest hops and least delay that leads over no host."""
+    queue: list[tuple[int, int, int, int, _Edge | None]] = [(0, 0, 0, node, None)]
+    done: set[int] = set()
+    pushed = 0
+    while queue:
+        hops, delay, _, here, first = heappop(queue)
+        if here == gate:
+            return first
+        if here in done or plan["nodes"][here]["kind"] == "host":
+            continue
+        done.add(here)
+        for edge in edges:
+            if edge.leaves[0] == here:
+                pushed += 1
+                heappush(queue, (hops + 1, delay + edge.delay_ns, pushed, edge.reaches[0], first or edge))
+    return None

@@ -1,0 +1,154 @@
+"""The points of a sweep as one long table: where each lies, and the figures of its connections.
+
+points.parquet has a row for each connection of each point:
+  one column an axis        the label, as the scenario writes it; beside it, where the labels are numbers or quantities,
+                            a column of them with the unit in its name: "defaults.receive_buffer_bytes"
+  connection, transport     as in summary.json
+  goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes, reassembly_max_bytes
+  delay_mean_s              of the answered requests
+  unanswered                requests
+  interface[], subflow_share[], subflow_goodput_mbps[]   of each subflow, by id
+  links_mbps, rtt_s         what the links of its subflows carry together, and the longest propagation RTT among them
+  rule_of_thumb_bytes       2 x sum of the rates x longest RTT (`polypath.results.paths`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from polypath.results import paths
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column that statistics are made of: its name in words, its unit, and how it is printed."""
+
+    title: str
+    unit: str
+    heading: str
+    #: How many of the unit one of the printed unit is.
+    printed: float = 1.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What a sweep varied: its labels in order, and what they are as numbers in a unit (none: plain numbers)."""
+
+    name: str
+    labels: tuple[str, ...]
+    numbers: tuple[float, ...] | None = None
+    unit: str = ""
+
+    @property
+    def numeric(self) -> str | None:
+        """The name of the column of numbers; None where the labels are none, or are written like them."""
+        if self.numbers is None or self.name == SEED:
+            return None
+        return f"{self.name}_{self.unit}" if self.unit else f"{self.name}_number"
+
+
+#: The axis over which statistics are taken.
+SEED: Final = "seed"
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "goodput_mbps": Measure("goodput", "Mbps", "Mbps"),
+    "completion_s": Measure("completion time", "s", "time s"),
+    "delay_mean_s": Measure("mean delay of the requests", "s", "delay ms", 1e-3),
+    "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
+    "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
+    "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
+}
+"""What statistics are made of, by column."""
+
+_COLUMNS: Final[Mapping[str, Any]] = {
+    "connection": pl.String,
+    "transport": pl.String,
+    "goodput_mbps": pl.Float64,
+    "completion_s": pl.Float64,
+    "bytes": pl.UInt64,
+    "subflows": pl.UInt32,
+    "retransmitted_bytes": pl.UInt64,
+    "reinjected_bytes": pl.UInt64,
+    "reassembly_max_bytes": pl.UInt64,
+    "delay_mean_s": pl.Float64,
+    "unanswered": pl.UInt32,
+    "interface": pl.List(pl.String),
+    "subflow_share": pl.List(pl.Float64),
+    "subflow_goodput_mbps": pl.List(pl.Float64),
+    "links_mbps": pl.Float64,
+    "rtt_s": pl.Float64,
+    "rule_of_thumb_bytes": pl.Float64,
+}
+
+
+def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A run's rows without its place, from its summary and its plan."""
+    applications = {each["name"]: each for each in plan["applications"]}
+    return [
+        {**_row(connection), **_by_the_plan(connection, plan, applications[connection["name"]])}
+        for connection in summary["connections"]
+    ]
+
+
+def _by_the_plan(
+    connection: Mapping[str, Any], plan: Mapping[str, Any], application: Mapping[str, Any]
+) -> dict[str, float | None]:
+    ends = [
+        (subflow["interface"], subflow["destination"].rpartition(":")[0].strip("[]"))
+        for subflow in connection["subflows"]
+        if subflow["established_s"] is not None
+    ]
+    found = paths.of_connection(plan, application, ends)
+    rate = paths.rate_bps(plan, found, reverse=paths.is_reverse(application))
+    rtt = max((path.rtt_s for path in found), default=None)
+    return {
+        "links_mbps": None if rate is None else rate / 1e6,
+        "rtt_s": rtt,
+        "rule_of_thumb_bytes": None if rate is None or rtt is None else paths.rule_of_thumb_bytes(rate, rtt),
+    }
+
+
+def _row(connection: Mapping[str, Any]) -> dict[str, Any]:
+    subflows = connection["subflows"]
+    delays = connection["requests"]["delay_s"]
+    answered = [delay for delay in delays if delay is not None]
+    return {
+        "connection": connection["name"],
+        "transport": connection["transport"],
+        "goodput_mbps": connection["goodput_mbps"],
+        "completion_s": connection["completion_s"],
+        "bytes": connection["bytes"],
+        "subflows": sum(subflow["established_s"] is not None for subflow in subflows),
+        "retransmitted_bytes": sum(subflow["retransmitted_bytes"] for subflow in subflows),
+        "reinjected_bytes": sum(subflow["reinjected_bytes"] for subflow in subflows),
+        "reassembly_max_bytes": connection["reassembly_max_bytes"],
+        "delay_mean_s": sum(answered) / len(answered) if answered else None,
+        "unanswered": len(delays) - len(answered),
+        "interface": [subflow["interface"] for subflow in subflows],
+        "subflow_share": [subflow["share"] for subflow in subflows],
+        "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],
+    }
+
+
+def table(axes: Sequence[Axis], found: Iterable[tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> pl.DataFrame:
+    """The table of the points given, each with its place and its rows."""
+    schema: dict[str, Any] = {}
+    for axis in axes:
+        schema[axis.name] = pl.String
+        if axis.numeric is not None:
+            schema[axis.numeric] = pl.Float64
+    made = [{**_place(axes, values), **row} for values, own in found for row in own]
+    return pl.DataFrame(made, schema={**schema, **_COLUMNS})
+
+
+def _place(axes: Sequence[Axis], values: Mapping[str, str]) -> dict[str, Any]:
+    place: dict[str, Any] = {}
+    for axis in axes:
+        place[axis.name] = values[axis.name]
+        if axis.numeric is not None and axis.numbers is not None:
+            place[axis.numeric] = axis.numbers[axis.labels.index(values[axis.name])]
+    return place

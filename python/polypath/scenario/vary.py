@@ -1,0 +1,247 @@
+"""The axes of a sweep, as the table `[vary]` writes them.
+
+[vary]
+"defaults.receive_buffer" = ["300 kB", "1 MB"]          a path that --set takes, and its values
+"link.path0.rate, link.path1.rate" = ["10 Mbps", ..]    several paths that take the same value
+seeds = 10                                              ten seeds from the scenario's own upwards
+
+[vary.loss]                                             an axis with a name, and its values with labels
+none = {}
+wifi = { "link.path0.loss" = "1 %", "link.path0.jitter" = "2 ms" }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from polypath import units
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.fields import fault
+from polypath.scenario.literal import value
+from polypath.units import Quantity, UnitError
+
+SEED = "seed"
+SEEDS = "seeds"
+MOST_SEEDS = 10_000
+MOST_POINTS = 100_000
+
+_SUFFIXES: Mapping[str, tuple[str, int]] = {
+    units.RATE.name: ("bps", 1),
+    units.TIME.name: ("s", 10**9),
+    units.SIZE.name: ("bytes", 1),
+    units.PACKETS.name: ("packets", 1),
+}
+"""Of each quantity: what a column of its numbers is called after, and base units in one of it."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One place on an axis: its label, and what it sets."""
+
+    label: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is varied: a name, which is the path or paths unless it was given one, and its values in order."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        return [value.label for value in self.values]
+
+    @property
+    def paths(self) -> list[str]:
+        """Every path that some value sets, in order."""
+        return list(dict.fromkeys(path for value in self.values for path in value.settings))
+
+    def numbers(self) -> tuple[str, list[float]] | None:
+        """A unit (bps, s, bytes, packets, or none) and the labels as numbers in it; None where they are no numbers."""
+        for quantity in (units.RATE, units.TIME, units.SIZE, units.PACKETS):
+            if (found := _parsed(quantity, self.labels)) is not None:
+                suffix, size = _SUFFIXES[quantity.name]
+                return suffix, [number / size for number in found]
+        try:
+            return "fraction", [units.parse_share(label) for label in self.labels]
+        except UnitError:
+            pass
+        try:
+            return "", [float(label) for label in self.labels]
+        except ValueError:
+            return None
+
+
+def _parsed(quantity: Quantity, labels: list[str]) -> list[int] | None:
+    try:
+        return [quantity.parse(label) for label in labels]
+    except UnitError:
+        return None
+
+
+def label(value: Any) -> str:
+    """A value in words, as the column of its axis has it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return " / ".join(label(item) for item in value)
+        case {"name": str(name), **rest}:
+            return " ".join([name, *(f"{key}={label(item)}" for key, item in rest.items())])
+        case dict():
+            return " ".join(f"{key}={label(item)}" for key, item in value.items())
+        case _:
+            return str(value)
+
+
+def axes(vary: Mapping[str, Any], seed: int) -> list[Axis]:
+    """The axes of a table `[vary]` that `check` has accepted; `seed` is the scenario's."""
+    return [_axis(key, given, seed) for key, given in vary.items()]
+
+
+def _axis(key: str, given: Any, seed: int) -> Axis:
+    if key == SEEDS:
+        return Axis(SEED, tuple(Value(str(number), {SEED: number}) for number in range(seed, seed + given)))
+    if isinstance(given, dict):
+        return Axis(key, tuple(Value(name, dict(settings)) for name, settings in given.items()))
+    paths = _paths(key)
+    return Axis(", ".join(paths), tuple(Value(label(value), dict.fromkeys(paths, value)) for value in given))
+
+
+def _paths(key: str) -> list[str]:
+    return [".".join(step.strip() for step in path.split(".")) for path in key.split(",")]
+
+
+def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
+    """`[vary]` with an axis as `--vary PATH=A,B` gives it, in the place of one that it replaces; and the axis's key.
+
+    Raises ScenarioError.
+    """
+    name, equals, given = (part.strip() for part in text.partition("="))
+    words = _split(given)
+    if not name or not equals or not all(words):
+        raise ScenarioError("an axis is PATH=VALUE,VALUE, such as link.path0.rate=5 Mbps,10 Mbps", f"--vary {text}")
+    if isinstance(vary.get(name), dict):
+        return {**vary, name: _chosen(vary[name], words, text)}, name
+    if name == SEEDS:
+        made: Any = value(given)
+    else:
+        made = value(given) if given.startswith("[") and isinstance(value(given), list) else [*map(value, words)]
+    replaced = {key: _same(key, name) for key in vary}
+    found = {name if replaced[key] else key: made if replaced[key] else old for key, old in vary.items()}
+    return {**found, name: made}, name
+
+
+def _same(key: str, name: str) -> bool:
+    return {key, name} == {SEED, SEEDS} or _paths(key) == _paths(name)
+
+
+def _chosen(axis: Mapping[str, Any], labels: list[str], text: str) -> dict[str, Any]:
+    for word in labels:
+        if word not in axis:
+            hint = units.nearest(word, axis)
+            message = f"the axis has no value '{word}'" + ("" if hint else f"; it has {', '.join(axis)}")
+            raise ScenarioError(message, f"--vary {text}", hint=hint)
+    return {word: axis[word] for word in labels}
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that stand in no brackets and no quotes."""
+    words, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            depth += (character in "[{") - (character in "]}")
+        if character == "," and not quote and depth == 0:
+            words.append("")
+        else:
+            words[-1] += character
+    return [word.strip() for word in words]
+
+
+def check(vary: dict[str, Any]) -> dict[str, Any]:
+    """The table as it is, if every axis has the form of one."""
+    for key, given in vary.items():
+        if key == SEEDS:
+            if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_SEEDS:
+                raise fault(f"expected a number of seeds from 1 to {MOST_SEEDS}", at=(key,))
+            continue
+        if isinstance(given, dict):
+            _check_named(key, given)
+        elif not isinstance(given, list):
+            raise fault(f"axis '{key}' needs a list of values, such as [{given!r}]", at=(key,))
+        if not given:
+            raise fault(f"axis '{key}' has no values", at=(key,))
+    made = axes(vary, 0)
+    for key, axis in zip(vary, made, strict=True):
+        for place, name in enumerate(axis.labels):
+            if name in axis.labels[:place]:
+                raise fault(f"axis '{axis.name}' has the value '{name}' twice", at=(key,))
+    for path, key in _repeated(dict(zip(vary, made, strict=True))):
+        raise fault(f"'{path}' is varied by two axes", at=(key,))
+    if prod(len(axis.values) for axis in made) > MOST_POINTS:
+        raise fault(f"the axes span more than {MOST_POINTS} points")
+    return vary
+
+
+def _check_named(key: str, given: dict[str, Any]) -> None:
+    for name, settings in given.items():
+        if isinstance(settings, list) or (isinstance(settings, dict) and any(map(_nested, settings.values()))):
+            raise fault(f'a path is written in quotes: "{key}.{name}" = [..]', at=(key, name))
+        if not isinstance(settings, dict):
+            raise fault(
+                f"a value of the named axis '{key}' is a table of settings, "
+                f'such as {name} = {{ "link.path0.rate" = "10 Mbps" }}',
+                at=(key, name),
+            )
+
+
+def _nested(value: Any) -> bool:
+    """What an unquoted path of three steps leaves: a table with the list of values at its end."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(inner, list) for inner in value.values())
+
+
+def _repeated(made: Mapping[str, Axis]) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for key, axis in made.items():
+        for path in axis.paths:
+            if path in seen:
+                yield path, key
+            seen.add(path)
+
+
+Vary = Annotated[
+    dict[str, Any],
+    AfterValidator(check),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                SEEDS: {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MOST_SEEDS,
+                    "description": "How many seeds, from the scenario's own upwards.",
+                }
+            },
+            "additionalProperties": {
+                "anyOf": [
+                    {"type": "array", "minItems": 1},
+                    {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
+                ]
+            },
+            "examples": [{"defaults.receive_buffer": ["300 kB", "1 MB", "8 MB"], SEEDS: 10}],
+        }
+    ),
+]
+"""Axes by name or path."""

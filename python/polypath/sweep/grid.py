@@ -1,0 +1,87 @@
+"""The points of a sweep: every combination of the axes' values, the first axis changing slowest."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from polypath.results.points import Axis
+from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.scenario.vary import SEED
+
+#: Longest name of a point's folder.
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep: where it lies on each axis, and what is to be run there."""
+
+    values: Mapping[str, str]
+    scenario: Scenario
+    plan: Plan
+    #: The name of its folder.
+    folder: str
+
+    @property
+    def title(self) -> str:
+        """The values in words; empty for the one point of a scenario that varies nothing."""
+        return ", ".join(f"{axis}={label}" for axis, label in self.values.items())
+
+
+def axes(scenario: Scenario) -> list[Axis]:
+    """The scenario's axes as the results know them."""
+    found = []
+    for axis in scenario.axes:
+        unit, numbers = axis.numbers() or ("", None)
+        found.append(Axis(axis.name, tuple(axis.labels), None if numbers is None else tuple(numbers), unit))
+    return found
+
+
+def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
+    """Every point; one without values where the scenario varies nothing. `seed` takes the place of all others.
+
+    Raises ScenarioError where values that are fine by themselves do not go together.
+    """
+    if not scenario.axes:
+        return [Point({}, scenario, scenario.plan(seed), ".")]
+    if seed is not None:
+        scenario = scenario.with_settings([f"{SEED}={seed}"])
+    names = [axis.name for axis in scenario.axes]
+    shorts = short_names(names)
+    found = []
+    for combination in itertools.product(*(axis.values for axis in scenario.axes)):
+        values = {axis.name: value.label for axis, value in zip(scenario.axes, combination, strict=True)}
+        folder = _folder({short: values[name] for name, short in zip(names, shorts, strict=True)})
+        try:
+            at = scenario.at(combination)
+            found.append(Point(values, at, at.plan(), folder))
+        except ScenarioError as error:
+            where = ", ".join(f"{axis}={label}" for axis, label in values.items())
+            raise ScenarioError(f"{where}: {error.message}", error.file, error.line, error.hint) from error
+    return found
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Of each axis's name the last step, or as many steps as tell it from the others."""
+    steps = [name.split(",")[0].strip().split(".") for name in names]
+    short = []
+    for own in steps:
+        length = 1
+        while length < len(own) and sum(other[-length:] == own[-length:] for other in steps) > 1:
+            length += 1
+        short.append(".".join(own[-length:]))
+    return short
+
+
+def _folder(values: Mapping[str, str]) -> str:
+    """A name that says where the point lies, of characters that file names may have everywhere."""
+    text = ",".join(f"{axis}={label}" for axis, label in values.items())
+    name = re.sub(r"[^A-Za-z0-9_.,=+-]", "", text).strip(".")
+    plain = re.sub(r"[ %]", "", text) == name
+    if plain and len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -1,0 +1,96 @@
+"""Curves: what is along, in colour, in panels; bands over seeds; references."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from polypath.plots.curve import draw, save_curves
+from polypath.results.points import Axis, table
+from polypath.results.statistics import over_seeds
+
+BUFFER = Axis("defaults.receive_buffer", ("100 kB", "1 MB", "10 MB"), (1e5, 1e6, 1e7), "bytes")
+SCHEDULER = Axis("defaults.scheduler", ("default", "roundrobin"))
+LOSS = Axis("link.path0.loss", ("0 %", "1 %"), (0.0, 0.01), "fraction")
+SEED = Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))
+
+
+def drawn(*axes: Axis) -> Figure | None:
+    rows = []
+    places: list[dict[str, str]] = [{}]
+    for axis in axes:
+        places = [{**place, axis.name: label} for place in places for label in axis.labels]
+    for number, place in enumerate(places):
+        row = {
+            "connection": "iperf",
+            "goodput_mbps": 1.0 + number,
+            "retransmitted_bytes": 0,
+            "links_mbps": 30.0,
+            "rule_of_thumb_bytes": 2e6,
+        }
+        rows.append((place, [row]))
+    points = table(axes, rows)
+    return draw("lab", "goodput_mbps", points, over_seeds(points, axes), axes)
+
+
+def test_a_line_a_colour_and_a_panel_a_value() -> None:
+    figure = drawn(SCHEDULER, BUFFER, LOSS, SEED)
+    assert figure is not None
+    assert [panel.get_title() for panel in figure.axes] == ["link.path0.loss 0 %", "link.path0.loss 1 %"]
+    first = figure.axes[0]
+    assert first.get_xscale() == "log"
+    lines = {line.get_label(): line for line in first.lines}
+    assert np.asarray(lines["default"].get_xdata()).tolist() == [0.1, 1.0, 10.0]
+    # seeds 1, 2, 3 of a place have consecutive values: their mean is the middle one
+    assert np.asarray(lines["default"].get_ydata()).tolist() == [2.0, 8.0, 14.0]
+    assert np.asarray(lines["roundrobin"].get_ydata()).tolist() == [20.0, 26.0, 32.0]
+    assert first.get_ylabel() == "goodput (Mbps)"
+    assert figure.axes[0].get_xlabel() == "defaults.receive_buffer (MB)"
+
+
+def test_the_band_is_the_interval() -> None:
+    figure = drawn(BUFFER, SEED)
+    assert figure is not None
+    (band,) = figure.axes[0].collections
+    heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
+    half = 4.302653 * 1.0 / 3**0.5
+    assert heights.min() == pytest.approx(2 - half, abs=1e-4)
+    assert heights.max() == pytest.approx(8 + half, abs=1e-4)
+
+
+def test_without_seeds_there_is_no_band() -> None:
+    figure = drawn(BUFFER)
+    assert figure is not None
+    assert not figure.axes[0].collections
+
+
+def test_references_are_drawn_once() -> None:
+    figure = drawn(BUFFER, SCHEDULER)
+    assert figure is not None
+    labels = [str(line.get_label()) for line in figure.axes[0].lines]
+    assert labels == ["default", "roundrobin", "the links together", "rule of thumb"]
+    thumb = figure.axes[0].lines[-1]
+    assert np.asarray(thumb.get_xdata()).tolist() == [2.0, 2.0]
+
+
+def test_words_are_an_axis_too() -> None:
+    figure = drawn(SCHEDULER)
+    assert figure is not None
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["default", "roundrobin"]
+
+
+def test_seeds_alone_are_no_curve() -> None:
+    assert drawn(SEED) is None
+
+
+def test_files_by_measure(tmp_path: Path) -> None:
+    axes = [BUFFER]
+    rows = [
+        ({BUFFER.name: label}, [{"connection": "a", "goodput_mbps": 2.0, "completion_s": 1.0, "reinjected_bytes": 0}])
+        for label in BUFFER.labels
+    ]
+    points = table(axes, rows)
+    saved = save_curves("lab", points, over_seeds(points, axes), axes, tmp_path)
+    assert [path.name for path in saved] == ["curve-goodput.png", "curve-completion.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in saved)

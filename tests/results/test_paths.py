@@ -1,0 +1,111 @@
+"""Paths by the plan: routes, greatest flow, round-trip times."""
+
+import pytest
+
+from polypath.results import paths
+from polypath.scenario import Scenario
+
+NETWORK = """
+duration = "1 s"
+[host.client]
+[host.server]
+[router.a]
+[router.b]
+[link.wifi]
+ends = ["client:eth0", "a"]
+rate = "20 Mbps"
+delay = "10 ms"
+forward = { rate = "4 Mbps" }
+[link.lte]
+ends = ["client:eth1", "b"]
+rate = "10 Mbps"
+delay = "30 ms"
+[link.short]
+ends = ["a", "server:eth0"]
+delay = "1 ms"
+[link.long]
+ends = ["b", "a"]
+delay = "5 ms"
+rate = "8 Mbps"
+[[application]]
+kind = "fetch"
+name = "get"
+size = "1 MB"
+"""
+
+
+def found(text: str, *ends: str) -> tuple[dict[str, object], list[paths.PathOfSubflow]]:
+    plan = Scenario.parse(text, "x").plan().data
+    server = next(node for node in plan["nodes"] if node["name"] == "server")
+    address = server["interfaces"][0]["addresses"][0]
+    return plan, paths.of_connection(plan, plan["applications"][0], [(end, address) for end in ends])
+
+
+def test_routes_rates_and_times() -> None:
+    plan, (wifi, lte) = found(NETWORK, "eth0", "eth1")
+    names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in (wifi, lte)]  # type: ignore[index]
+    assert names == [["wifi", "short"], ["lte", "long", "short"]]
+    assert [path.rtt_s for path in (wifi, lte)] == pytest.approx([0.022, 0.072])
+    assert paths.rate_bps(plan, [wifi], reverse=True) == 20e6
+    assert paths.rate_bps(plan, [wifi], reverse=False) == 4e6
+    assert paths.rate_bps(plan, [wifi, lte], reverse=True) == 28e6
+
+
+def test_a_link_that_paths_share_counts_once() -> None:
+    text = NETWORK.replace('ends = ["a", "server:eth0"]', 'ends = ["a", "server:eth0"]\nrate = "15 Mbps"')
+    plan, both = found(text, "eth0", "eth1")
+    assert paths.rate_bps(plan, both, reverse=True) == 15e6
+
+
+def test_two_subflows_over_one_path_carry_what_one_does() -> None:
+    plan, both = found(NETWORK, "eth0", "eth0")
+    assert paths.rate_bps(plan, both, reverse=True) == 20e6
+
+
+DIRECT = """
+[link.direct]
+ends = ["b", "a"]
+delay = "3 ms"
+"""
+ROUTE = """
+[[route]]
+node = "b"
+{}destination = "10.0.2.0/24"
+interface = "eth1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "link"),
+    [
+        (DIRECT, "direct"),
+        (DIRECT + ROUTE.format(""), "long"),
+        (DIRECT + ROUTE.format('source = "10.0.1.0/24"\n'), "long"),
+        (DIRECT + ROUTE.format('source = "10.0.9.0/24"\n'), "direct"),
+    ],
+)
+def test_least_delay_counts_unless_a_static_route_matches(more: str, link: str) -> None:
+    plan, (lte,) = found(NETWORK + more, "eth1")
+    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", link, "short"]  # type: ignore[index]
+
+
+def test_the_last_link_is_that_of_the_address() -> None:
+    plan = Scenario.parse(NETWORK + DIRECT.replace('["b", "a"]', '["b", "server:eth1"]'), "x").plan().data
+    application = plan["applications"][0]
+    addresses = [interface["addresses"][0] for interface in plan["nodes"][1]["interfaces"]]
+    ways = paths.of_connection(plan, application, [("eth0", address) for address in addresses])
+    names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in ways]
+    assert names == [["wifi", "short"], ["wifi", "long", "direct"]]
+
+
+def test_no_rate_and_no_way() -> None:
+    plan, (wifi,) = found(NETWORK.replace('rate = "20 Mbps"\n', "").replace('{ rate = "4 Mbps" }', "{}"), "eth0")
+    assert paths.rate_bps(plan, [wifi], reverse=False) is None
+    assert paths.rate_bps(plan, [], reverse=False) is None
+    assert found(NETWORK, "eth9")[1] == []
+
+
+def test_closed_forms() -> None:
+    assert paths.rule_of_thumb_bytes(2e9, 0.036) == pytest.approx(18e6)
+    assert paths.window_limit_bps(1e6, 0.1, 1e9) == 80e6
+    assert paths.window_limit_bps(1e9, 0.1, 1e9) == 1e9

@@ -1,0 +1,83 @@
+"""A sweep on the command line: the table, the files, what failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polypath import cli
+from polypath.cli.errors import InputError
+
+
+@pytest.fixture
+def file(plain: str, tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(plain)
+    return path
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_table_has_a_row_a_point(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB", "seeds=2"], parallel=1) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["small"]
+    assert (lines[1][:2], lines[1][-1]) == (["receive_buffer", "Mbps"], "seeds")
+    assert [line[:2] for line in lines[2:4]] == [["20", "kB"], ["1", "MB"]]
+    assert all(line[-1] == "2" and "±" in line for line in lines[2:4])
+
+
+def test_without_out_nothing_is_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+    assert cli.run.run(str(file), axes=["seeds=2"], parallel=1) == 0
+    assert files(file.parent) == {"small.toml"}
+
+
+def test_out_has_the_documented_layout(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 0
+    found = files(out)
+    single = {"manifest.json", "plan.json", "scenario.toml", "summary.json", "events.parquet"}
+    for folder in ("receive_buffer=20kB", "receive_buffer=1MB"):
+        assert single <= {name.removeprefix(f"{folder}/") for name in found if name.startswith(folder)}
+    shared = {name for name in found if not name.startswith("receive_buffer")}
+    assert {"sweep.json", "points.parquet", "statistics.parquet", "plots/curve-goodput.png"} <= shared
+
+
+def test_a_point_that_fails_is_named_and_stops_no_other(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    (out / "receive_buffer=20kB").mkdir(parents=True)
+    (out / "receive_buffer=20kB" / "mine").touch()
+    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 2
+    printed = capsys.readouterr()
+    assert "1 MB" in printed.out
+    assert "polypath: small at defaults.receive_buffer=20 kB: " in printed.err
+    assert '"state": "failed"' in (out / "sweep.json").read_text()
+
+
+def test_every_point_failing_still_ends_in_one_line_each(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    (out / "seed=1").mkdir(parents=True)
+    (out / "seed=1" / "mine").touch()
+    assert cli.run.run(str(file), axes=["seeds=1"], parallel=1, out=out) == 2
+    assert "polypath: small at seed=1: " in capsys.readouterr().err
+
+
+def test_one_point_left_is_one_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = file.read_text() + '[vary]\n"link.path0.rate" = ["1 Mbps", "2 Mbps"]\n'
+    file.write_text(text)
+    assert cli.run.run(str(file), settings=["link.path0.rate=3 Mbps"]) == 0
+    assert "10.0.0.1:32768" in capsys.readouterr().out
+
+
+def test_compare_takes_one_point(file: Path) -> None:
+    file.write_text(file.read_text() + "[vary]\nseeds = 2\n")
+    with pytest.raises(InputError, match=r"^small varies 'seed', and this is of one run; --set fixes an axis$"):
+        cli.compare.compare(str(file), names="sim,linux")

@@ -1,0 +1,224 @@
+"""Points, folders, and a sweep that goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sysconfig
+import time
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath import engines, sweep
+from polypath.cli import output
+from polypath.results import Recording, layout
+from polypath.scenario import Scenario, ScenarioError
+from polypath.sweep import executor, grid
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
+
+
+save = partial(output.save, plots=False)
+
+
+def swept(scenario: Scenario, out: Path | None = None, jobs: int = 1) -> sweep.Result:
+    (result,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario), out)], jobs=jobs, save=save)
+    return result
+
+
+def started(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [COMMAND, "run", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def manifests(out: Path) -> set[Path]:
+    return set(out.glob(f"*/{layout.MANIFEST}"))
+
+
+def wait_for_points(out: Path, count: int) -> None:
+    end = time.monotonic() + 120
+    while len(manifests(out)) < count:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_first_axis_changes_slowest(scenario: Scenario) -> None:
+    found = sweep.points(scenario)
+    assert [tuple(point.values.values()) for point in found] == [
+        (buffer, seed) for buffer in ("30 kB", "1 MB") for seed in ("4", "5", "6")
+    ]
+    assert found[0].folder == "receive_buffer=30kB,seed=4"
+    assert found[0].title == "defaults.receive_buffer=30 kB, seed=4"
+    assert [point.plan.data["seed"] for point in found] == [4, 5, 6, 4, 5, 6]
+
+
+def test_another_seed_takes_the_place_of_all(scenario: Scenario) -> None:
+    assert [point.plan.data["seed"] for point in sweep.points(scenario, seed=9)] == [9, 9]
+
+
+def test_a_scenario_without_axes_is_one_point(plain: str) -> None:
+    (point,) = sweep.points(Scenario.parse(plain, "x"), seed=3)
+    assert (point.values, point.folder, point.plan.data["seed"]) == ({}, ".", 3)
+
+
+def test_values_that_do_not_go_together_are_named(plain: str) -> None:
+    table = '[vary]\n"application.iperf.start" = ["0 s", "3 s"]\nduration = ["5 s", "2 s"]'
+    with pytest.raises(ScenarioError, match=r"axis 'application\.iperf\.start' at 3 s: it starts at 3 s"):
+        Scenario.parse(plain + table, "x")
+    long = Scenario.parse(plain.replace('"1 s"', '"5 s"') + table, "x")
+    with pytest.raises(ScenarioError, match=r"^application\.iperf\.start=3 s, duration=2 s: it starts at 3 s, but the"):
+        sweep.points(long)
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["defaults.receive_buffer", "seed"], ["receive_buffer", "seed"]),
+        (["link.path0.rate", "link.path1.rate"], ["path0.rate", "path1.rate"]),
+        (["link.path0.rate, link.path1.rate"], ["rate"]),
+        (["rate", "link.path1.rate"], ["rate", "path1.rate"]),
+    ],
+)
+def test_short_names_tell_axes_apart(names: list[str], short: list[str]) -> None:
+    assert grid.short_names(names) == short
+
+
+def test_folders_differ_whatever_the_labels(plain: str) -> None:
+    table = '[vary.x]\n"a/b" = {}\n"a b" = {}\n"a:b" = {}\n"..%s" = {}\n' % ("n" * 300)
+    folders = [point.folder for point in sweep.points(Scenario.parse(plain + table, "x"))]
+    assert len(set(folders)) == 4
+    assert all(folder == Path(folder).name and len(folder) <= 120 and not folder.startswith(".") for folder in folders)
+
+
+class TestResults:
+    def test_tables_do_not_depend_on_the_number_of_processes(self, scenario: Scenario, tmp_path: Path) -> None:
+        one, two = tmp_path / "one", tmp_path / "two"
+        result = swept(scenario, one)
+        swept(scenario, two, jobs=2)
+        for name in ("points.parquet", "statistics.parquet", "sweep.json"):
+            assert (one / name).read_bytes() == (two / name).read_bytes()
+        assert pl.read_parquet(one / "points.parquet").equals(result.points)
+        assert result.points["defaults.receive_buffer_bytes"].to_list() == [30_000.0] * 3 + [1_000_000.0] * 3
+        assert result.points["goodput_mbps"].min() > 1  # type: ignore[operator]
+        assert result.points["links_mbps"].to_list() == [15.0] * 6
+        assert result.points["rule_of_thumb_bytes"].to_list() == [2 * 15e6 / 8 * 0.04] * 6
+
+    def test_a_point_is_what_a_single_run_gives(self, scenario: Scenario, tmp_path: Path) -> None:
+        swept(scenario, tmp_path)
+        point = sweep.points(scenario)[1]
+        folder = tmp_path / point.folder
+        alone = engines.get("sim").run(point.plan)
+        assert Recording.load(folder).metadata.recording_sha256 == alone.metadata.recording_sha256
+        assert Scenario.load(folder / "scenario.toml").plan() == point.plan
+        index = json.loads((tmp_path / "sweep.json").read_text())
+        assert index["axes"][0] == {
+            "name": "defaults.receive_buffer",
+            "labels": ["30 kB", "1 MB"],
+            "numbers": [30_000.0, 1_000_000.0],
+            "unit": "bytes",
+        }
+        assert index["points"][1] == {
+            "folder": point.folder,
+            "values": {"defaults.receive_buffer": "30 kB", "seed": "5"},
+            "seed": 5,
+            "plan_sha256": point.plan.sha256(),
+            "state": "done",
+        }
+
+    def test_only_what_is_missing_or_different_runs_again(self, scenario: Scenario, tmp_path: Path) -> None:
+        assert swept(scenario, tmp_path).kept == 0
+        times = {path: path.stat().st_mtime_ns for path in manifests(tmp_path)}
+        first, second, *rest = sorted(times)
+        first.unlink()
+        data = json.loads(second.read_text())
+        second.write_text(json.dumps({**data, "plan_sha256": "0"}))
+        again = swept(scenario, tmp_path)
+        assert again.kept == 4
+        assert all(path.stat().st_mtime_ns == times[path] for path in rest)
+        assert json.loads(second.read_text())["plan_sha256"] == data["plan_sha256"]
+        assert swept(scenario.with_axes(["seed=4,5,6,7"]), tmp_path).kept == 6
+        assert swept(scenario.with_settings(["link.path0.rate=9 Mbps"]), tmp_path).kept == 0
+
+    def test_results_of_another_version_are_not_kept(self, scenario: Scenario, tmp_path: Path) -> None:
+        swept(scenario, tmp_path)
+        one = sweep.Sweep("small", scenario, sweep.points(scenario), tmp_path)
+        assert sweep.run([one], save=save, versions={"polypath": "0.0.0"})[0].kept == 0
+
+    def test_what_a_dead_process_left_half_written_goes(self, scenario: Scenario, tmp_path: Path) -> None:
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        (tmp_path / f".a.{dead.pid}.partial").mkdir()
+        (tmp_path / f".b.{os.getpid()}.partial").mkdir()
+        swept(scenario, tmp_path)
+        assert [path.name for path in tmp_path.glob(".*")] == [f".b.{os.getpid()}.partial"]
+
+    def test_a_folder_that_is_no_result_is_left_alone(self, scenario: Scenario, tmp_path: Path) -> None:
+        point = sweep.points(scenario)[0]
+        (tmp_path / point.folder).mkdir()
+        (tmp_path / point.folder / "thesis.tex").touch()
+        (failure,) = swept(scenario, tmp_path).failures
+        assert failure[0].folder == point.folder
+        assert "is in the way" in failure[1]
+        assert (tmp_path / point.folder / "thesis.tex").exists()
+
+
+def test_a_process_that_dies_takes_no_other_point_with_it() -> None:
+    def square(number: int) -> int:
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    found = dict(executor.Local(2).map(square, range(5)))
+    lost = found.pop(2)
+    assert isinstance(lost, executor.WorkerLost)
+    assert found == {0: 0, 1: 1, 3: 9, 4: 16}
+
+
+class TestStopped:
+    @pytest.fixture
+    def file(self, text: str, tmp_path: Path) -> Path:
+        path = tmp_path / "small.toml"
+        long = text.replace('"1 s"', '"200 s"').replace("seed = [4, 5, 6]", "seeds = 12")
+        path.write_text(long)
+        return path
+
+    @pytest.mark.parametrize("jobs", ["1", "2"])
+    def test_ctrl_c_keeps_what_is_done(self, file: Path, tmp_path: Path, jobs: str) -> None:
+        out = tmp_path / "out"
+        process = started(file, "--out", out, "--jobs", jobs)
+        wait_for_points(out, 2)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 130
+        told = re.match(r"(\d+) of 24 points are done; the same command goes on from there\n", error)
+        assert told is not None, error
+        assert int(told[1]) <= len(manifests(out)) < 24
+        assert not list(out.glob(".*"))
+
+    def test_kill_keeps_what_is_done_and_leaves_no_process(self, file: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        process = started(file, "--out", out, "--jobs", "2")
+        wait_for_points(out, 2)
+        process.kill()
+        process.communicate(timeout=60)
+        time.sleep(3)
+        before = {path: path.stat().st_mtime_ns for path in manifests(out)}
+        time.sleep(2)
+        assert manifests(out) == before.keys()
+        assert 2 <= len(before) < 24
+        short = file.read_text().replace("seeds = 12", f"seeds = {1 + len(before) // 2}")
+        file.write_text(short)
+        finished = started(file, "--out", out, "--jobs", "2")
+        finished.communicate(timeout=300)
+        assert finished.returncode == 0
+        assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in before.items())
+        states = [point["state"] for point in json.loads((out / "sweep.json").read_text())["points"]]
+        assert set(states) == {"done"}
+        assert not list(out.glob(".*"))

@@ -53,6 +53,8 @@ pub struct Path {
     pub acked: u64,
     /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
     pub between_losses: u64,
+    /// Packets a second in the last round trip that a controller measured (wVegas).
+    pub measured_rate: f64,
 }
 
 impl Path {
@@ -75,6 +77,7 @@ impl Path {
             queued: 0,
             acked: 0,
             between_losses: 0,
+            measured_rate: 0.0,
         }
     }
 

@@ -38,6 +38,24 @@ impl Parameter {
         }
     }
 
+    pub fn number(
+        name: &'static str,
+        default: f64,
+        minimum: f64,
+        maximum: f64,
+        description: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: "number",
+            default: default.into(),
+            minimum: Some(minimum),
+            maximum: Some(maximum),
+            choices: &[],
+            description,
+        }
+    }
+
     pub fn boolean(name: &'static str, default: bool, description: &'static str) -> Self {
         Self {
             name,
@@ -128,6 +146,12 @@ impl Parameters {
     pub fn integer(&self, name: &str) -> u64 {
         self.values[name]
             .as_u64()
+            .expect("checked against the declaration")
+    }
+
+    pub fn number(&self, name: &str) -> f64 {
+        self.values[name]
+            .as_f64()
             .expect("checked against the declaration")
     }
 

@@ -1,5 +1,6 @@
 //! Linked increases (RFC 6356).
 
+use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
@@ -16,32 +17,24 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
         )]
     },
     make: |parameters| match parameters.text("variant") {
-        "rfc" => Box::new(Lia { credit: 0.0 }),
+        "rfc" => Box::new(Lia::default()),
         _ => Box::new(Kernel::default()),
     },
 };
 
 /// RFC 6356 section 3, in packets: each acknowledged packet adds `min(alpha / cwnd_total, 1 / cwnd_i)`.
+#[derive(Default)]
 struct Lia {
-    /// Increase not yet turned into a whole packet.
-    credit: f64,
+    credit: Credit,
 }
 
 /// `alpha / cwnd_total` = max(w/rtt^2) / (sum w/rtt)^2 over the established paths (RFC 6356 section 4, equation 2).
 fn increase(paths: &[Path]) -> f64 {
-    let mut best = 0.0_f64;
-    let mut rate = 0.0;
-    for path in paths
-        .iter()
-        .filter(|path| path.established && path.srtt > 0)
-    {
-        let (window, rtt) = (f64::from(path.cwnd), path.srtt as f64);
-        let speed = window / rtt;
-        best = best.max(speed / rtt);
-        rate += speed;
-    }
-    if rate > 0.0 {
-        best / (rate * rate)
+    let per_rtt = |path: &Path| linked::rate(path) / path.srtt as f64;
+    let best = linked::usable(paths).map(per_rtt).fold(0.0, f64::max);
+    let total = linked::total_rate(paths);
+    if total > 0.0 {
+        best / (total * total)
     } else {
         f64::INFINITY
     }
@@ -49,27 +42,14 @@ fn increase(paths: &[Path]) -> f64 {
 
 impl CongestionControl for Lia {
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if !ack.cwnd_limited {
-            return;
-        }
-        let mut acked = ack.packets;
-        if paths[me].in_slow_start() {
-            acked = slow_start(&mut paths[me], acked);
-            if acked == 0 {
-                return;
-            }
-        }
-        let alone = 1.0 / f64::from(paths[me].cwnd);
-        self.credit += f64::from(acked) * increase(paths).min(alone);
-        if self.credit >= 1.0 {
-            self.credit -= 1.0;
-            paths[me].cwnd += 1;
-        }
+        self.credit.avoid(paths, me, ack, |paths| {
+            increase(paths).min(1.0 / f64::from(paths[me].cwnd))
+        });
     }
 
     fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
         if state >= CaState::Cwr {
-            self.credit = 0.0;
+            self.credit.clear();
         }
     }
 }
@@ -86,13 +66,8 @@ const ALPHA_SCALE: u32 = 12;
 impl Kernel {
     fn recompute(&mut self, paths: &[Path]) {
         self.stale = false;
-        let usable = || {
-            paths
-                .iter()
-                .filter(|path| path.established && path.srtt > 0)
-        };
         // `max(w / rtt^2)`, compared as cross products so that nothing is divided.
-        let Some(best) = usable().reduce(|best, path| {
+        let Some(best) = linked::usable(paths).reduce(|best, path| {
             let (rtt, best_rtt) = (u128::from(path.srtt / 1000), u128::from(best.srtt / 1000));
             if u128::from(path.cwnd) * best_rtt * best_rtt >= u128::from(best.cwnd) * rtt * rtt {
                 path
@@ -103,7 +78,7 @@ impl Kernel {
             self.alpha = 1;
             return;
         };
-        let sum: u64 = usable()
+        let sum: u64 = linked::usable(paths)
             .map(|path| {
                 (u64::from(path.cwnd) << 10) * (best.srtt / 1000) / (path.srtt / 1000).max(1)
             })
@@ -129,7 +104,7 @@ impl CongestionControl for Kernel {
             self.recompute(paths);
             return;
         }
-        if paths.iter().filter(|path| path.established).count() <= 1 {
+        if !linked::several(paths) {
             return reno::avoid(&mut paths[me], ack);
         }
         if self.stale || self.alpha == 0 {

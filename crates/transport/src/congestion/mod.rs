@@ -3,10 +3,18 @@
 //! A controller belongs to one path and sees all paths of its connection. Loss recovery asks it at
 //! fixed points, those of Linux's `struct tcp_congestion_ops`.
 
+mod balia;
+mod coupled;
 mod cubic;
+mod ewtcp;
 mod lia;
+mod linked;
 mod olia;
 mod reno;
+mod scalable;
+mod semicoupled;
+mod vegas;
+mod wvegas;
 
 use crate::Nanos;
 use crate::path::{CaState, Path};
@@ -86,7 +94,19 @@ pub fn additive_increase(path: &mut Path, per_packet: u32, acked: u32) {
 /// Every controller.
 pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
     kind: "congestion control",
-    entries: &[reno::ENTRY, cubic::ENTRY, lia::ENTRY, olia::ENTRY],
+    entries: &[
+        reno::ENTRY,
+        cubic::ENTRY,
+        lia::ENTRY,
+        olia::ENTRY,
+        balia::ENTRY,
+        ewtcp::ENTRY,
+        coupled::ENTRY,
+        semicoupled::ENTRY,
+        wvegas::ENTRY,
+        vegas::ENTRY,
+        scalable::ENTRY,
+    ],
 };
 
 type CongestionEntry = Entry<dyn CongestionControl>;

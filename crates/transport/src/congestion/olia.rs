@@ -1,5 +1,6 @@
 //! Opportunistic linked increases (draft-khalili-mptcp-congestion-control-05).
 
+use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
@@ -33,8 +34,9 @@ struct Olia {
     loss1: u64,
     loss2: u64,
     loss3: u64,
-    /// Increase not yet turned into a whole packet; a counter in units of 1/1024 packet in the kernel's variant.
-    credit: f64,
+    credit: Credit,
+    /// The kernel's increase counter, in units of 1/1024 packet.
+    counter: f64,
 }
 
 impl Olia {
@@ -43,50 +45,41 @@ impl Olia {
         (self.loss3 - self.loss2).max(self.loss2 - self.loss1)
     }
 
+    /// The window of a path; in the kernel the one that recovery is heading for, while it lasts.
+    fn window(&self, path: &Path) -> u32 {
+        if self.kernel && path.state == CaState::Recovery {
+            path.ssthresh
+        } else {
+            path.cwnd
+        }
+    }
+
     /// alpha_r (draft section 3.2) given each path's l_r.
-    fn alpha(paths: &[Path], me: usize) -> f64 {
-        let usable = |path: &&Path| path.established && path.srtt > 0;
-        let count = paths.iter().filter(usable).count() as f64;
-        let largest = paths
-            .iter()
-            .filter(usable)
-            .map(|path| path.cwnd)
-            .max()
-            .unwrap_or(0);
+    fn alpha(&self, paths: &[Path], me: usize) -> f64 {
+        let count = linked::usable(paths).count() as f64;
+        let windows = || linked::usable(paths).map(|path| self.window(path));
+        let largest = windows().max().unwrap_or(0);
         let quality =
             |path: &Path| path.between_losses as f64 / (path.srtt as f64 * path.srtt as f64);
-        let best = paths.iter().filter(usable).map(quality).fold(0.0, f64::max);
-        let is_best = |path: &Path| quality(path) >= best;
-        let collected = |path: &Path| is_best(path) && path.cwnd < largest;
-        let best_not_largest = paths
-            .iter()
-            .filter(usable)
-            .filter(|path| collected(path))
-            .count() as f64;
-        if best_not_largest == 0.0 {
-            return 0.0;
-        }
-        let own = &paths[me];
-        if collected(own) {
-            1.0 / (count * best_not_largest)
-        } else if own.cwnd == largest {
-            let largest_count = paths
-                .iter()
-                .filter(usable)
-                .filter(|path| path.cwnd == largest)
-                .count() as f64;
-            -1.0 / (count * largest_count)
+        let best = linked::usable(paths).map(quality).fold(0.0, f64::max);
+        let collected = |path: &Path| quality(path) >= best && self.window(path) < largest;
+        let best_not_largest = linked::usable(paths).filter(|path| collected(path)).count();
+        if best_not_largest == 0 {
+            0.0
+        } else if collected(&paths[me]) {
+            1.0 / (count * best_not_largest as f64)
+        } else if self.window(&paths[me]) == largest {
+            let largest_count = windows().filter(|&window| window == largest).count();
+            -1.0 / (count * largest_count as f64)
         } else {
             0.0
         }
     }
 
     /// `(w_r / rtt_r^2) / (sum w_p / rtt_p)^2`, the coupled part of the increase.
-    fn coupled(paths: &[Path], me: usize) -> f64 {
-        let rate: f64 = paths
-            .iter()
-            .filter(|path| path.established && path.srtt > 0)
-            .map(|path| f64::from(path.cwnd) / path.srtt as f64)
+    fn coupled(&self, paths: &[Path], me: usize) -> f64 {
+        let rate: f64 = linked::usable(paths)
+            .map(|path| f64::from(self.window(path)) / path.srtt as f64)
             .sum();
         let rtt = paths[me].srtt as f64;
         if rate > 0.0 && rtt > 0.0 {
@@ -95,12 +88,32 @@ impl Olia {
             0.0
         }
     }
+
+    fn step(&self, paths: &[Path], me: usize) -> f64 {
+        self.coupled(paths, me) + self.alpha(paths, me) / f64::from(paths[me].cwnd)
+    }
+
+    /// The kernel's counter of 10 bits, whose rest is dropped with each packet.
+    fn count(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        if paths[me].in_slow_start() {
+            slow_start(&mut paths[me], ack.packets);
+            return;
+        }
+        self.counter += f64::from(ack.packets) * (self.step(paths, me) * SCALE).trunc();
+        let path = &mut paths[me];
+        if self.counter >= SCALE - 1.0 {
+            path.cwnd += 1;
+            self.counter = 0.0;
+        } else if self.counter <= 1.0 - SCALE {
+            path.cwnd = (path.cwnd - 1).max(1);
+            self.counter = 0.0;
+        }
+    }
 }
 
 impl CongestionControl for Olia {
     fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let several = paths.iter().filter(|path| path.established).count() > 1;
-        let floor = if several && !self.kernel { 1 } else { 2 };
+        let floor = if self.kernel { 2 } else { linked::floor(paths) };
         (paths[me].cwnd / 2).max(floor)
     }
 
@@ -110,45 +123,14 @@ impl CongestionControl for Olia {
     }
 
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if !ack.cwnd_limited {
-            return;
-        }
-        let mut acked = ack.packets;
-        if paths[me].in_slow_start() {
-            acked = slow_start(&mut paths[me], acked);
-            if acked == 0 {
-                return;
-            }
-        }
-        if paths.iter().filter(|path| path.established).count() <= 1 {
-            return reno::avoid(
-                &mut paths[me],
-                &Ack {
-                    packets: acked,
-                    ..*ack
-                },
-            );
-        }
-        let step = Self::coupled(paths, me) + Self::alpha(paths, me) / f64::from(paths[me].cwnd);
-        let path = &mut paths[me];
-        if self.kernel {
-            self.credit += f64::from(acked) * (step * SCALE).trunc();
-            if self.credit >= SCALE - 1.0 {
-                path.cwnd += 1;
-                self.credit = 0.0;
-            } else if self.credit <= 1.0 - SCALE {
-                path.cwnd = (path.cwnd - 1).max(1);
-                self.credit = 0.0;
-            }
-        } else {
-            self.credit += f64::from(acked) * step;
-            if self.credit >= 1.0 {
-                self.credit -= 1.0;
-                path.cwnd += 1;
-            } else if self.credit <= -1.0 {
-                self.credit += 1.0;
-                path.cwnd = (path.cwnd - 1).max(1);
-            }
+        if !linked::several(paths) {
+            reno::avoid(&mut paths[me], ack);
+        } else if !self.kernel {
+            let mut credit = std::mem::take(&mut self.credit);
+            credit.avoid(paths, me, ack, |paths| self.step(paths, me));
+            self.credit = credit;
+        } else if ack.cwnd_limited {
+            self.count(paths, me, ack);
         }
     }
 
@@ -162,7 +144,10 @@ impl CongestionControl for Olia {
     fn observe(&self) -> Vec<(&'static str, f64)> {
         vec![
             ("between_losses_bytes", self.between() as f64),
-            ("credit_packets", self.credit),
+            (
+                "credit_packets",
+                self.credit.packets() + self.counter / SCALE,
+            ),
         ]
     }
 }

@@ -69,7 +69,7 @@ CONGESTION: Final[Mapping[str, _Name]] = {
     "reno": _only("reno"),
     "cubic": _only("cubic", hystart=True, fast_convergence=True),
     "bbr": _only("bbr"),
-    "vegas": _only("vegas"),
+    "vegas": _only("vegas", alpha=2, beta=4, gamma=1),
     "westwood": _only("westwood"),
     "dctcp": _only("dctcp"),
     "lia": _only("lia", variant="rfc"),

@@ -1,0 +1,162 @@
+//! Balanced linked adaptation (draft-walid-mptcp-congestion-control-04).
+
+use super::linked::{self, Credit};
+use super::{Ack, CongestionControl, CongestionEntry, slow_start};
+use crate::path::{CaState, Path};
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "balia",
+    description: "Balanced linked adaptation: between LIA's responsiveness and OLIA's friendliness",
+    source: "draft-walid-mptcp-congestion-control-04; Peng et al., ToN 24(1) 2016; variant mptcp.org: net/mptcp/mptcp_balia.c",
+    parameters: || {
+        vec![Parameter::choice(
+            "variant",
+            &["draft", "mptcp.org"],
+            "the draft or the out-of-tree kernel (whole-numbered alpha, increase and decrease fixed when the window last changed)",
+        )]
+    },
+    make: |parameters| match parameters.text("variant") {
+        "draft" => Box::new(Balia::default()),
+        _ => Box::new(Kernel::default()),
+    },
+};
+
+/// With x = w / rtt and alpha_r = max(x) / x_r, each acknowledged packet adds `x_r / (rtt_r (sum x)^2) * (1 + alpha_r)/2 * (4 + alpha_r)/5`
+/// and a loss takes `w_r / 2 * min(alpha_r, 1.5)` off (section 3).
+#[derive(Default)]
+struct Balia {
+    credit: Credit,
+}
+
+fn alpha(paths: &[Path], me: usize) -> f64 {
+    let best = linked::usable(paths).map(linked::rate).fold(0.0, f64::max);
+    if best > 0.0 && paths[me].srtt > 0 {
+        (best / linked::rate(&paths[me])).max(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// Most that a loss takes off, in halves of the window.
+const LARGEST_CUT: f64 = 1.5;
+
+impl CongestionControl for Balia {
+    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
+        let window = f64::from(paths[me].cwnd);
+        let left = window - window / 2.0 * alpha(paths, me).min(LARGEST_CUT);
+        (left as u32).max(linked::floor(paths))
+    }
+
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        self.credit.avoid(paths, me, ack, |paths| {
+            let total = linked::total_rate(paths);
+            if total == 0.0 || paths[me].srtt == 0 {
+                return 1.0 / f64::from(paths[me].cwnd);
+            }
+            let alpha = alpha(paths, me);
+            let linked = linked::rate(&paths[me]) / (paths[me].srtt as f64 * total * total);
+            linked * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
+        });
+    }
+
+    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+        if state >= CaState::Cwr {
+            self.credit.clear();
+        }
+    }
+}
+
+/// The kernel's arithmetic: rates in bytes a second, scaled down when they are large, and a whole-numbered alpha.
+#[derive(Default)]
+struct Kernel {
+    /// ACKs for one packet more.
+    per_packet: u64,
+    /// Packets that the next loss takes off.
+    cut: u64,
+    /// Recovery has not ended since it began.
+    reducing: bool,
+}
+
+/// Rates above 2^25 bytes a second are shifted by 5 bits until they are not.
+const LARGEST_RATE: u64 = 1 << 25;
+const RATE_SHIFT: u32 = 5;
+
+impl Kernel {
+    fn recompute(&mut self, paths: &[Path], me: usize) {
+        (self.per_packet, self.cut) = (0, 0);
+        let own = &paths[me];
+        if !linked::several(paths) || !own.established || own.srtt == 0 {
+            return;
+        }
+        let mss = u64::from(own.mss);
+        let rate = |path: &Path| mss * u64::from(path.cwnd) * 8_000_000 / (path.srtt / 125).max(1);
+        let mut largest = linked::usable(paths).map(rate).max().unwrap_or(0);
+        let unscaled = rate(own);
+        if unscaled == 0 {
+            return;
+        }
+        let alpha = largest / unscaled;
+        let mut shift = 0;
+        while largest > LARGEST_RATE {
+            largest >>= RATE_SHIFT;
+            shift += RATE_SHIFT;
+        }
+        let sum: u64 = linked::usable(paths).map(|path| rate(path) >> shift).sum();
+        let own_rate = unscaled >> shift;
+        let window = u64::from(own.cwnd);
+        let sum = u128::from(sum);
+        let share = sum * sum * 10 / u128::from(own_rate + largest).max(1);
+        let per_packet = share * u128::from(window) / u128::from(4 * own_rate + largest).max(1);
+        self.per_packet = if per_packet == 0 {
+            window
+        } else {
+            per_packet as u64
+        };
+        let halves = if alpha >= 2 { 3 } else { 2 };
+        self.cut = (window / 2) * halves / 2;
+    }
+}
+
+impl CongestionControl for Kernel {
+    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
+        if linked::several(paths) {
+            paths[me].cwnd.saturating_sub(self.cut as u32).max(1)
+        } else {
+            (paths[me].cwnd / 2).max(2)
+        }
+    }
+
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        if paths[me].in_slow_start() {
+            slow_start(&mut paths[me], ack.packets);
+            return self.recompute(paths, me);
+        }
+        // The counter is compared before it is raised, so that an increase takes one packet more than the threshold.
+        for _ in 0..ack.packets {
+            let threshold = if linked::several(paths) {
+                self.per_packet
+            } else {
+                u64::from(paths[me].cwnd)
+            };
+            if u64::from(paths[me].cwnd_count) >= threshold {
+                paths[me].cwnd += 1;
+                paths[me].cwnd_count = 0;
+                self.recompute(paths, me);
+            } else {
+                paths[me].cwnd_count += 1;
+            }
+        }
+    }
+
+    fn on_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+        let ended = self.reducing && state < CaState::Cwr;
+        self.reducing = state >= CaState::Cwr;
+        if ended || state == CaState::Loss {
+            self.recompute(paths, me);
+        }
+    }
+}

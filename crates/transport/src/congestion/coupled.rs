@@ -1,0 +1,38 @@
+//! Fully coupled windows (Kelly and Voice, CCR 2005; Wischik et al., NSDI 2011 section 2.2).
+
+use super::linked::{self, Credit};
+use super::{Ack, CongestionControl, CongestionEntry};
+use crate::path::{CaState, Path};
+use crate::registry::no_parameters;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "coupled",
+    description: "Fully coupled windows: leaves every path that loses more than the best, down to one packet, and is slow to come back",
+    source: "Kelly and Voice, CCR 35(2) 2005; Wischik et al., NSDI 2011 section 2.2",
+    parameters: no_parameters,
+    make: |_| Box::new(Coupled::default()),
+};
+
+/// Each acknowledged packet adds `1 / w_total`; a loss takes `w_total / 2` off the path's own window.
+#[derive(Default)]
+struct Coupled {
+    credit: Credit,
+}
+
+impl CongestionControl for Coupled {
+    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
+        let cut = (linked::total_window(paths) / 2.0) as u32;
+        paths[me].cwnd.saturating_sub(cut).max(linked::floor(paths))
+    }
+
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        self.credit
+            .avoid(paths, me, ack, |paths| 1.0 / linked::total_window(paths));
+    }
+
+    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+        if state >= CaState::Cwr {
+            self.credit.clear();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Weighted TCP on each path (Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011 section 2.1).
+
+use super::linked::Credit;
+use super::{Ack, CongestionControl, CongestionEntry};
+use crate::path::{CaState, Path};
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "ewtcp",
+    description: "Equally weighted TCP: a weakened Reno on each path by itself, with no regard to where there is room",
+    source: "Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011 section 2.1",
+    parameters: || {
+        vec![Parameter::choice(
+            "a",
+            &["1/n^2", "1/sqrt(n)"],
+            "increase a window of ACKs brings, for n paths: 1/n^2 makes all of them together one TCP at a shared bottleneck, since throughput \
+             goes with the square root of a; 1/sqrt(n) is what the NSDI paper prints",
+        )]
+    },
+    make: |parameters| {
+        Box::new(Ewtcp {
+            weight: match parameters.text("a") {
+                "1/n^2" => |paths| 1.0 / (paths * paths),
+                _ => |paths| 1.0 / paths.sqrt(),
+            },
+            credit: Credit::default(),
+        })
+    },
+};
+
+/// Each acknowledged packet adds `a / w_r`; a loss halves.
+struct Ewtcp {
+    weight: fn(f64) -> f64,
+    credit: Credit,
+}
+
+impl CongestionControl for Ewtcp {
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        let weight = self.weight;
+        self.credit.avoid(paths, me, ack, |paths| {
+            let count = paths.iter().filter(|path| path.established).count();
+            weight(count.max(1) as f64) / f64::from(paths[me].cwnd)
+        });
+    }
+
+    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+        if state >= CaState::Cwr {
+            self.credit.clear();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What coupled controllers have in common.
+
+use super::{Ack, slow_start};
+use crate::path::Path;
+
+/// The paths over which windows are coupled: those that can send and whose RTT is known.
+pub(super) fn usable(paths: &[Path]) -> impl Iterator<Item = &Path> {
+    paths
+        .iter()
+        .filter(|path| path.established && path.srtt > 0)
+}
+
+/// Whether the connection has more than one established path.
+pub(super) fn several(paths: &[Path]) -> bool {
+    paths
+        .iter()
+        .filter(|path| path.established)
+        .nth(1)
+        .is_some()
+}
+
+/// The least slow-start threshold in packets: RFC 5681's two, or one where other paths keep the ACK clock running (OLIA's and BALIA's drafts).
+pub(super) fn floor(paths: &[Path]) -> u32 {
+    if several(paths) { 1 } else { 2 }
+}
+
+/// Window over RTT, in packets per nanosecond.
+pub(super) fn rate(path: &Path) -> f64 {
+    f64::from(path.cwnd) / path.srtt as f64
+}
+
+pub(super) fn total_rate(paths: &[Path]) -> f64 {
+    usable(paths).map(rate).sum()
+}
+
+/// Sum of the windows, in packets.
+pub(super) fn total_window(paths: &[Path]) -> f64 {
+    usable(paths).map(|path| f64::from(path.cwnd)).sum()
+}
+
+/// Growth, or shrinking, that makes no whole packet yet.
+#[derive(Default)]
+pub(super) struct Credit(f64);
+
+impl Credit {
+    /// Slow start, then `step` packets for each packet acknowledged, while the window is what limits the sender.
+    pub fn avoid(
+        &mut self,
+        paths: &mut [Path],
+        me: usize,
+        ack: &Ack,
+        step: impl Fn(&[Path]) -> f64,
+    ) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        let mut acked = ack.packets;
+        if paths[me].in_slow_start() {
+            acked = slow_start(&mut paths[me], acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.0 += f64::from(acked) * step(paths);
+        let whole = self.0.trunc();
+        self.0 -= whole;
+        let path = &mut paths[me];
+        path.cwnd = (i64::from(path.cwnd) + whole as i64).max(1) as u32;
+    }
+
+    pub fn clear(&mut self) {
+        self.0 = 0.0;
+    }
+
+    pub fn packets(&self) -> f64 {
+        self.0
+    }
+}

@@ -1,0 +1,91 @@
+//! Scalable TCP (Kelly, CCR 2003).
+
+use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use crate::path::Path;
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "scalable",
+    description: "Scalable TCP on each path by itself: growth and reduction in proportion to the window",
+    source: "Kelly, CCR 33(2) 2003; variant linux: net/ipv4/tcp_scalable.c",
+    parameters: || {
+        vec![
+            Parameter::choice(
+                "variant",
+                &["paper", "linux"],
+                "the paper (Reno up to a window of 16 packets) or Linux (Reno's increase up to 1/a packets, one reduction for all windows)",
+            ),
+            Parameter::number(
+                "a",
+                0.01,
+                0.0001,
+                1.0,
+                "packets that each acknowledged packet adds",
+            ),
+            Parameter::number(
+                "b",
+                0.125,
+                0.01,
+                0.9,
+                "part of the window that a loss takes off",
+            ),
+        ]
+    },
+    make: |parameters| {
+        Box::new(Scalable {
+            linux: parameters.text("variant") == "linux",
+            per_packet: (1.0 / parameters.number("a")).round() as u32,
+            cut: parameters.number("b"),
+        })
+    },
+};
+
+/// The largest window at which the paper's algorithm is Reno, in packets.
+const LEGACY_WINDOW: u32 = 16;
+
+struct Scalable {
+    linux: bool,
+    /// Acknowledged packets for one packet more.
+    per_packet: u32,
+    cut: f64,
+}
+
+impl Scalable {
+    fn legacy(&self, window: u32) -> bool {
+        !self.linux && window <= LEGACY_WINDOW
+    }
+}
+
+impl CongestionControl for Scalable {
+    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
+        let window = paths[me].cwnd;
+        let cut = if self.legacy(window) {
+            window.div_ceil(2)
+        } else {
+            (f64::from(window) * self.cut) as u32
+        };
+        (window - cut).max(2)
+    }
+
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        let path = &mut paths[me];
+        let mut acked = ack.packets;
+        if path.in_slow_start() {
+            acked = slow_start(path, acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        let per_packet = if self.legacy(path.cwnd) {
+            path.cwnd
+        } else if self.linux {
+            path.cwnd.min(self.per_packet)
+        } else {
+            self.per_packet
+        };
+        additive_increase(path, per_packet, acked);
+    }
+}

@@ -1,0 +1,190 @@
+//! Vegas: a few packets in the queue and no more (Brakmo and Peterson, JSAC 1995), as Linux has it.
+
+use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use crate::Nanos;
+use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "vegas",
+    description: "Vegas on each path by itself: keeps alpha to beta packets queued, by the rise of the RTT",
+    source: "Brakmo and Peterson, JSAC 13(8) 1995; Linux net/ipv4/tcp_vegas.c",
+    parameters: || {
+        vec![
+            Parameter::integer("alpha", 2, 1, 1000, "fewest packets to keep queued"),
+            Parameter::integer("beta", 4, 1, 1000, "most packets to keep queued"),
+            Parameter::integer("gamma", 1, 1, 1000, "packets queued that end slow start"),
+        ]
+    },
+    make: |parameters| {
+        Box::new(Vegas {
+            alpha: parameters.integer("alpha") as u32,
+            beta: parameters.integer("beta") as u32,
+            gamma: parameters.integer("gamma") as u32,
+            rounds: Rounds::default(),
+        })
+    },
+};
+
+struct Vegas {
+    alpha: u32,
+    beta: u32,
+    gamma: u32,
+    rounds: Rounds,
+}
+
+/// RTT samples by round trips. Rounds count in Open state only: elsewhere the window is not what filled the queue.
+pub(super) struct Rounds {
+    counting: bool,
+    end: u64,
+    /// Next sequence number to be sent, as of the last ACK.
+    next_seq: u64,
+    /// The lowest RTT of all: the path without its queue. 0: none yet.
+    pub base: Nanos,
+    pub least: Nanos,
+    pub sum: Nanos,
+    pub samples: u32,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self {
+            counting: true,
+            end: 0,
+            next_seq: 0,
+            base: 0,
+            least: Nanos::MAX,
+            sum: 0,
+            samples: 0,
+        }
+    }
+}
+
+/// Fewer samples may all come from delayed ACKs.
+const ENOUGH_SAMPLES: u32 = 3;
+
+/// Where an ACK stands in its round.
+pub(super) enum Moment {
+    /// Rounds do not count at present.
+    Uncounted,
+    Within,
+    /// The round is over; with too few samples to judge the queue by.
+    OverUnknown,
+    Over,
+}
+
+impl Rounds {
+    pub fn sample(&mut self, ack: &Ack) {
+        self.next_seq = ack.next_seq;
+        let Some(rtt) = ack.rtt else { return };
+        let rtt = rtt.max(1);
+        if self.base == 0 || rtt < self.base {
+            self.base = rtt;
+        }
+        self.least = self.least.min(rtt);
+        self.sum += rtt;
+        self.samples += 1;
+    }
+
+    pub fn moment(&mut self, ack: &Ack) -> Moment {
+        if !self.counting {
+            Moment::Uncounted
+        } else if ack.una <= self.end {
+            Moment::Within
+        } else if self.samples < ENOUGH_SAMPLES {
+            Moment::OverUnknown
+        } else {
+            Moment::Over
+        }
+    }
+
+    pub fn begin(&mut self) {
+        self.end = self.next_seq;
+        self.least = Nanos::MAX;
+        self.sum = 0;
+        self.samples = 0;
+    }
+
+    pub fn enter(&mut self, state: CaState) {
+        self.counting = state == CaState::Open;
+        if self.counting {
+            self.begin();
+        }
+    }
+
+    /// Nothing was in flight: what was measured before does not count.
+    pub fn restart(&mut self) {
+        self.counting = true;
+        self.base = 0;
+        self.begin();
+    }
+}
+
+/// Of `window` packets over an RTT of `rtt`, those that the path holds without its queue.
+pub(super) fn unqueued(window: u32, base: Nanos, rtt: Nanos) -> u32 {
+    (u128::from(window) * u128::from(base) / u128::from(rtt)) as u32
+}
+
+/// The threshold never falls below three quarters of the window (Linux `tcp_current_ssthresh`), so that a timeout later does not undo what was learnt.
+pub(super) fn remember_window(path: &mut Path) {
+    if path.ssthresh != INFINITE_SSTHRESH {
+        path.ssthresh = path.ssthresh.max(path.cwnd / 2 + path.cwnd / 4);
+    }
+}
+
+impl Vegas {
+    fn adjust(&self, path: &mut Path, acked: u32) {
+        let (window, base, rtt) = (path.cwnd, self.rounds.base, self.rounds.least);
+        let queued = (u128::from(window) * u128::from(rtt - base) / u128::from(base)) as u32;
+        if path.in_slow_start() {
+            if queued > self.gamma {
+                path.cwnd = window.min(unqueued(window, base, rtt) + 1);
+                path.ssthresh = path.ssthresh.min(path.cwnd);
+            } else {
+                slow_start(path, acked);
+            }
+        } else if queued > self.beta {
+            path.cwnd -= 1;
+            path.ssthresh = path.ssthresh.min(path.cwnd);
+        } else if queued < self.alpha {
+            path.cwnd += 1;
+        }
+        path.cwnd = path.cwnd.max(2);
+        remember_window(path);
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, ack: &Ack) {
+        self.rounds.sample(ack);
+    }
+
+    /// Linux does not ask whether the window is what limits the sender.
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        let path = &mut paths[me];
+        match self.rounds.moment(ack) {
+            Moment::Uncounted => return reno::avoid(path, ack),
+            Moment::Within => {
+                if path.in_slow_start() {
+                    slow_start(path, ack.packets);
+                }
+                return;
+            }
+            Moment::OverUnknown => reno::avoid(path, ack),
+            Moment::Over => self.adjust(path, ack.packets),
+        }
+        self.rounds.begin();
+    }
+
+    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+        self.rounds.enter(state);
+    }
+
+    fn on_restart(&mut self, _paths: &mut [Path], _me: usize, _idle: Nanos) {
+        self.rounds.restart();
+    }
+
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        vec![("base_rtt_ms", self.rounds.base as f64 / 1e6)]
+    }
+}

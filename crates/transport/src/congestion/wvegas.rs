@@ -1,0 +1,166 @@
+//! Weighted Vegas (Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control).
+
+use super::vegas::{Moment, Rounds, remember_window, unqueued};
+use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use crate::path::{CaState, Path};
+use crate::registry::Parameter;
+use crate::{Nanos, SECOND};
+
+pub(super) const ENTRY: CongestionEntry = CongestionEntry {
+    name: "wvegas",
+    description: "Weighted Vegas: the paths share a number of packets to keep queued by their rates, so that delay moves traffic before loss does",
+    source: "Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05; net/mptcp/mptcp_wvegas.c",
+    parameters: || {
+        vec![
+            Parameter::integer(
+                "total_alpha",
+                10,
+                2,
+                1000,
+                "packets to keep queued on all paths together",
+            ),
+            Parameter::integer(
+                "initial_alpha",
+                2,
+                1,
+                1000,
+                "packets to keep queued on a path before it has measured its rate",
+            ),
+            Parameter::integer("gamma", 1, 1, 1000, "packets queued that end slow start"),
+        ]
+    },
+    make: |parameters| {
+        let initial = parameters.integer("initial_alpha") as u32;
+        Box::new(WeightedVegas {
+            total_alpha: parameters.integer("total_alpha") as f64,
+            initial_alpha: initial,
+            gamma: parameters.integer("gamma") as u32,
+            rounds: Rounds::default(),
+            alpha: initial,
+            weight: 1.0,
+            queue_delay: 0,
+        })
+    },
+};
+
+/// No path's share is less, in packets.
+const SMALLEST_ALPHA: u32 = 2;
+
+struct WeightedVegas {
+    total_alpha: f64,
+    initial_alpha: u32,
+    gamma: u32,
+    rounds: Rounds,
+    /// Packets that this path keeps queued: its part of `total_alpha`.
+    alpha: u32,
+    /// Its part of the rate of all paths.
+    weight: f64,
+    /// The lowest queueing delay since the queue was last drained; 0: none yet.
+    queue_delay: Nanos,
+}
+
+impl WeightedVegas {
+    fn begin_anew(&mut self, path: &mut Path) {
+        path.measured_rate = 0.0;
+        self.alpha = self.initial_alpha;
+        self.weight = 1.0;
+        self.queue_delay = 0;
+    }
+
+    /// Takes the share of `total_alpha` that the path's rate stands for.
+    fn weigh(&mut self, paths: &mut [Path], me: usize, rtt: Nanos) {
+        paths[me].measured_rate = f64::from(paths[me].cwnd) * SECOND as f64 / rtt as f64;
+        let established = paths.iter().filter(|path| path.established);
+        let total: f64 = established.map(|path| path.measured_rate).sum();
+        if total > 0.0 {
+            self.weight = paths[me].measured_rate / total;
+        }
+        self.alpha = ((self.weight * self.total_alpha) as u32).max(SMALLEST_ALPHA);
+    }
+
+    fn adjust(&mut self, paths: &mut [Path], me: usize, acked: u32) {
+        let rtt = self.rounds.sum / u64::from(self.rounds.samples);
+        let (window, base) = (paths[me].cwnd, self.rounds.base);
+        let queued = (u128::from(window) * u128::from(rtt - base) / u128::from(rtt)) as u32;
+        if paths[me].in_slow_start() {
+            let path = &mut paths[me];
+            if queued > self.gamma {
+                path.cwnd = window.min(unqueued(window, base, rtt) + 1);
+                path.ssthresh = path.ssthresh.min(path.cwnd - 1);
+            } else {
+                slow_start(path, acked);
+            }
+        } else {
+            if queued >= self.alpha {
+                self.weigh(paths, me, rtt);
+            }
+            let path = &mut paths[me];
+            if queued > self.alpha {
+                path.cwnd -= 1;
+                path.ssthresh = path.ssthresh.min(path.cwnd.saturating_sub(1));
+            } else if queued < self.alpha {
+                path.cwnd += 1;
+            }
+            self.drain(path, rtt);
+        }
+        let path = &mut paths[me];
+        path.cwnd = path.cwnd.max(2);
+        remember_window(path);
+    }
+
+    /// Empties the queue when its delay has doubled: others share it, and the base RTT would be overestimated.
+    fn drain(&mut self, path: &mut Path, rtt: Nanos) {
+        let delay = rtt - self.rounds.base;
+        if self.queue_delay == 0 || delay < self.queue_delay {
+            self.queue_delay = delay;
+        }
+        if delay > 0 && delay >= 2 * self.queue_delay {
+            path.cwnd = unqueued(path.cwnd, self.rounds.base, 2 * rtt);
+            self.queue_delay = 0;
+        }
+    }
+}
+
+impl CongestionControl for WeightedVegas {
+    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, ack: &Ack) {
+        self.rounds.sample(ack);
+    }
+
+    /// The kernel does not ask whether the window is what limits the sender.
+    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        match self.rounds.moment(ack) {
+            Moment::Uncounted => return reno::avoid(&mut paths[me], ack),
+            Moment::Within => {
+                if paths[me].in_slow_start() {
+                    slow_start(&mut paths[me], ack.packets);
+                }
+                return;
+            }
+            Moment::OverUnknown => reno::avoid(&mut paths[me], ack),
+            Moment::Over => self.adjust(paths, me, ack.packets),
+        }
+        self.rounds.begin();
+    }
+
+    fn on_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+        self.rounds.enter(state);
+        match state {
+            CaState::Open => self.begin_anew(&mut paths[me]),
+            CaState::Loss => paths[me].measured_rate = 0.0,
+            _ => {}
+        }
+    }
+
+    fn on_restart(&mut self, paths: &mut [Path], me: usize, _idle: Nanos) {
+        self.rounds.restart();
+        self.begin_anew(&mut paths[me]);
+    }
+
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("alpha_packets", f64::from(self.alpha)),
+            ("weight", self.weight),
+            ("base_rtt_ms", self.rounds.base as f64 / 1e6),
+        ]
+    }
+}

@@ -1,0 +1,106 @@
+//! Controllers that look at the RTT, on a path with a rate and an endless queue.
+
+use std::fmt::Write;
+
+use polypath_transport::{MILLISECOND as MS, Nanos};
+use serde_json::Map;
+
+use crate::lab::Lab;
+
+/// Packets that each path holds without a queue at an RTT of 50 ms.
+struct Bottleneck {
+    lab: Lab,
+    holds: Vec<u32>,
+}
+
+const BASE: Nanos = 50 * MS;
+
+impl Bottleneck {
+    fn new(name: &str, holds: &[u32]) -> Self {
+        Self {
+            lab: Lab::new(name, &Map::new(), &vec![BASE; holds.len()]),
+            holds: holds.to_vec(),
+        }
+    }
+
+    /// A round trip on every path, with the queue that its window makes.
+    fn round(&mut self) {
+        let start = self.lab.now;
+        for (me, &holds) in self.holds.iter().enumerate() {
+            let window = self.lab.paths[me].cwnd;
+            self.lab.rtt[me] = BASE * u64::from(window.max(holds)) / u64::from(holds);
+            self.lab.round(me, start, true);
+        }
+    }
+
+    fn queued(&self, me: usize) -> u32 {
+        self.lab.paths[me].cwnd.saturating_sub(self.holds[me])
+    }
+}
+
+fn table(name: &str, holds: &[u32]) -> String {
+    let mut bottleneck = Bottleneck::new(name, holds);
+    let mut table = format!("{name} over {holds:?} packets\nround  windows\n");
+    for round in 1..=60 {
+        bottleneck.round();
+        if round <= 12 || round % 5 == 0 {
+            let windows: Vec<String> = bottleneck
+                .lab
+                .paths
+                .iter()
+                .map(|path| format!("{:>5}", path.cwnd))
+                .collect();
+            writeln!(table, "{round:>5}  {}", windows.join(" ")).expect("a string");
+        }
+    }
+    table
+}
+
+#[test]
+fn windows_round_by_round() {
+    let tables = [
+        table("vegas", &[50]),
+        table("wvegas", &[50]),
+        table("wvegas", &[80, 20]),
+    ];
+    insta::assert_snapshot!(tables.join("\n"));
+}
+
+/// Brakmo and Peterson: between alpha and beta packets wait in the queue.
+#[test]
+fn vegas_keeps_alpha_to_beta_packets_queued() {
+    for holds in [10, 50, 400] {
+        let mut bottleneck = Bottleneck::new("vegas", &[holds]);
+        for round in 0..600 {
+            bottleneck.round();
+            if round > 500 {
+                let queued = bottleneck.queued(0);
+                assert!((2..=4).contains(&queued), "{holds}: {queued} queued");
+            }
+        }
+    }
+}
+
+/// Cao et al.: the paths share `total_alpha` = 10 packets by their rates.
+#[test]
+fn wvegas_shares_few_packets_by_rate() {
+    let mut bottleneck = Bottleneck::new("wvegas", &[80, 20]);
+    let mut sums = [0, 0];
+    for round in 0..600 {
+        bottleneck.round();
+        if round >= 500 {
+            for (me, sum) in sums.iter_mut().enumerate() {
+                *sum += bottleneck.queued(me);
+            }
+        }
+    }
+    let [fast, slow] = sums.map(|sum| f64::from(sum) / 100.0);
+    assert!(
+        (5.0..=9.0).contains(&fast),
+        "{fast} queued on the fast path"
+    );
+    assert!(
+        (1.0..=4.0).contains(&slow),
+        "{slow} queued on the slow path"
+    );
+}

@@ -24,13 +24,13 @@ def test_only_unexplained_misses_fail(lab: Lab, explained: bool, code: int, monk
     others = {each.name for each in lab.expectations} - set(known)
     missed = set(known) if explained else {min(others)}
     assert missed
-    monkeypatch.setattr(command, "_check", lambda lab, todo: rows(lab, missed))
+    monkeypatch.setattr(command, "_measured", lambda labs, todo, parallel: [(lab, rows(lab, missed))])
     assert command.check(["congestion"]) == code
 
 
 def test_the_page_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     known = command.causes(lab)
-    monkeypatch.setattr(command, "_check", lambda lab, todo: rows(lab, set(known)))
+    monkeypatch.setattr(command, "_measured", lambda labs, todo, parallel: [(lab, rows(lab, set(known)))])
     page = tmp_path / "page.md"
     command.check(["congestion"], markdown=page)
     for name, cause in known.items():

@@ -21,7 +21,9 @@ class Expected:
     unit: str = ""
     name: str = "a/b"
     published: str = "twice"
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    at: Mapping[str, str] = field(default_factory=dict)
+    along: str | None = None
+    shape: str = "rising"
 
 
 MSG = {"connection": "msg"}

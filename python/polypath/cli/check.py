@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from polypath import engines
 from polypath.cli import jobs, progress
 from polypath.cli.codes import DONE, MISSED
 from polypath.cli.console import out, table
 from polypath.cli.errors import InputError
 from polypath.cli.markdown import validation_page
-from polypath.cli.options import Seed, Settings
+from polypath.cli.options import Jobs, Seed, Settings
+from polypath.engines import EngineError
 from polypath.labs import Lab, catalogue, get
 from polypath.results import Recording
-from polypath.results.expectations import Row, evaluate
+from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import require_writable, write_text
+from polypath.sweep import executor, point
 
 
 def check(
@@ -27,6 +29,7 @@ def check(
     everything: Annotated[bool, typer.Option("--all", help="Every lab of the catalogue.")] = False,
     settings: Settings = None,
     seed: Seed = None,
+    parallel: Jobs = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the result as a page.")] = None,
 ) -> int:
     """Run labs and compare with what is published of them; exit code 1 on a miss whose cause the lab does not state."""
@@ -36,7 +39,10 @@ def check(
     todo = {lab.name: jobs.of_lab(lab, (), settings or (), seed) for lab in chosen}
     if markdown is not None:
         require_writable(markdown.parent)
-    found = {lab.name: _check(lab, todo[lab.name]) for lab in chosen}
+    found = {}
+    for lab, own in _measured(chosen, todo, parallel):
+        _show(lab, own)
+        found[lab.name] = own
     rows = [(lab, row) for lab in chosen for row in found[lab.name]]
     missed = [(lab, row) for lab, row in rows if not row.ok]
     unexplained = [row for lab, row in missed if not causes(lab).get(row.name)]
@@ -50,9 +56,41 @@ def check(
     return MISSED if unexplained else DONE
 
 
-def _check(lab: Lab, todo: Sequence[jobs.Job]) -> list[Row]:
-    recordings = {run.name: _run(job) for run, job in zip(lab.runs, todo, strict=True)}
-    rows = [evaluate(expectation, recordings) for expectation in lab.expectations]
+def _measured(
+    labs: Sequence[Lab], todo: Mapping[str, Sequence[jobs.Job]], parallel: int | None
+) -> Iterator[tuple[Lab, list[Row]]]:
+    """Each lab's rows, in order, as soon as all of its points have run. Raises EngineError where one fails."""
+    tasks = [
+        (lab.name, which, place, point.Task(f"{job.name} {at.title}".strip(), at.plan))
+        for lab in labs
+        for which, job in enumerate(todo[lab.name])
+        for place, at in enumerate(job.points)
+    ]
+    found: dict[str, dict[tuple[int, int], Recording]] = {lab.name: {} for lab in labs}
+    wanted = {lab.name: sum(len(job.points) for job in todo[lab.name]) for lab in labs}
+    waiting = list(labs)
+    chosen = executor.local(parallel, len(tasks))
+    with (
+        progress.points("check") as shown,
+        closing(chosen.map(point.recorded, [task for *_, task in tasks])) as outcomes,
+    ):
+        for done, (index, outcome) in enumerate(outcomes, start=1):
+            name, which, place, task = tasks[index]
+            if not isinstance(outcome, Recording):
+                raise EngineError(f"{task.name}: {outcome}")
+            found[name][which, place] = outcome
+            shown(done, len(tasks))
+            while waiting and len(found[waiting[0].name]) == wanted[waiting[0].name]:
+                lab = waiting.pop(0)
+                own = found.pop(lab.name)
+                runs = {
+                    run.name: [Sample(at.values, own[which, place]) for place, at in enumerate(job.points)]
+                    for which, (run, job) in enumerate(zip(lab.runs, todo[lab.name], strict=True))
+                }
+                yield lab, [evaluate(expectation, runs) for expectation in lab.expectations]
+
+
+def _show(lab: Lab, rows: Sequence[Row]) -> None:
     shown = table("expectation", "published", "bound", "measured", "", title=lab.title)
     known = causes(lab)
     for row in rows:
@@ -69,17 +107,8 @@ def _check(lab: Lab, todo: Sequence[jobs.Job]) -> list[Row]:
         if not row.ok and known.get(row.name):
             out.print(f"{escape(row.name)}: a known miss. {escape(known[row.name])}")
     out.print()
-    return rows
 
 
 def causes(lab: Lab) -> dict[str, str]:
     """Why expectations are known to be missed, by name."""
     return {each.name: " ".join(each.cause.split()) for each in lab.expectations if each.cause}
-
-
-def _run(job: jobs.Job) -> Recording:
-    with progress.shown(job.name) as callback:
-        recording = engines.get("sim").run(job.plan, engines.Options(), callback)
-    if recording.metadata.interrupted:
-        raise KeyboardInterrupt
-    return recording

@@ -2,7 +2,8 @@
 
 scenario.toml   the network and what runs
 lab.toml        title, question, source; [[run]] name, set; [[expect]] name, published, measure, run, min, max, unit,
-                relative_to, cause of a known miss, and the measure's own parameters
+                relative_to (run, at, model, parameters that differ), at, along, shape, cause of a known miss, and the
+                measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -35,7 +36,10 @@ class Expectation(Model):
     """A published figure, and the bounds that the measured one must keep.
 
     `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
-    this run's measure by that of another run, connection or time. `cause` says why the bounds are known to be missed.
+    this run's measure by that of another run, point (`at`), connection or time, or by a computed `model`. Of a sweep
+    `at` picks points by their labels; every place keeps the bounds, as a mean over seeds. With `along`, the figure is
+    the part by which the curve over that axis departs from its `shape`. `cause` says why the bounds are known to be
+    missed.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -45,6 +49,9 @@ class Expectation(Model):
     measure: str
     run: str
     relative_to: dict[str, Any] | None = None
+    at: dict[str, str] = Field(default_factory=dict)
+    along: str | None = None
+    shape: str = "rising"
     minimum: Number | None = Field(default=None, alias="min")
     maximum: Number | None = Field(default=None, alias="max")
     unit: str = ""

@@ -11,6 +11,7 @@ from typing import Any
 
 from polypath import engines
 from polypath.engines import Captures, EngineError, Options
+from polypath.engines.base import no_progress
 from polypath.results import MetricError, OutputError, Recording, layout, summary
 from polypath.results.files import PARTIAL
 from polypath.scenario import Plan
@@ -39,6 +40,9 @@ class Failure:
     """Why a point has no result, in one line."""
 
     message: str
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def summarised(task: Task) -> Mapping[str, Any] | Failure:
@@ -87,7 +91,7 @@ def _make_way(directory: Path) -> None:
 
 
 def _finished(task: Task, captures: Path | None) -> Recording:
-    recording = engines.get(task.engine).run(task.plan, Options(task.captures, captures))
+    recording = engines.get(task.engine).run(task.plan, Options(task.captures, captures), no_progress)
     if recording.metadata.interrupted:
         raise KeyboardInterrupt
     return replace(recording, metadata=replace(recording.metadata, scenario=task.name))

@@ -1,0 +1,80 @@
+"""Closed forms that a measured figure is held against: one function and one registry entry each.
+
+They take the plan and what was established, never what was delivered.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from polypath.results import metrics, paths
+from polypath.results.measures import Figure
+from polypath.results.recording import Recording
+
+
+@dataclass(frozen=True)
+class Model:
+    """A computed figure, its unit and where it is from."""
+
+    name: str
+    unit: str
+    description: str
+    source: str
+    compute: Callable[..., Figure]
+
+    def __call__(self, recording: Recording, parameters: Mapping[str, Any]) -> Figure:
+        """Raises MetricError for parameters that the model does not take."""
+        try:
+            bound = inspect.signature(self.compute).bind(recording, **parameters)
+        except TypeError as error:
+            raise metrics.MetricError(f"model '{self.name}': {error}") from None
+        return self.compute(*bound.args, **bound.kwargs)
+
+
+def _paths(recording: Recording, connection: str) -> tuple[float | None, float | None]:
+    """Rate in bit/s of the paths together, and their longest round-trip time in seconds."""
+    of = metrics.connection(recording, connection)
+    application = recording.plan["applications"][of.application]
+    ends = [
+        (subflow.interface, subflow.destination.rpartition(":")[0].strip("[]"))
+        for subflow in metrics.subflows(recording, of)
+        if subflow.established_ns is not None
+    ]
+    found = paths.of_connection(recording.plan, application, ends)
+    rate = paths.rate_bps(recording.plan, found, reverse=paths.is_reverse(application))
+    return rate, max((path.rtt_s for path in found), default=None)
+
+
+def links(recording: Recording, *, connection: str) -> Figure:
+    rate, _ = _paths(recording, connection)
+    return None if rate is None else rate / 1e6
+
+
+def window(recording: Recording, *, connection: str) -> Figure:
+    of = metrics.connection(recording, connection)
+    rate, rtt = _paths(recording, connection)
+    samples = recording.table("subflows").filter((pl.col("connection") == of.id) & (pl.col("side") == of.receiver))
+    advertised = samples["receive_window_bytes"].max()
+    if rate is None or not rtt or not isinstance(advertised, int):
+        return None
+    return paths.window_limit_bps(advertised, rtt, rate) / 1e6
+
+
+REGISTRY: Mapping[str, Model] = {
+    model.name: model
+    for model in (
+        Model("links", "Mbps", "what the links of the subflows carry together, headers included", "max-flow", links),
+        Model(
+            "window",
+            "Mbps",
+            "the largest advertised window each round-trip time, as far as the links carry it",
+            "RFC 7323 section 1.1",
+            window,
+        ),
+    )
+}

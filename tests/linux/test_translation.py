@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from polypath.engines.linux import shaping
+from polypath.engines.linux import paths, shaping
 from polypath.engines.linux.engine import translate
 from polypath.engines.linux.topology import End, Network
 from polypath.scenario import Scenario
@@ -83,6 +83,25 @@ def test_a_link_that_is_down_loses_everything(scenario: Callable[..., Scenario])
     channel = scenario("pair").plan(None).data["links"][0]["forward"]
     assert "loss 100%" in shaping.commands("b0", channel | {"up": False})[0]
     assert "loss" not in shaping.commands("b0", channel)[0]
+
+
+def _endpoints(scenario: Callable[..., Scenario], **parameters: Any) -> list[str]:
+    data = scenario("pair").plan(None).data
+    _choose("path_manager", "endpoints", **parameters)(data)
+    network = Network(data)
+    client = next(index for index, node in enumerate(network.nodes) if node["name"] == "client")
+    return paths.of_host(network, client).commands()
+
+
+def test_endpoints_have_the_flags_and_limits_that_were_chosen(scenario: Callable[..., Scenario]) -> None:
+    limits, *endpoints = _endpoints(scenario)
+    assert limits == "mptcp limits set subflows 2 add_addr_accepted 0"
+    assert [line.split()[3] for line in endpoints] == ["10.0.0.1", "10.0.1.1"]
+    assert all(line.endswith(" subflow") for line in endpoints)
+    limits, *endpoints = _endpoints(scenario, flags="fullmesh", subflows=5, add_addr_accepted=3)
+    assert limits == "mptcp limits set subflows 5 add_addr_accepted 3"
+    assert all(line.endswith(" subflow fullmesh") for line in endpoints)
+    assert len(_endpoints(scenario, flags="none")) == 1
 
 
 def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callable[..., Scenario]) -> None:

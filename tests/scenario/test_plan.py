@@ -75,12 +75,13 @@ def test_the_profile_gives_what_nobody_says(plan: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "congestion", "receive"),
-    [("rfc", "lia", [4096, 131072, 6291456]), ("linux", "cubic", [4096, 131072, 6291456])],
+    ("profile", "scheduler", "congestion", "receive"),
+    [("rfc", "default", "lia", [4096, 131072, 6291456]), ("linux", "linux", "cubic", [4096, 131072, 6291456])],
 )
-def test_profiles(scenario: Scenario, profile: str, congestion: str, receive: list[int]) -> None:
-    stack = scenario.with_settings([f"defaults.profile={profile}"]).plan().data["nodes"][0]["stack"]
+def test_profiles(scenario: Scenario, profile: str, scheduler: str, congestion: str, receive: list[int]) -> None:
+    stack = scenario.with_settings([f"defaults.profile={profile}"]).plan().data["nodes"][1]["stack"]
     assert (stack["congestion"]["name"], stack["receive_buffer"]) == (congestion, receive)
+    assert stack["scheduler"]["name"] == scheduler
 
 
 def test_a_fixed_receive_buffer_switches_autotuning_off(scenario: Scenario) -> None:

@@ -10,7 +10,7 @@ from polypath.registry import RegistryError
 
 
 def test_entries_by_name_in_the_engines_order() -> None:
-    assert list(registry.entries("scheduler")) == ["default", "roundrobin", "redundant"]
+    assert list(registry.entries("scheduler")) == ["default", "roundrobin", "redundant", "linux"]
     segments = registry.entries("scheduler")["roundrobin"].parameters[0]
     assert (segments.name, segments.kind, segments.default, segments.minimum) == ("num_segments", "integer", 1, 1)
 
@@ -28,7 +28,7 @@ def test_defaults_are_filled_in() -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "given", "message", "hint"),
     [
-        ("scheduler", "rr", {}, "unknown scheduler 'rr'; there is default, roundrobin, redundant", None),
+        ("scheduler", "rr", {}, "unknown scheduler 'rr'; there is default, roundrobin, redundant, linux", None),
         ("congestion", "rno", {}, "unknown congestion control 'rno'", "reno"),
         ("congestion", "reno", {"a": 1}, "congestion control 'reno' has no parameter 'a'", None),
         (

@@ -176,7 +176,7 @@ class TestSchema:
     def test_algorithms_come_from_the_registry(self) -> None:
         scheduler = self.definitions()["Host"]["properties"]["scheduler"]
         choice = next(option for option in scheduler["anyOf"] if "anyOf" in option)
-        assert choice["anyOf"][0]["enum"] == ["default", "roundrobin", "redundant"]
+        assert choice["anyOf"][0]["enum"] == ["default", "roundrobin", "redundant", "linux"]
         assert choice["anyOf"][2]["properties"]["num_segments"]["minimum"] == 1
 
     def test_unknown_keys_are_refused(self) -> None:

@@ -38,6 +38,17 @@ impl Profile {
         self != Self::Rfc
     }
 
+    /// Whether a subflow's timeout puts it out of service and hands its data to the others (mptcp.org, RFC 8684 section 3.3.6), or the
+    /// connection has a timer of its own (upstream Linux).
+    pub fn reinjects_on_timeout(self) -> bool {
+        self != Self::Linux
+    }
+
+    /// Whether each subflow has a send buffer, and the connection the sum of them (upstream Linux), or the connection one buffer.
+    pub fn buffers_by_subflow(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether data ACKs and data sequence numbers take eight bytes.
     pub fn long_dsn(self) -> bool {
         self == Self::Linux

@@ -27,10 +27,9 @@ pub struct Path {
     pub established: bool,
     /// The host asked its peer, or the peer asked the host, to use this path as a backup.
     pub backup: bool,
-    /// A retransmission timeout fired and nothing was acknowledged since.
+    /// Out of service: a retransmission timeout fired and nothing was acknowledged since (mptcp.org), or it was silent for several
+    /// periods while others were not (Linux `subflow->stale`).
     pub potentially_failed: bool,
-    /// No data was acknowledged for several timeouts while others made progress (Linux `subflow->stale`).
-    pub stale: bool,
     pub state: CaState,
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -49,6 +48,12 @@ pub struct Path {
     pub latest_rtt: Nanos,
     /// Bytes given to this path and not yet sent.
     pub queued: u64,
+    /// Memory that the path's queue holds, unsent and in flight, as Linux charges it (`sk_wmem_queued`), and what it may hold
+    /// (`sk_sndbuf`); in bytes.
+    pub memory: u64,
+    pub buffer: u64,
+    /// Bytes a second that Linux would pace at (`tcp_update_pacing_rate`).
+    pub pacing_rate: u64,
     /// Bytes acknowledged on this path so far.
     pub acked: u64,
     /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
@@ -63,7 +68,6 @@ impl Path {
             established: false,
             backup: false,
             potentially_failed: false,
-            stale: false,
             state: CaState::Open,
             mss,
             cwnd: initial_window,
@@ -75,6 +79,9 @@ impl Path {
             min_rtt: 0,
             latest_rtt: 0,
             queued: 0,
+            memory: 0,
+            buffer: 0,
+            pacing_rate: 0,
             acked: 0,
             between_losses: 0,
             measured_rate: 0.0,

@@ -70,7 +70,12 @@ PROFILES: dict[str, Profile] = {
             "linux",
             "The upstream kernel; without configured endpoints it opens no further subflows by itself.",
             "Linux, net/mptcp, Documentation/networking/mptcp-sysctl.rst, ip-sysctl.rst",
-            {**_COMMON, "congestion": Algorithm(name="cubic"), "path_manager": Algorithm(name="default")},
+            {
+                **_COMMON,
+                "scheduler": Algorithm(name="linux"),
+                "congestion": Algorithm(name="cubic"),
+                "path_manager": Algorithm(name="default"),
+            },
         ),
     )
 }

@@ -15,6 +15,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::core::{Core, Join, Multipath};
 use super::receive::DataReceiver;
+use super::retransmission::Retransmission;
 use super::send::DataSender;
 use crate::config::Config;
 use crate::path::Path;
@@ -111,6 +112,7 @@ pub struct Connection {
     pub(super) sockets: Vec<Socket>,
     pub(super) subflows: Vec<SubflowInfo>,
     pub(super) send: DataSender,
+    pub(super) retransmission: Retransmission,
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) path_manager: Box<dyn PathManager>,
     pub(super) local: Vec<LocalAddress>,
@@ -177,6 +179,7 @@ impl Connection {
             sockets: Vec::new(),
             subflows: Vec::new(),
             send: DataSender::new(&config),
+            retransmission: Retransmission::default(),
             scheduler: config.make_scheduler()?,
             path_manager: config.make_path_manager()?,
             local,
@@ -252,7 +255,10 @@ impl Connection {
             config.mtu,
             info.tuple.local.is_ipv6(),
         ));
-        self.paths.push(Path::new(mss, config.initial_window));
+        self.paths.push(Path {
+            buffer: config.send_buffer.default,
+            ..Path::new(mss, config.initial_window)
+        });
         self.sockets.push(Socket::new(
             config,
             self.random.next_u32(),
@@ -300,7 +306,10 @@ impl Connection {
             };
             return self.lose_subflow(me, reason);
         }
-        if self.sockets[me].state.synchronised() && self.core.multipath.is_some() {
+        if self.sockets[me].state.synchronised()
+            && self.core.multipath.is_some()
+            && self.core.config.profile.reinjects_on_timeout()
+        {
             if !self.paths[me].potentially_failed {
                 self.paths[me].potentially_failed = true;
                 self.core.event(EventKind::PotentiallyFailed(me));
@@ -329,7 +338,8 @@ impl Connection {
             .unwrap_or(NEVER);
         self.deadline = sockets
             .min(self.next_announcement())
-            .min(self.send.deadline());
+            .min(self.send.deadline())
+            .min(self.retransmission.deadline());
     }
 
     /// Segments to be sent, in order.

@@ -6,5 +6,6 @@ pub(crate) mod core;
 mod handshake;
 mod keys;
 mod receive;
+mod retransmission;
 pub mod segment;
 mod send;

@@ -193,6 +193,9 @@ impl Connection {
                 self.core.send_limit = self.core.send_limit.max(ack + window);
             }
             self.send.acknowledge(ack);
+            if self.send.una() > una {
+                self.data_acknowledged();
+            }
         }
         if dss.data_fin
             && let Some(mapping) = dss.mapping

@@ -7,7 +7,7 @@ use super::core::Core;
 use crate::config::Config;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Decision, Head, Next, PathSet, View};
-use crate::tcp::{Chunk, Kind, State};
+use crate::tcp::{Chunk, Kind, State, memory};
 use crate::{EventKind, Mib, NEVER, Nanos};
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
@@ -28,6 +28,9 @@ pub(super) struct DataSender {
     buffer: u64,
     largest_buffer: u64,
     fixed: bool,
+    /// Each subflow has a buffer; the connection's is their sum and `least_buffer` more.
+    by_subflow: bool,
+    least_buffer: u64,
     /// Bytes that the application waits to write.
     waiting: u64,
     closing: bool,
@@ -45,10 +48,6 @@ pub(super) struct DataSender {
     unanswered: u32,
 }
 
-/// Memory that Linux charges for a full segment beside its payload, and the rounding to powers of two (`tcp_sndbuf_expand`).
-const SEGMENT_OVERHEAD: u64 = 320;
-const BOOKKEEPING: u64 = 256;
-
 impl DataSender {
     pub fn new(config: &Config) -> Self {
         let buffer = config.send_buffer;
@@ -59,6 +58,8 @@ impl DataSender {
             buffer: buffer.default,
             largest_buffer: buffer.maximum.max(buffer.default),
             fixed: buffer.minimum == buffer.maximum,
+            by_subflow: config.mptcp && config.profile.buffers_by_subflow(),
+            least_buffer: buffer.minimum,
             waiting: 0,
             closing: false,
             fin_sent: false,
@@ -91,7 +92,7 @@ impl DataSender {
     }
 
     /// Moves what waits into the buffer as far as it has room.
-    fn refill(&mut self, config: &Config, paths: &[Path]) {
+    fn refill(&mut self, config: &Config, paths: &mut [Path]) {
         if self.waiting > 0 {
             self.grow_buffer(config, paths);
             let taken = self.waiting.min(self.space());
@@ -104,20 +105,20 @@ impl DataSender {
         self.buffer.saturating_sub(self.written - self.una)
     }
 
-    /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows).
-    fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
-        if self.fixed || self.buffer >= self.largest_buffer {
-            return;
+    /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows by `__mptcp_sync_sndbuf`).
+    fn grow_buffer(&mut self, config: &Config, paths: &mut [Path]) {
+        let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
+        if self.by_subflow {
+            for path in paths.iter_mut() {
+                let most = wanted(path).min(self.largest_buffer);
+                path.buffer = path.buffer.max(most);
+            }
+            let open = paths.iter().filter(|path| path.established);
+            self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();
+        } else if !self.fixed && self.buffer < self.largest_buffer {
+            let sum: u64 = paths.iter().map(wanted).sum();
+            self.buffer = self.buffer.max(sum.min(self.largest_buffer));
         }
-        let wanted: u64 = paths
-            .iter()
-            .map(|path| {
-                let segment =
-                    (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
-                2 * segment * u64::from(path.cwnd.max(config.initial_window))
-            })
-            .sum();
-        self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
     }
 
     pub fn buffer(&self) -> u64 {
@@ -157,6 +158,21 @@ impl DataSender {
     /// The peer is alive: while it answers probes, its window may stay closed for ever (RFC 9293 section 3.8.6.1).
     pub fn peer_heard(&mut self) {
         self.unanswered = 0;
+    }
+
+    /// Something that was written is not acknowledged yet.
+    pub fn outstanding(&self) -> bool {
+        self.una < self.written
+    }
+
+    /// What was sent of the first `most` bytes that wait for their data ACK, in pieces of `mss`.
+    pub fn head(&self, most: u64, mss: u32) -> Vec<(u64, u32)> {
+        let end = self.sent.min(self.una + most);
+        let mss = u64::from(mss.max(1));
+        (self.una..end)
+            .step_by(mss as usize)
+            .map(|offset| (offset, mss.min(end - offset) as u32))
+            .collect()
     }
 
     pub fn unsent(&self) -> u64 {
@@ -215,7 +231,8 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
-        self.send.refill(&self.core.config, &self.paths);
+        self.flush_queues();
+        self.send.refill(&self.core.config, &mut self.paths);
         if self.send.idle() {
             return;
         }
@@ -286,15 +303,25 @@ impl Connection {
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
+        self.data_scheduled();
+    }
+
+    /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
+    fn flush_queues(&mut self) {
+        for me in 0..self.sockets.len() {
+            if self.paths[me].queued > 0 {
+                self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+                self.note_deadline(me);
+            }
+        }
     }
 
     fn push_multipath(&mut self) {
+        self.revive_subflows();
+        self.scheduler.begin();
         loop {
-            if !self
-                .paths
-                .iter()
-                .any(|path| path.established && path.room() > 0)
-            {
+            let room = |path: &Path| path.established && path.room() > 0;
+            if !self.scheduler.fills_queues() && !self.paths.iter().any(room) {
                 break;
             }
             let next = self.next_to_send();
@@ -323,9 +350,14 @@ impl Connection {
                 .send
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
-            let recovered = |me: usize| carried.contains(me) && self.under_way(me, offset);
+            let again = self.core.config.profile.reinjects_on_timeout();
+            let recovered = |me: usize| again && carried.contains(me) && self.under_way(me, offset);
             if end <= self.send.una || (0..self.paths.len()).any(recovered) {
                 self.send.reinject.pop_front();
+                continue;
+            }
+            if offset < self.send.una {
+                self.send.reinject[0] = (self.send.una, (end - self.send.una) as u32);
                 continue;
             }
             return Some(Next {
@@ -408,7 +440,7 @@ impl Connection {
         true
     }
 
-    fn send_again(&mut self, me: usize, offset: u64, len: u32) {
+    pub(super) fn send_again(&mut self, me: usize, offset: u64, len: u32) {
         if let Some(record) = self.send.record(offset) {
             record.carried.insert(me);
             record.holder = me as u16;
@@ -468,6 +500,9 @@ impl Connection {
         if self.core.multipath.is_none() {
             return;
         }
+        if !self.core.config.profile.reinjects_on_timeout() {
+            return self.reinject_everything(me);
+        }
         let stranded: Vec<(u64, u32)> = self.sockets[me]
             .undelivered()
             .filter(|(offset, len)| offset + u64::from(*len) > self.send.una)
@@ -488,6 +523,17 @@ impl Connection {
         }
         if bytes > 0 {
             self.send.reinject.make_contiguous().sort_unstable();
+            self.core
+                .event(EventKind::Reinjection { subflow: me, bytes });
+        }
+    }
+
+    /// Everything in flight at connection level is scheduled anew, whoever carried it (Linux `__mptcp_retransmit_pending_data`).
+    pub(super) fn reinject_everything(&mut self, me: usize) {
+        let bytes = self.send.sent - self.send.una;
+        if bytes > 0 {
+            self.send.reinject.clear();
+            self.send.reinject.push_back((self.send.una, bytes as u32));
             self.core
                 .event(EventKind::Reinjection { subflow: me, bytes });
         }
@@ -526,6 +572,9 @@ impl Connection {
     pub(super) fn on_connection_timers(&mut self) {
         if self.next_announcement() <= self.core.now {
             self.repeat_announcements();
+        }
+        if self.retransmission.deadline() <= self.core.now {
+            self.on_data_timeout();
         }
         if self.send.probe_at <= self.core.now {
             self.send.probes += 1;

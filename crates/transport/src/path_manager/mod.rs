@@ -1,5 +1,6 @@
 //! Path managers: which subflows a connection has.
 
+mod endpoints;
 mod fullmesh;
 mod ndiffports;
 mod passive;
@@ -63,7 +64,12 @@ pub trait PathManager: Send {
 /// Every path manager.
 pub static REGISTRY: Registry<dyn PathManager> = Registry {
     kind: "path manager",
-    entries: &[passive::ENTRY, fullmesh::ENTRY, ndiffports::ENTRY],
+    entries: &[
+        passive::ENTRY,
+        fullmesh::ENTRY,
+        ndiffports::ENTRY,
+        endpoints::ENTRY,
+    ],
 };
 
 type PathManagerEntry = Entry<dyn PathManager>;

@@ -2,9 +2,12 @@
 //!
 //! A scheduler sees a [`View`], never a connection; the same one serves any multipath transport.
 
+mod linux;
 mod lowest_rtt;
 mod redundant;
 mod roundrobin;
+
+pub(crate) use linux::FRAGMENT;
 
 use crate::Nanos;
 use crate::path::{CaState, Path};
@@ -100,7 +103,15 @@ pub struct Rescue {
 
 /// A packet scheduler.
 pub trait Scheduler: Send {
-    /// Called while some path has room, until it answers [`Decision::Wait`].
+    /// Whether it hands data to paths whose windows are full, to wait in their own queues.
+    fn fills_queues(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement, timer or write gives occasion to send: [`Scheduler::select`] is called next.
+    fn begin(&mut self) {}
+
+    /// Called while some path has room, or always if it fills queues, until it answers [`Decision::Wait`].
     fn select(&mut self, view: &View) -> Decision;
 
     /// Called when there is nothing to select because the connection is blocked.
@@ -124,7 +135,12 @@ pub fn ready(path: &Path) -> bool {
 /// Every scheduler.
 pub static REGISTRY: Registry<dyn Scheduler> = Registry {
     kind: "scheduler",
-    entries: &[lowest_rtt::ENTRY, roundrobin::ENTRY, redundant::ENTRY],
+    entries: &[
+        lowest_rtt::ENTRY,
+        roundrobin::ENTRY,
+        redundant::ENTRY,
+        linux::ENTRY,
+    ],
 };
 
 type SchedulerEntry = Entry<dyn Scheduler>;

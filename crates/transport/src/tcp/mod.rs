@@ -4,6 +4,7 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
+pub(crate) mod memory;
 mod receiver;
 mod recovery;
 pub mod rtt;
@@ -113,6 +114,8 @@ pub struct Socket {
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
     last_sent_at: Nanos,
+    /// When the peer last acknowledged anything, to the millisecond (Linux `rcv_tstamp`).
+    heard_at: Nanos,
     recovery: Recovery,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
@@ -188,6 +191,7 @@ impl Socket {
             fin: FinState::None,
             last_small: 0,
             last_sent_at: 0,
+            heard_at: 0,
             recovery: Recovery::default(),
             rack: Rack::default(),
             rtt: RttEstimator::default(),
@@ -500,6 +504,24 @@ impl Socket {
         path.min_rtt = self.rtt.min();
         path.acked = self.una.saturating_sub(1);
         path.state = self.recovery.state;
+        self.publish_memory(path);
+    }
+
+    /// What the queue costs and how fast it drains, in Linux's reckoning.
+    fn publish_memory(&self, path: &mut Path) {
+        path.pacing_rate = memory::pacing_rate(path, self.sent.len() as u64);
+        let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
+        path.memory = memory::charged(path, in_flight, self.unsent_bytes);
+    }
+
+    /// When the transmission timer fires, if it runs.
+    pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
+        (self.timers.transmission != NEVER).then_some(self.timers.transmission)
+    }
+
+    /// When the peer was last heard of, to the millisecond.
+    pub(crate) fn heard_at(&self) -> Nanos {
+        self.heard_at
     }
 
     /// Bytes that wait at subflow level because something before them is missing.

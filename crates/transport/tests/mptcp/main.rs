@@ -7,6 +7,7 @@
 //! | [`addresses`] | sections 3.3.8 and 3.4: ADD_ADDR, REMOVE_ADDR, MP_PRIO, backups |
 //! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
+//! | [`upstream`] | Linux net/mptcp: retransmission at connection level, stale subflows, queues |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
 #[path = "../common/mod.rs"]
@@ -17,6 +18,7 @@ mod data;
 mod failure;
 mod fallback;
 mod handshake;
+mod upstream;
 
 use common::{MS, Pair, Side};
 use polypath_transport::{Config, Nanos};

@@ -41,10 +41,13 @@ class Paths:
     endpoints: dict[End, list[Endpoint]] = field(default_factory=dict)
     #: Options of the path manager in user space (guest/paths.c); none: the kernel's own is in charge.
     userspace: str = ""
+    #: Further subflows and accepted announcements of a connection at most.
+    subflows: int = _MOST_SUBFLOWS
+    accepted: int = _MOST_ADDRESSES
 
     def commands(self) -> list[str]:
         """Lines for `ip -batch`."""
-        limits = f"mptcp limits set subflows {_MOST_SUBFLOWS} add_addr_accepted {_MOST_ADDRESSES}"
+        limits = f"mptcp limits set subflows {self.subflows} add_addr_accepted {self.accepted}"
         return [limits, *(endpoint.add() for group in self.endpoints.values() for endpoint in group)]
 
 
@@ -95,6 +98,14 @@ def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Pat
     return paths if sum(map(len, paths.endpoints.values())) > 1 else Paths()
 
 
+def _kernel(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+    flags = str(parameters.get("flags", "subflow")).replace("fullmesh", "subflow fullmesh")
+    paths = Paths() if flags == "none" else _endpoints(network, node, tuple(flags.split()))
+    paths.subflows = int(parameters.get("subflows", 2))
+    paths.accepted = int(parameters.get("add_addr_accepted", 0))
+    return paths
+
+
 def _ndiffports(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
     client = any(application["client"] == node for application in network.plan["applications"])
     return _userspace(network, node, int(parameters.get("num_subflows", 2)), mesh=False) if client else Paths()
@@ -117,4 +128,5 @@ _MANAGERS: Final[Mapping[str, Callable[[Network, int, Mapping[str, Any]], Paths]
     "default": _passive,
     "fullmesh": _fullmesh,
     "ndiffports": _ndiffports,
+    "endpoints": _kernel,
 }

@@ -144,6 +144,7 @@ impl Socket {
             self.flush_ack(core, me);
             return false;
         }
+        self.heard_at = core.now / MILLISECOND * MILLISECOND;
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
         let mut delivery = Delivery::default();

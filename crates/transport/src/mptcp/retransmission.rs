@@ -1,0 +1,196 @@
+//! Upstream Linux's retransmission at connection level: one timer, an idle subflow that repeats the head, and stale subflows.
+//!
+//! A subflow's own timeout changes nothing here. When no data ACK came for as long as the longest pending timer of the subflows,
+//! one that has nothing in flight repeats the first fragment. Each such period in which a subflow with data in flight heard nothing
+//! counts against it; after [`STALE_LOSSES`] of them it is stale, takes no data until it hears its peer again, and everything in
+//! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
+
+use super::connection::Connection;
+use crate::scheduler::FRAGMENT;
+use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
+
+/// `net.mptcp.stale_loss_cnt`.
+const STALE_LOSSES: u32 = 4;
+/// Where no subflow has a timer pending (`TCP_RTO_MIN`).
+const SHORTEST: Nanos = 200 * MILLISECOND;
+
+/// Periods without an answer on a subflow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Silence {
+    periods: u32,
+    heard_at: Nanos,
+}
+
+#[derive(Debug)]
+pub(super) struct Retransmission {
+    due: Nanos,
+    silences: Vec<Silence>,
+}
+
+impl Default for Retransmission {
+    fn default() -> Self {
+        Self {
+            due: NEVER,
+            silences: Vec::new(),
+        }
+    }
+}
+
+impl Retransmission {
+    pub fn deadline(&self) -> Nanos {
+        self.due
+    }
+
+    fn silence(&mut self, me: usize) -> &mut Silence {
+        if self.silences.len() <= me {
+            self.silences.resize(me + 1, Silence::default());
+        }
+        &mut self.silences[me]
+    }
+}
+
+impl Connection {
+    /// Whether upstream's rules are in force.
+    fn retransmits_as_upstream(&self) -> bool {
+        self.core.multipath.is_some() && !self.core.config.profile.reinjects_on_timeout()
+    }
+
+    /// A data ACK brought news: the timer begins anew, or stops when nothing is left.
+    pub(super) fn data_acknowledged(&mut self) {
+        if self.retransmits_as_upstream() {
+            self.retransmission.due = if self.send.outstanding() {
+                self.core.now + self.longest_timer()
+            } else {
+                NEVER
+            };
+            self.deadline = self.deadline.min(self.retransmission.due);
+        }
+    }
+
+    /// Data was sent: the timer runs.
+    pub(super) fn data_scheduled(&mut self) {
+        if self.retransmission.due == NEVER && self.retransmits_as_upstream() {
+            self.retransmission.due = self.core.now + self.longest_timer();
+            self.deadline = self.deadline.min(self.retransmission.due);
+        }
+    }
+
+    /// The longest that a subflow which is not silent will wait for an answer.
+    fn longest_timer(&self) -> Nanos {
+        let timers = (0..self.sockets.len()).filter_map(|me| {
+            let silent = self
+                .retransmission
+                .silences
+                .get(me)
+                .is_some_and(|silence| silence.periods > 0);
+            let at = self.sockets[me].transmission_timer().filter(|_| !silent)?;
+            Some(at.saturating_sub(self.core.now))
+        });
+        match timers.max() {
+            None | Some(0) => SHORTEST,
+            Some(longest) => longest,
+        }
+    }
+
+    pub(super) fn on_data_timeout(&mut self) {
+        self.retransmission.due = NEVER;
+        if !self.retransmits_as_upstream() || self.ended.is_some() {
+            return;
+        }
+        self.count_silences();
+        if let Some(me) = self.idle_subflow() {
+            for (offset, len) in self.send.head(FRAGMENT, self.paths[me].mss) {
+                self.send_again(me, offset, len);
+            }
+        }
+        if self.send.outstanding() {
+            self.data_scheduled();
+        }
+    }
+
+    fn active(&self, me: usize) -> bool {
+        self.paths[me].established && self.sockets[me].sending()
+    }
+
+    /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
+    fn idle_subflow(&self) -> Option<usize> {
+        let idle = |me: &usize| {
+            self.sockets[*me].nothing_in_flight() && self.sockets[*me].nothing_unsent()
+        };
+        let active = || (0..self.sockets.len()).filter(|&me| self.active(me));
+        if let Some(me) = active().filter(idle).find(|&me| !self.paths[me].backup) {
+            return Some(me);
+        }
+        let periods = |me: usize| {
+            let silence = self.retransmission.silences.get(me);
+            silence.map_or(0, |silence| silence.periods)
+        };
+        let least = active().filter(|me| !idle(me)).map(periods).min();
+        active()
+            .find(idle)
+            .filter(|_| least.is_none_or(|least| least > 1))
+    }
+
+    /// Takes note of subflows that did not hear of their peer for another period.
+    fn count_silences(&mut self) {
+        for me in 0..self.sockets.len() {
+            if !self.active(me)
+                || (self.sockets[me].nothing_in_flight() && self.sockets[me].nothing_unsent())
+            {
+                continue;
+            }
+            let heard_at = self.sockets[me].heard_at();
+            let silence = self.retransmission.silence(me);
+            if silence.periods == 0 {
+                *silence = Silence {
+                    periods: 1,
+                    heard_at,
+                };
+            } else if silence.heard_at == heard_at {
+                silence.periods += 1;
+                let stale = silence.periods > STALE_LOSSES;
+                if stale && !self.paths[me].potentially_failed && self.moves_besides(me) {
+                    self.paths[me].potentially_failed = true;
+                    self.core.counters.increment(Mib::MPTcpExtSubflowStale);
+                    self.core.event(EventKind::PotentiallyFailed(me));
+                    self.reinject_everything(me);
+                }
+            } else {
+                silence.periods = 0;
+                self.revive(me);
+            }
+        }
+    }
+
+    /// Whether another subflow is in service and not silent for long.
+    fn moves_besides(&self, me: usize) -> bool {
+        (0..self.sockets.len()).any(|other| {
+            let silence = self.retransmission.silences.get(other);
+            other != me
+                && self.active(other)
+                && !self.paths[other].potentially_failed
+                && silence.is_none_or(|silence| silence.periods < STALE_LOSSES - 1)
+        })
+    }
+
+    fn revive(&mut self, me: usize) {
+        if self.paths[me].potentially_failed {
+            self.paths[me].potentially_failed = false;
+            self.core.event(EventKind::Recovered(me));
+        }
+    }
+
+    /// Stale subflows that heard their peer are back in service (`mptcp_subflow_active`).
+    pub(super) fn revive_subflows(&mut self) {
+        if !self.retransmits_as_upstream() {
+            return;
+        }
+        for me in 0..self.sockets.len() {
+            if self.paths[me].potentially_failed
+                && self.sockets[me].heard_at() != self.retransmission.silence(me).heard_at
+            {
+                self.revive(me);
+            }
+        }
+    }
+}

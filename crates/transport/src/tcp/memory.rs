@@ -1,0 +1,46 @@
+//! Linux's reckoning of send memory and of the rate at which it drains.
+
+use crate::path::Path;
+use crate::{Nanos, SECOND};
+
+/// Memory of a full segment beside its payload, and the rounding to powers of two, as buffers are sized for the worst case
+/// (`tcp_sndbuf_expand`).
+const SEGMENT_OVERHEAD: u64 = 320;
+const BOOKKEEPING: u64 = 256;
+
+/// What a buffer costs beside its payload (`SKB_TRUESIZE` of an empty one from `tcp_stream_alloc_skb`).
+const BUFFER_OVERHEAD: u64 = 832;
+/// Payload of one buffer at most (`sk_gso_max_size`), segments of it at least once it is sent (tcp_min_tso_segs), and the part of a
+/// second's worth that it then holds (`sk_pacing_shift`).
+const LARGEST_BUFFER: u64 = 65_536;
+const FEWEST_SEGMENTS: u64 = 2;
+const PACING_SHIFT: u32 = 10;
+/// Before the first sample the rate is that of the smallest RTT which can be written, an eighth of a microsecond.
+const NO_RTT: Nanos = 125;
+
+/// A send buffer for two windows (`tcp_sndbuf_expand`).
+pub(crate) fn wanted_buffer(path: &Path, initial_window: u32) -> u64 {
+    let segment = (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
+    2 * segment * u64::from(path.cwnd.max(initial_window))
+}
+
+/// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on (`tcp_update_pacing_rate`). Bytes a second.
+pub(super) fn pacing_rate(path: &Path, packets_out: u64) -> u64 {
+    let percent = if path.cwnd < path.ssthresh / 2 {
+        200
+    } else {
+        120
+    };
+    let packets = packets_out.max(path.cwnd.into());
+    let bytes = u128::from(packets * u64::from(path.mss)) * percent / 100;
+    (bytes * u128::from(SECOND) / u128::from(path.srtt.max(NO_RTT))) as u64
+}
+
+/// What Linux charges for bytes that wait in large buffers and for bytes in flight, whose buffers were cut as they were sent
+/// (`tcp_tso_autosize`).
+pub(super) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
+    let mss = u64::from(path.mss.max(1));
+    let cut = (path.pacing_rate >> PACING_SHIFT).clamp(FEWEST_SEGMENTS * mss, LARGEST_BUFFER);
+    let buffers = in_flight.div_ceil(cut) + unsent.div_ceil(LARGEST_BUFFER);
+    in_flight + unsent + buffers * BUFFER_OVERHEAD
+}

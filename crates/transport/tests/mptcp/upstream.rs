@@ -1,0 +1,141 @@
+//! Upstream Linux's own rules (net/mptcp/protocol.c, net/mptcp/pm.c), in force in the profile `linux`.
+//!
+//! | rule | test |
+//! |---|---|
+//! | a subflow's timeout hands nothing to the others; an idle subflow repeats the head | `an_idle_subflow_repeats_the_head` |
+//! | a subflow silent for more than four periods is stale | `a_silent_subflow_becomes_stale` |
+//! | a stale subflow that hears its peer is active again | `a_stale_subflow_comes_back` |
+//! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
+//! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
+
+use polypath_transport::{Config, EventKind, Mib, Profile, Purpose};
+
+use crate::common::{MS, Pair, SECOND, Side, mptcp};
+use crate::meshed;
+
+fn upstream() -> Config {
+    Config {
+        profile: Profile::Linux,
+        scheduler: "linux".into(),
+        ..mptcp()
+    }
+}
+
+fn reinjected(pair: &Pair) -> Vec<(u64, usize, u64, u32)> {
+    pair.data(Side::Client)
+        .filter(|packet| packet.purpose == Purpose::Reinjection)
+        .map(|packet| {
+            let payload = packet.segment.payload;
+            (packet.at, packet.path, payload.offset, payload.len)
+        })
+        .collect()
+}
+
+#[test]
+fn an_idle_subflow_repeats_the_head() {
+    let mut pair = meshed(&upstream(), &[10 * MS, 40 * MS]);
+    pair.links[0].up = false;
+    let died = pair.now;
+    pair.write(Side::Client, 20_000);
+    pair.run_for(SECOND);
+    let timeouts = pair
+        .client
+        .happened(|kind| matches!(kind, EventKind::Timeout { subflow: 0, .. }));
+    assert!(timeouts > 0);
+    let again = reinjected(&pair);
+    assert!(again.iter().all(|&(_, path, ..)| path == 1), "{again:?}");
+    // The first fragment holds all of it; it was sent again once, when the subflow's timer would have fired.
+    assert_eq!(again[0].2, 1);
+    assert_eq!(again.iter().map(|packet| packet.3).sum::<u32>(), 20_000);
+    assert!(again[0].0 >= died + 20 * MS && again[0].0 <= died + 400 * MS);
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtSubflowStale), 0);
+    assert_eq!(pair.server.read, 20_001);
+}
+
+#[test]
+fn a_silent_subflow_becomes_stale() {
+    let mut pair = meshed(&upstream(), &[10 * MS, 40 * MS]);
+    pair.write(Side::Client, 30_000_000);
+    pair.run_for(200 * MS);
+    pair.links[0].up = false;
+    let failed = |kind: &EventKind| *kind == EventKind::PotentiallyFailed(0);
+    pair.run_for(500 * MS);
+    assert_eq!(pair.client.happened(failed), 0);
+    let limit = pair.now + 20 * SECOND;
+    assert!(pair.run_until_that(limit, |pair| pair.client.happened(failed) == 1));
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtSubflowStale), 1);
+    let stale_at = pair.now;
+    pair.run_for(60 * SECOND);
+    pair.assert_whole(Side::Server, 30_000_001);
+    let fresh = pair
+        .data(Side::Client)
+        .filter(|packet| packet.path == 0 && packet.at > stale_at)
+        .filter(|packet| packet.purpose == Purpose::Data)
+        .count();
+    assert_eq!(fresh, 0, "new data on a stale subflow");
+}
+
+#[test]
+fn a_stale_subflow_comes_back() {
+    let mut pair = meshed(&upstream(), &[10 * MS, 40 * MS]);
+    pair.write(Side::Client, 300_000_000);
+    pair.run_for(200 * MS);
+    pair.links[0].up = false;
+    let failed = |pair: &Pair| {
+        pair.client
+            .happened(|kind| *kind == EventKind::PotentiallyFailed(0))
+            > 0
+    };
+    let limit = pair.now + 20 * SECOND;
+    assert!(pair.run_until_that(limit, failed));
+    pair.links[0].up = true;
+    let back = |pair: &Pair| {
+        pair.client
+            .happened(|kind| *kind == EventKind::Recovered(0))
+            > 0
+    };
+    let limit = pair.now + 20 * SECOND;
+    assert!(pair.run_until_that(limit, back));
+    let back_at = pair.now;
+    pair.run_for(SECOND);
+    assert!(
+        pair.data(Side::Client).any(|packet| packet.path == 0
+            && packet.at > back_at
+            && packet.purpose == Purpose::Data)
+    );
+}
+
+#[test]
+fn a_dead_subflow_schedules_everything_anew() {
+    let mut pair = meshed(&upstream(), &[10 * MS, 40 * MS]);
+    pair.write(Side::Client, 3_000_000);
+    let in_flight = |pair: &Pair| {
+        let (unacknowledged, unsent) = pair.client.connection().send_queue();
+        unacknowledged - unsent
+    };
+    let limit = pair.now + SECOND;
+    assert!(pair.run_until_that(limit, |pair| in_flight(pair) > 50_000));
+    let address = pair.client.connection().subflows()[0].tuple.local.ip();
+    let (una, sent) = (pair.server.read, pair.server.read + in_flight(&pair));
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(address, false, now)
+    });
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 3_000_001);
+    let again = reinjected(&pair);
+    assert!(again.iter().all(|&(_, path, ..)| path == 1));
+    let first = again.iter().map(|packet| packet.2).min().unwrap();
+    assert!(first <= una, "{first} is beyond what was read, {una}");
+    let bytes: u64 = again.iter().map(|packet| u64::from(packet.3)).sum();
+    assert!(bytes > (sent - una) / 2, "{bytes} of {}", sent - una);
+}
+
+#[test]
+fn queues_are_filled_beyond_the_window() {
+    let mut pair = meshed(&upstream(), &[50 * MS, 50 * MS]);
+    pair.write(Side::Client, 1_000_000);
+    let paths = pair.client.connection().paths();
+    assert!(paths.iter().any(|path| path.queued > 0));
+    // A fragment of 32 kB may go beyond the limit.
+    assert!(paths.iter().all(|path| path.memory < path.buffer + 40_000));
+}

@@ -52,8 +52,11 @@ pub struct Path {
     /// (`sk_sndbuf`); in bytes.
     pub memory: u64,
     pub buffer: u64,
-    /// Bytes a second that Linux would pace at (`tcp_update_pacing_rate`).
+    /// Bytes a second at which the path is paced where its controller sets a rate; elsewhere at which Linux would pace
+    /// (`tcp_update_pacing_rate`).
     pub pacing_rate: u64,
+    /// Pacing holds the next packet back for the moment.
+    pub paced: bool,
     /// Bytes acknowledged on this path so far.
     pub acked: u64,
     /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
@@ -82,6 +85,7 @@ impl Path {
             memory: 0,
             buffer: 0,
             pacing_rate: 0,
+            paced: false,
             acked: 0,
             between_losses: 0,
             measured_rate: 0.0,
@@ -92,8 +96,11 @@ impl Path {
         self.cwnd < self.ssthresh
     }
 
-    /// Packets that the congestion window still admits.
+    /// Packets that the congestion window still admits; none while pacing holds them back.
     pub fn room(&self) -> u32 {
+        if self.paced {
+            return 0;
+        }
         self.cwnd.saturating_sub(self.in_flight)
     }
 }

@@ -4,12 +4,14 @@
 //! fixed points, those of Linux's `struct tcp_congestion_ops`.
 
 mod balia;
+mod bbr;
 mod coupled;
 mod cubic;
 mod ewtcp;
 mod lia;
 mod linked;
 mod olia;
+mod rate;
 mod reno;
 mod scalable;
 mod semicoupled;
@@ -19,6 +21,8 @@ mod wvegas;
 use crate::Nanos;
 use crate::path::{CaState, Path};
 use crate::registry::{Entry, Registry};
+
+pub use rate::{Interval, RateSample};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +55,27 @@ pub trait CongestionControl: Send {
 
     /// Grows the window. Not called while recovery shrinks it.
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack);
+
+    /// Whether the controller sets a rate. The sender then paces at the path's `pacing_rate`, measures the delivery rate and calls `control`
+    /// in place of `on_ack`; loss recovery leaves the window to it.
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// Seeds what the controller draws at random.
+    fn seed(&mut self, _seed: u64) {}
+
+    /// Sets rate and window after an ACK. True: what is in flight says nothing of what the path carries, as if the application had had
+    /// nothing more to send.
+    fn control(
+        &mut self,
+        _paths: &mut [Path],
+        _me: usize,
+        _ack: &Ack,
+        _sample: &RateSample,
+    ) -> bool {
+        false
+    }
 
     /// Loss recovery enters `state`.
     fn on_state(&mut self, _paths: &mut [Path], _me: usize, _state: CaState) {}
@@ -106,6 +131,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
         wvegas::ENTRY,
         vegas::ENTRY,
         scalable::ENTRY,
+        bbr::ENTRY,
     ],
 };
 

@@ -125,6 +125,8 @@ pub struct Connection {
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
     pub(super) record_decisions: bool,
+    /// Some subflow has a congestion controller that sets a rate.
+    pub(super) paced: bool,
     /// No deadline lies before this.
     pub(super) deadline: Nanos,
 }
@@ -195,6 +197,7 @@ impl Connection {
             established: false,
             ended: None,
             record_decisions: false,
+            paced: false,
             deadline: 0,
         };
         connection.add_subflow(SubflowInfo::new(tuple, 0, 0), None)?;
@@ -264,6 +267,7 @@ impl Connection {
             self.random.next_u32(),
             config.make_congestion()?,
         ));
+        self.paced |= self.sockets.last().is_some_and(Socket::is_paced);
         self.subflows.push(info);
         self.core.joins.push(join);
         Ok(self.sockets.len() - 1)
@@ -273,7 +277,8 @@ impl Connection {
     pub fn on_time(&mut self, now: Nanos) {
         self.core.now = now;
         for me in 0..self.sockets.len() {
-            if self.sockets[me].next_deadline() > now {
+            let socket = &self.sockets[me];
+            if socket.next_deadline().min(socket.pacing_deadline()) > now {
                 continue;
             }
             self.sockets[me].on_delayed_ack(&mut self.core, me);
@@ -337,9 +342,18 @@ impl Connection {
             .min()
             .unwrap_or(NEVER);
         self.deadline = sockets
+            .min(self.pacing_deadline())
             .min(self.next_announcement())
             .min(self.send.deadline())
             .min(self.retransmission.deadline());
+    }
+
+    fn pacing_deadline(&self) -> Nanos {
+        if !self.paced {
+            return NEVER;
+        }
+        let sockets = self.sockets.iter().map(Socket::pacing_deadline);
+        sockets.min().unwrap_or(NEVER)
     }
 
     /// Segments to be sent, in order.

@@ -228,6 +228,25 @@ impl DataSender {
 impl Connection {
     /// Sends what may be sent.
     pub(super) fn push(&mut self) {
+        self.push_data();
+        if self.paced {
+            self.settle_pacing();
+        }
+    }
+
+    /// Sees to pacing after everything that could leave has left.
+    fn settle_pacing(&mut self) {
+        for me in 0..self.sockets.len() {
+            if self.sockets[me].is_paced() && self.paths[me].established {
+                let path = &mut self.paths[me];
+                let dry = self.send.unsent() < u64::from(path.mss);
+                self.sockets[me].settle_pacing(&self.core, path, dry);
+                self.deadline = self.deadline.min(self.sockets[me].pacing_deadline());
+            }
+        }
+    }
+
+    fn push_data(&mut self) {
         if !self.established || self.ended.is_some() {
             return;
         }

@@ -42,9 +42,7 @@ struct RoundRobin {
 
 impl RoundRobin {
     fn considered(&self, path: &Path) -> bool {
-        usable(path)
-            && path.state != CaState::Loss
-            && (!self.skip_full || path.in_flight < path.cwnd)
+        usable(path) && path.state != CaState::Loss && (!self.skip_full || path.room() > 0)
     }
 
     /// A path in the middle of its turn, else one whose turn has not begun.
@@ -88,7 +86,7 @@ impl Scheduler for RoundRobin {
             self.turn(view.paths)
         });
         match path {
-            Some(path) if view.paths[path].in_flight < view.paths[path].cwnd => {
+            Some(path) if view.paths[path].room() > 0 => {
                 self.quota[path] += 1;
                 Decision::Send(path)
             }

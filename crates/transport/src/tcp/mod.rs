@@ -5,6 +5,7 @@
 //! [`crate::mptcp`].
 
 pub(crate) mod memory;
+mod paced;
 mod receiver;
 mod recovery;
 pub mod rtt;
@@ -23,6 +24,8 @@ use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
+use paced::Paced;
+pub(crate) use paced::burst;
 use recovery::{Rack, Recovery};
 use rtt::RttEstimator;
 use sender::Sent;
@@ -120,6 +123,8 @@ pub struct Socket {
     rack: Rack,
     pub(crate) rtt: RttEstimator,
     congestion: Box<dyn CongestionControl>,
+    /// Rate samples and pacing, for a controller that sets a rate.
+    paced: Option<Box<Paced>>,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
     cwnd_limited: bool,
@@ -170,7 +175,15 @@ pub(crate) fn announced_mss(mtu: u32, ipv6: bool) -> u16 {
 }
 
 impl Socket {
-    pub(crate) fn new(config: &Config, iss: u32, congestion: Box<dyn CongestionControl>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        iss: u32,
+        mut congestion: Box<dyn CongestionControl>,
+    ) -> Self {
+        let paced = congestion.paces().then(|| {
+            congestion.seed(iss.into());
+            Box::new(Paced::new())
+        });
         Self {
             state: State::Closed,
             negotiated: Negotiated {
@@ -196,6 +209,7 @@ impl Socket {
             rack: Rack::default(),
             rtt: RttEstimator::default(),
             congestion,
+            paced,
             max_in_flight: 0,
             cwnd_limited: false,
             usage_end: 0,
@@ -509,7 +523,9 @@ impl Socket {
 
     /// What the queue costs and how fast it drains, in Linux's reckoning.
     fn publish_memory(&self, path: &mut Path) {
-        path.pacing_rate = memory::pacing_rate(path, self.sent.len() as u64);
+        if self.paced.is_none() {
+            path.pacing_rate = memory::pacing_rate(path, self.sent.len() as u64);
+        }
         let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
         path.memory = memory::charged(path, in_flight, self.unsent_bytes);
     }
@@ -527,6 +543,16 @@ impl Socket {
     /// Bytes that wait at subflow level because something before them is missing.
     pub fn out_of_order_bytes(&self) -> u64 {
         self.islands.bytes()
+    }
+
+    /// Internal variables of the congestion controller.
+    pub fn observe(&self) -> Vec<(&'static str, f64)> {
+        self.congestion.observe()
+    }
+
+    /// Whether the congestion controller sets a rate.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced.is_some()
     }
 
     pub fn state(&self) -> State {

@@ -106,6 +106,7 @@ impl Socket {
     pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
         while let Some(chunk) = self.unsent.front().copied() {
             if self.in_flight() >= paths[me].cwnd
+                || self.blocked()
                 || !core.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
@@ -116,6 +117,7 @@ impl Socket {
         }
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
+        self.publish_pacing(&mut paths[me]);
         self.validate_window(&paths[me]);
     }
 
@@ -149,6 +151,7 @@ impl Socket {
         self.ack.data_sent(core.now);
         self.last_sent_at = core.now;
         let first = self.sent.is_empty();
+        self.note_sent(core.now, &sent);
         self.sent.push_back(sent);
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &sent);
@@ -221,6 +224,7 @@ impl Socket {
         if copy.has(Sent::SYN) {
             return self.send_syn(core, me, true);
         }
+        self.note_sent(now, &copy);
         self.totals.retransmitted += u64::from(copy.len);
         self.totals.retransmitted_segments += 1;
         self.last_sent_at = now;
@@ -257,6 +261,7 @@ impl Socket {
             State::CloseWait => State::LastAck,
             _ => State::FinWait1,
         };
+        self.note_sent(core.now, &fin);
         self.sent.push_back(fin);
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &fin);
@@ -311,7 +316,7 @@ impl Socket {
     fn restart_after_idle(&mut self, core: &Core, paths: &mut [Path], me: usize) {
         let rto = self.rtt.rto(&core.config);
         let idle = core.now - self.last_sent_at;
-        if idle > rto {
+        if idle > rto && self.paced.is_none() {
             let path = &mut paths[me];
             let floor = core.config.initial_window.min(path.cwnd);
             path.ssthresh = if path.ssthresh == crate::path::INFINITE_SSTHRESH {

@@ -7,10 +7,17 @@ use serde_json::{Map, Value};
 
 pub const MSS: u32 = 1400;
 
-/// Every controller with every choice that its first textual parameter offers, its variants mostly.
+/// Every controller that sets no rate with every choice that its first textual parameter offers, its variants mostly.
 pub fn variants() -> Vec<(String, Map<String, Value>)> {
     let mut found = Vec::new();
+    let windowed = |name| {
+        let made = REGISTRY.make(name, &Map::new());
+        !made.expect("it is registered").paces()
+    };
     for entry in REGISTRY.describe() {
+        if !windowed(entry.name) {
+            continue;
+        }
         let choice = entry
             .parameters
             .iter()

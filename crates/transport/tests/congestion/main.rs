@@ -5,9 +5,15 @@
 //! | `rounds` | one path and two, round by round: slow start, losses, recovery, avoidance, timeouts; what a loss leaves, how much a round trip adds |
 //! | `fixed_points` | the rates at which random losses hold each controller, against Reno's on the same path |
 //! | `delay` | controllers that look at the RTT, on a path with a rate and a queue |
+//! | `bbr` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
 
+#[allow(dead_code, reason = "the modules of tests use different parts")]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bbr;
 mod delay;
 mod fixed_points;
 mod lab;

@@ -109,9 +109,9 @@ impl Recovery {
 
 /// What one ACK brought.
 #[derive(Default)]
-struct Delivery {
+pub(in crate::tcp) struct Delivery {
     /// Packets newly acknowledged or SACKed.
-    packets: u32,
+    pub packets: u32,
     /// Send times of the first and the last never-retransmitted packet acknowledged cumulatively, and of SACKed ones.
     first: Option<Nanos>,
     last: Option<Nanos>,
@@ -123,7 +123,7 @@ struct Delivery {
     /// The segment carried nothing but this acknowledgement.
     bare: bool,
     duplicate_sack: bool,
-    newly_lost: u32,
+    pub newly_lost: u32,
     retransmission_lost: bool,
     /// The timer must be set anew.
     rearm: bool,
@@ -147,6 +147,9 @@ impl Socket {
         self.heard_at = core.now / MILLISECOND * MILLISECOND;
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
+        if self.paced.is_some() {
+            self.note_arrival_of_ack();
+        }
         let mut delivery = Delivery::default();
         let window_changed = ack >= self.una && self.update_window(ack, segment);
         if !segment.sack.is_empty() && self.negotiated.sack {
@@ -231,7 +234,9 @@ impl Socket {
         if delivery.rearm {
             self.arm_after_ack(core);
         }
-        if self.recovery.reducing() {
+        if self.paced.is_some() {
+            self.control(paths, me, &ack, &delivery, before);
+        } else if self.recovery.reducing() {
             self.reduce(&mut paths[me], &delivery);
         } else if delivery.packets > 0
             && (delivery.advanced
@@ -354,7 +359,7 @@ impl Socket {
     }
 
     fn end_reduction(&mut self, path: &mut Path) {
-        if path.ssthresh < INFINITE_SSTHRESH {
+        if self.paced.is_none() && path.ssthresh < INFINITE_SSTHRESH {
             path.cwnd = path.ssthresh;
         }
     }
@@ -419,7 +424,7 @@ impl Socket {
 
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
     fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
-        if delivery.packets == 0 || self.recovery.prior_cwnd == 0 {
+        if delivery.packets == 0 || self.recovery.prior_cwnd == 0 || self.paced.is_some() {
             return;
         }
         let in_flight = self.in_flight();
@@ -464,7 +469,7 @@ impl Socket {
         while index < self.sent.len() {
             let sent = &self.sent[index];
             if sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING) {
-                if self.in_flight() >= path.cwnd {
+                if self.in_flight() >= path.cwnd || self.blocked() {
                     first.get_or_insert(sent.seq);
                     break;
                 }

@@ -85,6 +85,9 @@ impl Socket {
             self.recovery.sacked += 1;
             delivery.packets += 1;
             let copy = *sent;
+            if let Some(paced) = &mut self.paced {
+                paced.deliver(&copy);
+            }
             if !copy.retransmitted() {
                 delivery.first_sacked.get_or_insert(copy.sent_at);
                 delivery.last_sacked = Some(copy.sent_at);
@@ -131,6 +134,9 @@ impl Socket {
                 continue;
             }
             delivery.packets += 1;
+            if let Some(paced) = &mut self.paced {
+                paced.deliver(&sent);
+            }
             if sent.retransmitted() {
                 delivery.repaired = true;
             } else {

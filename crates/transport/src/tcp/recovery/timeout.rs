@@ -120,6 +120,7 @@ impl Socket {
 
     /// Handles the timer that is due. Returns what the connection must know of.
     pub(crate) fn on_timer(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> Fired {
+        self.release_pacing(core.now, &mut paths[me]);
         let fired = self.timers.fire(core.now);
         match fired {
             Fired::LossProbe => self.send_loss_probe(core, me),
@@ -127,6 +128,7 @@ impl Socket {
                 let mut delivery = Delivery::default();
                 self.detect_losses(core, &mut delivery);
                 if delivery.newly_lost > 0 {
+                    self.note_lost(delivery.newly_lost);
                     if self.recovery.state < CaState::Recovery {
                         self.enter_recovery(core, paths, me);
                     }
@@ -196,6 +198,7 @@ impl Socket {
             paths[me].ssthresh = self.congestion.ssthresh(paths, me);
             self.recovery.begin_undo(self.una);
         }
+        let lost_before = self.recovery.lost;
         for sent in &mut self.sent {
             if !sent.has(Sent::SACKED) {
                 sent.set(Sent::LOST);
@@ -207,6 +210,7 @@ impl Socket {
         }
         self.recovery.retransmitting = 0;
         self.recovery.lost = self.sent.len() as u32 - self.recovery.sacked;
+        self.note_lost(self.recovery.lost.saturating_sub(lost_before));
         self.recovery.hint = 0;
         self.recovery.end = self.next;
         self.recovery.probe_end = None;

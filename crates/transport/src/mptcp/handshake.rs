@@ -353,6 +353,7 @@ impl Connection {
         if self.core.multipath.take().is_some() {
             self.core.event(EventKind::Fallback(why));
             self.send.forget_chunks();
+            self.unechoed.clear();
         }
     }
 

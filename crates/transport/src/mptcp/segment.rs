@@ -79,7 +79,10 @@ impl Connection {
         if !self.sockets[me].on_ack(&mut self.core, &mut self.paths, me, segment) {
             return;
         }
-        self.send.peer_heard();
+        // An answer that says nothing of the stream does not keep a probe of its window alive.
+        if segment.dss.is_some() || self.core.multipath.is_none() {
+            self.send.peer_heard();
+        }
         match (&segment.dss, self.core.multipath.is_some()) {
             (Some(dss), true) => self.on_dss(me, segment, dss),
             (_, false) => self.on_plain_ack(me),
@@ -214,7 +217,7 @@ impl Connection {
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
         // Later on it shows when it acknowledges more than any data ACK did; sequence numbers of an only subflow and of the stream run in parallel.
-        let beyond = self.paths[me].acked > self.send.una();
+        let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
         if (!confirmed || beyond) && segment.mptcp().is_empty() && self.sockets.len() == 1 {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);

@@ -44,7 +44,7 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `number`, `boolean` or `text`; `text` too where a scenario writes a quantity with its unit."""
+    """`integer`, `integers`, `number`, `boolean` or `text`; `text` too where a scenario writes a quantity with its unit."""
     default: Any
     minimum: float | None
     maximum: float | None
@@ -57,10 +57,11 @@ class Parameter:
         where = f"parameter '{self.name}' of {owner}"
         if not fits(value):
             raise RegistryError(f"{where} takes {article}, not {_show(value)}", key=self.name)
-        if self.minimum is not None and value < self.minimum:
-            raise RegistryError(f"{where} is at least {_number(self.minimum)}, not {_show(value)}", key=self.name)
-        if self.maximum is not None and value > self.maximum:
-            raise RegistryError(f"{where} is at most {_number(self.maximum)}, not {_show(value)}", key=self.name)
+        for number in value if isinstance(value, list) else [value]:
+            if self.minimum is not None and number < self.minimum:
+                raise RegistryError(f"{where} is at least {_number(self.minimum)}, not {_show(number)}", key=self.name)
+            if self.maximum is not None and number > self.maximum:
+                raise RegistryError(f"{where} is at most {_number(self.maximum)}, not {_show(number)}", key=self.name)
         if self.choices and value not in self.choices:
             hint = nearest(str(value), [str(choice) for choice in self.choices])
             known = ", ".join(str(choice) for choice in self.choices)
@@ -83,8 +84,13 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_integers(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(map(_is_integer, value))
+
+
 _TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "integer": ("a whole number", _is_integer),
+    "integers": ("a list of whole numbers", _is_integers),
     "number": ("a number", lambda value: _is_integer(value) or (isinstance(value, float) and value == value)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "text": ("a text", lambda value: isinstance(value, str)),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
-    /// `integer`, `number`, `boolean` or `text`.
+    /// `integer`, `integers`, `number`, `boolean` or `text`.
     pub kind: &'static str,
     pub default: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +35,21 @@ impl Parameter {
             maximum: Some(maximum as f64),
             choices: &[],
             description,
+        }
+    }
+
+    /// A list of whole numbers, each within the bounds.
+    pub fn integers(
+        name: &'static str,
+        default: &[u64],
+        minimum: u64,
+        maximum: u64,
+        description: &'static str,
+    ) -> Self {
+        Self {
+            kind: "integers",
+            default: default.into(),
+            ..Self::integer(name, 0, minimum, maximum, description)
         }
     }
 
@@ -149,6 +164,14 @@ impl Parameters {
             .expect("checked against the declaration")
     }
 
+    pub fn integers(&self, name: &str) -> Vec<u64> {
+        let list = self.values[name].as_array();
+        list.expect("checked against the declaration")
+            .iter()
+            .filter_map(Value::as_u64)
+            .collect()
+    }
+
     pub fn number(&self, name: &str) -> f64 {
         self.values[name]
             .as_f64()
@@ -172,8 +195,12 @@ impl Parameter {
     fn validate(&self, value: &Value) -> Result<(), String> {
         let in_range =
             |x: f64| self.minimum.is_none_or(|m| x >= m) && self.maximum.is_none_or(|m| x <= m);
+        let whole = |value: &Value| value.as_u64().is_some_and(|x| in_range(x as f64));
         let fits = match self.kind {
-            "integer" => value.as_u64().is_some_and(|x| in_range(x as f64)),
+            "integer" => whole(value),
+            "integers" => value
+                .as_array()
+                .is_some_and(|list| !list.is_empty() && list.iter().all(whole)),
             "number" => value.as_f64().is_some_and(in_range),
             "boolean" => value.is_boolean(),
             _ => value

@@ -8,6 +8,7 @@
 //! | application | bytes in both directions, a reader that pauses |
 //!
 //! What must hold: both ends finish within a bounded time after the network healed, every byte was read once, at its place.
+//! Behind a middlebox that strips options, from some time on, on one path or all, the connection may end in error instead, on both sides.
 //! `POLYPATH_CASES` sets the number of cases.
 
 #[allow(dead_code, reason = "the test programs use different parts")]
@@ -17,6 +18,7 @@ use common::{Fate, Link, MS, Pair, SECOND, Side};
 use polypath_transport::{
     Buffer, CloseReason, Config, Connection, Nanos, Profile, congestion, path_manager, scheduler,
 };
+use polypath_wire::tcp::Flags;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::{Rng, SeedableRng};
@@ -26,6 +28,8 @@ use rand_pcg::Pcg64Mcg;
 const HEALED: Nanos = 20 * SECOND;
 /// By then everything has to be over: timeouts have backed off to at most about the time of the faults.
 const LIMIT: Nanos = HEALED + 400 * SECOND;
+/// Time for every one of the 15 repetitions at the longest timeout of 120 s, for what ends only when they are exhausted.
+const EXHAUSTED: Nanos = LIMIT + 16 * 120 * SECOND;
 
 #[derive(Clone, Debug)]
 struct Faults {
@@ -236,6 +240,44 @@ fn hook(faults: Faults) -> impl FnMut(&mut common::pair::Packet) -> Fate {
     }
 }
 
+/// A middlebox that removes MPTCP's options.
+#[derive(Clone, Copy, Debug)]
+struct Middlebox {
+    /// On this path, or on all.
+    path: Option<usize>,
+    from: Option<Side>,
+    since: Nanos,
+    spares_syns: bool,
+}
+
+fn middlebox() -> impl Strategy<Value = Middlebox> {
+    let from = prop::option::of(prop_oneof![Just(Side::Client), Just(Side::Server)]);
+    let since = prop_oneof![Just(0u64), 0u64..3_000];
+    (prop::option::of(0usize..3), from, since, any::<bool>()).prop_map(
+        |(path, from, since, spares_syns)| Middlebox {
+            path,
+            from,
+            since: since * MS,
+            spares_syns,
+        },
+    )
+}
+
+impl Middlebox {
+    fn strip(&self, packet: &mut common::pair::Packet) {
+        let concerned = self.path.is_none_or(|path| path == packet.path)
+            && self.from.is_none_or(|from| from == packet.from)
+            && packet.at >= self.since
+            && !(self.spares_syns && packet.segment.flags.contains(Flags::SYN));
+        if concerned {
+            packet.segment.dss = None;
+            if let Some(rare) = &mut packet.segment.rare {
+                rare.mptcp.clear();
+            }
+        }
+    }
+}
+
 /// Moments at which the test, not the endpoints, changes something.
 fn moments(case: &Case) -> Vec<Nanos> {
     let mut moments = vec![HEALED];
@@ -282,7 +324,7 @@ fn answer(pair: &mut Pair, bytes: u64) {
     pair.close(Side::Server);
 }
 
-fn run(case: &Case) -> Pair {
+fn run(case: &Case, middlebox: Option<Middlebox>, limit: Nanos) -> Pair {
     let mut pair = Pair::with(
         &case.client,
         &case.server,
@@ -290,7 +332,13 @@ fn run(case: &Case) -> Pair {
         case.server_addresses,
         case.faults.seed >> 40,
     );
-    pair.hook(hook(case.faults.clone()));
+    let mut faults = hook(case.faults.clone());
+    pair.hook(move |packet| {
+        if let Some(middlebox) = &middlebox {
+            middlebox.strip(packet);
+        }
+        faults(packet)
+    });
     pair.write(Side::Client, case.up);
     pair.close(Side::Client);
     let mut answered = false;
@@ -307,7 +355,7 @@ fn run(case: &Case) -> Pair {
     if !answered {
         answer(&mut pair, case.down);
     }
-    pair.run_until_that(LIMIT, finished);
+    pair.run_until_that(limit, finished);
     pair
 }
 
@@ -339,7 +387,7 @@ fn state(connection: &Connection) -> String {
 }
 
 fn check(case: &Case) {
-    let mut pair = run(case);
+    let mut pair = run(case, None, LIMIT);
     if std::env::var_os("POLYPATH_LOG").is_some() {
         pair.print_log(60);
     }
@@ -357,11 +405,40 @@ fn check(case: &Case) {
     }
 }
 
+/// With options gone the stream may also end with a reset or a timeout, told to both applications; it must not stand still.
+fn check_behind(case: &Case, middlebox: Middlebox) {
+    let mut pair = run(case, Some(middlebox), EXHAUSTED);
+    if std::env::var_os("POLYPATH_LOG").is_some() {
+        pair.print_log(60);
+    }
+    for (side, bytes) in [(Side::Server, case.up), (Side::Client, case.down)] {
+        let picture = state(pair.connection(side));
+        let other = state(pair.connection(side.other()));
+        let about = format!("{side:?} at {}: {picture}\nother side: {other}", pair.now);
+        let ended = pair.connection(side).ended();
+        // A side with nothing to send learns nothing when the other's reset was lost (half-open, RFC 9293 section 3.5.1).
+        let broken =
+            |ended: Option<CloseReason>| ended != Some(CloseReason::Finished) && ended.is_some();
+        let half_open = pair.connection(side).send_queue() == (0, 0)
+            && broken(pair.connection(side.other()).ended());
+        assert!(ended.is_some() || half_open, "{about}");
+        if ended == Some(CloseReason::Finished) {
+            pair.assert_whole(side, bytes);
+        }
+        assert!(pair.end(side).read <= bytes, "{about}");
+        assert_eq!(
+            pair.counter(side, polypath_transport::Mib::PayloadMismatch),
+            0,
+            "{about}"
+        );
+    }
+}
+
 fn cases() -> u32 {
     std::env::var("POLYPATH_CASES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(300)
+        .unwrap_or(2_000)
 }
 
 proptest! {
@@ -375,5 +452,10 @@ proptest! {
     #[test]
     fn every_byte_arrives_and_both_ends_finish(case in case()) {
         check(&case);
+    }
+
+    #[test]
+    fn no_middlebox_makes_the_stream_stand_still(case in case(), middlebox in middlebox()) {
+        check_behind(&case, middlebox);
     }
 }

@@ -15,8 +15,6 @@
 #include "lab.h"
 
 #define WINDOW	(1 << 20)
-/* What a subflow may be ahead before shares mean anything, in segments. */
-#define HEADSTART	4
 
 static u64 account(const struct lab_paths *paths)
 {
@@ -37,12 +35,10 @@ static u64 account(const struct lab_paths *paths)
 	return total;
 }
 
+/* True at least for the subflow that carried least, so the data never waits for good. */
 static bool within_cap(const struct mptcp_subflow_context *path, u64 total, unsigned int percent)
 {
-	u32 segment = lab_segment(path);
-
-	return path->lab_bytes < HEADSTART * segment ||
-	       (path->lab_bytes + segment) * 100 <= (total + segment) * percent;
+	return path->lab_bytes * 100 <= (total + lab_segment(path)) * percent;
 }
 
 static int send_within(struct mptcp_sock *msk, unsigned int epsilon)

@@ -12,7 +12,13 @@ from polypath.scenario.tables import Tables
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_JSON_TYPES = {"integer": "integer", "number": "number", "boolean": "boolean", "text": "string"}
+_JSON_TYPES = {
+    "integer": "integer",
+    "integers": "array",
+    "number": "number",
+    "boolean": "boolean",
+    "text": "string",
+}
 
 
 def json_schema() -> dict[str, Any]:
@@ -38,6 +44,10 @@ def _with_algorithms(node: Any) -> Any:
     return {**plain, **_choice(node[REGISTRY_KEY])} if REGISTRY_KEY in node else plain
 
 
+def _present(of: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in of.items() if value is not None}
+
+
 def _choice(kind: registry.Kind) -> dict[str, Any]:
     known = registry.entries(kind)
     return {
@@ -49,15 +59,16 @@ def _choice(kind: registry.Kind) -> dict[str, Any]:
 def _table(entry: registry.Entry) -> dict[str, Any]:
     properties: dict[str, Any] = {"name": {"const": entry.name, "description": entry.description}}
     for parameter in entry.parameters:
+        bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+        listed = parameter.kind == "integers"
         described = {
             "type": _JSON_TYPES[parameter.kind],
             "description": parameter.description,
             "default": parameter.default,
-            "minimum": parameter.minimum,
-            "maximum": parameter.maximum,
             "enum": list(parameter.choices) if parameter.choices else None,
+            **({"items": {"type": "integer", **_present(bounds)}, "minItems": 1} if listed else bounds),
         }
-        properties[parameter.name] = {key: value for key, value in described.items() if value is not None}
+        properties[parameter.name] = _present(described)
     return {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": False}
 
 

@@ -6,7 +6,7 @@ use polypath_lab::plan::Choice;
 use polypath_net::random;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::RngCore;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
@@ -75,6 +75,11 @@ impl Draw {
                 let low = bound("minimum").unwrap_or(0.0) as u64;
                 let high = bound("maximum").map_or(u64::MAX, |high| high as u64);
                 self.integer(low, high.min(low + 3)).into()
+            }
+            Some("integers") => {
+                let single = json!({"kind": "integer", "minimum": declared["minimum"], "maximum": declared["maximum"]});
+                let count = self.integer(1, 3);
+                (0..count).map(|_| self.parameter(&single)).collect()
             }
             Some("number") => match (bound("minimum"), bound("maximum")) {
                 (Some(low), Some(high)) => self.number(low, high).into(),

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::core::Core;
 use crate::config::Config;
 use crate::path::Path;
-use crate::scheduler::{Blocked, Decision, Head, Next, PathSet, View};
+use crate::scheduler::{Blocked, Carried, Decision, Head, Next, PathSet, View};
 use crate::tcp::{Chunk, Kind, State, memory};
 use crate::{EventKind, Mib, NEVER, Nanos};
 
@@ -260,7 +260,7 @@ impl Connection {
         } else {
             self.push_plain();
         }
-        self.watch_window();
+        self.watch_standstill();
     }
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
@@ -442,7 +442,17 @@ impl Connection {
             });
         }
         self.send_new(me, len);
+        self.tell_scheduler(me, next.offset, len, true);
         true
+    }
+
+    fn tell_scheduler(&mut self, path: usize, offset: u64, bytes: u32, new: bool) {
+        self.scheduler.carried(Carried {
+            path,
+            offset,
+            bytes,
+            new,
+        });
     }
 
     /// Sends on another path the segment that begins at `offset`.
@@ -473,6 +483,7 @@ impl Connection {
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
+        self.tell_scheduler(me, offset, len, false);
     }
 
     /// The peer's window has room for less than what there is to send.
@@ -558,10 +569,12 @@ impl Connection {
         }
     }
 
-    /// Watches for a closed window with nothing in flight that would open it (RFC 9293 section 3.8.6.1).
-    fn watch_window(&mut self) {
-        let stuck = self.send.unsent() > 0
-            && self.core.send_limit <= self.send.sent
+    /// Nothing is in flight that the peer would answer, yet its window is closed (RFC 9293 section 3.8.6.1), or it has not acknowledged data
+    /// that its subflows did (RFC 8684 section 3.3.6: retransmission at connection level).
+    fn watch_standstill(&mut self) {
+        let window_closed = self.send.unsent() > 0 && self.core.send_limit <= self.send.sent;
+        let unconfirmed = self.core.multipath.is_some() && self.send.una < self.send.sent;
+        let stuck = (window_closed || unconfirmed)
             && self
                 .sockets
                 .iter()
@@ -572,6 +585,19 @@ impl Connection {
         } else if self.send.probe_at == NEVER {
             self.send.probe_at = self.core.now + self.connection_timeout(self.send.probes);
             self.deadline = self.deadline.min(self.send.probe_at);
+        }
+    }
+
+    /// The peer answered a probe and still lacks the first segment in flight.
+    fn reinject_head(&mut self) {
+        if let Some(head) = self.send.in_flight.front()
+            && self.send.reinject.is_empty()
+        {
+            self.core.event(EventKind::Reinjection {
+                subflow: usize::from(head.holder),
+                bytes: u64::from(head.len),
+            });
+            self.send.reinject.push_back((head.offset, head.len));
         }
     }
 
@@ -604,6 +630,9 @@ impl Connection {
             }
             if let Some(me) = self.working_subflow() {
                 self.sockets[me].send_probe(&mut self.core, me);
+            }
+            if self.send.probes > 1 {
+                self.reinject_head();
             }
         }
         if self.send.fin_at <= self.core.now {
@@ -656,7 +685,10 @@ impl Connection {
         }
         if self.send.fin_acked && self.core.receive.at_end() {
             for me in 0..self.sockets.len() {
-                if self.dispensable(me) {
+                if matches!(self.sockets[me].state, State::SynSent | State::SynReceived) {
+                    // CLOSE before the handshake is done deletes the subflow (RFC 9293 section 3.10.4).
+                    self.close_subflow(me);
+                } else if self.dispensable(me) {
                     self.sockets[me].send_reset(&mut self.core, me);
                     self.close_subflow(me);
                 } else if !self.sockets[me].closing() {
@@ -682,7 +714,14 @@ impl Connection {
     /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through.
     fn answer_fins(&mut self) {
         for me in 0..self.sockets.len() {
-            if self.sockets[me].state == State::CloseWait && self.sockets[me].nothing_unsent() {
+            let elsewhere = |other: usize| {
+                other != me && self.paths[other].established && self.sockets[other].sending()
+            };
+            let dispensable = self.send.idle() || (0..self.sockets.len()).any(elsewhere);
+            if self.sockets[me].state == State::CloseWait
+                && self.sockets[me].nothing_unsent()
+                && dispensable
+            {
                 self.sockets[me].close(&mut self.core, &mut self.paths, me);
             }
         }

@@ -69,7 +69,7 @@ fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
 }
 
 /// The default choice for `next`: a normal path, else (only when no normal one is usable) a backup.
-pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
+fn choose(paths: &[Path], next: &Next) -> Option<usize> {
     let pick = |carried| {
         let normal = candidates(paths, carried, false);
         if normal.unused {
@@ -86,10 +86,15 @@ pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
     pick(PathSet::default()).best
 }
 
+/// The default decision for `next`.
+pub(super) fn place(view: &View, next: &Next) -> Decision {
+    choose(view.paths, next).map_or(Decision::Wait, Decision::Send)
+}
+
 impl Scheduler for LowestRtt {
     fn select(&mut self, view: &View) -> Decision {
         match &view.next {
-            Some(next) => choose(view.paths, next).map_or(Decision::Wait, Decision::Send),
+            Some(next) => place(view, next),
             None => Decision::Wait,
         }
     }

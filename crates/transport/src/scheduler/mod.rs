@@ -2,10 +2,18 @@
 //!
 //! A scheduler sees a [`View`], never a connection; the same one serves any multipath transport.
 
+mod balanced;
+mod blest;
+mod ecf;
+mod equal;
+mod kbest;
 mod linux;
 mod lowest_rtt;
+mod otias;
 mod redundant;
 mod roundrobin;
+mod sttf;
+mod weighted_roundrobin;
 
 pub(crate) use linux::FRAGMENT;
 
@@ -92,6 +100,17 @@ pub enum Decision {
     Repeat { path: usize, offset: u64 },
 }
 
+/// What a decision came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    pub path: usize,
+    /// Offset in the connection's stream.
+    pub offset: u64,
+    pub bytes: u32,
+    /// Never sent before on any path.
+    pub new: bool,
+}
+
 /// Help for a blocked connection (Raiciu et al., NSDI 2012, section 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rescue {
@@ -114,6 +133,10 @@ pub trait Scheduler: Send {
     /// Called while some path has room, or always if it fills queues, until it answers [`Decision::Wait`].
     fn select(&mut self, view: &View) -> Decision;
 
+    /// A decision was carried out. Those that the rules on small segments held back (Nagle, silly windows) never come here, so quotas and
+    /// shares are counted here.
+    fn carried(&mut self, _segment: Carried) {}
+
     /// Called when there is nothing to select because the connection is blocked.
     fn rescue(&mut self, _view: &View, _cause: Blocked) -> Rescue {
         Rescue::default()
@@ -132,6 +155,17 @@ pub fn ready(path: &Path) -> bool {
         && path.queued < u64::from(path.room()) * u64::from(path.mss)
 }
 
+/// The usable paths that new data may take: the normal ones, or the backups where no normal one is usable.
+pub fn candidates_of_class(paths: &[Path]) -> impl Iterator<Item = usize> {
+    let backup = !paths.iter().any(|path| usable(path) && !path.backup);
+    (0..paths.len()).filter(move |&index| usable(&paths[index]) && paths[index].backup == backup)
+}
+
+/// The candidate of lowest smoothed RTT, with room or without.
+pub fn fastest(paths: &[Path]) -> Option<usize> {
+    candidates_of_class(paths).min_by_key(|&index| (paths[index].srtt, index))
+}
+
 /// Every scheduler.
 pub static REGISTRY: Registry<dyn Scheduler> = Registry {
     kind: "scheduler",
@@ -139,6 +173,14 @@ pub static REGISTRY: Registry<dyn Scheduler> = Registry {
         lowest_rtt::ENTRY,
         roundrobin::ENTRY,
         redundant::ENTRY,
+        weighted_roundrobin::ENTRY,
+        blest::ENTRY,
+        ecf::ENTRY,
+        otias::ENTRY,
+        sttf::ENTRY,
+        kbest::ENTRY,
+        balanced::ENTRY,
+        equal::ENTRY,
         linux::ENTRY,
     ],
 };

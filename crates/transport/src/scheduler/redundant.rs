@@ -1,7 +1,8 @@
 //! Every segment on every path.
 
-use super::{Decision, Scheduler, SchedulerEntry, View, lowest_rtt, ready, usable};
-use crate::path::Path;
+use super::{
+    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
+};
 use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -24,44 +25,40 @@ struct Redundant {
     last: usize,
 }
 
-impl Redundant {
-    fn usable(paths: &[Path], index: usize) -> bool {
-        let path = &paths[index];
-        let only_backups = paths.iter().all(|other| other.backup || !usable(other));
-        usable(path) && (!path.backup || only_backups)
-    }
-}
-
 impl Scheduler for Redundant {
     fn select(&mut self, view: &View) -> Decision {
         if let Some(next) = view.next.filter(|next| next.reinjection) {
-            return lowest_rtt::choose(view.paths, &next).map_or(Decision::Wait, Decision::Send);
+            return lowest_rtt::place(view, &next);
         }
         let count = view.paths.len();
         self.pointers.resize(count, 0);
         for step in 1..=count {
             let index = (self.last + step) % count;
             let path = &view.paths[index];
-            if !Self::usable(view.paths, index) || !ready(path) {
+            if !ready(path) || !candidates_of_class(view.paths).any(|usable| usable == index) {
                 continue;
             }
             let pointer = self.pointers[index].max(view.una);
-            let decision = if pointer < view.sent {
-                let end = (pointer + u64::from(path.mss)).min(view.sent);
-                self.pointers[index] = end;
-                Decision::Repeat {
+            if pointer < view.sent {
+                return Decision::Repeat {
                     path: index,
                     offset: pointer,
-                }
-            } else if let Some(next) = view.next {
-                self.pointers[index] = next.offset + next.len.min(u64::from(path.mss));
-                Decision::Send(index)
-            } else {
-                continue;
-            };
-            self.last = index;
-            return decision;
+                };
+            } else if view.next.is_some() {
+                return Decision::Send(index);
+            }
         }
         Decision::Wait
+    }
+
+    fn carried(&mut self, segment: Carried) {
+        let Some(pointer) = self.pointers.get_mut(segment.path) else {
+            return;
+        };
+        let end = segment.offset + u64::from(segment.bytes);
+        if end > *pointer {
+            *pointer = end;
+            self.last = segment.path;
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Round robin over the paths with room.
 
-use super::{Decision, Scheduler, SchedulerEntry, View, usable};
+use super::{Carried, Decision, Scheduler, SchedulerEntry, View, usable};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
 
@@ -25,22 +25,34 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         ]
     },
     make: |parameters| {
-        Box::new(RoundRobin {
-            segments: parameters.integer("num_segments") as u32,
-            skip_full: parameters.boolean("cwnd_limited"),
-            quota: Vec::new(),
-        })
+        Box::new(RoundRobin::new(
+            vec![parameters.integer("num_segments") as u32],
+            parameters.boolean("cwnd_limited"),
+        ))
     },
 };
 
-struct RoundRobin {
-    segments: u32,
+pub(super) struct RoundRobin {
+    /// Segments of each path's turn; the last entry holds for all further paths.
+    turns: Vec<u32>,
     skip_full: bool,
     /// Segments that each path sent in this turn.
     quota: Vec<u32>,
 }
 
 impl RoundRobin {
+    pub fn new(turns: Vec<u32>, skip_full: bool) -> Self {
+        Self {
+            turns,
+            skip_full,
+            quota: Vec::new(),
+        }
+    }
+
+    fn turn_of(&self, index: usize) -> u32 {
+        self.turns[index.min(self.turns.len() - 1)]
+    }
+
     fn considered(&self, path: &Path) -> bool {
         usable(path) && path.state != CaState::Loss && (!self.skip_full || path.room() > 0)
     }
@@ -55,7 +67,7 @@ impl RoundRobin {
                 .map(|(index, _)| index)
         };
         considered()
-            .find(|&index| (1..self.segments).contains(&self.quota[index]))
+            .find(|&index| (1..self.turn_of(index)).contains(&self.quota[index]))
             .or_else(|| considered().find(|&index| self.quota[index] == 0))
     }
 }
@@ -86,11 +98,14 @@ impl Scheduler for RoundRobin {
             self.turn(view.paths)
         });
         match path {
-            Some(path) if view.paths[path].room() > 0 => {
-                self.quota[path] += 1;
-                Decision::Send(path)
-            }
+            Some(path) if view.paths[path].room() > 0 => Decision::Send(path),
             _ => Decision::Wait,
+        }
+    }
+
+    fn carried(&mut self, segment: Carried) {
+        if segment.new {
+            self.quota[segment.path] += 1;
         }
     }
 }

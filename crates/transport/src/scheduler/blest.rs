@@ -1,0 +1,150 @@
+//! BLEST: blocking estimation.
+
+use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use crate::Nanos;
+use crate::path::Path;
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "blest",
+    description: "Lowest RTT, but leaves a slow path idle where its segment would block the send window",
+    source: "Ferlin et al., IFIP Networking 2016; variant mptcp.org: net/mptcp/mptcp_blest.c",
+    parameters: || {
+        vec![
+            Parameter::choice(
+                "variant",
+                &["paper", "mptcp.org"],
+                "how the fast path's bytes are estimated",
+            ),
+            Parameter::number(
+                "lambda",
+                1.0,
+                0.5,
+                2.0,
+                "first value of the correction factor",
+            ),
+        ]
+    },
+    make: |parameters| {
+        let kernel = parameters.text("variant") == "mptcp.org";
+        let lambda = if kernel {
+            1.2
+        } else {
+            parameters.number("lambda")
+        };
+        Box::new(Blest {
+            kernel,
+            lambda,
+            adapted_at: 0,
+            blocked: false,
+            extremes: Vec::new(),
+        })
+    },
+};
+
+/// Bounds and steps of the correction factor in the kernel.
+const KERNEL_RANGE: (f64, f64) = (1.0, 1.3);
+const KERNEL_RAISE: f64 = 0.04;
+const KERNEL_LOWER: f64 = 0.01;
+/// Step in the paper, for each blocking; 0.001 to 0.02 were tried there.
+const PAPER_STEP: f64 = 0.01;
+
+struct Blest {
+    kernel: bool,
+    /// Corrects the estimate: more when the window blocked all the same.
+    lambda: f64,
+    adapted_at: Nanos,
+    blocked: bool,
+    /// Smallest and largest smoothed RTT of each path so far.
+    extremes: Vec<(Nanos, Nanos)>,
+}
+
+impl Blest {
+    fn observe(&mut self, paths: &[Path]) {
+        self.extremes.resize(paths.len(), (Nanos::MAX, 0));
+        for (extreme, path) in self
+            .extremes
+            .iter_mut()
+            .zip(paths)
+            .filter(|(_, path)| path.srtt > 0)
+        {
+            *extreme = (extreme.0.min(path.srtt), extreme.1.max(path.srtt));
+        }
+    }
+
+    /// Once a round trip of the fast path the factor follows what happened since.
+    fn adapt(&mut self, now: Nanos, rtt: Nanos) {
+        if now - self.adapted_at < rtt {
+            return;
+        }
+        let blocked = std::mem::take(&mut self.blocked);
+        self.adapted_at = now;
+        if self.kernel {
+            let step = if blocked { KERNEL_RAISE } else { -KERNEL_LOWER };
+            self.lambda = (self.lambda + step).clamp(KERNEL_RANGE.0, KERNEL_RANGE.1);
+        } else if blocked {
+            self.lambda += PAPER_STEP;
+        } else {
+            self.lambda = (self.lambda - PAPER_STEP).max(1.0);
+        }
+    }
+
+    /// Bytes that the fast path will send while a segment lingers on the slow one.
+    fn fast_bytes(&self, view: &View, fast: usize, slow: usize) -> f64 {
+        let (path, other) = (&view.paths[fast], &view.paths[slow]);
+        let window = f64::from(path.cwnd);
+        let packets = if self.kernel {
+            let (least, most) = self.extremes[slow];
+            let full = f64::from(other.in_flight + 1) / f64::from(other.cwnd.max(1));
+            let spread = (most - least) as f64;
+            let linger = if full >= 1.0 {
+                most as f64
+            } else {
+                (least as f64 + spread * full).max(other.srtt as f64)
+            };
+            let (least, most) = self.extremes[fast];
+            let rounds = (linger / ((least + most) as f64 / 2.0)).floor() + 1.0;
+            if path.in_slow_start() {
+                window * (2f64.powf(rounds.min(16.0)) - 1.0)
+            } else {
+                (window.max(f64::from(path.ssthresh) + 1.0) + (rounds - 1.0) / 2.0) * rounds
+            }
+        } else {
+            let rounds = other.srtt as f64 / path.srtt.max(1) as f64;
+            rounds * (window + (rounds - 1.0) / 2.0)
+        };
+        packets * f64::from(path.mss) * self.lambda
+    }
+}
+
+impl Scheduler for Blest {
+    fn select(&mut self, view: &View) -> Decision {
+        let Some(next) = &view.next else {
+            return Decision::Wait;
+        };
+        let decision = lowest_rtt::place(view, next);
+        let (Decision::Send(chosen), Some(fast), false) =
+            (decision, fastest(view.paths), next.reinjection)
+        else {
+            return decision;
+        };
+        self.observe(view.paths);
+        self.adapt(view.now, view.paths[fast].srtt);
+        if chosen == fast {
+            return decision;
+        }
+        let slow = &view.paths[chosen];
+        let on_slow = f64::from(slow.mss) * f64::from(slow.in_flight + 1);
+        let window = (view.sent - view.una + view.window) as f64;
+        if self.fast_bytes(view, fast, chosen) > window - on_slow {
+            Decision::Wait
+        } else {
+            decision
+        }
+    }
+
+    fn rescue(&mut self, _view: &View, cause: Blocked) -> Rescue {
+        self.blocked |= cause == Blocked::ReceiveWindow;
+        Rescue::default()
+    }
+}

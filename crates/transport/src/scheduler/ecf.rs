@@ -1,0 +1,80 @@
+//! ECF: earliest completion first.
+
+use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "ecf",
+    description: "Lowest RTT, but waits for the fast path where that completes the data earlier",
+    source: "Lim et al., CoNEXT 2017; variant mptcp.org: net/mptcp/mptcp_ecf.c",
+    parameters: || {
+        vec![
+            Parameter::choice(
+                "variant",
+                &["paper", "mptcp.org"],
+                "whether less than a window of data counts as a window",
+            ),
+            Parameter::number(
+                "beta",
+                0.25,
+                0.0,
+                4.0,
+                "hysteresis: what must be gained to stop waiting",
+            ),
+        ]
+    },
+    make: |parameters| {
+        let kernel = parameters.text("variant") == "mptcp.org";
+        Box::new(Ecf {
+            kernel,
+            beta: parameters.number("beta"),
+            waiting: false,
+        })
+    },
+};
+
+struct Ecf {
+    kernel: bool,
+    beta: f64,
+    waiting: bool,
+}
+
+impl Scheduler for Ecf {
+    fn select(&mut self, view: &View) -> Decision {
+        let Some(next) = &view.next else {
+            return Decision::Wait;
+        };
+        let decision = lowest_rtt::place(view, next);
+        let (Decision::Send(chosen), Some(fast), false) =
+            (decision, fastest(view.paths), next.reinjection)
+        else {
+            return decision;
+        };
+        if chosen == fast {
+            return decision;
+        }
+        let (fast, slow) = (&view.paths[fast], &view.paths[chosen]);
+        let unsent = view.unsent as f64;
+        // The data in units of each path's window.
+        let windows = |path: &crate::path::Path| {
+            let window = f64::from(path.cwnd) * f64::from(path.mss);
+            if self.kernel {
+                unsent.max(window) / window
+            } else {
+                unsent / window
+            }
+        };
+        let (rtt_fast, rtt_slow) = (fast.srtt as f64, slow.srtt as f64);
+        let deviation = fast.rttvar.max(slow.rttvar) as f64;
+        let patience = if self.waiting { 1.0 + self.beta } else { 1.0 };
+        if (1.0 + windows(fast)) * rtt_fast < patience * (rtt_slow + deviation) {
+            if windows(slow) * rtt_slow >= 2.0 * rtt_fast + deviation {
+                self.waiting = true;
+                return Decision::Wait;
+            }
+        } else {
+            self.waiting = false;
+        }
+        decision
+    }
+}

@@ -1,0 +1,46 @@
+//! OTIAS: out-of-order transmission for in-order arrival.
+
+use super::{Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
+use crate::Nanos;
+use crate::path::Path;
+use crate::registry::no_parameters;
+
+pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "otias",
+    description: "The path on which the segment arrives first, queueing there even when its window is full",
+    source: "Yang et al., 2014 (out-of-order transmission for in-order arrival scheduling)",
+    parameters: no_parameters,
+    make: |_| Box::new(Otias),
+};
+
+struct Otias;
+
+/// When a segment given to this path now would arrive: the round trips until it may leave, then half a one.
+fn arrival(path: &Path) -> Nanos {
+    let (room, window) = (u64::from(path.room()), u64::from(path.cwnd.max(1)));
+    let queued = path.queued.div_ceil(u64::from(path.mss));
+    let rounds = if queued < room {
+        0
+    } else {
+        (queued - room + 1).div_ceil(window)
+    };
+    rounds * path.srtt + path.srtt / 2
+}
+
+impl Scheduler for Otias {
+    fn fills_queues(&self) -> bool {
+        true
+    }
+
+    fn select(&mut self, view: &View) -> Decision {
+        let Some(next) = &view.next else {
+            return Decision::Wait;
+        };
+        if next.reinjection {
+            return lowest_rtt::place(view, next);
+        }
+        candidates_of_class(view.paths)
+            .min_by_key(|&index| (arrival(&view.paths[index]), index))
+            .map_or(Decision::Wait, Decision::Send)
+    }
+}

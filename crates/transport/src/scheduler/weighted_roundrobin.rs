@@ -1,0 +1,34 @@
+//! Round robin in proportion to weights.
+
+use super::SchedulerEntry;
+use super::roundrobin::RoundRobin;
+use crate::registry::Parameter;
+
+pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "weighted-roundrobin",
+    description: "Each path in turn, as many segments as its weight says",
+    source: "Barré, Bonaventure et al., SIGCOMM 2020 tutorial, section 6 (exercise)",
+    parameters: || {
+        vec![
+            Parameter::integers(
+                "weights",
+                &[2, 1],
+                1,
+                255,
+                "segments of each path's turn, in the order of the paths; the last one holds for all further paths",
+            ),
+            Parameter::boolean(
+                "cwnd_limited",
+                false,
+                "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
+            ),
+        ]
+    },
+    make: |parameters| {
+        let weights = parameters.integers("weights");
+        Box::new(RoundRobin::new(
+            weights.iter().map(|&weight| weight as u32).collect(),
+            parameters.boolean("cwnd_limited"),
+        ))
+    },
+};

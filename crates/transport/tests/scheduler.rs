@@ -1,0 +1,302 @@
+//! Schedulers alone: what each chooses, segment by segment, while nothing is acknowledged.
+
+use std::fmt::Write;
+
+use polypath_transport::path::Path;
+use polypath_transport::scheduler::{Carried, Decision, Next, PathSet, REGISTRY, Scheduler, View};
+use serde_json::{Map, Value, json};
+
+const MS: u64 = 1_000_000;
+const MSS: u32 = 1000;
+const LETTERS: &[u8] = b"abcdef";
+
+fn path(rtt: u64, cwnd: u32) -> Path {
+    Path {
+        established: true,
+        srtt: rtt * MS,
+        rttvar: rtt * MS / 8,
+        min_rtt: rtt * MS,
+        ssthresh: cwnd,
+        ..Path::new(MSS, cwnd)
+    }
+}
+
+fn make(name: &str, parameters: Value) -> Box<dyn Scheduler> {
+    let Value::Object(parameters) = parameters else {
+        panic!("{parameters} is no table")
+    };
+    REGISTRY.make(name, &parameters).expect("a known scheduler")
+}
+
+/// A sender with a fixed amount of data whose peer never answers.
+struct Sender {
+    paths: Vec<Path>,
+    unsent: u64,
+    window: u64,
+    sent: u64,
+}
+
+impl Sender {
+    fn new(paths: Vec<Path>, unsent: u64, window: u64) -> Self {
+        Self {
+            paths,
+            unsent,
+            window,
+            sent: 0,
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        let len = self.unsent.min(self.window);
+        View {
+            now: MS,
+            paths: &self.paths,
+            next: (len > 0).then_some(Next {
+                offset: self.sent,
+                len,
+                carried: PathSet::default(),
+                reinjection: false,
+            }),
+            head: None,
+            una: 0,
+            sent: self.sent,
+            unsent: self.unsent,
+            window: self.window,
+        }
+    }
+
+    /// The letters of the paths chosen until the scheduler waits or `most` segments are given out; a repetition is in capitals.
+    fn run(&mut self, scheduler: &mut dyn Scheduler, most: usize) -> String {
+        let mut choices = String::new();
+        while choices.len() < most {
+            let (index, new, offset) = match scheduler.select(&self.view()) {
+                Decision::Wait => break,
+                Decision::Send(index) => (index, true, self.sent),
+                Decision::Repeat { path, offset } => (path, false, offset),
+            };
+            let bytes = if new {
+                self.unsent.min(u64::from(MSS))
+            } else {
+                u64::from(MSS)
+            };
+            let path = &mut self.paths[index];
+            if path.in_flight < path.cwnd {
+                path.in_flight += 1;
+            } else {
+                path.queued += bytes;
+            }
+            if new {
+                self.sent += bytes;
+                self.unsent -= bytes;
+                self.window -= bytes;
+            }
+            scheduler.carried(Carried {
+                path: index,
+                offset,
+                bytes: bytes as u32,
+                new,
+            });
+            let letter = char::from(LETTERS[index]);
+            choices.push(if new {
+                letter
+            } else {
+                letter.to_ascii_uppercase()
+            });
+        }
+        choices
+    }
+}
+
+fn backup(mut path: Path) -> Path {
+    path.backup = true;
+    path
+}
+
+fn failed(mut path: Path) -> Path {
+    path.potentially_failed = true;
+    path
+}
+
+/// Situations: name, paths, bytes to send, peer's window.
+fn situations() -> Vec<(&'static str, Sender)> {
+    vec![
+        (
+            "equal paths",
+            Sender::new(vec![path(40, 6), path(40, 6)], 100_000, 100_000),
+        ),
+        (
+            "a 10 ms, b 100 ms",
+            Sender::new(vec![path(10, 6), path(100, 6)], 100_000, 100_000),
+        ),
+        (
+            "a 10 ms, b 100 ms, 6 kB left",
+            Sender::new(vec![path(10, 6), path(100, 6)], 6_000, 100_000),
+        ),
+        (
+            "a 10 ms, b 100 ms, window 20 kB",
+            Sender::new(vec![path(10, 6), path(100, 6)], 100_000, 20_000),
+        ),
+        (
+            "three paths 10, 20, 30 ms",
+            Sender::new(
+                vec![path(30, 4), path(10, 4), path(20, 4)],
+                100_000,
+                100_000,
+            ),
+        ),
+        (
+            "b is a backup",
+            Sender::new(vec![path(40, 4), backup(path(10, 4))], 100_000, 100_000),
+        ),
+        (
+            "a failed, b is a backup",
+            Sender::new(
+                vec![failed(path(10, 4)), backup(path(40, 4))],
+                100_000,
+                100_000,
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn choices_in_fixed_situations() {
+    let mut table = String::new();
+    for (name, _) in situations() {
+        writeln!(table, "{name}").unwrap();
+        for entry in REGISTRY.entries {
+            let (_, mut sender) = situations()
+                .into_iter()
+                .find(|(other, _)| *other == name)
+                .unwrap();
+            let mut scheduler = REGISTRY.make(entry.name, &Map::new()).unwrap();
+            let choices = sender.run(scheduler.as_mut(), 16);
+            writeln!(table, "  {:20}{choices}", entry.name).unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+fn share(choices: &str, letter: char) -> f64 {
+    choices.chars().filter(|&other| other == letter).count() as f64 / choices.len() as f64
+}
+
+#[test]
+fn kbest_leaves_the_slowest_alone() {
+    for (k, used) in [(1, "a"), (2, "ab"), (3, "abc")] {
+        let paths = vec![path(10, 50), path(20, 50), path(30, 50), path(40, 50)];
+        let choices =
+            Sender::new(paths, 100_000, 100_000).run(make("kbest", json!({"k": k})).as_mut(), 48);
+        for letter in "abcd".chars() {
+            let expected = if used.contains(letter) {
+                1.0 / used.len() as f64
+            } else {
+                0.0
+            };
+            assert!(
+                (share(&choices, letter) - expected).abs() < 1e-9,
+                "k = {k}: {choices}"
+            );
+        }
+    }
+}
+
+#[test]
+fn balanced_keeps_every_path_within_its_cap() {
+    // To a segment.
+    for (cap, epsilon, most) in [
+        ("half", 0.0, 0.5),
+        ("half", 0.1, 0.6),
+        ("equal", 0.0, 1.0 / 3.0),
+    ] {
+        let paths = vec![path(10, 4000), path(50, 4000), path(60, 4000)];
+        let mut scheduler = make("balanced", json!({"cap": cap, "epsilon": epsilon}));
+        let choices = Sender::new(paths, 3_000_000, 3_000_000).run(scheduler.as_mut(), 900);
+        assert_eq!(choices.len(), 900, "it never waits while a path has room");
+        let carried = share(&choices, 'a');
+        assert!(
+            carried <= most + 1.5 / 900.0 && carried > most - 0.01,
+            "{cap} {epsilon}: {carried}"
+        );
+    }
+}
+
+#[test]
+fn balanced_waits_rather_than_break_its_cap() {
+    let paths = vec![path(10, 100), path(50, 5)];
+    let choices =
+        Sender::new(paths, 900_000, 900_000).run(make("balanced", json!({})).as_mut(), 200);
+    assert!(choices.len() < 15, "{choices}");
+}
+
+#[test]
+fn equal_goes_at_the_pace_of_the_slowest() {
+    let paths = vec![path(10, 100), path(50, 5)];
+    let choices = Sender::new(paths, 900_000, 900_000).run(make("equal", json!({})).as_mut(), 200);
+    // Level with b after five each, a takes one more and waits.
+    assert_eq!(choices, "abababababa");
+}
+
+#[test]
+fn weights_are_kept() {
+    let mut scheduler = make("weighted-roundrobin", json!({"weights": [3, 1]}));
+    let paths = vec![path(10, 100), path(50, 100), path(50, 100)];
+    assert_eq!(
+        Sender::new(paths, 900_000, 900_000).run(scheduler.as_mut(), 15),
+        "aaabcaaabcaaabc"
+    );
+}
+
+#[test]
+fn ecf_waits_only_where_the_fast_path_is_done_sooner() {
+    let full = || {
+        let mut fast = path(10, 10);
+        fast.in_flight = 10;
+        fast
+    };
+    for (unsent, choices) in [(5_000, ""), (2_000_000, "bbbb")] {
+        for variant in ["paper", "mptcp.org"] {
+            let mut sender = Sender::new(vec![full(), path(100, 4)], unsent, 3_000_000);
+            let chosen = sender.run(make("ecf", json!({"variant": variant})).as_mut(), 4);
+            assert_eq!(chosen, choices, "{variant}, {unsent} bytes");
+        }
+    }
+}
+
+#[test]
+fn blest_skips_the_slow_path_only_where_it_would_block_the_window() {
+    for variant in ["paper", "mptcp.org"] {
+        for (window, waits) in [(40_000, true), (4_000_000, false)] {
+            let mut fast = path(10, 10);
+            fast.in_flight = 10;
+            let mut sender = Sender::new(vec![fast, path(100, 4)], 8_000_000, window);
+            let choices = sender.run(make("blest", json!({"variant": variant})).as_mut(), 4);
+            assert_eq!(
+                choices.is_empty(),
+                waits,
+                "{variant}, window {window}: {choices}"
+            );
+        }
+    }
+}
+
+#[test]
+fn otias_queues_on_a_full_path_that_is_fast_enough() {
+    let paths = vec![path(10, 4), path(100, 4)];
+    let choices = Sender::new(paths, 900_000, 900_000).run(make("otias", json!({})).as_mut(), 30);
+    // Nine further windows on a take 90 ms, the 100 ms of b minus half a round trip each: 4 windows and the one in flight.
+    assert_eq!(choices.find('b'), Some(20), "{choices}");
+}
+
+#[test]
+fn sttf_waits_for_the_path_that_delivers_sooner() {
+    let paths = vec![path(10, 4), path(100, 4)];
+    let mut sender = Sender::new(paths, 900_000, 900_000);
+    assert_eq!(sender.run(make("sttf", json!({})).as_mut(), 30), "aaaa");
+    sender.paths[0].in_flight = 100;
+    assert!(
+        sender
+            .run(make("sttf", json!({})).as_mut(), 4)
+            .starts_with('b')
+    );
+}

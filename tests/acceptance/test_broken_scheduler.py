@@ -41,7 +41,7 @@ class Sabotaged:
 def _check(lab: str, monkeypatch: pytest.MonkeyPatch, engine: Callable[[], Engine]) -> int:
     monkeypatch.setattr(engines, "REGISTRY", {"sim": engine})
     with pytest.raises(SystemExit) as ended:
-        errors.run(lambda: cli.app(["check", lab], prog_name="polypath", standalone_mode=False))
+        errors.run(lambda: cli.app(["check", lab, "--jobs", "1"], prog_name="polypath", standalone_mode=False))
     assert isinstance(ended.value.code, int)
     return ended.value.code
 

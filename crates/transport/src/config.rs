@@ -38,6 +38,12 @@ impl Profile {
         self != Self::Rfc
     }
 
+    /// Whether the only subflow ever may fall back in mid-stream, at the price that a repetition at connection level that no option marks
+    /// is taken for new data (Linux `allow_infinite_fallback`). RFC 8684 section 3.7 has such a subflow reset.
+    pub(crate) fn falls_back_late(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a subflow's timeout puts it out of service and hands its data to the others (mptcp.org, RFC 8684 section 3.3.6), or the
     /// connection has a timer of its own (upstream Linux).
     pub fn reinjects_on_timeout(self) -> bool {

@@ -422,6 +422,15 @@ fn check_behind(case: &Case, middlebox: Middlebox) {
         let half_open = pair.connection(side).send_queue() == (0, 0)
             && broken(pair.connection(side.other()).ended());
         assert!(ended.is_some() || half_open, "{about}");
+        // Its fallback in mid-stream takes a repetition at connection level for new data.
+        let host = if side == Side::Client {
+            &case.client
+        } else {
+            &case.server
+        };
+        if host.profile == Profile::Linux {
+            continue;
+        }
         if ended == Some(CloseReason::Finished) {
             pair.assert_whole(side, bytes);
         }

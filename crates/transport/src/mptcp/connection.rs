@@ -163,6 +163,7 @@ impl Connection {
         let core = Core {
             receive: DataReceiver::new(&config),
             multipath,
+            infinite: None,
             client,
             fin_seen: false,
             ipv6: tuple.local.is_ipv6(),

@@ -106,6 +106,8 @@ pub(crate) struct Core {
     pub receive: DataReceiver,
     /// Absent: plain TCP, from the start or after a fallback.
     pub multipath: Option<Multipath>,
+    /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
+    pub infinite: Option<(Multipath, u64)>,
     pub client: bool,
     pub ipv6: bool,
     /// Some subflow received a FIN.
@@ -282,7 +284,8 @@ impl Core {
             0
         };
         let Some(multipath) = &self.multipath else {
-            return OPTION_SPACE - timestamps;
+            let mapping = self.add_infinite_mapping(seq, segment);
+            return OPTION_SPACE - timestamps - mapping;
         };
         let checksum = multipath.checksum.then_some(0);
         if self.client
@@ -306,6 +309,25 @@ impl Core {
             data_fin: false,
         });
         OPTION_SPACE - timestamps - multipath.data_len()
+    }
+
+    /// Tells a peer that may still see options of the fallback (RFC 8684 section 3.7). Returns the option's length.
+    fn add_infinite_mapping(&mut self, seq: u64, segment: &mut Segment) -> u32 {
+        let Some((multipath, _)) = &self.infinite else {
+            return 0;
+        };
+        self.counters.increment(Mib::MPTcpExtInfiniteMapTx);
+        segment.dss = Some(Dss {
+            data_ack: None,
+            mapping: Some(Mapping {
+                dsn: multipath.dsn(segment.payload.offset),
+                subflow_seq: seq as u32,
+                len: 0,
+                checksum: multipath.checksum.then_some(0),
+            }),
+            data_fin: false,
+        });
+        multipath.data_len() - multipath.ack_len()
     }
 
     /// A DATA_FIN without data: a mapping of length one at subflow sequence number zero (RFC 8684 section 3.3.3).

@@ -350,7 +350,10 @@ impl Connection {
 
     /// Turns into plain TCP (RFC 8684 section 3.7).
     pub(super) fn fall_back(&mut self, why: &'static str) {
-        if self.core.multipath.take().is_some() {
+        if let Some(multipath) = self.core.multipath.take() {
+            if multipath.remote_key != 0 {
+                self.core.infinite = Some((multipath, self.send.sent()));
+            }
             self.core.event(EventKind::Fallback(why));
             self.send.forget_chunks();
             self.unechoed.clear();

@@ -171,6 +171,14 @@ impl Connection {
             .send_limit
             .max(self.sockets[me].window_end().saturating_sub(1));
         self.send.acknowledge(acked);
+        if self
+            .core
+            .infinite
+            .as_ref()
+            .is_some_and(|(_, from)| acked > *from)
+        {
+            self.core.infinite = None;
+        }
     }
 
     fn on_dss(&mut self, me: usize, segment: &Segment, dss: &Dss) {
@@ -209,20 +217,25 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement without any MPTCP option before the peer confirmed MPTCP: it has fallen back (RFC 8684 section 3.7).
+    /// An acknowledgement without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is broken, since
+    /// nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
     fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
+        if !segment.mptcp().is_empty() {
+            return;
+        }
         let confirmed = self
             .core
             .multipath
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
-        // Later on it shows when it acknowledges more than any data ACK did; sequence numbers of an only subflow and of the stream run in parallel.
+        let single = self.sockets.len() == 1;
+        // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN: its numbers and the stream's run in parallel.
         let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
-        if (!confirmed || beyond) && segment.mptcp().is_empty() && self.sockets.len() == 1 {
+        let late = beyond && self.core.config.profile.falls_back_late();
+        if single && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
-        } else if confirmed && segment.mptcp().is_empty() && self.sockets.len() > 1 {
-            // A path on which options no longer pass is broken: nothing on it will ever be acknowledged at data level.
+        } else if confirmed && (beyond || !single) {
             self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
@@ -277,6 +290,9 @@ impl Connection {
         {
             let start = self.stream_offset(mapping.dsn);
             let first = unwrap(0, mapping.subflow_seq, seq);
+            if mapping.len == 0 {
+                return self.on_infinite_mapping(start, first, seq);
+            }
             let mapped =
                 u32::from(mapping.len) - u32::from(segment.dss.is_some_and(|dss| dss.data_fin));
             if first == seq && mapped == len {
@@ -302,10 +318,20 @@ impl Connection {
         })
     }
 
-    /// Data without a mapping: an infinite mapping where only one subflow ever was, interference otherwise (RFC 8684 section 3.7).
+    /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.
+    fn on_infinite_mapping(&mut self, start: u64, first: u64, seq: u64) -> Place {
+        if self.sockets.len() > 1 || start + 1 != first {
+            return Place::Unmapped;
+        }
+        self.core.counters.increment(Mib::MPTcpExtInfiniteMapRx);
+        self.fall_back("infinite mapping");
+        Place::At(seq - 1)
+    }
+
+    /// Data without a mapping: a peer that fell back at once where none ever came, interference otherwise (RFC 8684 section 3.7).
     fn on_unmapped(&mut self, me: usize) {
-        if self.sockets.len() == 1 {
-            self.core.counters.increment(Mib::MPTcpExtInfiniteMapRx);
+        let late = self.core.receive.next > 0 || self.core.receive.reassembly_bytes() > 0;
+        if self.sockets.len() == 1 && (!late || self.core.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
             self.sockets[me].request_ack();
         } else {
@@ -359,7 +385,6 @@ impl Connection {
     fn on_fail(&mut self, me: usize) {
         self.core.counters.increment(Mib::MPTcpExtMPFailRx);
         if self.sockets.len() == 1 {
-            self.core.counters.increment(Mib::MPTcpExtInfiniteMapTx);
             self.fall_back("MP_FAIL received");
         } else {
             self.reset_subflow(me, ResetReason::MiddleboxInterference);

@@ -175,6 +175,10 @@ impl DataSender {
             .collect()
     }
 
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
     pub fn unsent(&self) -> u64 {
         self.written - self.sent
     }

@@ -3,13 +3,13 @@
 //! | what happens | test |
 //! |---|---|
 //! | options stripped from SYN, SYN/ACK, third ACK and data, from one side or both | `the_stream_survives_stripping_from_any_step` |
-//! | options stripped once the connection works, one subflow | `stripping_later_falls_back_or_ends`, `bare_acknowledgements_later_free_the_send_buffer` |
+//! | options stripped once the connection works, one subflow | `stripping_later_ends_the_connection`, `stripping_later_falls_back_in_linux`, `bare_acknowledgements_later_free_the_send_buffer` |
 //! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
 //! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
 //! | after a fallback | `no_subflow_joins_after_a_fallback` |
 
-use polypath_transport::{Config, EventKind, Mib};
+use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
@@ -73,11 +73,39 @@ fn the_stream_survives_stripping_from_any_step() {
     }
 }
 
+fn as_linux() -> Config {
+    Config {
+        profile: Profile::Linux,
+        ..mptcp()
+    }
+}
+
+/// RFC 8684 section 3.7: a subflow on which options cease to pass is broken.
+#[test]
+fn stripping_later_ends_the_connection() {
+    let mut pair = meshed(&mptcp(), &[10 * MS]);
+    both_ways(&mut pair, 50_000);
+    pair.hook(|packet| {
+        strip(packet);
+        Fate::Pass
+    });
+    pair.write(Side::Client, 100_000);
+    pair.run_for(SECOND);
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(
+            pair.connection(side).ended(),
+            Some(CloseReason::Reset),
+            "{side:?}"
+        );
+        assert_eq!(pair.counter(side, Mib::PayloadMismatch), 0);
+    }
+}
+
 /// Sequence numbers of a single subflow and of the stream run in parallel, so that both sides can go on without options.
 #[test]
-fn stripping_later_falls_back_or_ends() {
+fn stripping_later_falls_back_in_linux() {
     for both in [false, true] {
-        let mut pair = meshed(&mptcp(), &[10 * MS]);
+        let mut pair = meshed(&as_linux(), &[10 * MS]);
         both_ways(&mut pair, 50_000);
         pair.hook(move |packet| {
             if both || packet.from == Side::Client {
@@ -111,7 +139,7 @@ fn stripping_one_of_several_subflows_resets_it() {
 #[test]
 fn bare_acknowledgements_later_free_the_send_buffer() {
     for from in [Side::Client, Side::Server] {
-        let mut pair = meshed(&mptcp(), &[10 * MS]);
+        let mut pair = meshed(&as_linux(), &[10 * MS]);
         pair.hook(move |packet| {
             if packet.from == from {
                 strip(packet);
@@ -208,4 +236,19 @@ fn no_subflow_joins_after_a_fallback() {
         pair.counter(Side::Client, Mib::MPTcpExtMPCapableFallbackSYNACK),
         1
     );
+}
+
+/// Options pass from client to server only: the client falls back on bare ACKs and tells the server, which still sees options.
+#[test]
+fn a_fallback_is_told_by_an_infinite_mapping() {
+    let mut pair = Pair::new(&mptcp(), &[10 * MS]);
+    pair.hook(|packet| {
+        if packet.from == Side::Server && !packet.segment.flags.contains(Flags::SYN) {
+            strip(packet);
+        }
+        Fate::Pass
+    });
+    both_ways(&mut pair, 100_000);
+    assert!(pair.counter(Side::Client, Mib::MPTcpExtInfiniteMapTx) > 0);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtInfiniteMapRx), 1);
 }

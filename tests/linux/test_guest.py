@@ -134,6 +134,17 @@ def test_coupled_subflows_take_one_share_of_a_bottleneck(linux: Run) -> None:
         assert share > uncoupled + 0.1, control
 
 
+@pytest.mark.parametrize("control", ["bbr", "vegas", "westwood"])
+def test_a_host_may_choose_any_control_that_the_kernel_has(linux: Run, control: str) -> None:
+    """By itself the kernel grants a network namespace only some of them."""
+
+    def change(data: dict[str, Any]) -> None:
+        data["nodes"][0]["stack"]["congestion"] = {"name": control, "parameters": {}}
+
+    ends = linux("pair", change=change).table("connection_ends")
+    assert ends["server_received_bytes"].sum() > 0
+
+
 def _tcp_share(recording: Recording) -> float:
     ends = recording.table("connection_ends")
     received = dict(zip(ends["name"], ends["server_received_bytes"], strict=True))

@@ -23,7 +23,7 @@ PYTHON = {
     "engines": {"_core", "results", "scenario"},
     "plots": {"results"},
     "sweep": {"engines", "results", "scenario"},
-    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario", "sweep"},
+    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario", "sweep", "units"},
     "__init__": {"_core", "engines", "results", "scenario"},
 }
 

@@ -61,13 +61,13 @@ def _dangling(page: Path, text: str, reference: Path) -> list[str]:
 
 def _unknown_commands(text: str, known: set[str]) -> set[str]:
     code = "\n".join(FENCE.findall(text) + re.findall(r"`[^`\n]+`", FENCE.sub("", text)))
-    return set(re.findall(r"polypath ([a-z]+)\b", code)) - known
+    return set(re.findall(r"polypath ([a-z-]+)\b", code)) - known
 
 
 @pytest.fixture(scope="module")
 def commands() -> set[str]:
     done = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True)
-    return set(re.findall(r"^│ ([a-z]+)  ", done.stdout, re.MULTILINE))
+    return set(re.findall(r"^│ ([a-z-]+)  ", done.stdout, re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,7 +7,20 @@ from typing import Annotated, NoReturn
 import typer
 
 from polypath import _core
-from polypath.cli import algorithms, bench, check, compare, errors, import_, kernel, labs, run, schema, show
+from polypath.cli import (
+    algorithms,
+    bench,
+    check,
+    compare,
+    errors,
+    import_,
+    kernel,
+    labs,
+    run,
+    schema,
+    show,
+    size_buffers,
+)
 
 app = typer.Typer(
     name="polypath",
@@ -36,6 +49,7 @@ for name, command in (
     ("show", show.show),
     ("check", check.check),
     ("compare", compare.compare),
+    ("size-buffers", size_buffers.size_buffers),
     ("algorithms", algorithms.algorithms),
     ("import", import_.import_),
     ("schema", schema.schema),

@@ -64,3 +64,19 @@ def points(name: str) -> Iterator[Callable[[int, int], None]]:
     ) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def runs(name: str) -> Iterator[Callable[[int], None]]:
+    """A callback for the number of runs done, of a search whose length nobody knows."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} runs"),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    ) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done: bar.update(task, completed=done)

@@ -123,8 +123,8 @@ def _row(connection: Mapping[str, Any]) -> dict[str, Any]:
         "completion_s": connection["completion_s"],
         "bytes": connection["bytes"],
         "subflows": sum(subflow["established_s"] is not None for subflow in subflows),
-        "retransmitted_bytes": sum(subflow["retransmitted_bytes"] for subflow in subflows),
-        "reinjected_bytes": sum(subflow["reinjected_bytes"] for subflow in subflows),
+        "retransmitted_bytes": _sum(subflow["retransmitted_bytes"] for subflow in subflows),
+        "reinjected_bytes": _sum(subflow["reinjected_bytes"] for subflow in subflows),
         "reassembly_max_bytes": connection["reassembly_max_bytes"],
         "delay_mean_s": sum(answered) / len(answered) if answered else None,
         "unanswered": len(delays) - len(answered),
@@ -132,6 +132,12 @@ def _row(connection: Mapping[str, Any]) -> dict[str, Any]:
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],
     }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """None where an engine does not count."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def table(axes: Sequence[Axis], found: Iterable[tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> pl.DataFrame:

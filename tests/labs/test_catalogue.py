@@ -10,18 +10,25 @@ import pytest
 
 from polypath import labs, registry
 from polypath.results.measures import REGISTRY as MEASURES
+from polypath.results.models import REGISTRY as MODELS
+from polypath.results.shapes import REGISTRY as SHAPES
 from polypath.scenario import Scenario, ScenarioError, describe_topology
+from polypath.sweep import points
 
 SMALL = Path(__file__).parents[1] / "scenario" / "registry.json"
 NAMES = [
     "aggregation",
     "backup",
+    "buffers",
     "congestion",
+    "delay-classes",
+    "links-sweep",
     "path-manager-mesh",
     "path-manager-one-path",
     "path-manager-two-paths",
     "scheduler-http",
     "scheduler-reqres",
+    "window-sweep",
 ]
 
 
@@ -52,8 +59,8 @@ def test_unknown_labs_have_a_suggestion() -> None:
 class TestLab:
     def test_every_run_gives_a_plan(self, name: str) -> None:
         lab = labs.get(name)
-        plans = {run.name: lab.scenario().with_settings(run.settings).plan().sha256() for run in lab.runs}
-        assert len(plans) == len(lab.runs)
+        plans = [point.plan.sha256() for run in lab.runs for point in points(run.of(lab.scenario()))]
+        assert len(set(plans)) == len(plans) >= len(lab.runs)
 
     def test_expectations_name_measures_runs_and_connections_that_exist(self, name: str) -> None:
         lab = labs.get(name)
@@ -65,6 +72,18 @@ class TestLab:
             assert expectation.run in runs
             assert expectation.connection in connections
             assert expectation.published
+
+    def test_expectations_name_axes_labels_models_and_shapes_that_exist(self, name: str) -> None:
+        lab = labs.get(name)
+        axes = {run.name: {axis.name: axis.labels for axis in run.of(lab.scenario()).axes} for run in lab.runs}
+        for expectation in lab.expectations:
+            other = expectation.relative_to or {}
+            for axis, label in [*expectation.at.items(), *other.get("at", {}).items()]:
+                assert label in axes[expectation.run][axis]
+            if expectation.along is not None:
+                assert expectation.along in axes[expectation.run]
+            assert expectation.shape in SHAPES
+            assert other.get("model") in {None, *MODELS}
 
     def test_parameters_are_those_that_the_measure_takes(self, name: str) -> None:
         for expectation in labs.get(name).expectations:
@@ -111,6 +130,15 @@ BOUNDS = {
     "congestion/1sf olia, MPTCP 20-30 s": (15, 25),
     "congestion/4sf reno, TCP 1 on the link of 20 ms": (None, 6.4),
     "congestion/4sf olia, TCP 2 on the link of 80 ms": (1.3, None),
+    "buffers/lan, 2.5 MB, part of what the links carry": (0.9, None),
+    "buffers/wan, 12 MB, part of what the links carry": (0.9, None),
+    "buffers/mixed, fall below a smaller buffer's goodput": (None, 0.03),
+    "delay-classes/spread, bytes on the paths of 34, 38 and 43 ms": (0.95, None),
+    "delay-classes/classes, bytes on the two paths of 43 ms": (0.95, None),
+    "links-sweep/reno, part of what the links carry": (0.9, None),
+    "links-sweep/lia, part of what the links carry": (0.9, None),
+    "window-sweep, 10 kB": (0.9, 1.1),
+    "window-sweep, 10 MB": (0.9, 1.1),
     "congestion/4sf olia, TCP 1, share of the link of 20 ms": (7.2, None),
 }
 

@@ -52,6 +52,7 @@ IPERF = {"connection": "iperf"}
         ("delay_count_between", MSG | {"low_ms": 45, "high_ms": 55}, 2.0),
         ("unanswered", MSG, 1.0),
         ("subflow_share", IPERF | {"interface": "eth1"}, 1 / 3),
+        ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
     ],
 )

@@ -31,10 +31,14 @@ class Job:
     @property
     def plan(self) -> Plan:
         """The plan of a run. Raises InputError for a sweep."""
+        self.require_one()
+        return self.points[0].plan
+
+    def require_one(self) -> None:
+        """Raises InputError for a sweep."""
         if self.varies:
             names = ", ".join(f"'{axis.name}'" for axis in self.scenario.axes)
             raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
-        return self.points[0].plan
 
 
 def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".") -> Job:
@@ -54,7 +58,7 @@ def of_lab(
     jobs = []
     for run in lab.runs:
         if not chosen or run.name in chosen:
-            scenario = lab.scenario().with_settings([*run.settings, *settings])
+            scenario = run.of(lab.scenario()).with_settings(list(settings))
             name = f"{lab.name}/{run.name}" if several else lab.name
             jobs.append(_job(name, scenario, axes, seed, run.name if several else "."))
     return jobs

@@ -23,7 +23,7 @@ def show(name: Annotated[str, typer.Argument(metavar="LAB", show_default=False)]
     out.print()
     runs = table("run", "settings")
     for run in lab.runs:
-        runs.add_row(escape(run.name), escape("  ".join(run.settings)))
+        runs.add_row(escape(run.name), escape("  ".join((*run.settings, *run.vary))))
     out.print(runs)
     out.print()
     if lab.expectations:

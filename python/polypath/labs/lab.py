@@ -1,9 +1,9 @@
 """A lab, as its folder describes it.
 
 scenario.toml   the network and what runs
-lab.toml        title, question, source; [[run]] name, set; [[expect]] name, published, measure, run, min, max, unit,
-                relative_to (run, at, model, parameters that differ), at, along, shape, cause of a known miss, and the
-                measure's own parameters
+lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min, max,
+                unit, relative_to (run, at, model, parameters that differ), at, along, shape, cause of a known miss, and
+                the measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -26,10 +26,15 @@ Number = int | float
 
 
 class LabRun(Model):
-    """One run of a lab: the scenario with settings, "link.path0.rate=10 Mbps"."""
+    """One run of a lab: the scenario with settings ("link.path0.rate=10 Mbps") and axes ("seeds=10")."""
 
     name: Name
     settings: list[str] = Field(default_factory=list, alias="set")
+    vary: list[str] = Field(default_factory=list)
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """The lab's scenario as this run has it. Raises ScenarioError."""
+        return scenario.with_settings(self.settings).with_axes(self.vary)
 
 
 class Expectation(Model):

@@ -90,7 +90,8 @@ def _measured_words(expectation: Expectation, values: Sequence[float]) -> str:
     least, most, unit = min(values), max(values), _unit(expectation)
     if len(values) == 1:
         return f"{least:.4g}{unit}"
-    return f"{least:.4g} to {most:.4g}{unit} at {len(values)} {'curves' if expectation.along else 'points'}"
+    number = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
+    return f"{number}{unit} at {len(values)} {'curves' if expectation.along else 'points'}"
 
 
 def _samples(given: Recording | Sequence[Sample]) -> Sequence[Sample]:

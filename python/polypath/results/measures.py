@@ -94,9 +94,10 @@ def unanswered(recording: Recording, *, connection: str) -> Figure:
     return float(sum(delay is None for delay in delays))
 
 
-def subflow_share(recording: Recording, *, connection: str, interface: str) -> Figure:
+def subflow_share(recording: Recording, *, connection: str, interface: str | Sequence[str]) -> Figure:
+    chosen = [interface] if isinstance(interface, str) else interface
     found = metrics.subflows(recording, metrics.connection(recording, connection))
-    return sum(subflow.share for subflow in found if subflow.interface == interface)
+    return sum(subflow.share for subflow in found if subflow.interface in chosen)
 
 
 def share_of(
@@ -129,7 +130,12 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("delay_fraction", "", "part of the answered requests with a delay between two bounds", delay_fraction),
         Measure("delay_count_between", "", "requests with a delay between two bounds", delay_count_between),
         Measure("unanswered", "", "requests without an answer", unanswered),
-        Measure("subflow_share", "", "part of the bytes that arrived by the subflows of an interface", subflow_share),
+        Measure(
+            "subflow_share",
+            "",
+            "part of the bytes that arrived by an interface or several",
+            subflow_share,
+        ),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

@@ -16,7 +16,7 @@ LOSS = Axis("link.path0.loss", ("0 %", "1 %"), (0.0, 0.01), "fraction")
 SEED = Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))
 
 
-def drawn(*axes: Axis) -> Figure | None:
+def drawn(*axes: Axis, thumb: float = 2e6) -> Figure | None:
     rows = []
     places: list[dict[str, str]] = [{}]
     for axis in axes:
@@ -27,7 +27,7 @@ def drawn(*axes: Axis) -> Figure | None:
             "goodput_mbps": 1.0 + number,
             "retransmitted_bytes": 0,
             "links_mbps": 30.0,
-            "rule_of_thumb_bytes": 2e6,
+            "rule_of_thumb_bytes": thumb,
         }
         rows.append((place, [row]))
     points = table(axes, rows)
@@ -69,9 +69,22 @@ def test_references_are_drawn_once() -> None:
     figure = drawn(BUFFER, SCHEDULER)
     assert figure is not None
     labels = [str(line.get_label()) for line in figure.axes[0].lines]
-    assert labels == ["default", "roundrobin", "the links together", "rule of thumb"]
+    assert labels == ["default", "roundrobin", "the links together", "rule of thumb, 2 MB"]
     thumb = figure.axes[0].lines[-1]
     assert np.asarray(thumb.get_xdata()).tolist() == [2.0, 2.0]
+
+
+def test_both_buffers_together_have_the_rule_too() -> None:
+    figure = drawn(Axis("defaults.receive_buffer, defaults.send_buffer", ("1 MB", "4 MB"), (1e6, 4e6), "bytes"))
+    assert figure is not None
+    assert figure.axes[0].lines[-1].get_label() == "rule of thumb, 2 MB"
+
+
+def test_a_rule_far_beyond_the_axis_is_named_but_does_not_stretch_it() -> None:
+    figure = drawn(BUFFER, thumb=571e6)
+    assert figure is not None
+    assert figure.axes[0].lines[-1].get_label() == "rule of thumb, 571 MB"
+    assert figure.axes[0].get_xlim()[1] < 20
 
 
 def test_words_are_an_axis_too() -> None:

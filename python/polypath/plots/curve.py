@@ -8,7 +8,7 @@ thumb.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ _LOGARITHMIC = 20
 _COLUMNS = 3
 _MOST_PANELS = 24
 _MOST_TICKS = 12
+#: How far beyond an axis's greatest value the rule of thumb is drawn, as a multiple of it.
+_REACH = 2
 _SHARED = "#555555"
 #: A unit in which an axis is written, by the size of its greatest value.
 _SCALES = {
@@ -158,10 +160,22 @@ def _references(panel: Axes, roles: _Roles, points: pl.DataFrame) -> None:
         own = _SHARED if len(curves) == 1 else tint
         note = "_" if number else "the links together"
         panel.plot(*zip(*curve, strict=True), linestyle="--", linewidth=1.0, color=own, label=note)
-    if roles.along.name.endswith("receive_buffer"):
-        for number, (thumb, tint) in enumerate(thumbs.items()):
-            own = _SHARED if len(thumbs) == 1 else tint
-            panel.axvline(thumb, linestyle=":", linewidth=1.3, color=own, label="_" if number else "rule of thumb")
+    if "receive_buffer" in roles.along.name:
+        _rules_of_thumb(panel, roles.along, thumbs)
+
+
+def _rules_of_thumb(panel: Axes, along: Axis, thumbs: Mapping[float, str]) -> None:
+    """Vertical lines; a buffer far beyond the axis is named in the legend alone."""
+    size, unit = _scale(along)
+    reach = _REACH * max(along.numbers or (0,)) / size
+    for number, (thumb, tint) in enumerate(thumbs.items()):
+        own = _SHARED if len(thumbs) == 1 else tint
+        name = f"rule of thumb, {thumb:.3g} {unit}" if len(thumbs) == 1 else "rule of thumb"
+        note = "_" if number else name
+        if thumb <= reach:
+            panel.axvline(thumb, linestyle=":", linewidth=1.3, color=own, label=note)
+        else:
+            panel.plot([], [], linestyle=":", linewidth=1.3, color=own, label=note)
 
 
 def _places(axis: Axis, rows: pl.DataFrame) -> list[float]:

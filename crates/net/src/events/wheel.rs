@@ -293,6 +293,19 @@ impl EventQueue for Wheel {
                 if start > until {
                     return None;
                 }
+                let id = self.near[slot];
+                let node = &mut self.nodes[id as usize];
+                if node.next == NIL {
+                    let at = node.at;
+                    if at > until {
+                        return None;
+                    }
+                    node.at = NEVER;
+                    self.near[slot] = NIL;
+                    self.clear_near(slot);
+                    self.origin = start;
+                    return Some((at, id));
+                }
                 self.open_near(slot, start);
             } else {
                 let (slot, start) = self.next_far().filter(|(_, start)| *start <= until)?;

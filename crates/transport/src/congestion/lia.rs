@@ -30,9 +30,12 @@ struct Lia {
 
 /// `alpha / cwnd_total` = max(w/rtt^2) / (sum w/rtt)^2 over the established paths (RFC 6356 section 4, equation 2).
 fn increase(paths: &[Path]) -> f64 {
-    let per_rtt = |path: &Path| linked::rate(path) / path.srtt as f64;
-    let best = linked::usable(paths).map(per_rtt).fold(0.0, f64::max);
-    let total = linked::total_rate(paths);
+    let (mut best, mut total) = (0.0, 0.0);
+    for path in linked::usable(paths) {
+        let rate = linked::rate(path);
+        best = f64::max(best, rate / path.srtt as f64);
+        total += rate;
+    }
     if total > 0.0 {
         best / (total * total)
     } else {

@@ -254,7 +254,9 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
-        self.flush_queues();
+        if self.paced || self.scheduler.fills_queues() {
+            self.flush_queues();
+        }
         self.send.refill(&self.core.config, &mut self.paths);
         if self.send.idle() {
             return;

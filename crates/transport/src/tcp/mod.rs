@@ -125,6 +125,8 @@ pub struct Socket {
     congestion: Box<dyn CongestionControl>,
     /// Rate samples and pacing, for a controller that sets a rate.
     paced: Option<Box<Paced>>,
+    /// Its queue's memory and pacing rate are asked for.
+    reckons_memory: bool,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
     cwnd_limited: bool,
@@ -179,12 +181,14 @@ impl Socket {
         config: &Config,
         iss: u32,
         mut congestion: Box<dyn CongestionControl>,
+        reckons_memory: bool,
     ) -> Self {
         let paced = congestion.paces().then(|| {
             congestion.seed(iss.into());
             Box::new(Paced::new())
         });
         Self {
+            reckons_memory,
             state: State::Closed,
             negotiated: Negotiated {
                 sack: config.sack,
@@ -518,7 +522,9 @@ impl Socket {
         path.min_rtt = self.rtt.min();
         path.acked = self.una.saturating_sub(1);
         path.state = self.recovery.state;
-        self.publish_memory(path);
+        if self.reckons_memory {
+            self.publish_memory(path);
+        }
     }
 
     /// What the queue costs and how fast it drains, in Linux's reckoning.

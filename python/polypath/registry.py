@@ -44,7 +44,7 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `integers`, `number`, `boolean` or `text`; `text` too where a scenario writes a quantity with its unit."""
+    """`integer`, `integers`, `number`, `boolean` or `text`; `text` too for a quantity with its unit."""
     default: Any
     minimum: float | None
     maximum: float | None

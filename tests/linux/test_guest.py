@@ -46,7 +46,8 @@ def test_every_table_has_its_columns_and_bytes_add_up(linux: Run) -> None:
     kinds = set(recording.table("events")["kind"])
     assert {"link-changed", "interface-changed", "priority-changed", "subflow-established", "subflow-closed"} <= kinds
     datagrams = recording.table("datagrams")
-    assert datagrams["received_packets"].to_list() == datagrams["sent_packets"].to_list()
+    missing = datagrams["sent_packets"].sum() - datagrams["received_packets"].sum()
+    assert 0 <= missing <= recording.table("link_ends")["dropped_packets"].sum() < datagrams["sent_packets"].sum()
     # ping waits for two propagation delays of 10 ms at least, and behind a full queue of 60 packets at most
     delays = recording.table("requests").filter(pl.col("application") == 6)["delay_ns"]
     assert len(delays) == 8
@@ -99,11 +100,11 @@ def test_kbest_leaves_the_slow_paths_alone(linux: Run) -> None:
     assert 0.48 < sent["eth0"] / total < 0.52
 
 
-@pytest.mark.parametrize("epsilon", [0, 5, 20])
-def test_balanced_keeps_its_cap(linux: Run, epsilon: int) -> None:
-    share = _share(linux("pair", change=_schedule("balanced", epsilon=epsilon)))
+@pytest.mark.parametrize("percent", [0, 5, 20])
+def test_balanced_keeps_its_cap(linux: Run, percent: int) -> None:
+    share = _share(linux("pair", change=_schedule("balanced", cap="half", epsilon=percent / 100)))
     # a few segments of head start, and the writes' own grain
-    assert (50 + epsilon - 3) / 100 < share < (50 + epsilon + 0.5) / 100
+    assert (50 + percent - 3) / 100 < share < (50 + percent + 0.5) / 100
 
 
 @pytest.mark.parametrize("scheduler", ["blest", "ecf"])

@@ -40,6 +40,17 @@ def _suffixed(name: str, parameter: str, values: tuple[int, ...]) -> _Name:
     return named
 
 
+def _balanced(given: Mapping[str, Any]) -> str:
+    """Its margin in per cent is in the kernel's name."""
+    percents = (0, 1, 5, 10, 20)
+    epsilon = given.get("epsilon", 0.05)
+    percent = round(100 * epsilon)
+    if percent not in percents or abs(percent - 100 * epsilon) > 1e-9:
+        known = ", ".join(str(one / 100) for one in percents)
+        raise EngineError(f"engine linux has balanced with epsilon {known}, not {_show(epsilon)}")
+    return f"{_only('balanced', cap='half')(given)}{percent}"
+
+
 def _refused(name: str, reason: str) -> _Name:
     def named(given: Mapping[str, Any]) -> str:
         raise EngineError(f"engine linux has no {name}: {reason}")
@@ -59,7 +70,7 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "linux": lambda given: "default",
     "roundrobin": _only("roundrobin", num_segments=1, cwnd_limited=True),
     "kbest": _suffixed("kbest", "k", (1, 2, 3, 4, 5, 6, 7, 8)),
-    "balanced": _suffixed("balanced", "epsilon", (0, 1, 5, 10, 20)),
+    "balanced": _balanced,
     "blest": _only("blest"),
     "ecf": _only("ecf"),
     "redundant": _refused("redundant scheduler", _ONCE),
@@ -70,6 +81,7 @@ CONGESTION: Final[Mapping[str, _Name]] = {
     "cubic": _only("cubic", hystart=True, fast_convergence=True),
     "bbr": _only("bbr"),
     "vegas": _only("vegas", alpha=2, beta=4, gamma=1),
+    "scalable": _only("scalable", variant="linux", a=0.01, b=0.125),
     "westwood": _only("westwood"),
     "dctcp": _only("dctcp"),
     "lia": _only("lia", variant="rfc"),

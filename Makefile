@@ -1,6 +1,7 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
+# make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 
 SHELL := /bin/sh
 PYTHON ?= python3
@@ -15,7 +16,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build docs bench clean tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build kernel docs bench clean tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -63,6 +64,13 @@ test-speed: $(VENV)/.ready
 	@.ci/need 'command -v valgrind' valgrind
 	@cargo build --release --locked --quiet -p polypath-lab --example work
 	@.ci/step instructions $(BIN)/python benches/instructions.py target/release/examples/work
+
+# What cannot be had on this machine is said and no failure of the project.
+kernel: build
+	@.ci/need 'command -v flex' flex
+	@.ci/need 'command -v bison' bison
+	@.ci/need 'command -v bc' bc
+	@$(BIN)/polypath kernel build
 
 docs: build
 	@$(BIN)/pip install --quiet --group docs

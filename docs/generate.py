@@ -5,7 +5,6 @@ python docs/generate.py DIRECTORY
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,6 @@ from polypath.scenario.schema import json_schema
 Node = Mapping[str, Any]
 
 FIGURES = Path(__file__).parents[1] / "benches" / "instructions.toml"
-
-UNITS = (("s", 1e9), ("ms", 1e6), ("B", 1), ("packets", 1), ("%", 0.01))
-"""Units in which a default is written, with their size in what the schema holds."""
 
 HEADINGS: dict[registry.Kind, str] = {
     "scheduler": "Packet schedulers",
@@ -145,16 +141,7 @@ def _range(of: registry.Parameter) -> str:
 
 
 def _default(node: Node) -> str:
-    value, pattern = node.get("default"), node.get("pattern")
-    if pattern is None or isinstance(value, str) or value is None:
-        return _literal(value)
-    return _literal(
-        next(
-            text
-            for unit, size in UNITS
-            if (value == 0 or value >= size or unit == "%") and re.match(pattern, text := f"{value / size:.12g} {unit}")
-        )
-    )
+    return _literal(node.get("default"))
 
 
 def _literal(value: Any) -> str:

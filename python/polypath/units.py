@@ -181,6 +181,9 @@ def format_share(value: float) -> str:
     return f"{_plain(Decimal(repr(value)) * 100)} %"
 
 
+QUEUE_PATTERN = "|".join(quantity.pattern() for quantity in (PACKETS, SIZE))
+
+
 def parse_queue_limit(text: object) -> tuple[str, int]:
     """A queue's length, ("packets", n) or ("bytes", n), from "80 packets" or "213 kB"; raises UnitError."""
     if isinstance(text, str):

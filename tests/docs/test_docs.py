@@ -100,7 +100,7 @@ def test_every_algorithm_and_setting_is_on_its_page(reference: Path) -> None:
     scenario = (reference / "scenario.md").read_text(encoding="utf-8")
     assert "| `duration` | such as `100 ms` or `30 s` | `60 s` |" in scenario
     assert "| `bad_loss` | such as `1 %` or `0.05 %` | `100 %` |" in scenario
-    assert "| `packet` | such as `10 MB` or `64 KiB` | `1200 B` |" in scenario
+    assert "| `packet` | such as `10 MB` or `64 KiB` | `1.2 kB` |" in scenario
 
 
 def test_every_lab_is_on_the_validation_page() -> None:

@@ -46,8 +46,8 @@ def test_every_table_has_its_columns_and_bytes_add_up(linux: Run) -> None:
     kinds = set(recording.table("events")["kind"])
     assert {"link-changed", "interface-changed", "priority-changed", "subflow-established", "subflow-closed"} <= kinds
     datagrams = recording.table("datagrams")
-    missing = datagrams["sent_packets"].sum() - datagrams["received_packets"].sum()
-    assert 0 <= missing <= recording.table("link_ends")["dropped_packets"].sum() < datagrams["sent_packets"].sum()
+    lost = int((datagrams["sent_packets"] - datagrams["received_packets"]).sum())
+    assert 0 <= lost <= int(recording.table("link_ends")["dropped_packets"].sum()) < 200
     # ping waits for two propagation delays of 10 ms at least, and behind a full queue of 60 packets at most
     delays = recording.table("requests").filter(pl.col("application") == 6)["delay_ns"]
     assert len(delays) == 8

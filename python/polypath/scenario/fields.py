@@ -11,8 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, PlainSerializer, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from polypath import units
 from polypath.units import Quantity, UnitError
@@ -27,6 +28,16 @@ FAULT = "polypath"
 def fault(message: str, hint: str | None = None, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
     """A validation error whose text is already fit for a person."""
     return PydanticCustomError(FAULT, "{message}", {"message": message, "hint": hint, "at": at})
+
+
+class OrText:
+    """For the JSON Schema of a table that may also be written as a text."""
+
+    def __init__(self, pattern: str, *examples: str) -> None:
+        self.text = {"type": "string", "pattern": pattern, "examples": list(examples)}
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [self.text, handler(schema)]}
 
 
 def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:

@@ -12,6 +12,7 @@ from polypath.scenario.fields import (
     Addresses,
     Depth,
     Name,
+    OrText,
     Packets,
     Period,
     Prefix,
@@ -126,7 +127,10 @@ def _write_queue(value: DropTail | Red | Codel) -> str | dict[str, Any]:
 
 Discipline = Annotated[DropTail | Red | Codel, Field(discriminator="kind")]
 Queue = Annotated[
-    Discipline, BeforeValidator(_read_queue), PlainSerializer(_write_queue, return_type=str | dict[str, Any])
+    Discipline,
+    BeforeValidator(_read_queue),
+    PlainSerializer(_write_queue, return_type=str | dict[str, Any]),
+    OrText(units.QUEUE_PATTERN, "80 packets", "213 kB"),
 ]
 """A drop-tail queue by its length, or a queue discipline with its parameters."""
 
@@ -177,7 +181,12 @@ def _write_loss(value: NoLoss | RandomLoss | GilbertElliott) -> str | dict[str, 
 
 
 LossModel = Annotated[NoLoss | RandomLoss | GilbertElliott, Field(discriminator="kind")]
-Loss = Annotated[LossModel, BeforeValidator(_read_loss), PlainSerializer(_write_loss, return_type=str | dict[str, Any])]
+Loss = Annotated[
+    LossModel,
+    BeforeValidator(_read_loss),
+    PlainSerializer(_write_loss, return_type=str | dict[str, Any]),
+    OrText(units.SHARE_PATTERN, "1 %", "0.05 %"),
+]
 """A share of packets lost at random, or a loss model with its parameters."""
 
 

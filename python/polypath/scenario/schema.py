@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
 from polypath import registry
 from polypath.scenario.algorithms import REGISTRY_KEY
 from polypath.scenario.positions import Path
@@ -30,7 +33,18 @@ def json_schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _structure() -> dict[str, Any]:
-    return Tables.model_json_schema(by_alias=True, mode="validation")
+    return Tables.model_json_schema(by_alias=True, mode="validation", schema_generator=_AsWritten)
+
+
+class _AsWritten(GenerateJsonSchema):
+    """Defaults as a scenario writes them, with their units."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        described = super().default_schema(schema)
+        written = schema["schema"].get("serialization")
+        if written is not None and written["type"] == "function-plain" and described.get("default") is not None:
+            described["default"] = written["function"](described["default"])
+        return described
 
 
 def _with_algorithms(node: Any) -> Any:
@@ -113,7 +127,7 @@ def _variant(structure: dict[str, Any], node: dict[str, Any] | None, data: Any) 
             reference = node["discriminator"]["mapping"].get(kind)
             node = {"$ref": reference} if reference else None
         elif "anyOf" in node:
-            tables = [option for option in node["anyOf"] if "$ref" in option or "discriminator" in option]
+            tables = [option for option in node["anyOf"] if option.keys() & {"$ref", "discriminator", "anyOf"}]
             node = tables[0] if tables else None
         elif "allOf" in node:
             node = node["allOf"][0]

@@ -19,6 +19,7 @@ SMALL = Path(__file__).parents[1] / "scenario" / "registry.json"
 NAMES = [
     "aggregation",
     "backup",
+    "blest",
     "buffers",
     "congestion",
     "delay-classes",
@@ -26,6 +27,7 @@ NAMES = [
     "path-manager-mesh",
     "path-manager-one-path",
     "path-manager-two-paths",
+    "receive-buffer",
     "scheduler-http",
     "scheduler-reqres",
     "window-sweep",
@@ -70,7 +72,9 @@ class TestLab:
         for expectation in lab.expectations:
             assert expectation.measure in MEASURES
             assert expectation.run in runs
-            assert expectation.connection in connections
+            several = expectation.parameters.get("connections", [expectation.connection])
+            assert several
+            assert set(several) <= connections
             assert expectation.published
 
     def test_expectations_name_axes_labels_models_and_shapes_that_exist(self, name: str) -> None:
@@ -135,6 +139,13 @@ BOUNDS = {
     "buffers/mixed, fall below a smaller buffer's goodput": (None, 0.03),
     "delay-classes/spread, bytes on the paths of 34, 38 and 43 ms": (0.95, None),
     "delay-classes/classes, bytes on the two paths of 43 ms": (0.95, None),
+    "blest/wlan-3g, goodput of blest": (1.05, 1.2),
+    "blest/wlan-3g, bytes reinjected by blest": (None, 0.4),
+    "blest/equal, goodput of blest": (0.97, 1.03),
+    "receive-buffer/mptcp, every buffer": (0.95, None),
+    "receive-buffer/plain, 200 kB": (None, 0.9),
+    "receive-buffer/plain, 500 kB": (None, 0.9),
+    "receive-buffer/plain, 3 MB": (9.2, None),
     "links-sweep/reno, part of what the links carry": (0.9, None),
     "links-sweep/lia, part of what the links carry": (0.9, None),
     "window-sweep, 10 kB": (0.9, 1.1),

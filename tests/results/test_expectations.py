@@ -54,6 +54,9 @@ IPERF = {"connection": "iperf"}
         ("subflow_share", IPERF | {"interface": "eth1"}, 1 / 3),
         ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
+        ("reinjected", IPERF, 7.0),
+        ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),
+        ("jain", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 196 / 296),
     ],
 )
 def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:

@@ -58,6 +58,27 @@ def _answered_ms(recording: Recording, connection: str, skip: int, last: int | N
     return [delay / 1e6 for delay in chosen if delay is not None]
 
 
+def reinjected(recording: Recording, *, connection: str) -> Figure:
+    found = metrics.subflows(recording, metrics.connection(recording, connection))
+    return sum(subflow.reinjected_bytes for subflow in found) / 1e3
+
+
+def goodput_mean(
+    recording: Recording, *, connections: Sequence[str], from_s: float | None = None, to_s: float | None = None
+) -> Figure:
+    rates = [goodput(recording, connection=name, from_s=from_s, to_s=to_s) for name in connections]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) if known and len(known) == len(rates) else None
+
+
+def jain(
+    recording: Recording, *, connections: Sequence[str], from_s: float | None = None, to_s: float | None = None
+) -> Figure:
+    rates = [goodput(recording, connection=name, from_s=from_s, to_s=to_s) or 0.0 for name in connections]
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else None
+
+
 def delay_min(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
     return min(_answered_ms(recording, connection, skip, last), default=None)
 
@@ -123,6 +144,9 @@ REGISTRY: Mapping[str, Measure] = {
         ),
         Measure("completion", "s", "time from the connection's start to its last byte", completion),
         Measure("subflows", "", "subflows that were established", subflows),
+        Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),
+        Measure("goodput_mean", "Mbps", "mean goodput of several connections", goodput_mean),
+        Measure("jain", "", "Jain's fairness index of the goodput of several connections (Jain et al. 1984)", jain),
         Measure("delay_min", "ms", "least delay of the requests", delay_min),
         Measure("delay_max", "ms", "greatest delay of the requests", delay_max),
         Measure("delay_first", "ms", "delay of the first answered request", delay_first),

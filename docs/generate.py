@@ -25,6 +25,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "queue": "Queue disciplines",
     "loss": "Loss models",
     "application": "Applications",
+    "topology": "Topologies",
 }
 
 

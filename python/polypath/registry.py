@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from polypath.units import nearest
 
-Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "application"]
+Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "application", "topology"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _TITLES: dict[Kind, str] = {
@@ -25,6 +25,7 @@ _TITLES: dict[Kind, str] = {
     "queue": "queue discipline",
     "loss": "loss model",
     "application": "application",
+    "topology": "topology",
 }
 
 
@@ -114,9 +115,19 @@ def read(kind: Kind) -> str:
     return str(core.registry(kind))
 
 
+_PROVIDED: dict[Kind, Callable[[], dict[str, Entry]]] = {}
+
+
+def provide(kind: Kind, made: Callable[[], dict[str, Entry]]) -> None:
+    """Says what lists the entries of a kind that the native module does not know."""
+    _PROVIDED[kind] = made
+
+
 @lru_cache(maxsize=len(KINDS))
 def entries(kind: Kind) -> dict[str, Entry]:
     """The algorithms of a kind by name, in the engine's order."""
+    if kind in _PROVIDED:
+        return _PROVIDED[kind]()
     found: dict[str, Entry] = {}
     for item in json.loads(read(kind)):
         parameters = tuple(

@@ -35,6 +35,8 @@ IPERF = {"connection": "iperf"}
     [
         ("goodput", IPERF, 12.0),
         ("goodput", IPERF | {"from_s": 2, "to_s": 3}, 16.0),
+        ("mean_goodput", {}, (12 + 2 + 0.004) / 3),
+        ("mean_goodput", {"from_s": 2, "to_s": 3}, (16 + 2 + 0.004) / 3),
         ("completion", IPERF, 2.0),
         ("completion", MSG, None),
         ("subflows", IPERF, 2.0),

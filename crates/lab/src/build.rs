@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, Ecmp, InterfaceId, LossConfig, Network, NodeId, NodeKind,
-    Prefix, QueueConfig, Topology,
+    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
+    NodeKind, Prefix, QueueConfig, Topology,
 };
 use polypath_transport::config::{Buffer, Choice, Config, Profile};
 
@@ -69,9 +69,11 @@ pub(crate) fn build(plan: &Plan) -> Result<Built, PlanError> {
         channels.push(pair);
     }
     add_routes(plan, &mut topology, &interfaces)?;
-    if plan.routing == plan::Routing::Ecmp {
-        topology.set_ecmp(Some(Ecmp { seed: plan.seed }));
-    }
+    topology.set_equal_paths(match plan.routing {
+        plan::Routing::ShortestPath => EqualPaths::LeastDelay,
+        plan::Routing::Ecmp => EqualPaths::Ecmp { seed: plan.seed },
+        plan::Routing::InTurn => EqualPaths::InTurn,
+    });
     let mut network = Network::new(topology, plan.seed);
     for (index, event) in plan.events.iter().enumerate() {
         schedule(plan, &mut network, &channels, &interfaces, index, event)?;

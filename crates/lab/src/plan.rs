@@ -193,6 +193,8 @@ pub enum Routing {
     ShortestPath,
     /// By a hash of the flow's addresses and ports (equal-cost multipath).
     Ecmp,
+    /// At each node the next one for each new flow.
+    InTurn,
 }
 
 /// A static route: packets at `node` whose source and destination match leave by `interface`.

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use polypath_net::{
-    ChannelConfig, ChannelId, DropReason, Ecmp, Ecn, InterfaceId, Network, NodeId, NodeKind,
+    ChannelConfig, ChannelId, DropReason, Ecn, EqualPaths, InterfaceId, Network, NodeId, NodeKind,
     Observer, Output, Packet, QueueConfig, RouteId, TimerId, Topology,
 };
 
@@ -95,7 +95,7 @@ fn fat_tree(k: usize) -> Result<(Topology, Vec<NodeId>), Box<dyn Error>> {
             }
         }
     }
-    topology.set_ecmp(Some(Ecmp { seed: 1 }));
+    topology.set_equal_paths(EqualPaths::Ecmp { seed: 1 });
     Ok((topology, hosts))
 }
 

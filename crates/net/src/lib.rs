@@ -39,6 +39,6 @@ pub use loss::MODELS as LOSS_MODELS;
 pub use network::{ChangeError, Network, Output};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::MODELS as QUEUE_MODELS;
-pub use routing::{Ecmp, Prefix, PrefixError, RouteError};
+pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};
 pub use topology::{Topology, TopologyError};

@@ -70,11 +70,16 @@ impl StaticRoute {
     }
 }
 
-/// Equal-cost multipath: each node picks one of its channels on the paths of fewest hops, by a hash of the packet's label, the node and
-/// this seed (RFC 2992's hash-threshold with an ideal hash).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ecmp {
-    pub seed: u64,
+/// How a node chooses among its channels on paths of fewest hops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EqualPaths {
+    /// That of least propagation delay, then of lowest id.
+    #[default]
+    LeastDelay,
+    /// Equal-cost multipath: by a hash of the packet's label, the node and this seed (RFC 2992's hash-threshold with an ideal hash).
+    Ecmp { seed: u64 },
+    /// The next one for each route that is asked for, as a controller that sees every new flow can place them.
+    InTurn,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -131,7 +136,9 @@ const UNREACHED: Distance = (u32::MAX, Nanos::MAX);
 /// The routes found so far and what was computed on the way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routing {
-    ecmp: Option<Ecmp>,
+    equal: EqualPaths,
+    /// How many routes lead through a node towards another: whose turn it is.
+    placed: BTreeMap<(NodeId, NodeId), u64>,
     /// To each node that was asked for, from every node that forwards, by rank.
     distances: BTreeMap<NodeId, Vec<Distance>>,
     known: BTreeMap<Box<[ChannelId]>, RouteId>,
@@ -173,16 +180,17 @@ struct Query {
 }
 
 impl Topology {
-    /// Chooses between shortest paths by ECMP from now on; `None`: by least propagation delay, then lowest channel id.
-    pub fn set_ecmp(&mut self, ecmp: Option<Ecmp>) {
-        self.routing.ecmp = ecmp;
+    /// How routes that are asked for from now on choose between shortest paths.
+    pub fn set_equal_paths(&mut self, equal: EqualPaths) {
+        self.routing.equal = equal;
     }
 
     /// The route of packets from `src` at node `from` to `dst`.
     ///
     /// At each node a static route counts first. Otherwise a host sends by the interface that owns `src`, and every other node along a
     /// path of fewest hops to the link of the interface that owns `dst`. `label` is what ECMP hashes, for example a flow's ports. The
-    /// state of links plays no part. The same path always gives the same id.
+    /// state of links plays no part. The same path always gives the same id. Each call counts as a new flow for
+    /// [`EqualPaths::InTurn`].
     ///
     /// # Errors
     /// Why there is no route.
@@ -218,6 +226,15 @@ impl Topology {
             self.measure(gate);
         }
         let path = self.walk(query)?;
+        if self.routing.equal == EqualPaths::InTurn
+            && let Some(gate) = gate
+        {
+            for channel in &path {
+                let from = self.edges[channel.index()].from;
+                let node = self.interfaces[from.index()].node;
+                *self.routing.placed.entry((node, gate)).or_default() += 1;
+            }
+        }
         Ok(self.routing.intern(&path))
     }
 
@@ -333,13 +350,22 @@ impl Topology {
         };
         let candidates =
             || here_interfaces(self, node).filter(move |interface| closer(interface).is_some());
-        match self.routing.ecmp {
-            Some(Ecmp { seed }) => {
-                let count = candidates().count() as u64;
-                let hash = mix(mix(seed ^ mix(query.label)) ^ u64::from(node.0));
-                candidates().nth((hash % count.max(1)) as usize)
+        let picked = |number: u64| {
+            let count = candidates().count() as u64;
+            candidates().nth((number % count.max(1)) as usize)
+        };
+        match self.routing.equal {
+            EqualPaths::Ecmp { seed } => {
+                picked(mix(mix(seed ^ mix(query.label)) ^ u64::from(node.0)))
             }
-            None => candidates()
+            EqualPaths::InTurn => picked(
+                self.routing
+                    .placed
+                    .get(&(node, gate))
+                    .copied()
+                    .unwrap_or_default(),
+            ),
+            EqualPaths::LeastDelay => candidates()
                 .filter_map(|interface| Some((interface, closer(&interface)?)))
                 .filter(|(_, (channel, beyond))| {
                     let link = self.edges[channel.index()].config.delay;

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use polypath_net::{
-    ChannelConfig, ChannelId, Ecmp, InterfaceId, NodeId, NodeKind, Prefix, RouteError, Topology,
-    TopologyError,
+    ChannelConfig, ChannelId, EqualPaths, InterfaceId, NodeId, NodeKind, Prefix, RouteError,
+    Topology, TopologyError,
 };
 
 fn ip(text: &str) -> IpAddr {
@@ -191,7 +191,7 @@ fn ecmp_uses_every_shortest_path_about_equally() {
     }
     topology.add_address(up, ip("10.0.0.1")).unwrap();
     topology.add_address(down, ip("10.0.0.2")).unwrap();
-    topology.set_ecmp(Some(Ecmp { seed: 3 }));
+    topology.set_equal_paths(EqualPaths::Ecmp { seed: 3 });
     let mut counts = [0u32; 4];
     let pick = |topology: &mut Topology, label| {
         nodes(topology, hosts[0], "10.0.0.1", "10.0.0.2", label)[1] as usize - 4
@@ -204,9 +204,12 @@ fn ecmp_uses_every_shortest_path_about_equally() {
         "{counts:?}"
     );
     let before: Vec<usize> = (0..50).map(|label| pick(&mut topology, label)).collect();
-    topology.set_ecmp(Some(Ecmp { seed: 4 }));
+    topology.set_equal_paths(EqualPaths::Ecmp { seed: 4 });
     let after: Vec<usize> = (0..50).map(|label| pick(&mut topology, label)).collect();
     assert_ne!(before, after);
+    topology.set_equal_paths(EqualPaths::InTurn);
+    let turns: Vec<usize> = (0..9).map(|_| pick(&mut topology, 7)).collect();
+    assert_eq!(turns, [0, 1, 2, 3, 0, 1, 2, 3, 0]);
 }
 
 #[test]

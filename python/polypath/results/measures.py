@@ -41,6 +41,12 @@ def goodput(recording: Recording, *, connection: str, from_s: float | None = Non
     return None if rate is None else rate / 1e6
 
 
+def mean_goodput(recording: Recording, *, from_s: float | None = None, to_s: float | None = None) -> Figure:
+    found = [metrics.goodput(recording, each, _ns(from_s), _ns(to_s)) for each in metrics.connections(recording)]
+    rates = [rate for rate in found if rate is not None]
+    return sum(rates) / len(rates) / 1e6 if rates else None
+
+
 def completion(recording: Recording, *, connection: str) -> Figure:
     passed = metrics.completion_ns(metrics.connection(recording, connection))
     return None if passed is None else passed / metrics.SECOND
@@ -142,6 +148,7 @@ REGISTRY: Mapping[str, Measure] = {
         Measure(
             "goodput", "Mbps", "bytes delivered in order over time, as iperf counts; or between two times", goodput
         ),
+        Measure("mean_goodput", "Mbps", "mean goodput of all connections; or between two times", mean_goodput),
         Measure("completion", "s", "time from the connection's start to its last byte", completion),
         Measure("subflows", "", "subflows that were established", subflows),
         Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),

@@ -1,8 +1,8 @@
 """What a connection's paths are by the plan: their links, rates and round-trip times, and closed forms over them.
 
 Rates are those of the links at the start, headers included; times are propagation alone. A path goes as the simulator
-routes it: out of the subflow's interface, then by static routes, else by fewest hops and least delay. Where the plan
-says `ecmp`, which of equal paths a flow takes is not known here.
+routes it: out of the subflow's interface, then by static routes, else by fewest hops and least delay. Where the plan's
+routing chooses among equal paths flow by flow, which one a flow takes is not known here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import networkx as nx
 from polypath.results.metrics import SECOND
 
 Direction = Literal["forward", "backward"]
+
+_SETTLED = "shortest-path"
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,12 @@ def of_connection(
 ) -> list[PathOfSubflow]:
     """The paths of subflows, each given by its interface at the client and its destination's address.
 
-    A subflow that the plan has no way for is left out.
+    A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths.
     """
-    found = [_path(plan, int(application["client"]), interface, address) for interface, address in ends]
+    try:
+        found = [_path(plan, int(application["client"]), interface, address) for interface, address in ends]
+    except _Open:
+        return []
     return [path for path in found if path is not None]
 
 
@@ -89,6 +94,10 @@ def is_reverse(application: Mapping[str, Any]) -> bool:
     """Whether most bytes go from server to client."""
     work = application["work"]
     return work["kind"] == "fetch" or bool(work.get("reverse"))
+
+
+class _Open(Exception):
+    """Which of several equal paths is taken is up to the run."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +149,8 @@ def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) ->
         if out is not None:
             edge = next((each for each in edges if each.leaves == (here, out)), None)
         else:
+            if plan.get("routing", _SETTLED) != _SETTLED and _choices(plan, edges, here, last.leaves[0]) > 1:
+                raise _Open
             edge = last if here == last.leaves[0] else _towards(plan, edges, here, last.leaves[0])
     return None
 
@@ -169,6 +180,21 @@ def _static(plan: Mapping[str, Any], node: int, source: str, destination: str) -
 
 def _within(address: str, prefix: Mapping[str, Any]) -> bool:
     return ipaddress.ip_address(address) in ipaddress.ip_network(f"{prefix['address']}/{prefix['length']}")
+
+
+def _choices(plan: Mapping[str, Any], edges: Sequence[_Edge], node: int, gate: int) -> int:
+    """How many of a node's links lead on along a way of fewest hops over no host."""
+    leaving: dict[int, list[int]] = {}
+    for edge in edges:
+        if all(plan["nodes"][end]["kind"] != "host" for end in (edge.leaves[0], edge.reaches[0])):
+            leaving.setdefault(edge.leaves[0], []).append(edge.reaches[0])
+    hops, frontier = {gate: 0}, [gate]
+    for here in frontier:
+        for there in leaving.get(here, ()):
+            if there not in hops:
+                hops[there] = hops[here] + 1
+                frontier.append(there)
+    return sum(hops.get(there, hops.get(node, 0)) < hops.get(node, 0) for there in leaving.get(node, ()))
 
 
 def _towards(plan: Mapping[str, Any], edges: Sequence[_Edge], node: int, gate: int) -> _Edge | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from polypath.scenario.expand import expand
 from polypath.scenario.fields import Address
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, nodes, split_end
@@ -24,8 +25,31 @@ class Problem:
 
 def problems(tables: Tables) -> list[Problem]:
     """Everything wrong with the scenario as a whole; empty when it can be run."""
-    found = [problem for check in _NAMING for problem in check(tables)]
-    return found or [problem for check in _WIRING for problem in check(tables)]
+    if found := [problem for check in _WRITTEN for problem in check(tables)]:
+        return found
+    expanded = expand(tables)
+    found = [problem for check in _NAMING for problem in check(expanded.tables)]
+    found = found or [problem for check in _WIRING for problem in check(expanded.tables)]
+    return list(dict.fromkeys(replace(problem, path=expanded.origin(problem.path)) for problem in found))
+
+
+def _made_links(tables: Tables) -> Iterator[Problem]:
+    made = tables.topology.network().links if tables.topology is not None else {}
+    for name in tables.link:
+        if name in made:
+            yield Problem(("link", name), f"duplicate name: the topology makes a link '{name}' already")
+
+
+def _matrices(tables: Tables) -> Iterator[Problem]:
+    hosts = expand(tables).tables.host
+    for index, application in enumerate(tables.application):
+        if application.matrix is None:
+            continue
+        for key in ("client", "server", "source", "destination"):
+            if getattr(application, key) != type(application).model_fields[key].default:
+                yield Problem(("application", index, key), f"with a 'matrix' there is no '{key}': it gives every pair")
+        if len(hosts) < 2:
+            yield Problem(("application", index, "matrix"), f"a traffic matrix needs two hosts, not {len(hosts)}")
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
@@ -204,6 +228,9 @@ def _made_interfaces(tables: Tables) -> Iterator[Problem]:
             path = ("route", index, "interface")
             yield _unknown(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
 
+
+_WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices)
+"""Checks of what stands for many; the others are of the many."""
 
 _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _node_names,

@@ -139,9 +139,12 @@ class Scenario(Tables):
         return self._checked(data, where)
 
     def _applied(self, settings: Sequence[Setting]) -> tuple[dict[str, Any], dict[Path, Setting]]:
-        return setting.apply(
-            self.to_data(), settings, application_names(self), lambda path: inherited_algorithm(self, path)
-        )
+        data = self.to_data()
+        if self.topology is not None:
+            for host in self.topology.network().hosts:
+                if any(made.steps[:2] == ["host", host] for made in settings):
+                    data.setdefault("host", {}).setdefault(host, {})
+        return setting.apply(data, settings, application_names(self), lambda path: inherited_algorithm(self, path))
 
     def _still_varied(self, fixed: dict[Path, Setting]) -> dict[str, Any]:
         """`[vary]` without the axes that settings fix; raises ScenarioError where one fixes part of an axis."""
@@ -181,7 +184,7 @@ class Scenario(Tables):
             names = ", ".join(axis.name for axis in self.axes)
             raise ScenarioError(f"the scenario varies {names}: each point of the sweep is a run of its own")
         try:
-            return planning.build(resolve(self), seed)
+            return planning.build(resolve(self if seed is None else self.model_copy(update={"seed": seed})))
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
 
@@ -194,6 +197,8 @@ def _data(tables: Tables) -> dict[str, Any]:
     for group in ("host", "router", "switch"):
         pruned[group] = {name: pruned.get(group, {}).get(name, {}) for name in data[group]}
     pruned["link"] = {name: _first(link, "ends") for name, link in pruned.get("link", {}).items()}
+    if "topology" in pruned:
+        pruned["topology"] = _first(pruned["topology"], "kind")
     pruned["vary"] = data["vary"]
     pruned["application"] = [_first(one, "name", "kind") for one in pruned.get("application", [])]
     return {key: pruned[key] for key in Tables.model_fields if pruned.get(key)} | {"seed": tables.seed}

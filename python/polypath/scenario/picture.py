@@ -5,15 +5,29 @@ from __future__ import annotations
 from polypath import units
 from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router
 from polypath.scenario.tables import Tables, attachments, directions, nodes, split_end
+from polypath.scenario.topologies import Topology
 
 
 def describe_topology(tables: Tables) -> str:
-    """The topology as text: a drawing when the nodes follow each other in a row, else a list of links."""
+    """The topology as text: a drawing when the nodes follow each other in a row, else a list of links.
+
+    Of a `[topology]` its own picture, with the links that the scenario adds.
+    """
+    if tables.topology is not None:
+        return "\n".join(filter(None, (tables.topology.picture(), _channels(tables.topology), _list(tables))))
     chain = _chain(tables)
     return _draw(tables, chain) if chain else _list(tables)
 
 
-def _label(tables: Tables, name: str, link: Link) -> str:
+def _channels(topology: Topology) -> str:
+    """What the links of a topology are, and those of its hosts where they differ."""
+    inner, access = _label(topology.link()), _label(topology.access_link())
+    if inner == access:
+        return f"links: {inner}" if inner else ""
+    return "\n".join(f"{what}: {label}" for what, label in (("links", inner), ("hosts' links", access)) if label)
+
+
+def _label(link: Link, *, backup: bool = False) -> str:
     forward, backward = directions(link)
     parts = []
     if forward.rate == backward.rate:
@@ -29,7 +43,7 @@ def _label(tables: Tables, name: str, link: Link) -> str:
             parts.append(f"{units.format_share(loss.probability)} loss")
         elif isinstance(loss, GilbertElliott):
             parts.append("bursty loss")
-    if _backup(tables, name):
+    if backup:
         parts.append("backup")
     return ", ".join(parts)
 
@@ -81,7 +95,7 @@ def _draw(tables: Tables, chain: list[tuple[str, list[str]]]) -> str:
         rows = [row + (node if number == half else " " * len(node)) for number, row in enumerate(rows)]
         if not links:
             continue
-        labels = [_label(tables, name, tables.link[name]) for name in links]
+        labels = [_label(tables.link[name], backup=_backup(tables, name)) for name in links]
         room = max(len(label) for label in labels)
         places = list(range(half - len(links) // 2, half + len(links) // 2 + 1))
         if len(links) % 2 == 0:
@@ -97,7 +111,7 @@ def _list(tables: Tables) -> str:
     lines = []
     for name, ends in attachments(tables).items():
         a, b = (f"{node}:{interface}" for node, interface in ends)
-        label = _label(tables, name, tables.link[name])
+        label = _label(tables.link[name], backup=_backup(tables, name))
         lines.append((name, a, f"---- {label} ----" if label else "----", b))
     widths = [max((len(line[column]) for line in lines), default=0) for column in range(3)]
     return "\n".join(

@@ -91,9 +91,9 @@ class Plan:
         return f"Plan({self.data['name']!r}, sha256={self.sha256()[:12]})"
 
 
-def build(tables: Tables, seed: int | None) -> Plan:
-    """The plan of a resolved scenario; `seed` takes the place of the scenario's own."""
-    return Plan(_Builder(tables).data(tables.seed if seed is None else seed))
+def build(tables: Tables) -> Plan:
+    """The plan of a resolved scenario."""
+    return Plan(_Builder(tables).data())
 
 
 class _Builder:
@@ -119,12 +119,12 @@ class _Builder:
                 self.interfaces[node].setdefault(interface, Interface())
         self.interface = {name: {one: i for i, one in enumerate(group)} for name, group in self.interfaces.items()}
 
-    def data(self, seed: int) -> dict[str, Any]:
+    def data(self) -> dict[str, Any]:
         tables = self.tables
         return {
             "version": VERSION,
             "name": tables.name,
-            "seed": seed,
+            "seed": tables.seed,
             "duration_ns": tables.duration,
             "nodes": [self._node(name) for name in self.node],
             "links": [

@@ -6,10 +6,12 @@ The result is a scenario again, from which the plan follows by numbering alone.
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from typing import Any
 
 from polypath.scenario.check import Problem, problems
 from polypath.scenario.errors import ScenarioError
+from polypath.scenario.expand import expand
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
 from polypath.scenario.stack import SETTINGS, Stack, merge, settings
@@ -34,6 +36,8 @@ def resolve(tables: Tables) -> Tables:
     found = problems(tables)
     if found:
         raise Inconsistent(found)
+    expanded = expand(tables)
+    tables = expanded.tables
     ends = attachments(tables)
     interfaces = _interfaces(tables, ends)
     hosts = {
@@ -53,7 +57,7 @@ def resolve(tables: Tables) -> Tables:
     applications = _applications(tables, resolved)
     found = _ports(applications) + _families(applications)
     if found:
-        raise Inconsistent(found)
+        raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
     return resolved.model_copy(update={"application": applications})
 
 

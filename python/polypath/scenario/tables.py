@@ -10,6 +10,7 @@ from polypath.scenario.base import Model
 from polypath.scenario.fields import Name, Period
 from polypath.scenario.network import Channel, Host, Interface, Link, Route, Router, Switch
 from polypath.scenario.stack import Stack, merge
+from polypath.scenario.topologies import AnyTopology
 from polypath.scenario.traffic import AnyApplication, Event, Record
 from polypath.scenario.vary import Vary
 
@@ -27,6 +28,8 @@ class Tables(Model):
     """The run ends here at the latest, or when every application has ended."""
     defaults: Stack = Stack()
     """Transport settings of all hosts that do not say otherwise."""
+    topology: AnyTopology | None = None
+    """A network by its kind and size; hosts, routers and links of the scenario's own come on top."""
     host: dict[Name, Host] = Field(default_factory=dict)
     """The end systems by name."""
     router: dict[Name, Router] = Field(default_factory=dict)
@@ -37,8 +40,9 @@ class Tables(Model):
     """The links by name. Their order is that of a host's interfaces: its first link is its first interface."""
     route: list[Route] = Field(default_factory=list)
     """Static routes; where none matches, the shortest path is taken."""
-    routing: Literal["shortest-path", "ecmp"] = "shortest-path"
-    """Which of the paths with fewest hops is taken: that of least delay, or one by a hash of the flow (ECMP)."""
+    routing: Literal["shortest-path", "ecmp", "in-turn"] = "shortest-path"
+    """Which of the paths with fewest hops is taken: that of least delay, one by a hash of the flow (ECMP), or the next
+    one for each new flow, as a controller places them that sees all flows."""
     application: list[AnyApplication] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)
@@ -106,7 +110,7 @@ def application_names(tables: Tables) -> list[str]:
 
 def host_stack(tables: Tables, host: str) -> Stack:
     """A host's complete transport settings."""
-    return merge([tables.defaults, tables.host[host]])
+    return merge([tables.defaults, tables.host.get(host, Stack())])
 
 
 def inherited_algorithm(tables: Tables, path: tuple[str | int, ...]) -> str | None:

@@ -24,6 +24,9 @@ class Application(Model):
     """The host that starts it."""
     server: str = "server"
     """The host that answers."""
+    matrix: Literal["permutation"] | None = None
+    """Instead of client and server: every host is the client of one other and the server of one other, drawn anew for
+    each seed."""
     source: IP | None = None
     """The client's address; left out: its first."""
     destination: IP | None = None

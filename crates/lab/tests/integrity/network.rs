@@ -34,7 +34,7 @@ pub fn network(draw: &mut Draw, seed: u64) -> Plan {
         ],
         links: Vec::new(),
         routes: Vec::new(),
-        routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp]),
+        routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp, Routing::InTurn]),
         applications: Vec::new(),
         events: Vec::new(),
         record: Record {

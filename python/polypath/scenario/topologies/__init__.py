@@ -1,0 +1,42 @@
+"""The topologies that a table `[topology]` chooses by its `kind`: one file each, and a name in the union below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, get_args
+
+from pydantic import Field
+
+from polypath import registry
+from polypath.scenario.topologies.base import Network, Topology
+from polypath.scenario.topologies.fat_tree import FatTree
+from polypath.scenario.topologies.parallel import Parallel
+
+AnyTopology = Annotated[FatTree | Parallel, Field(discriminator="kind")]
+
+REGISTRY: Mapping[str, type[Topology]] = {
+    str(get_args(each.model_fields["kind"].annotation)[0]): each for each in get_args(get_args(AnyTopology)[0])
+}
+"""Every topology by its kind."""
+
+
+def _entries() -> dict[str, registry.Entry]:
+    return {
+        name: registry.Entry(
+            "topology",
+            name,
+            str(model.__doc__).splitlines()[0].rstrip("."),
+            model.source,
+            tuple(
+                registry.Parameter(key, "integer", given.default, None, None, None, given.description or "")
+                for key, given in model.model_fields.items()
+                if given.annotation is int and key in model.__annotations__
+            ),
+        )
+        for name, model in REGISTRY.items()
+    }
+
+
+registry.provide("topology", _entries)
+
+__all__ = ["REGISTRY", "AnyTopology", "Network", "Topology"]

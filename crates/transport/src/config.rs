@@ -65,6 +65,18 @@ impl Profile {
         if self == Self::Rfc { 256 } else { 128 }
     }
 
+    /// Whether that part follows what segments cost, and windows and round trips are taken as upstream Linux takes them today
+    /// (`scaling_ratio`, `tcp_measure_rcv_mss`, `tcp_rcvbuf_grow`).
+    pub fn measures_segments(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a writer that filled the buffer waits until a third of it is free (Linux `sk_stream_write_space`), and TCP charges what
+    /// the data costs in memory.
+    pub fn writes_in_bursts(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether out-of-order data shrinks the window although it lies inside it (Linux `tcp_space`).
     pub fn out_of_order_counts(self) -> bool {
         self != Self::Rfc

@@ -28,8 +28,32 @@ pub(crate) struct DataReceiver {
     scaling: bool,
     shift: u8,
     mss: u32,
+    upstream: Option<Upstream>,
     rtt: Nanos,
     tuning: Tuning,
+}
+
+/// What upstream Linux measures of arriving segments.
+#[derive(Debug)]
+struct Upstream {
+    multipath: bool,
+    /// Largest segment so far and the part of its memory that is payload, over 256.
+    segment: u32,
+    share: u64,
+    /// The connection's share follows once in a window's worth of data.
+    next_update: u64,
+    /// Round trips of each subflow.
+    rtts: Vec<Nanos>,
+    /// The window grew with the last segment.
+    grew: bool,
+}
+
+/// Largest window that every host can offer whatever its buffers (net.core.rmem_max).
+const LARGEST_BUFFER: u64 = 4 << 20;
+
+/// Memory of a received segment: its head in a power of two with what belongs to it, and the buffer's description (`SKB_TRUESIZE`).
+fn memory(len: u32) -> u64 {
+    (u64::from(len) + 512).next_power_of_two() + 256
 }
 
 /// Dynamic right-sizing (Feng et al. 2003; Linux `tcp_rcv_space_adjust`): bytes read in the last round trip, and the present one's start.
@@ -46,8 +70,19 @@ impl DataReceiver {
         let buffer = config.receive_buffer.default;
         let share = config.profile.window_share();
         let largest = config.receive_buffer.maximum.max(buffer);
+        let upstream = config.profile.measures_segments().then(|| Upstream {
+            multipath: config.mptcp,
+            segment: 0,
+            share,
+            next_update: 0,
+            rtts: Vec::new(),
+            grew: false,
+        });
         let mut shift = 0;
-        while shift < 14 && largest >> shift > 65_535 {
+        if upstream.is_some() {
+            shift = (largest.max(LARGEST_BUFFER).ilog2() as u8 - 15).min(14);
+        }
+        while shift < 14 && largest >> shift > 65_535 && upstream.is_none() {
             shift += 1;
         }
         Self {
@@ -66,6 +101,7 @@ impl DataReceiver {
             scaling: config.window_scaling,
             shift: if config.window_scaling { shift } else { 0 },
             mss: 536,
+            upstream,
             rtt: 0,
             tuning: Tuning::default(),
         }
@@ -115,7 +151,11 @@ impl DataReceiver {
             };
         let free = self.capacity().saturating_sub(used);
         if free >= self.smallest_step() {
-            self.edge = self.edge.max(self.next + free.min(self.slow_start));
+            let mut offered = free.min(self.slow_start);
+            if self.upstream.is_some() {
+                offered = offered.next_multiple_of(1 << self.shift);
+            }
+            self.edge = self.edge.max(self.next + offered);
         }
         self.edge.saturating_sub(self.next)
     }
@@ -154,16 +194,55 @@ impl DataReceiver {
     fn advance(&mut self, end: u64) {
         self.unread += end - self.next;
         self.next = end;
-        self.slow_start = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
+        let grown = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
+        if let Some(upstream) = &mut self.upstream {
+            upstream.grew |= grown > self.slow_start;
+        }
+        self.slow_start = grown;
     }
 
-    /// The longest receiver-side RTT of the connection's subflows.
-    pub fn sample_rtt(&mut self, rtt: Nanos) {
-        self.rtt = if self.rtt == 0 {
-            rtt
-        } else {
-            (7 * self.rtt + rtt) / 8
+    /// Whether the window grew since this was last asked (Linux sends quick ACKs for longer then, `tcp_grow_window`).
+    pub fn grew(&mut self) -> bool {
+        self.upstream
+            .as_mut()
+            .is_some_and(|upstream| std::mem::take(&mut upstream.grew))
+    }
+
+    /// Learns from the largest segments what part of the buffer is payload (`tcp_measure_rcv_mss`, `mptcp_rcv_rtt_update`).
+    pub fn measure(&mut self, len: u32) {
+        let window = self.edge.saturating_sub(self.next);
+        let Some(upstream) = &mut self.upstream else {
+            return;
         };
+        if len > upstream.segment {
+            upstream.segment = len;
+            upstream.share = u64::from(len) * 256 / memory(len);
+        }
+        if !upstream.multipath {
+            self.share = upstream.share;
+        } else if self.next >= upstream.next_update {
+            upstream.next_update = self.next + window;
+            self.share = (7 * self.share + upstream.share) / 8;
+        }
+    }
+
+    /// A receiver-side RTT of a subflow.
+    pub fn sample_rtt(&mut self, me: usize, rtt: Nanos) {
+        let smooth = |old: Nanos| {
+            if old == 0 { rtt } else { (7 * old + rtt) / 8 }
+        };
+        let Some(upstream) = &mut self.upstream else {
+            self.rtt = smooth(self.rtt);
+            return;
+        };
+        if upstream.rtts.len() <= me {
+            upstream.rtts.resize(me + 1, 0);
+        }
+        // A shorter one counts at once, and the shortest subflow for all (`tcp_rcv_rtt_update`, `mptcp_rtt_us_est`).
+        let old = &mut upstream.rtts[me];
+        *old = smooth(*old).min(rtt);
+        let measured = upstream.rtts.iter().copied().filter(|&rtt| rtt > 0);
+        self.rtt = measured.min().unwrap_or(0);
     }
 
     pub fn available(&self) -> u64 {
@@ -191,7 +270,9 @@ impl DataReceiver {
         let copied = self.tuning.read - self.tuning.read_then;
         if copied > self.tuning.space {
             if self.autotuning {
-                let window = 2 * copied + 16 * u64::from(self.mss);
+                // Twice what was read; older kernels leave room for sixteen segments more.
+                let slack = if self.upstream.is_some() { 0 } else { 16 };
+                let window = 2 * copied + slack * u64::from(self.mss);
                 let growth = (u128::from(window) * u128::from(copied - self.tuning.space)
                     / u128::from(self.tuning.space.max(1))) as u64;
                 let wanted = (window + 2 * growth) * 256 / self.share;
@@ -249,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn out_of_order_data_holds_the_edge_in_linux_only() {
-        for (profile, window) in [(Profile::Rfc, 20_000), (Profile::Linux, 20_000 - 4_000)] {
+    fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
+        for (profile, window) in [(Profile::Rfc, 20_000), (Profile::MptcpOrg, 20_000 - 4_000)] {
             let mut receiver = receiver(profile, 20_000 * 256 / profile.window_share());
             assert_eq!(receiver.window(), 20_000);
             assert_eq!(receiver.deliver(8_000, 4_000), 4_000);
@@ -263,11 +344,50 @@ mod tests {
         }
     }
 
+    /// A full segment of 1448 bytes costs 2048 and 256: 160/256 of 128 KiB are 81,920 bytes, as the kernel's ACKs say.
+    #[test]
+    fn upstream_offers_the_payload_part_of_what_segments_cost() {
+        let mut config = Config {
+            profile: Profile::Linux,
+            mptcp: false,
+            ..Config::default()
+        };
+        config.receive_buffer.maximum = config.receive_buffer.default;
+        let mut receiver = DataReceiver::new(&config);
+        receiver.set_mss(1448);
+        assert_eq!(receiver.scale(), 7);
+        assert!(receiver.window() < 66_000);
+        for _ in 0..20 {
+            receiver.measure(1448);
+            receiver.deliver(receiver.next, 1448);
+            assert!(receiver.grew() || receiver.window() > 78_000);
+            receiver.read(1448, 1);
+        }
+        assert_eq!(receiver.window(), 81_920);
+        assert!(!receiver.grew());
+    }
+
+    #[test]
+    fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
+        let config = Config {
+            profile: Profile::Linux,
+            ..Config::default()
+        };
+        let mut receiver = DataReceiver::new(&config);
+        receiver.sample_rtt(1, 100_000_000);
+        receiver.sample_rtt(0, 40_000_000);
+        receiver.sample_rtt(0, 20_000_000);
+        receiver.sample_rtt(1, 100_000_000);
+        assert_eq!(receiver.rtt, 20_000_000);
+        receiver.sample_rtt(0, 100_000_000);
+        assert_eq!(receiver.rtt, 30_000_000);
+    }
+
     #[test]
     fn the_buffer_grows_with_the_rate_of_reading() {
         let mut receiver = DataReceiver::new(&Config::default());
         receiver.set_mss(1448);
-        receiver.sample_rtt(10_000_000);
+        receiver.sample_rtt(0, 10_000_000);
         let before = receiver.buffer();
         for round in 1..20u64 {
             let bytes = 20_000 * round;

@@ -256,7 +256,7 @@ impl Connection {
 
     fn on_payload(&mut self, me: usize, segment: &Segment) {
         let seq = self.sockets[me].position(segment);
-        self.sockets[me].sample_receiver_rtt(&mut self.core, segment);
+        self.sockets[me].sample_receiver_rtt(&mut self.core, me, segment);
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => return self.on_unmapped(me),

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::core::Core;
 use crate::config::Config;
 use crate::path::Path;
-use crate::scheduler::{Blocked, Carried, Decision, Head, Next, PathSet, View};
+use crate::scheduler::{Blocked, Carried, Decision, FRAGMENT, Head, Next, PathSet, View};
 use crate::tcp::{Chunk, Kind, State, memory};
 use crate::{EventKind, Mib, NEVER, Nanos};
 
@@ -33,6 +33,9 @@ pub(super) struct DataSender {
     least_buffer: u64,
     /// Bytes that the application waits to write.
     waiting: u64,
+    /// A writer that filled the buffer waits for a third of it, and did.
+    bursts: bool,
+    full: bool,
     closing: bool,
     /// The DATA_FIN, or in plain TCP the FIN, was handed over; and acknowledged.
     fin_sent: bool,
@@ -61,6 +64,8 @@ impl DataSender {
             by_subflow: config.mptcp && config.profile.buffers_by_subflow(),
             least_buffer: buffer.minimum,
             waiting: 0,
+            bursts: config.profile.writes_in_bursts(),
+            full: false,
             closing: false,
             fin_sent: false,
             fin_acked: false,
@@ -95,14 +100,32 @@ impl DataSender {
     fn refill(&mut self, config: &Config, paths: &mut [Path]) {
         if self.waiting > 0 {
             self.grow_buffer(config, paths);
-            let taken = self.waiting.min(self.space());
+            let taken = self.waiting.min(if self.bursts {
+                self.burst(paths)
+            } else {
+                self.buffer.saturating_sub(self.written - self.una)
+            });
             self.written += taken;
             self.waiting -= taken;
         }
     }
 
-    fn space(&self) -> u64 {
-        self.buffer.saturating_sub(self.written - self.una)
+    /// What a writer gets in under upstream Linux: nothing until a third of a full buffer is free, then whole pieces until it is full.
+    fn burst(&mut self, paths: &[Path]) -> u64 {
+        let (queued, piece) = if self.by_subflow {
+            (self.written - self.una, FRAGMENT)
+        } else {
+            let mss = u64::from(paths[0].mss.max(1));
+            let piece = memory::LARGEST_BUFFER / mss * mss;
+            (self.written - self.sent + paths[0].memory, piece)
+        };
+        let space = self.buffer.saturating_sub(queued);
+        if self.full && space < queued / 2 {
+            return 0;
+        }
+        let most = space.next_multiple_of(piece);
+        self.full = most <= self.waiting;
+        most
     }
 
     /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows by `__mptcp_sync_sndbuf`).

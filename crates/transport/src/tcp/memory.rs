@@ -12,7 +12,7 @@ const BOOKKEEPING: u64 = 256;
 const BUFFER_OVERHEAD: u64 = 832;
 /// Payload of one buffer at most (`sk_gso_max_size`), segments of it at least once it is sent (tcp_min_tso_segs), and the part of a
 /// second's worth that it then holds (`sk_pacing_shift`).
-const LARGEST_BUFFER: u64 = 65_536;
+pub(crate) const LARGEST_BUFFER: u64 = 65_536;
 const FEWEST_SEGMENTS: u64 = 2;
 const PACING_SHIFT: u32 = 10;
 /// Before the first sample the rate is that of the smallest RTT which can be written, an eighth of a microsecond.

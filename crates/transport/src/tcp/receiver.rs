@@ -59,6 +59,9 @@ impl Socket {
         self.pass_up(core, Held { seq, offset, len });
         let rto = self.rtt.rto(&core.config);
         self.ack.data_received(core.now, rto, &core.config);
+        if core.receive.grew() {
+            self.ack.window_grew();
+        }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged;
             if self.ack.quick() || unacknowledged > u64::from(core.receive.mss()) {
@@ -208,14 +211,15 @@ impl Socket {
     }
 
     /// Measures the round trip as the receiver sees it, for the growth of its buffer (RFC 7323 section 4.1).
-    pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, segment: &Segment) {
+    pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, me: usize, segment: &Segment) {
+        core.receive.measure(segment.payload.len);
         if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0)
             && segment.payload.len >= core.receive.mss() / 2
         {
             let elapsed = super::timestamp(core.now).wrapping_sub(echo);
             if elapsed < 1 << 20 {
                 core.receive
-                    .sample_rtt(u64::from(elapsed.max(1)) * MILLISECOND);
+                    .sample_rtt(me, u64::from(elapsed.max(1)) * MILLISECOND);
             }
         }
     }

@@ -161,6 +161,11 @@ impl AckState {
         self.last_received = now;
     }
 
+    /// The receive window grew: the next ACK goes at once (Linux `tcp_grow_window`).
+    pub fn window_grew(&mut self) {
+        self.quick |= 1;
+    }
+
     /// Data left: an answer within the ACK delay makes the session interactive.
     pub fn data_sent(&mut self, now: Nanos) {
         if self.last_received > 0 && now - self.last_received < self.delay {

@@ -6,9 +6,10 @@
 //! | a subflow silent for more than four periods is stale | `a_silent_subflow_becomes_stale` |
 //! | a stale subflow that hears its peer is active again | `a_stale_subflow_comes_back` |
 //! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
+//! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
-use polypath_transport::{Config, EventKind, Mib, Profile, Purpose};
+use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
 
 use crate::common::{MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
@@ -138,4 +139,28 @@ fn queues_are_filled_beyond_the_window() {
     assert!(paths.iter().any(|path| path.queued > 0));
     // A fragment of 32 kB may go beyond the limit.
     assert!(paths.iter().all(|path| path.memory < path.buffer + 40_000));
+}
+
+#[test]
+fn a_full_buffer_is_written_to_in_bursts() {
+    let mut config = upstream();
+    config.send_buffer = Buffer {
+        minimum: 100_000,
+        default: 100_000,
+        maximum: 100_000,
+    };
+    let mut pair = meshed(&config, &[10 * MS, 10 * MS]);
+    pair.write(Side::Client, 5_000_000);
+    let mut written = vec![pair.client.connection().written()];
+    // A buffer for each subflow and the smallest on top; a fragment may go beyond.
+    assert!((300_000..340_000).contains(&written[0]));
+    while pair.server.read < 4_000_000 {
+        pair.run_for(MS);
+        let now = pair.client.connection().written();
+        if now != *written.last().unwrap() {
+            written.push(now);
+        }
+    }
+    let steps = written.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(steps.min().unwrap() >= 90_000, "{written:?}");
 }

@@ -121,22 +121,27 @@ static int accept_server(int count, char **argument)
 	return descriptor;
 }
 
+static bool full;
+
+/* Like a writer that blocks: what was not taken whole waits until the kernel says that there is room. */
 static void write_pending(int descriptor)
 {
 	static uint8_t bytes[CHUNK];
 
-	while (session.pending) {
+	while (session.pending && !full) {
 		size_t length = session.pending < CHUNK ? session.pending : CHUNK;
 		ssize_t taken;
 
 		payload_fill(own_stream, session.sent, bytes, length);
 		taken = write(descriptor, bytes, length);
 		if (taken < 0) {
+			full = errno == EAGAIN;
 			if (errno == EAGAIN || errno == EINTR)
 				return;
 			session.pending = 0;
 			return;
 		}
+		full = (size_t)taken < length;
 		session.sent += taken;
 		session.pending -= taken;
 	}
@@ -188,7 +193,9 @@ static void serve(int descriptor)
 		sample(descriptor, now);
 		if (session.pending)
 			events |= POLLOUT;
-		wait_for(events ? descriptor : -1, events, session.wake < next_sample ? session.wake : next_sample);
+		if (wait_for(events ? descriptor : -1, events, session.wake < next_sample ? session.wake : next_sample) &
+		    (POLLOUT | POLLERR | POLLHUP))
+			full = false;
 	}
 }
 

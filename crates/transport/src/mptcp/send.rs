@@ -96,12 +96,12 @@ impl DataSender {
         self.written
     }
 
-    /// Moves what waits into the buffer as far as it has room.
-    fn refill(&mut self, config: &Config, paths: &mut [Path]) {
+    /// Moves what waits into the buffer as far as it has room. `limit`: the peer's window admits the stream up to there.
+    fn refill(&mut self, config: &Config, paths: &mut [Path], limit: u64) {
         if self.waiting > 0 {
             self.grow_buffer(config, paths);
             let taken = self.waiting.min(if self.bursts {
-                self.burst(paths)
+                self.burst(paths, limit)
             } else {
                 self.buffer.saturating_sub(self.written - self.una)
             });
@@ -111,19 +111,25 @@ impl DataSender {
     }
 
     /// What a writer gets in under upstream Linux: nothing until a third of a full buffer is free, then whole pieces until it is full.
-    fn burst(&mut self, paths: &[Path]) -> u64 {
-        let (queued, piece) = if self.by_subflow {
-            (self.written - self.una, FRAGMENT)
+    /// In TCP the limit counts when a piece is begun; what the window admits leaves the piece meanwhile and makes room in it
+    /// (`tcp_sendmsg_locked`).
+    fn burst(&mut self, paths: &[Path], limit: u64) -> u64 {
+        let unsent = self.written - self.sent;
+        let (queued, leaving, piece) = if self.by_subflow {
+            (self.written - self.una, 0, FRAGMENT)
         } else {
             let mss = u64::from(paths[0].mss.max(1));
+            let admitted = (u64::from(paths[0].room()) * mss).min(limit.saturating_sub(self.sent));
+            let leaving = admitted.saturating_sub(unsent);
             let piece = memory::LARGEST_BUFFER / mss * mss;
-            (self.written - self.sent + paths[0].memory, piece)
+            (unsent + paths[0].memory, leaving, piece)
         };
         let space = self.buffer.saturating_sub(queued);
         if self.full && space < queued / 2 {
             return 0;
         }
-        let most = space.next_multiple_of(piece);
+        let pieces = space.saturating_sub(leaving).next_multiple_of(piece);
+        let most = leaving + pieces.max(if leaving > 0 { piece } else { 0 });
         self.full = most <= self.waiting;
         most
     }
@@ -280,7 +286,8 @@ impl Connection {
         if self.paced || self.scheduler.fills_queues() {
             self.flush_queues();
         }
-        self.send.refill(&self.core.config, &mut self.paths);
+        self.send
+            .refill(&self.core.config, &mut self.paths, self.core.send_limit);
         if self.send.idle() {
             return;
         }

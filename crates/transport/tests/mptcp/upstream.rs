@@ -7,6 +7,7 @@
 //! | a stale subflow that hears its peer is active again | `a_stale_subflow_comes_back` |
 //! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
+//! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
 use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
@@ -163,4 +164,32 @@ fn a_full_buffer_is_written_to_in_bursts() {
     }
     let steps = written.windows(2).map(|pair| pair[1] - pair[0]);
     assert!(steps.min().unwrap() >= 90_000, "{written:?}");
+}
+
+#[test]
+fn tcp_goes_beyond_its_send_buffer_while_the_window_has_room() {
+    let buffer = |size| Buffer {
+        minimum: size,
+        default: size,
+        maximum: size,
+    };
+    let config = Config {
+        mptcp: false,
+        send_buffer: buffer(100_000),
+        receive_buffer: buffer(4_000_000),
+        ..upstream()
+    };
+    let mut pair = Pair::new(&config, &[50 * MS]);
+    pair.write(Side::Client, 20_000_000);
+    let (mut most, mut window) = (0, 0);
+    for _ in 0..1_000 {
+        pair.run_for(MS);
+        let client = pair.client.connection();
+        let (unacknowledged, unsent) = client.send_queue();
+        most = most.max(unacknowledged - unsent);
+        window = window.max(u64::from(client.paths()[0].cwnd) * u64::from(client.paths()[0].mss));
+        // What waits beyond the window is a piece of 64 kB, or the buffer.
+        assert!(unsent < 100_000 + 65_536, "{unsent}");
+    }
+    assert!(most > 200_000, "{most} of a window of {window}");
 }

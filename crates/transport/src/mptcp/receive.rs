@@ -85,7 +85,7 @@ impl DataReceiver {
         while shift < 14 && largest >> shift > 65_535 && upstream.is_none() {
             shift += 1;
         }
-        Self {
+        let mut receiver = Self {
             next: 0,
             reassembly: RangeSet::default(),
             held: 0,
@@ -104,6 +104,17 @@ impl DataReceiver {
             upstream,
             rtt: 0,
             tuning: Tuning::default(),
+        };
+        receiver.round_first_window(config.mtu.saturating_sub(40));
+        receiver
+    }
+
+    /// The first window holds full segments only (Linux `tcp_select_initial_window`).
+    fn round_first_window(&mut self, mss: u32) {
+        let mss = u64::from(mss.max(1));
+        let first = self.capacity().min(65_535);
+        if self.upstream.is_some() && self.edge == 0 && first > mss {
+            self.slow_start = first / mss * mss;
         }
     }
 
@@ -123,6 +134,7 @@ impl DataReceiver {
 
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
+        self.round_first_window(mss);
         if self.tuning.space == 0 {
             self.tuning.space = self.window().min(10 * u64::from(mss));
         }
@@ -365,6 +377,24 @@ mod tests {
         }
         assert_eq!(receiver.window(), 81_920);
         assert!(!receiver.grew());
+    }
+
+    /// As in the kernel's SYN and SYN/ACK over Ethernet: 44 segments of 1460 bytes, 45 of 1448.
+    #[test]
+    fn upstreams_first_window_holds_full_segments() {
+        let mut receiver = DataReceiver::new(&Config {
+            profile: Profile::Linux,
+            ..Config::default()
+        });
+        receiver.shift = 0;
+        receiver.set_mss(1448);
+        assert_eq!(receiver.window(), 65_160);
+        let mut receiver = DataReceiver::new(&Config {
+            profile: Profile::Linux,
+            ..Config::default()
+        });
+        receiver.shift = 0;
+        assert_eq!(receiver.window(), 64_240);
     }
 
     #[test]

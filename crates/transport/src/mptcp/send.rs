@@ -139,13 +139,18 @@ impl DataSender {
         let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
         if self.by_subflow {
             for path in paths.iter_mut() {
-                let most = wanted(path).min(self.largest_buffer);
+                let most =
+                    memory::next_buffer(path, config.initial_window).min(self.largest_buffer);
                 path.buffer = path.buffer.max(most);
             }
             let open = paths.iter().filter(|path| path.established);
             self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();
         } else if !self.fixed && self.buffer < self.largest_buffer {
-            let sum: u64 = paths.iter().map(wanted).sum();
+            let sum: u64 = if self.bursts {
+                memory::next_buffer(&paths[0], config.initial_window)
+            } else {
+                paths.iter().map(wanted).sum()
+            };
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));
         }
     }
@@ -313,8 +318,13 @@ impl Connection {
             return mss;
         }
         let len = available as u32;
+        if self.core.multipath.is_some() && self.scheduler.fills_queues() {
+            // The subflow's queue applies the rules on small segments.
+            return len;
+        }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.sockets[me].nothing_in_flight() {
+        let upstream = self.core.config.profile.writes_in_bursts();
+        if window_limited && !upstream && !self.sockets[me].nothing_in_flight() {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
@@ -355,6 +365,7 @@ impl Connection {
             len,
             kind: Kind::New,
             push: self.send.unsent() == 0,
+            waits: self.scheduler.fills_queues() && !self.send.finishing(),
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
@@ -516,6 +527,7 @@ impl Connection {
             len,
             kind: Kind::Reinjection,
             push: false,
+            waits: false,
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);

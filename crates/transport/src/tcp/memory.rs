@@ -20,8 +20,21 @@ const NO_RTT: Nanos = 125;
 
 /// A send buffer for two windows (`tcp_sndbuf_expand`).
 pub(crate) fn wanted_buffer(path: &Path, initial_window: u32) -> u64 {
+    buffer_for(path, path.cwnd.max(initial_window))
+}
+
+fn buffer_for(path: &Path, packets: u32) -> u64 {
     let segment = (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
-    2 * segment * u64::from(path.cwnd.max(initial_window))
+    2 * segment * u64::from(packets)
+}
+
+/// What the buffer grows to now: for the initial window at first, for the present one when it is not full
+/// (`tcp_init_buffer_space`, `tcp_should_expand_sndbuf`).
+pub(crate) fn next_buffer(path: &Path, initial_window: u32) -> u64 {
+    if path.room() > 0 {
+        return wanted_buffer(path, initial_window);
+    }
+    buffer_for(path, initial_window)
 }
 
 /// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on (`tcp_update_pacing_rate`). Bytes a second.
@@ -43,4 +56,21 @@ pub(super) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
     let cut = (path.pacing_rate >> PACING_SHIFT).clamp(FEWEST_SEGMENTS * mss, LARGEST_BUFFER);
     let buffers = in_flight.div_ceil(cut) + unsent.div_ceil(LARGEST_BUFFER);
     in_flight + unsent + buffers * BUFFER_OVERHEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2304 bytes a segment, twice: 46,080 for a window of 10, as the kernel's socket says after the handshake.
+    #[test]
+    fn a_full_window_does_not_grow_the_buffer() {
+        let mut path = Path::new(1420, 10);
+        assert_eq!(next_buffer(&path, 10), 46_080);
+        path.cwnd = 20;
+        path.in_flight = 20;
+        assert_eq!(next_buffer(&path, 10), 46_080);
+        path.in_flight = 19;
+        assert_eq!(next_buffer(&path, 10), 92_160);
+    }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Chunk {
     pub kind: Kind,
     /// Nothing follows for now.
     pub push: bool,
+    /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
+    pub waits: bool,
 }
 
 /// A segment in flight.
@@ -98,8 +100,25 @@ impl Socket {
             self.restart_after_idle(core, paths, me);
         }
         self.unsent_bytes += u64::from(chunk.len);
-        self.unsent.push_back(chunk);
+        if let Some(rest) = self.fill_last(chunk, paths[me].mss) {
+            self.unsent.push_back(rest);
+        }
         self.send_unsent(core, paths, me);
+    }
+
+    /// Fills up the last chunk, if it waits and this one follows on it; returns what is left over.
+    fn fill_last(&mut self, mut chunk: Chunk, mss: u32) -> Option<Chunk> {
+        let follows = |last: &&mut Chunk| {
+            last.waits && chunk.waits && last.offset + u64::from(last.len) == chunk.offset
+        };
+        if let Some(last) = self.unsent.back_mut().filter(follows) {
+            let taken = chunk.len.min(mss.saturating_sub(last.len));
+            last.len += taken;
+            last.push = chunk.push && taken == chunk.len;
+            chunk.offset += u64::from(taken);
+            chunk.len -= taken;
+        }
+        (chunk.len > 0).then_some(chunk)
     }
 
     /// Sends what is queued as far as congestion and receive window admit.
@@ -109,6 +128,10 @@ impl Socket {
                 || self.blocked()
                 || !core.admits(chunk.offset + u64::from(chunk.len))
             {
+                break;
+            }
+            let small = chunk.waits && self.unsent.len() == 1;
+            if small && !self.nagle_admits(core, chunk.len, paths[me].mss) {
                 break;
             }
             self.unsent.pop_front();

@@ -7,6 +7,7 @@
 //! | a stale subflow that hears its peer is active again | `a_stale_subflow_comes_back` |
 //! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
+//! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
@@ -192,4 +193,22 @@ fn tcp_goes_beyond_its_send_buffer_while_the_window_has_room() {
         assert!(unsent < 100_000 + 65_536, "{unsent}");
     }
     assert!(most > 200_000, "{most} of a window of {window}");
+}
+
+#[test]
+fn small_writes_fill_the_last_segment() {
+    let mut pair = meshed(&upstream(), &[50 * MS]);
+    let before = pair.data(Side::Client).count();
+    for bytes in [1_000, 300, 300, 2_000] {
+        pair.write(Side::Client, bytes);
+    }
+    pair.run_for(SECOND);
+    let sizes: Vec<u32> = pair
+        .data(Side::Client)
+        .skip(before)
+        .map(|packet| packet.segment.payload.len)
+        .collect();
+    let mss = pair.client.connection().paths()[0].mss;
+    // The first is small and alone; what follows waits for it only where it does not fill a segment (Nagle).
+    assert_eq!(sizes, [1_000, mss, 2_600 - mss]);
 }

@@ -46,6 +46,8 @@ struct Upstream {
     rtts: Vec<Nanos>,
     /// The window grew with the last segment.
     grew: bool,
+    /// What the last segment brought: the reader has it before the window is told (`tcp_cleanup_rbuf`).
+    fresh: u64,
 }
 
 /// Largest window that every host can offer whatever its buffers (net.core.rmem_max).
@@ -77,6 +79,7 @@ impl DataReceiver {
             next_update: 0,
             rtts: Vec::new(),
             grew: false,
+            fresh: 0,
         });
         let mut shift = 0;
         if upstream.is_some() {
@@ -155,7 +158,8 @@ impl DataReceiver {
 
     /// The window to offer: the right edge never moves back, and does not move in steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
     pub fn window(&mut self) -> u64 {
-        let used = self.unread
+        let fresh = self.upstream.as_ref().map_or(0, |upstream| upstream.fresh);
+        let used = self.unread.saturating_sub(fresh)
             + if self.out_of_order_counts {
                 self.reassembly.bytes() + self.held
             } else {
@@ -205,6 +209,9 @@ impl DataReceiver {
 
     fn advance(&mut self, end: u64) {
         self.unread += end - self.next;
+        if let Some(upstream) = &mut self.upstream {
+            upstream.fresh += end - self.next;
+        }
         self.next = end;
         let grown = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
         if let Some(upstream) = &mut self.upstream {
@@ -226,6 +233,7 @@ impl DataReceiver {
         let Some(upstream) = &mut self.upstream else {
             return;
         };
+        upstream.fresh = 0;
         if len > upstream.segment {
             upstream.segment = len;
             upstream.share = u64::from(len) * 256 / memory(len);
@@ -266,6 +274,9 @@ impl DataReceiver {
         let bytes = bytes.min(self.unread);
         let before = self.edge.saturating_sub(self.next);
         self.unread -= bytes;
+        if let Some(upstream) = &mut self.upstream {
+            upstream.fresh = 0;
+        }
         self.tuning.read += bytes;
         self.tune(now);
         if 2 * before > self.capacity() {

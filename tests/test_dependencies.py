@@ -21,9 +21,22 @@ PYTHON = {
     "labs": {"scenario", "units"},
     "results": set(),
     "engines": {"_core", "results", "scenario"},
+    "fidelity": {"scenario"},
     "plots": {"results"},
     "sweep": {"engines", "results", "scenario"},
-    "cli": {"_core", "engines", "formats", "labs", "plots", "registry", "results", "scenario", "sweep", "units"},
+    "cli": {
+        "_core",
+        "engines",
+        "fidelity",
+        "formats",
+        "labs",
+        "plots",
+        "registry",
+        "results",
+        "scenario",
+        "sweep",
+        "units",
+    },
     "__init__": {"_core", "engines", "results", "scenario"},
 }
 

@@ -50,4 +50,4 @@ def test_the_figure_has_a_line_for_each_engine(recording: Recording) -> None:
 @pytest.mark.parametrize("names", ["sim", "", "sim,sim"])
 def test_one_engine_is_nothing_to_compare(names: str) -> None:
     with pytest.raises(InputError, match="two or more"):
-        command.compare("aggregation", names)
+        command.compare("aggregation", names=names)

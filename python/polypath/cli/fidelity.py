@@ -1,0 +1,135 @@
+"""The comparison of two engines over the catalogue of scenarios: `polypath compare --all`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from polypath import engines
+from polypath.cli import progress
+from polypath.cli.codes import DONE, MISSED
+from polypath.cli.console import out, table
+from polypath.fidelity import Entry, catalogue
+from polypath.results import Recording
+from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row, rows
+from polypath.results.files import require_writable, write_text
+from polypath.scenario import Plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A scenario of the catalogue and what came of it."""
+
+    entry: Entry
+    description: str
+    rows: Sequence[Row]
+
+    @property
+    def ok(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+
+def run(base: str, other: str, markdown: Path | None) -> int:
+    """Holds engine `base` against `other`; exit code 1 on a difference whose cause the catalogue does not state."""
+    if markdown is not None:
+        require_writable(markdown.parent)
+    made = {name: engines.get(name) for name in (base, other)}
+    outcomes = []
+    for entry in catalogue():
+        scenario = entry.scenario()
+        recordings = {
+            name: [_run(engine, f"{entry.name} on {name}", scenario.plan(seed)) for seed in range(1, entry.seeds + 1)]
+            for name, engine in made.items()
+        }
+        outcome = Outcome(entry, scenario.description or "", rows(recordings[base], recordings[other]))
+        outcomes.append(outcome)
+    _show(outcomes, base, other)
+    if markdown is not None:
+        write_text(markdown, page(outcomes, base, other))
+    return MISSED if any(not outcome.ok and not outcome.entry.cause for outcome in outcomes) else DONE
+
+
+def _run(engine: engines.Engine, name: str, plan: Plan) -> Recording:
+    with progress.shown(name) as callback:
+        recording = engine.run(plan, engines.Options(), callback)
+    if recording.metadata.interrupted:
+        raise KeyboardInterrupt
+    return recording
+
+
+def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
+    headings = ("scenario", "figure", base, other, f"{base}/{other}", "share, points", "")
+    shown = table(*headings, numbers=frozenset((base, other, f"{base}/{other}", "share, points")))
+    for outcome in outcomes:
+        for index, row in enumerate(outcome.rows):
+            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
+            shown.add_row(
+                escape(outcome.entry.name) if index == 0 else "", escape(_figure(row, outcome)), *_cells(row), verdict
+            )
+    out.print(shown)
+    for outcome in outcomes:
+        if not outcome.ok and outcome.entry.cause:
+            out.print(f"{escape(outcome.entry.name)}: {escape(' '.join(outcome.entry.cause.split()))}")
+    out.print(_count(outcomes))
+
+
+def _figure(row: Row, outcome: Outcome) -> str:
+    of = f" of {row.connection}" if len(outcome.rows) > 1 else ""
+    return f"{row.measure}{of}, {row.unit}"
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    return (
+        _number(row.value),
+        _number(row.reference),
+        "" if row.ratio is None else f"{row.ratio:.3f}",
+        "" if row.share_difference is None else f"{row.share_difference:.1f}",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def _count(outcomes: Sequence[Outcome]) -> str:
+    near = sum(outcome.ok for outcome in outcomes)
+    return (
+        f"{near} of {len(outcomes)} scenarios agree: figures within {TOLERANCE:.0%}, "
+        f"shares within {SHARE_TOLERANCE:g} points"
+    )
+
+
+_HEAD = """# Fidelity: the simulator beside the kernel
+
+The same scenarios, in the profile `linux`, on the simulator and on the upstream kernel in virtual time. The scenarios
+are in `python/polypath/fidelity`; this page was written by
+
+    polypath compare --all --markdown docs/fidelity.md
+
+A figure is the mean over the seeds given, the same on both engines, whose random losses still differ. Nothing is tuned
+for a scenario; a difference is reported as one, with its cause where it is known.
+"""
+
+
+def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
+    """The outcome as Markdown."""
+    lines = [_HEAD, f"{_count(outcomes)}.", ""]
+    lines.append(f"| scenario | | seeds | figure | {base} | {other} | {base}/{other} | share, points | |")
+    lines.append("|---|---|---:|---|---:|---:|---:|---:|---|")
+    for outcome in outcomes:
+        for index, row in enumerate(outcome.rows):
+            head = (
+                (f"`{outcome.entry.name}`", outcome.description, str(outcome.entry.seeds))
+                if index == 0
+                else ("", "", "")
+            )
+            cells = (*head, _figure(row, outcome), *_cells(row), "ok" if row.ok else "**off**")
+            lines.append("| " + " | ".join(cells) + " |")
+    known = [outcome for outcome in outcomes if not outcome.ok and outcome.entry.cause]
+    if known:
+        lines += ["", "## Where they differ", ""]
+        lines += [f"- `{outcome.entry.name}`: {' '.join(outcome.entry.cause.split())}" for outcome in known]
+    return "\n".join(lines) + "\n"

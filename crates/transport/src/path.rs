@@ -49,7 +49,7 @@ pub struct Path {
     /// Bytes given to this path and not yet sent.
     pub queued: u64,
     /// Memory that the path's queue holds, unsent and in flight, as Linux charges it (`sk_wmem_queued`), and what it may hold
-    /// (`sk_sndbuf`); in bytes. Reckoned where the scheduler fills queues, 0 elsewhere.
+    /// (`sk_sndbuf`); in bytes. Reckoned where the scheduler fills queues or the profile charges a writer for it, 0 elsewhere.
     pub memory: u64,
     pub buffer: u64,
     /// Bytes a second at which the path is paced where its controller sets a rate; where the scheduler fills queues, at which Linux

@@ -267,7 +267,7 @@ impl Connection {
             config,
             self.random.next_u32(),
             config.make_congestion()?,
-            self.scheduler.fills_queues(),
+            self.scheduler.fills_queues() || config.profile.writes_in_bursts(),
         ));
         self.paced |= self.sockets.last().is_some_and(Socket::is_paced);
         self.subflows.push(info);

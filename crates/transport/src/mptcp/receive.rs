@@ -227,6 +227,18 @@ impl DataReceiver {
             .is_some_and(|upstream| std::mem::take(&mut upstream.grew))
     }
 
+    /// The largest segment so far, where segments are measured.
+    pub fn whole_segment(&self) -> Option<u32> {
+        self.upstream.as_ref().map(|upstream| upstream.segment)
+    }
+
+    /// The application took everything before the last segment.
+    pub fn reader_waits(&self) -> bool {
+        self.upstream
+            .as_ref()
+            .is_some_and(|upstream| self.unread <= upstream.fresh)
+    }
+
     /// Learns from the largest segments what part of the buffer is payload (`tcp_measure_rcv_mss`, `mptcp_rcv_rtt_update`).
     pub fn measure(&mut self, len: u32) {
         let window = self.edge.saturating_sub(self.next);

@@ -51,7 +51,7 @@ impl Retransmission {
 
 impl Connection {
     /// Whether upstream's rules are in force.
-    fn retransmits_as_upstream(&self) -> bool {
+    pub(super) fn retransmits_as_upstream(&self) -> bool {
         self.core.multipath.is_some() && !self.core.config.profile.reinjects_on_timeout()
     }
 

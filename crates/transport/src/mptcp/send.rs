@@ -288,7 +288,7 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
-        if self.paced || self.scheduler.fills_queues() {
+        if self.paced || self.scheduler.fills_queues() || self.retransmits_as_upstream() {
             self.flush_queues();
         }
         self.send

@@ -90,6 +90,8 @@ pub(super) struct AckState {
     /// The present delay (Linux `icsk_ack.ato`).
     delay: Nanos,
     last_received: Nanos,
+    /// Segments since the last ACK that ended what the peer had to send: pushed, or short (Linux `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
 }
 
 impl Default for AckState {
@@ -102,6 +104,7 @@ impl Default for AckState {
             interactive: false,
             delay: 0,
             last_received: 0,
+            pushed: 0,
         }
     }
 }
@@ -132,6 +135,18 @@ impl AckState {
         self.acknowledged = acknowledged;
         self.deadline = NEVER;
         self.now = false;
+        self.pushed = 0;
+    }
+
+    /// A segment that ends what the peer had to send for now.
+    pub fn pushed(&mut self) {
+        self.pushed = self.pushed.saturating_add(1);
+    }
+
+    /// A reader that takes the last byte acknowledges at once: the second pushed segment, or the first where no answer is expected
+    /// (Linux `tcp_cleanup_rbuf`).
+    pub fn reader_acknowledges(&self) -> bool {
+        self.pushed > 1 || (self.pushed == 1 && !self.interactive)
     }
 
     /// Out-of-order or duplicate data: the next ACKs go at once and the session no longer counts as interactive.

@@ -57,6 +57,7 @@ lint-python: build
 
 test-python: build
 	@.ci/need 'command -v tshark' tshark
+	@.ci/need 'command -v ip && command -v unshare' iproute2 util-linux
 	@.ci/step pytest $(BIN)/pytest -n auto -q
 
 # Instructions per packet-hop against benches/instructions.toml.

@@ -47,6 +47,7 @@ RUST = {
     "polypath-transport": {"polypath-wire"},
     "polypath-trace": {"polypath-wire"},
     "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace"},
+    "polypath-live": {"polypath-wire", "polypath-transport", "polypath-trace"},
     "polypath-python": {"polypath-lab"},
 }
 

@@ -220,7 +220,8 @@ impl Connection {
     /// An acknowledgement without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is broken, since
     /// nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
     fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
-        if !segment.mptcp().is_empty() {
+        // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
+        if !segment.mptcp().is_empty() || self.sockets[me].closing() {
             return;
         }
         let confirmed = self
@@ -277,6 +278,19 @@ impl Connection {
             offset,
             segment.payload.len,
         );
+    }
+
+    /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
+    /// there. Absent: no mapping covers it.
+    pub fn locate(&mut self, me: usize, segment: &Segment) -> Option<u64> {
+        if !self.sockets[me].state.synchronised() {
+            return None;
+        }
+        let seq = self.sockets[me].position(segment);
+        match self.place(me, seq, segment) {
+            Place::At(offset) => Some(offset),
+            Place::Unmapped => None,
+        }
     }
 
     /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.

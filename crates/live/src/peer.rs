@@ -1,0 +1,285 @@
+//! One connection whose packets are bytes.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
+use polypath_transport::registry::RegistryError;
+use polypath_transport::{
+    Accept, Arrival, Config, Connection, MILLISECOND, Mib, NEVER, Nanos, Ports, Segment, Tuple,
+};
+use polypath_wire::mptcp::{MpJoin, MptcpOption};
+use polypath_wire::tcp::Flags;
+use polypath_wire::{ip, payload, tcp};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+use crate::LiveError;
+use crate::settings::{Deed, Outcome, Role, Settings, Subflow};
+
+/// Number of the payload of each direction: client to server, server to client.
+const STREAMS: [u64; 2] = [1, 2];
+/// Hosts send with this TTL (Linux ip_default_ttl).
+const TTL: u8 = 64;
+const ETHERNET_HEADER: usize = 14;
+
+/// A connection of a host with several addresses, all of them on the interface that carries its packets.
+pub struct Peer {
+    settings: Settings,
+    config: Arc<Config>,
+    connection: Option<Connection>,
+    builder: FrameBuilder,
+    identification: u16,
+    black_holes: BTreeSet<IpAddr>,
+    established_at: Option<Nanos>,
+    received: u64,
+}
+
+impl Peer {
+    /// A client's connection opens at once.
+    ///
+    /// # Errors
+    /// An algorithm that does not exist.
+    pub fn new(settings: Settings, now: Nanos) -> Result<Self, LiveError> {
+        let config = Arc::new(Config {
+            path_manager: settings.path_manager.as_str().into(),
+            checksum: settings.checksum,
+            ..Config::default()
+        });
+        config.make_path_manager()?;
+        let mut peer = Self {
+            config,
+            connection: None,
+            builder: FrameBuilder::new(),
+            identification: 0,
+            black_holes: BTreeSet::new(),
+            established_at: None,
+            received: 0,
+            settings,
+        };
+        if peer.settings.role == Role::Connect {
+            let host = peer.host();
+            let tuple = Tuple {
+                local: SocketAddr::new(peer.settings.local[0], host.ports.next()),
+                remote: peer.settings.remote,
+            };
+            peer.begin(Connection::connect(host, tuple, now)?, now);
+        }
+        Ok(peer)
+    }
+
+    fn host(&self) -> Accept {
+        Accept {
+            config: self.config.clone(),
+            addresses: self.settings.local.iter().map(|&a| (a, false)).collect(),
+            ports: Ports::default(),
+            random: Pcg64Mcg::seed_from_u64(self.settings.seed),
+        }
+    }
+
+    fn begin(&mut self, mut connection: Connection, now: Nanos) {
+        connection.write(self.settings.send, now);
+        connection.close(now);
+        self.connection = Some(connection);
+    }
+
+    fn streams(&self) -> (u64, u64) {
+        match self.settings.role {
+            Role::Connect => (STREAMS[0], STREAMS[1]),
+            Role::Accept => (STREAMS[1], STREAMS[0]),
+        }
+    }
+
+    /// Takes an IP packet; what is no TCP segment for this host is passed over.
+    ///
+    /// # Errors
+    /// None of a packet; a congestion control that does not exist.
+    pub fn receive(&mut self, packet: &[u8], now: Nanos) -> Result<(), RegistryError> {
+        let Ok((header, body)) = ip::parse(packet) else {
+            return Ok(());
+        };
+        let (source, destination) = header.addresses();
+        if header.protocol() != ip::protocol::TCP || !self.settings.local.contains(&destination) {
+            return Ok(());
+        }
+        let corrupted = !tcp::verify_checksum(body, (source, destination));
+        let Ok((from, to, segment, bytes)) = tcp::parse(body) else {
+            return Ok(());
+        };
+        if self.black_holes.contains(&destination) {
+            return Ok(());
+        }
+        let tuple = Tuple {
+            local: SocketAddr::new(destination, to),
+            remote: SocketAddr::new(source, from),
+        };
+        let arrival = Arrival {
+            congestion_experienced: header.ecn() == 3,
+            corrupted,
+        };
+        self.dispatch(tuple, segment, bytes, arrival, now)
+    }
+
+    fn dispatch(
+        &mut self,
+        tuple: Tuple,
+        mut segment: Segment,
+        bytes: &[u8],
+        arrival: Arrival,
+        now: Nanos,
+    ) -> Result<(), RegistryError> {
+        let opening = segment.flags & (Flags::SYN | Flags::ACK) == Flags::SYN;
+        let (_, incoming) = self.streams();
+        let Some(connection) = &mut self.connection else {
+            if opening && !arrival.corrupted && self.settings.role == Role::Accept {
+                let accepted = Connection::accept(self.host(), tuple, &segment, now)?;
+                self.begin(accepted, now);
+            }
+            return Ok(());
+        };
+        let known = connection
+            .subflows()
+            .iter()
+            .rposition(|subflow| subflow.tuple == tuple);
+        if let Some(me) = known {
+            segment.payload.offset = connection.locate(me, &segment).unwrap_or(0);
+            if payload::check(incoming, segment.payload.offset, bytes).is_err() {
+                segment.payload.offset = !segment.payload.offset;
+            }
+            connection.on_segment(me, &segment, arrival, now);
+        } else if opening && !arrival.corrupted {
+            let token = segment.mptcp().iter().find_map(|option| match option {
+                MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+                _ => None,
+            });
+            if token.is_some() && token == connection.token() && connection.accepts_joins() {
+                connection.accept_join(tuple, &segment, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due by now: timers, actions, reading.
+    pub fn tick(&mut self, now: Nanos) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if connection.next_deadline() <= now {
+            connection.on_time(now);
+        }
+        if connection.established() {
+            self.established_at.get_or_insert(now);
+        }
+        if let Some(began) = self.established_at {
+            let due = |at_ms: u64| began + at_ms * MILLISECOND <= now;
+            let actions = std::mem::take(&mut self.settings.actions);
+            let (now_due, later) = actions
+                .into_iter()
+                .partition::<Vec<_>, _>(|action| due(action.at_ms));
+            self.settings.actions = later;
+            for action in now_due {
+                match action.deed {
+                    Deed::Backup => connection.set_backup(action.address, true, now),
+                    Deed::Remove => connection.set_address_up(action.address, false, now),
+                    Deed::BlackHole => {
+                        self.black_holes.insert(action.address);
+                    }
+                }
+            }
+        }
+        self.received += connection.read(connection.available(), now);
+        if now >= self.settings.limit_ms * MILLISECOND {
+            connection.abort(now);
+        }
+    }
+
+    /// The IP packets to be sent now.
+    pub fn transmit(&mut self) -> Vec<Vec<u8>> {
+        let (outgoing, _) = self.streams();
+        let Some(connection) = &mut self.connection else {
+            return Vec::new();
+        };
+        connection.events().clear();
+        let mut packets = Vec::new();
+        for transmit in std::mem::take(connection.transmits()) {
+            let tuple = connection.subflows()[transmit.subflow].tuple;
+            if self.black_holes.contains(&tuple.local.ip()) {
+                continue;
+            }
+            self.identification = self.identification.wrapping_add(1);
+            let envelope = Envelope {
+                src_mac: Mac::default(),
+                dst_mac: Mac::default(),
+                src: tuple.local.ip(),
+                dst: tuple.remote.ip(),
+                ttl: TTL,
+                identification: self.identification,
+                ecn: 0,
+                corrupted: false,
+            };
+            let segment = &transmit.segment;
+            let dsn = connection.data_sequence(segment.payload.offset);
+            let ports = (tuple.local.port(), tuple.remote.port());
+            let mut frame = Vec::new();
+            let built = self
+                .builder
+                .tcp(&envelope, ports, segment, outgoing, dsn, &mut frame);
+            if built.is_ok() {
+                packets.push(frame.split_off(ETHERNET_HEADER));
+            }
+        }
+        packets
+    }
+
+    /// When [`Peer::tick`] has something to do at the latest.
+    pub fn next_deadline(&self) -> Nanos {
+        let limit = self.settings.limit_ms * MILLISECOND;
+        let Some(connection) = &self.connection else {
+            return limit;
+        };
+        let actions = self.settings.actions.iter().map(|action| {
+            self.established_at
+                .map_or(NEVER, |began| began + action.at_ms * MILLISECOND)
+        });
+        connection
+            .next_deadline()
+            .min(actions.min().unwrap_or(NEVER))
+            .min(limit)
+    }
+
+    /// Whether there is nothing more to do.
+    pub fn over(&self, now: Nanos) -> bool {
+        let ended = |connection: &Connection| connection.ended().is_some();
+        self.connection.as_ref().is_some_and(ended) || now >= self.settings.limit_ms * MILLISECOND
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        let connection = self.connection.as_ref();
+        let subflows = connection.into_iter().flat_map(|connection| {
+            let parts = connection.subflows().iter().zip(connection.sockets());
+            parts
+                .zip(connection.paths())
+                .map(|((info, socket), path)| Subflow {
+                    local: info.tuple.local,
+                    remote: info.tuple.remote,
+                    established: info.established_at.is_some(),
+                    acked: path.acked,
+                    received: socket.totals().received,
+                })
+        });
+        let counters = Mib::ALL.iter().filter_map(|&(mib, name)| {
+            let value = connection?.counters().value(mib);
+            (value > 0).then_some((name, u64::from(value)))
+        });
+        Outcome {
+            ended: connection
+                .and_then(Connection::ended)
+                .map(|reason| format!("{reason:?}").to_lowercase()),
+            multipath: connection.is_some_and(Connection::multipath),
+            received: self.received,
+            subflows: subflows.collect(),
+            counters: counters.collect(),
+        }
+    }
+}

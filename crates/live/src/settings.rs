@@ -1,0 +1,81 @@
+//! What one connection is to do, and what came of it; both as JSON.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Opens the connection to `remote`.
+    Connect,
+    /// Waits for one at `remote`'s port on the first local address.
+    Accept,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub role: Role,
+    /// The host's addresses, the first one that of the first subflow.
+    pub local: Vec<IpAddr>,
+    /// The peer's address and port; of a server the port to listen at.
+    pub remote: SocketAddr,
+    /// Bytes to send before the stream is closed.
+    pub send: u64,
+    #[serde(default = "fullmesh")]
+    pub path_manager: String,
+    #[serde(default)]
+    pub checksum: bool,
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// Milliseconds after which the connection is aborted.
+    pub limit_ms: u64,
+    pub seed: u64,
+}
+
+fn fullmesh() -> String {
+    "fullmesh".into()
+}
+
+/// Something done to one of the local addresses at a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// Milliseconds since the connection was established.
+    pub at_ms: u64,
+    pub address: IpAddr,
+    pub deed: Deed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deed {
+    /// MP_PRIO: its subflows become backups.
+    Backup,
+    /// Its packets are lost in both directions.
+    BlackHole,
+    /// REMOVE_ADDR.
+    Remove,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// `finished`, `reset`, `timed-out`..; absent: still open at the limit.
+    pub ended: Option<String>,
+    pub multipath: bool,
+    pub received: u64,
+    pub subflows: Vec<Subflow>,
+    /// Those that are not 0, by their names in Linux's MIB.
+    pub counters: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Subflow {
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
+    pub established: bool,
+    pub acked: u64,
+    pub received: u64,
+}

@@ -1,0 +1,159 @@
+"""Our Multipath TCP against the machine's own Linux, over a TUN interface: right on the wire if the kernel says so.
+
+| what | test |
+|---|---|
+| MP_CAPABLE and MP_JOIN from us, data both ways, DATA_FIN both ways | `test_we_connect_and_join` |
+| MP_CAPABLE and joins from the kernel, our ADD_ADDR | `test_the_kernel_connects_and_joins_what_we_announce` |
+| DSS checksums | `test_checksums` |
+| MP_PRIO | `test_a_backup_carries_no_more` |
+| failover | `test_a_path_that_goes_dark` |
+| REMOVE_ADDR | `test_an_address_that_goes` |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--net"]
+
+Run = Callable[..., dict[str, Any]]
+
+
+def _unable() -> str | None:
+    """Why this machine cannot run these tests."""
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "/dev/net/tun cannot be opened"
+    if not Path("/proc/sys/net/mptcp/enabled").exists():
+        return "the machine's kernel has no MPTCP"
+    for tool in ("unshare", "ip"):
+        if shutil.which(tool) is None:
+            return f"there is no command {tool}"
+    tried = subprocess.run([*NAMESPACE, "ip", "mptcp", "limits"], capture_output=True, text=True)
+    return f"no namespace with MPTCP: {tried.stderr.strip()}" if tried.returncode else None
+
+
+@pytest.fixture(scope="module")
+def binary() -> Path:
+    if reason := _unable():
+        pytest.skip(reason)
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--locked", "-p", "polypath-live", "--example", "tun"], cwd=ROOT, check=True
+    )
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / "debug" / "examples" / "tun"
+
+
+@pytest.fixture
+def run(binary: Path, tmp_path: Path) -> Run:
+    """Runs a connection between us and the kernel, each with two addresses."""
+
+    def connection(role: str, *, send: int = 500_000, reply: int = 300_000, **driver: Any) -> dict[str, Any]:
+        settings = {
+            "binary": str(binary),
+            "kernel": {
+                "addresses": ["10.9.0.1", "10.9.1.1"],
+                "port": 5001,
+                "peer": "10.9.0.2",
+                "send": reply,
+                "path_manager": [["limits", "set", "subflows", "4", "add_addr_accepted", "4"]],
+            },
+            "driver": {
+                "role": role,
+                "local": ["10.9.0.2", "10.9.1.2"],
+                "remote": "10.9.0.1:5001",
+                "send": send,
+                "limit_ms": 25_000,
+                "seed": 7,
+                **driver,
+            },
+        }
+        path = tmp_path / "settings.json"
+        path.write_text(json.dumps(settings))
+        done = subprocess.run(
+            [*NAMESPACE, sys.executable, str(HERE / "namespace.py"), str(path)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        assert found["ours"]["ended"] == "finished", found
+        assert found["ours"]["multipath"]
+        assert found["ours"]["received"] == reply
+        assert found["ours"]["counters"].get("PayloadMismatch", 0) == 0
+        assert found["ours"]["counters"].get("TcpInCsumErrors", 0) == 0
+        assert found["kernel"]["whole"], found["kernel"]
+        assert not found["kernel"]["error"]
+        return found
+
+    return connection
+
+
+def _by_address(found: dict[str, Any]) -> dict[str, int]:
+    """Bytes that the kernel acknowledged, by our address."""
+    acked: dict[str, int] = {}
+    for subflow in found["ours"]["subflows"]:
+        address = subflow["local"].split(":")[0]
+        acked[address] = acked.get(address, 0) + subflow["acked"]
+    return acked
+
+
+def test_we_connect_and_join(run: Run) -> None:
+    found = run("connect")
+    kernel = found["kernel"]["counters"]
+    assert kernel["MPCapableSYNRX"] == kernel["MPCapableACKRX"] == 1
+    assert kernel["MPJoinSynRx"] == kernel["MPJoinAckRx"] == 1
+    assert not {"MPFallbackTokenInit", "MPRstRx", "MPRstTx", "DSSNotMatching", "DSSNoMatchTCP"} & kernel.keys()
+    acked = _by_address(found)
+    assert sum(acked.values()) >= 500_000
+    assert min(acked.values()) > 20_000
+    assert all(subflow["established"] and subflow["received"] > 0 for subflow in found["ours"]["subflows"])
+
+
+def test_the_kernel_connects_and_joins_what_we_announce(run: Run) -> None:
+    found = run("accept")
+    ours, kernel = found["ours"]["counters"], found["kernel"]["counters"]
+    assert ours["MPTcpExtAddAddrTx"] >= 1
+    assert ours["MPTcpExtEchoAdd"] == 1
+    assert kernel["AddAddr"] == kernel["EchoAddTx"] == 1
+    assert kernel["MPJoinSynAckRx"] >= 1
+    assert ours["MPTcpExtMPJoinAckRx"] == kernel["MPJoinSynAckRx"]
+
+
+@pytest.mark.parametrize("role", ["connect", "accept"])
+def test_checksums(run: Run, role: str) -> None:
+    found = run(role, checksum=True)
+    assert "DataCsumErr" not in found["kernel"]["counters"]
+    assert found["ours"]["counters"].get("MPTcpExtDataCsumErr", 0) == 0
+
+
+def test_a_backup_carries_no_more(run: Run) -> None:
+    found = run("connect", send=3_000_000, actions=[{"at_ms": 30, "address": "10.9.1.2", "deed": "backup"}])
+    assert found["kernel"]["counters"]["MPPrioRx"] == 1
+    acked = _by_address(found)
+    assert acked["10.9.1.2"] < acked["10.9.0.2"]
+
+
+@pytest.mark.parametrize("dark", ["10.9.0.2", "10.9.1.2"])
+def test_a_path_that_goes_dark(run: Run, dark: str) -> None:
+    found = run("connect", send=3_000_000, actions=[{"at_ms": 30, "address": dark, "deed": "black-hole"}])
+    acked = _by_address(found)
+    other = next(address for address in acked if address != dark)
+    assert acked[other] > acked[dark] > 0
+    assert found["ours"]["counters"]["TcpExtTCPTimeouts"] >= 1
+
+
+def test_an_address_that_goes(run: Run) -> None:
+    found = run("connect", send=3_000_000, actions=[{"at_ms": 30, "address": "10.9.1.2", "deed": "remove"}])
+    assert found["kernel"]["counters"]["RmAddr"] == 1

@@ -32,6 +32,7 @@ NAMES = [
     "receive-buffer",
     "scheduler-http",
     "scheduler-reqres",
+    "settings-grid",
     "shared-bottleneck",
     "window-sweep",
 ]
@@ -162,6 +163,9 @@ BOUNDS = {
     "fat-tree/subflows, 2 over random routes": (18, 20),
     "fat-tree/subflows, 4 over random routes": (33, 40),
     "fat-tree/subflows, 4 placed in turn": (33, 40),
+    "settings-grid/fullmesh, 8-24 s": (0.01, None),
+    "settings-grid/default, 8-24 s": (None, 0),
+    "settings-grid/ndiffports, 8-24 s": (None, 0),
     "shared-bottleneck/N, goodput": (None, 10),
     "shared-bottleneck/N, 30 against 16": (None, 1),
     "shared-bottleneck/spread, N=16": (136, None),

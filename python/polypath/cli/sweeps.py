@@ -15,7 +15,7 @@ from polypath.cli import jobs, output, progress
 from polypath.cli.codes import BAD_INPUT, DONE
 from polypath.cli.console import err, out, table
 from polypath.engines import Captures
-from polypath.results import layout
+from polypath.results import Recording, layout
 from polypath.results.points import MEASURES, SEED
 from polypath.sweep.grid import short_names
 
@@ -60,7 +60,7 @@ def run(
     for one, result in zip(sweeps, results, strict=True):
         show(result)
         if one.directory is not None:
-            _draw(result, one.directory / layout.PLOTS)
+            _draw(one, result, one.directory)
         for point, message in result.failures:
             err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
             code = BAD_INPUT
@@ -117,7 +117,16 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _draw(result: sweep.Result, directory: Path) -> None:
+def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path) -> None:
     from polypath.plots.curve import save_curves
+    from polypath.plots.grid import drawn_axes, save_grid
 
-    save_curves(result.name, result.points, result.statistics, result.axes, directory)
+    save_curves(result.name, result.points, result.statistics, result.axes, directory / layout.PLOTS)
+    if drawn := drawn_axes(result.axes):
+        failed = {point.folder for point, _ in result.failures}
+        places: dict[tuple[str, ...], Recording] = {}
+        for point in one.points:
+            place = tuple(point.values[axis.name] for axis in drawn)
+            if point.folder not in failed and place not in places:
+                places[place] = Recording.load(directory / point.folder)
+        save_grid(result.name, result.axes, places, directory / layout.PLOTS)

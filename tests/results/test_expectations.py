@@ -58,6 +58,11 @@ IPERF = {"connection": "iperf"}
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
         ("reinjected", IPERF, 7.0),
         ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),
+        (
+            "throughput_mean",
+            {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3, "payload_bytes": 1400, "wire_bytes": 1500},
+            7.5,
+        ),
         ("jain", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 196 / 296),
     ],
 )
@@ -97,6 +102,15 @@ def test_relative_to_another_connection(recording: Recording) -> None:
     expected = Expected("goodput", IPERF, 5.9, 6.1, relative_to={"connection": "cross", "run": "tcp"}, unit="x")
     runs = {"mptcp": recording, "tcp": recording}
     assert evaluate(expected, runs) == Row("a/b", "twice", "5.9 to 6.1 x", "6 x", True)
+
+
+def test_relative_as_a_difference(recording: Recording) -> None:
+    expected = Expected(
+        "goodput", IPERF, 9.9, 10.1, relative_to={"connection": "cross", "by": "difference"}, unit="Mbps"
+    )
+    assert evaluate(expected, {"mptcp": recording}).measured == "10 Mbps"
+    unknown = Expected("goodput", IPERF, 1, relative_to={"connection": "cross", "by": "ratio"})
+    assert evaluate(unknown, {"mptcp": recording}).measured == "relative by 'ratio'; there is quotient, difference"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 scenario.toml   the network and what runs
 lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min, max,
-                unit, relative_to (run, at, model, parameters that differ), at, along, shape, cause of a known miss, and
-                the measure's own parameters
+                unit, relative_to (run, at, model, by, parameters that differ), at, along, shape, cause of a known
+                miss, and the measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -41,7 +41,8 @@ class Expectation(Model):
     """A published figure, and the bounds that the measured one must keep.
 
     `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
-    this run's measure by that of another run, point (`at`), connection or time, or by a computed `model`. Of a sweep
+    this run's measure by that of another run, point (`at`), connection or time, or by a computed `model`; with
+    `by = "difference"` it is the difference. Of a sweep
     `at` picks points by their labels; every place keeps the bounds, as a mean over seeds. With `along`, the figure is
     the part by which the curve over that axis departs from its `shape`. `cause` says why the bounds are known to be
     missed.

@@ -32,7 +32,8 @@ class Expectation(Protocol):
     """A published figure and the bounds that a run's own must keep.
 
     `parameters` are the measure's, `connection` among them where it has one. With `relative_to` the figure is a
-    quotient: by that of another run, point (`at`) or whatever parameters differ, or by a computed `model`.
+    quotient (or, `by = "difference"`, a difference): by that of another run, point (`at`) or whatever parameters
+    differ, or by a computed `model`.
 
     Of a sweep, `at` picks points by their labels, figures are means over seeds, and every place must keep the bounds.
     With `along`, an axis, the figure says how far the curve over it departs from a `shape`.
@@ -160,10 +161,15 @@ def _figure(expectation: Expectation, sample: Sample, runs: Mapping[str, Sequenc
     if expectation.relative_to is None:
         return value
     other = dict(expectation.relative_to)
+    by = str(other.pop("by", "quotient"))
+    if by not in ("quotient", "difference"):
+        raise MetricError(f"relative by '{by}'; there is quotient, difference")
     if "model" in other:
         reference = _modelled(str(other.pop("model")), sample.recording, expectation.parameters, other)
     else:
         reference = _reference(expectation, other, sample, runs)
+    if by == "difference":
+        return value - reference
     if not reference:
         raise MetricError("no data")
     return value / reference

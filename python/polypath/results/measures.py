@@ -77,6 +77,19 @@ def goodput_mean(
     return sum(known) / len(known) if known and len(known) == len(rates) else None
 
 
+def throughput_mean(
+    recording: Recording,
+    *,
+    connections: Sequence[str],
+    payload_bytes: int,
+    wire_bytes: int,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> Figure:
+    mean = goodput_mean(recording, connections=connections, from_s=from_s, to_s=to_s)
+    return None if mean is None else mean * wire_bytes / payload_bytes
+
+
 def jain(
     recording: Recording, *, connections: Sequence[str], from_s: float | None = None, to_s: float | None = None
 ) -> Figure:
@@ -153,6 +166,12 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("subflows", "", "subflows that were established", subflows),
         Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),
         Measure("goodput_mean", "Mbps", "mean goodput of several connections", goodput_mean),
+        Measure(
+            "throughput_mean",
+            "Mbps",
+            "the same on the wire, for a given payload and length of packets",
+            throughput_mean,
+        ),
         Measure("jain", "", "Jain's fairness index of the goodput of several connections (Jain et al. 1984)", jain),
         Measure("delay_min", "ms", "least delay of the requests", delay_min),
         Measure("delay_max", "ms", "greatest delay of the requests", delay_max),

@@ -47,7 +47,7 @@ def test_a_row_a_value_of_the_first_axis_and_a_column_a_combination(recording: R
 
 
 def test_it_is_saved_where_there_is_one(recording: Recording, tmp_path: Path) -> None:
-    places = {("lia", "default"): recording}
+    places: dict[tuple[str, ...], Recording] = {("lia", "default"): recording}
     path = save_grid("lab", (CONGESTION, MANAGER), places, tmp_path)
     assert path is not None
     assert path.read_bytes().startswith(b"\x89PNG")

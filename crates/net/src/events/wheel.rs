@@ -277,7 +277,7 @@ impl EventQueue for Wheel {
         Some(first)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)> {
         loop {
             if let Some(key) = self.open.last() {

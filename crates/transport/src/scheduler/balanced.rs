@@ -8,7 +8,7 @@ use crate::registry::Parameter;
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "balanced",
     description: "Lowest RTT, but no path carries more than a capped share of the latest bytes, against an eavesdropper on it",
-    source: "R. Ly et al. 2014, MPTCP performance over OpenFlow (section 4.3)",
+    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
     parameters: || {
         vec![
             Parameter::choice(

@@ -8,7 +8,7 @@ use crate::registry::no_parameters;
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "equal",
     description: "The same number of bytes on every path, at the pace of the slowest",
-    source: "R. Ly et al. 2014, MPTCP performance over OpenFlow (section 4.3)",
+    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
     parameters: no_parameters,
     make: |_| {
         Box::new(Equal {

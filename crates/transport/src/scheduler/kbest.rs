@@ -10,7 +10,7 @@ use crate::registry::Parameter;
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "kbest",
     description: "Round robin over the k paths of lowest smoothed RTT, chosen anew after each round",
-    source: "R. Ly et al. 2014, MPTCP performance over OpenFlow (section 4.3)",
+    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
     parameters: || vec![Parameter::integer("k", 2, 1, 64, "paths that carry data")],
     make: |parameters| {
         Box::new(KBest {

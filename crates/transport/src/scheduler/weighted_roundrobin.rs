@@ -7,7 +7,7 @@ use crate::registry::Parameter;
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weighted-roundrobin",
     description: "Each path in turn, as many segments as its weight says",
-    source: "Barré, Bonaventure et al., SIGCOMM 2020 tutorial, section 6 (exercise)",
+    source: "SIGCOMM 2020 tutorial on multipath transport protocols (exercise)",
     parameters: || {
         vec![
             Parameter::integers(

@@ -160,7 +160,7 @@ def test_schedulers_differ_between_the_ends(linux: Run) -> None:
 
 
 def test_a_guest_that_hangs_is_ended(linux: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(guest.LIMIT_VARIABLE, "0.05")
+    monkeypatch.setenv(guest.LIMIT.variable, "0.05")
     with pytest.raises(EngineError, match=r"ended after 0\.05 s"):
         linux("pair")
     assert not _leftovers(os.getpid())

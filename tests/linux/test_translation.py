@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from polypath.engines.linux import paths, shaping
 from polypath.engines.linux.engine import translate
-from polypath.engines.linux.topology import End, Network
+from polypath.engines.namespaces import paths, shaping
+from polypath.engines.namespaces.topology import End, Network
 from polypath.scenario import Scenario
 
 Plan = dict[str, Any]

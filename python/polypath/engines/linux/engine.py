@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 from polypath import _core
 from polypath.engines.base import EngineError, Options, Progress, no_progress
 from polypath.engines.linux import guest
-from polypath.engines.linux.job import Job
 from polypath.engines.linux.kernel import find
 from polypath.engines.linux.kernel.make import supported
-from polypath.engines.linux.setup import Setup
-from polypath.engines.linux.tables import Tables, digest
-from polypath.engines.linux.topology import Network
+from polypath.engines.namespaces import translation
+from polypath.engines.namespaces.job import Job
+from polypath.engines.namespaces.kernel import Kernel
+from polypath.engines.namespaces.tables import Tables, digest
+from polypath.engines.namespaces.wires import Netem
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
 
@@ -43,7 +42,7 @@ class LinuxEngine:
                 folder, int(data["seed"]), _memory(data, options), lambda now: progress(now, end_ns)
             )
             tables = Tables(job, folder / "out")
-            _take_captures(job, folder / "out", options.directory)
+            job.take_captures(folder / "out", options.directory)
         frames = tables.frames()
         return Recording(
             frames,
@@ -64,26 +63,7 @@ class LinuxEngine:
 
 def translate(data: dict[str, Any], options: Options = Options()) -> tuple[Job, dict[str, str]]:
     """The job and all files of a run's folder. Raises EngineError for a plan beyond this engine's means."""
-    _check(data)
-    network = Network(data)
-    setup = Setup(network)
-    job = Job(network, setup, options.captures)
-    return job, setup.files | job.files
-
-
-def _check(data: dict[str, Any]) -> None:
-    if data["version"] != 1:
-        raise EngineError(f"engine linux reads plans of version 1, not {data['version']}")
-    if data["routing"] != "shortest-path":
-        raise EngineError(f"engine linux has no routing '{data['routing']}': its routers know one path to an address")
-    listeners = set()
-    for application in data["applications"]:
-        key = (application["server"], application["port"], application["transport"])
-        if key in listeners and application["transport"] != "icmp":
-            raise EngineError(
-                f"two applications share port {application['port']} of a server; engine linux needs two ports"
-            )
-        listeners.add(key)
+    return translation.translate(data, options.captures, Netem, Kernel())
 
 
 def _memory(data: dict[str, Any], options: Options) -> int:
@@ -100,12 +80,3 @@ def _memory(data: dict[str, Any], options: Options) -> int:
             f"the applications' buffers need {wanted} MB in the guest; it takes {_MOST_MEMORY_MB} at most"
         )
     return int(wanted)
-
-
-def _take_captures(job: Job, out: Path, directory: Path | None) -> None:
-    if directory is None:
-        return
-    for index, capture in enumerate(job.captures):
-        written = out / f"capture-{index}"
-        if written.is_file():
-            shutil.copyfile(written, directory / capture.file)

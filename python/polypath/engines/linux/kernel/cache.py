@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polypath
 from polypath.engines.base import EngineError
+from polypath.engines.namespaces import programs
 
 #: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
 RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
@@ -24,10 +25,8 @@ class KernelError(EngineError):
 
 
 def cache() -> Path:
-    """The folder for sources, objects and kernels (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return root / "polypath" / "kernel"
+    """The folder for sources, objects and kernels."""
+    return programs.cache() / "kernel"
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.engines.base import EngineError
-from polypath.engines.linux import logs
-from polypath.engines.linux.applications import log as log_name
-from polypath.engines.linux.job import Job
-from polypath.engines.linux.logs import AppLog, Endpoint, PathEvent, SubflowSample
-from polypath.engines.linux.topology import wire_devices
+from polypath.engines.namespaces import logs
+from polypath.engines.namespaces.applications import log as log_name
+from polypath.engines.namespaces.job import Job
+from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, SubflowSample
+from polypath.engines.namespaces.topology import wire_devices
 from polypath.results import schema
 
 Row = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polypath.engines.base import EngineError
-from polypath.engines.linux import algorithms
+from polypath.engines.namespaces.kernel import Kernel
 
 Application = Mapping[str, Any]
 
@@ -28,7 +28,7 @@ def log(application: int, side: str) -> str:
     return f"app-{application}-{side}"
 
 
-def command(plan: Mapping[str, Any], index: int, side: str) -> str:
+def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> str:
     """The guest program's part and its options for one end. Raises EngineError."""
     application = plan["applications"][index]
     options = {
@@ -49,7 +49,7 @@ def command(plan: Mapping[str, Any], index: int, side: str) -> str:
         case transport:
             part, work = "app", _stream_work(application["work"])
             options |= {"transport": transport, "sample": plan["record"]["interval_ns"]}
-            options |= _socket_options(plan, application, side)
+            options |= _socket_options(plan, kernel, application, side)
     words = [f"{name}={value}" for name, value in (options | work).items() if value is not None]
     return " ".join([part, *words])
 
@@ -61,15 +61,15 @@ def _first_address(plan: Mapping[str, Any], node: int) -> str:
     raise EngineError(f"host {plan['nodes'][node]['name']} has no address")
 
 
-def _socket_options(plan: Mapping[str, Any], application: Application, side: str) -> dict[str, Any]:
+def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Application, side: str) -> dict[str, Any]:
     host = plan["nodes"][application[side]]["stack"]
     own = application[f"{side}_stack"] or host
     for name, value in own.items():
         if name not in _OF_A_SOCKET and value != host[name]:
-            raise EngineError(f"engine linux sets {name} for a host, not for application '{application['name']}' alone")
+            raise EngineError(f"Linux sets {name} for a host, not for application '{application['name']}' alone")
     options: dict[str, Any] = {"nodelay": int(not own["nagle"])}
-    if own["congestion"] != host["congestion"]:
-        options["congestion"] = algorithms.congestion(own["congestion"])
+    if own["congestion"] != host["congestion"] or not kernel.congestion_of_host:
+        options["congestion"] = kernel.congestion(own)
     return options
 
 
@@ -116,7 +116,7 @@ def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
                 "response": work["bytes"],
             }
         case kind:
-            raise EngineError(f"engine linux has no application '{kind}' over TCP")
+            raise EngineError(f"Linux has no application '{kind}' over TCP")
 
 
 def _datagrams(work: Mapping[str, Any], seed: int) -> dict[str, Any]:

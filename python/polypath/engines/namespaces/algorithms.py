@@ -18,7 +18,7 @@ def _only(name: str, **fixed: Any) -> _Name:
         for parameter, value in fixed.items():
             if given.get(parameter, value) != value:
                 raise EngineError(
-                    f"engine linux has {name} with {parameter}={_show(value)} only, not {_show(given[parameter])}"
+                    f"Linux has {name} with {parameter}={_show(value)} only, not {_show(given[parameter])}"
                 )
         return name
 
@@ -34,7 +34,7 @@ def _suffixed(name: str, parameter: str, values: tuple[int, ...]) -> _Name:
             return name
         if value not in values:
             known = ", ".join(map(str, values))
-            raise EngineError(f"engine linux has {name} with {parameter} {known}, not {_show(value)}")
+            raise EngineError(f"Linux has {name} with {parameter} {known}, not {_show(value)}")
         return f"{name}{int(value)}"
 
     return named
@@ -47,13 +47,13 @@ def _balanced(given: Mapping[str, Any]) -> str:
     percent = round(100 * epsilon)
     if percent not in percents or abs(percent - 100 * epsilon) > 1e-9:
         known = ", ".join(str(one / 100) for one in percents)
-        raise EngineError(f"engine linux has balanced with epsilon {known}, not {_show(epsilon)}")
+        raise EngineError(f"Linux has balanced with epsilon {known}, not {_show(epsilon)}")
     return f"{_only('balanced', cap='half')(given)}{percent}"
 
 
 def _refused(name: str, reason: str) -> _Name:
     def named(given: Mapping[str, Any]) -> str:
-        raise EngineError(f"engine linux has no {name}: {reason}")
+        raise EngineError(f"Linux has no {name}: {reason}")
 
     return named
 
@@ -94,7 +94,7 @@ def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
     name = choice["name"]
     if name not in known:
         offered = ", ".join(known)
-        raise EngineError(f"engine linux has no {kind} '{name}'; it has {offered}")
+        raise EngineError(f"Linux has no {kind} '{name}'; it has {offered}")
     return known[name](choice.get("parameters") or {})
 
 

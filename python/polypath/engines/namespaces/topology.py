@@ -22,6 +22,7 @@ WIRES = "w"
 _DEVICE = re.compile(r"^[A-Za-z0-9_.-]{1,15}$")
 _RESERVED = frozenset({"lo", "br0", "all", "default"})
 _MOST_NODES = 1000
+LARGEST_MTU = 65535
 
 
 @dataclass(frozen=True, order=True)
@@ -61,7 +62,7 @@ class Network:
         self.nodes: list[Data] = plan["nodes"]
         self.links: list[Data] = plan["links"]
         if len(self.nodes) > _MOST_NODES:
-            raise EngineError(f"engine linux takes {_MOST_NODES} nodes at most, and this network has {len(self.nodes)}")
+            raise EngineError(f"Linux takes {_MOST_NODES} nodes at most, and this network has {len(self.nodes)}")
         self.link_at: dict[End, tuple[int, End]] = {}
         for index, link in enumerate(self.links):
             a, b = (End(link[side]["node"], link[side]["interface"]) for side in "ab")
@@ -84,6 +85,11 @@ class Network:
 
     def is_host(self, node: int) -> bool:
         return bool(self.nodes[node]["kind"] == "host")
+
+    def mtu(self, node: int) -> int:
+        """Of a host's interfaces what its stack says; nothing is too long for other nodes."""
+        stack = self.nodes[node]["stack"]
+        return int(stack["mtu"]) if stack else LARGEST_MTU
 
     def device(self, end: End) -> str:
         """The interface's name in its namespace."""

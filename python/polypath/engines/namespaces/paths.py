@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
-from polypath.engines.linux.topology import End, Network
+from polypath.engines.namespaces.topology import End, Network
 
 #: Linux, net/mptcp/pm_kernel.c: addresses that one connection uses, and further subflows that it may have.
 _MOST_ADDRESSES = 8
@@ -56,7 +56,7 @@ def of_host(network: Network, node: int) -> Paths:
     choice = network.nodes[node]["stack"]["path_manager"]
     name, parameters = choice["name"], choice.get("parameters") or {}
     if name not in _MANAGERS:
-        raise EngineError(f"engine linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
+        raise EngineError(f"Linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
     return _MANAGERS[name](network, node, parameters)
 
 
@@ -73,7 +73,7 @@ def _endpoints(network: Network, node: int, flags: tuple[str, ...]) -> Paths:
     if number > _MOST_ADDRESSES:
         host = network.nodes[node]["name"]
         raise EngineError(
-            f"engine linux takes {_MOST_ADDRESSES} addresses of a host into a connection, and {host} has {number}"
+            f"Linux takes {_MOST_ADDRESSES} addresses of a host into a connection, and {host} has {number}"
         )
     return Paths(found)
 
@@ -88,7 +88,7 @@ def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Pat
     server = any(application["server"] == node for application in applications)
     if client and server:
         host = network.nodes[node]["name"]
-        raise EngineError(f"engine linux has fullmesh on a host that is a client or a server, and {host} is both")
+        raise EngineError(f"Linux has fullmesh on a host that is a client or a server, and {host} is both")
     pairs = int(parameters.get("num_subflows", 1))
     if client and pairs > 1:
         return _userspace(network, node, pairs, mesh=True)
@@ -114,7 +114,7 @@ def _ndiffports(network: Network, node: int, parameters: Mapping[str, Any]) -> P
 def _userspace(network: Network, node: int, subflows: int, mesh: bool) -> Paths:
     """The kernel's own path manager opens one subflow for a pair of addresses; more need one in user space."""
     if subflows > _MOST_SUBFLOWS:
-        raise EngineError(f"engine linux opens {_MOST_SUBFLOWS} subflows of a connection at most, not {subflows}")
+        raise EngineError(f"Linux opens {_MOST_SUBFLOWS} subflows of a connection at most, not {subflows}")
     kept = _endpoints(network, node, ())
     own = ",".join(
         endpoint.address + ("*" if "backup" in endpoint.flags else "")

@@ -78,7 +78,7 @@ def _bottleneck(channel: Channel) -> str:
         more = f" {overhead}" if overhead else ""
         return f"netem limit {limit} rate {rate}bit{more}"
     if overhead:
-        raise EngineError("engine linux takes another overhead than 14 bytes only on links with a queue in packets")
+        raise EngineError("Linux takes another overhead than 14 bytes only on links with a queue in packets")
     burst = max(channel["burst_bytes"], _LARGEST_PACKET)
     room = _LARGEST_PACKET if not channel["burst_bytes"] else 0
     limit = _UNLIMITED * _LARGEST_PACKET if queue.get("bytes") is None else queue["bytes"] + room
@@ -101,14 +101,14 @@ def _inner_queue(channel: Channel) -> str:
             if queue["packets"] is None:
                 return ""
             if queue["bytes"] is not None:
-                raise EngineError("engine linux takes a queue limit in packets or in bytes, not both")
+                raise EngineError("Linux takes a queue limit in packets or in bytes, not both")
             return f"pfifo limit {queue['packets']}"
         case "codel":
             ecn = "ecn" if queue["ecn"] else "noecn"
             target, interval = queue["target_ns"] / 1e3, queue["interval_ns"] / 1e3
             return f"codel limit {queue['limit']} target {target}us interval {interval}us {ecn}"
         case kind:
-            raise EngineError(f"engine linux has no queue '{kind}'; it has drop-tail and codel")
+            raise EngineError(f"Linux has no queue '{kind}'; it has drop-tail and codel")
 
 
 def _percent(probability: float) -> str:

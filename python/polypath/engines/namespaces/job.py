@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from polypath.engines.base import Captures
-from polypath.engines.linux import applications, paths, shaping
-from polypath.engines.linux.setup import Setup
-from polypath.engines.linux.topology import WIRES, End, Network, namespace, wire_devices
+from polypath.engines.namespaces import applications, paths
+from polypath.engines.namespaces.kernel import Kernel
+from polypath.engines.namespaces.setup import Setup
+from polypath.engines.namespaces.topology import End, Network, namespace
+from polypath.engines.namespaces.wires import Wires, changes
 
 #: Servers and observers are started so long before the origin.
 _BEFORE = -500_000_000
@@ -37,10 +41,12 @@ class Change:
 class Job:
     """Files for the run's folder, by name. Raises EngineError."""
 
-    def __init__(self, network: Network, setup: Setup, captures: Captures) -> None:
+    def __init__(self, network: Network, wires: Wires, setup: Setup, kernel: Kernel, captures: Captures) -> None:
         self.network = network
         self.plan = network.plan
+        self.wires = wires
         self.setup = setup
+        self.kernel = kernel
         self.captures = list(_captures(network, captures))
         self.changes: list[Change] = []
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
@@ -53,9 +59,19 @@ class Job:
         self.files["job"] = "\n".join(text) + "\n"
         self.files["collect.sh"] = self._collect()
 
+    def take_captures(self, out: Path, directory: Path | None) -> None:
+        """Copies the captures that the run left in `out`."""
+        if directory is None:
+            return
+        for index, capture in enumerate(self.captures):
+            written = out / f"capture-{index}"
+            if written.is_file():
+                shutil.copyfile(written, directory / capture.file)
+
     def _observers(self) -> Iterator[tuple[int, str, str]]:
         interval = self.plan["record"]["interval_ns"]
-        yield _BEFORE, "helper", f"{WIRES} links log=out/links interval={interval}"
+        for observer in self.wires.observers(interval):
+            yield _BEFORE, "helper", observer
         for node, table in enumerate(self.network.nodes):
             if table["kind"] == "host":
                 options = paths.of_host(self.network, node).userspace
@@ -69,49 +85,35 @@ class Job:
             transport = application["transport"]
             if transport != "icmp":
                 kind = "helper" if transport == "udp" else "app"
-                command = applications.command(self.plan, index, "server")
+                command = applications.command(self.plan, self.kernel, index, "server")
                 yield _BEFORE, kind, f"{namespace(application['server'])} {command}"
-            command = applications.command(self.plan, index, "client")
+            command = applications.command(self.plan, self.kernel, index, "client")
             yield application["start_ns"], "app", f"{namespace(application['client'])} {command}"
 
     def _events(self) -> Iterator[tuple[int, str, str]]:
-        channels: dict[tuple[int, str], dict[str, Any]] = {}
         for index, link in enumerate(self.network.links):
             for direction in ("forward", "backward"):
-                channels[index, direction] = dict(link[direction])
                 self.rates[index, direction] = [(0, link[direction]["rate_bps"])]
         for number, event in enumerate(self.plan["events"]):
             action, at = event["action"], event["at_ns"]
             match action["kind"]:
                 case "link":
-                    yield at, "event", self._change_link(number, at, action, channels)
+                    command = self._change_link(number, at, action)
                 case "interface":
-                    yield at, "event", self._change_interface(number, at, action)
+                    command = self._change_interface(number, at, action)
                 case _:
-                    yield at, "event", self._change_priority(number, at, action)
+                    command = self._change_priority(number, at, action)
+            if command:
+                yield at, "event", command
 
-    def _change_link(
-        self, number: int, at: int, action: Mapping[str, Any], channels: dict[tuple[int, str], dict[str, Any]]
-    ) -> str:
-        link = action["link"]
-        both = action["direction"] == "both"
-        given = {name: action[name] for name in ("rate_bps", "delay_ns", "loss", "queue", "up")}
-        changed = {name: value for name, value in given.items() if value is not None}
-        lines = []
-        for direction, device in zip(("backward", "forward"), wire_devices(link), strict=True):
-            if not both and direction != action["direction"]:
-                continue
-            channel = channels[link, direction]
-            before = shaping.shape(channel)
-            channel.update(changed)
-            verb = "change" if shaping.shape(channel) == before else "replace"
-            lines += shaping.commands(device, channel, verb)
-            self.rates[link, direction].append((at, channel["rate_bps"]))
-        name = f"event-{number}.batch"
-        self.files[name] = "\n".join(lines) + "\n"
+    def _change_link(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
+        link, changed = action["link"], changes(action)
+        for direction in ("forward", "backward"):
+            if "rate_bps" in changed and action["direction"] in ("both", direction):
+                self.rates[link, direction].append((at, changed["rate_bps"]))
         detail = ", ".join(f"{name}={value}" for name, value in changed.items())
         self.changes.append(Change(at, "link-changed", "", link, f"{action['direction']}: {detail}"))
-        return f"tc -n {WIRES} -batch {name}"
+        return self.wires.change(number, action, self.files)
 
     def _change_interface(self, number: int, at: int, action: Mapping[str, Any]) -> str:
         end = End(action["node"], action["interface"])

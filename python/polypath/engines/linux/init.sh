@@ -11,6 +11,9 @@ mkdir /run/job /run/netns
 mount -t hostfs none /run/job -o "$folder"
 # what a namespace of its own may choose: by itself the kernel grants only some
 (cd /proc/sys/net/ipv4 && cat tcp_available_congestion_control >tcp_allowed_congestion_control)
+# one pool for all namespaces, as large as the memory
+echo 1000000 1000000 1000000 >/proc/sys/net/ipv4/tcp_mem
+echo 1000000 >/proc/sys/net/core/netdev_max_backlog
 cd /run/job || exit
 if sh -e ./setup.sh; then
 	./guest run job

@@ -1,0 +1,51 @@
+"""What a kernel can be told of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from polypath.engines.base import EngineError
+from polypath.engines.namespaces import algorithms
+
+Stack = Mapping[str, Any]
+
+#: What Linux has no switch for.
+_FIXED: Final = {"rto_initial_ns": 1_000_000_000, "delayed_ack_ns": 40_000_000}
+
+
+class Kernel:
+    """The kernel of our own; another one may have less."""
+
+    #: Whether a host's congestion control is the namespace's, or each application has to ask for it.
+    congestion_of_host = True
+
+    def settings(self, stack: Stack) -> dict[str, object]:
+        """A host's transport settings as files below /proc/sys/net. Raises EngineError."""
+        for name, value in _FIXED.items():
+            if stack[name] != value:
+                raise EngineError(f"Linux has {name.removesuffix('_ns')} {value / 1e6:g} ms only: a constant")
+        if stack["rto_min_ns"] % 1000:
+            raise EngineError("Linux takes rto_min in whole microseconds")
+        return {
+            "ipv4/tcp_rmem": " ".join(map(str, stack["receive_buffer"])),
+            "ipv4/tcp_wmem": " ".join(map(str, stack["send_buffer"])),
+            "ipv4/tcp_moderate_rcvbuf": int(stack["autotuning"]),
+            "ipv4/tcp_sack": int(stack["sack"]),
+            "ipv4/tcp_timestamps": int(stack["timestamps"]),
+            "ipv4/tcp_window_scaling": int(stack["window_scaling"]),
+            "ipv4/tcp_ecn": int(stack["ecn"]),
+            "ipv4/tcp_rto_min_us": stack["rto_min_ns"] // 1000,
+            "ipv4/tcp_no_metrics_save": 1,
+            "ipv4/tcp_congestion_control": self.congestion(stack),
+            "mptcp/scheduler": self.scheduler(stack),
+            "mptcp/checksum_enabled": int(stack["checksum"]),
+        }
+
+    def congestion(self, stack: Stack) -> str:
+        """The kernel's name of the congestion control. Raises EngineError."""
+        return algorithms.congestion(stack["congestion"])
+
+    def scheduler(self, stack: Stack) -> str:
+        """The kernel's name of the packet scheduler. Raises EngineError."""
+        return algorithms.scheduler(stack["scheduler"])

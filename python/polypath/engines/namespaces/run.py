@@ -1,0 +1,156 @@
+"""A run's folder and its process: made, followed, ended, and gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polypath.engines.base import EngineError
+from polypath.engines.namespaces import programs
+
+_LOG_LINES = 8
+
+
+@contextmanager
+def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
+    """The run's folder with everything in it; gone afterwards, and after a run that was killed, at the next one.
+
+    `executables` are copied into it by name, besides the applications; `owner` gets it all.
+    """
+    _sweep(prefix)
+    program = programs.build()
+    path = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
+    try:
+        (path / "out").mkdir()
+        for name, source in {**executables, programs.NAME: program}.items():
+            shutil.copyfile(source, path / name)
+            (path / name).chmod(0o755)
+        for name, text in files.items():
+            (path / name).write_text(text, encoding="utf-8")
+        if owner is not None:
+            for entry in (path, *path.rglob("*")):
+                os.chown(entry, owner, owner)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _sweep(prefix: str) -> None:
+    """Removes folders of runs whose process is gone."""
+    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        owner = path.name.removeprefix(prefix).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Seconds on the wall that a run may take; the variable changes it."""
+
+    variable: str
+    otherwise_s: float
+
+    def seconds(self) -> float:
+        """Raises EngineError for what is no number of seconds."""
+        given = os.environ.get(self.variable)
+        try:
+            limit = float(given) if given else self.otherwise_s
+        except ValueError:
+            limit = -1.0
+        if not 0 < limit < float("inf"):
+            raise EngineError(f"{self.variable} is a number of seconds, not {given!r}")
+        return limit
+
+
+@dataclass
+class Ended:
+    """How a run's process ended: what it printed besides its progress, its exit code."""
+
+    log: list[str] = field(default_factory=list)
+    code: int | None = None
+    interrupted: bool = False
+
+    def last_words(self) -> str:
+        return " | ".join(self.log[-_LOG_LINES:]) or "none"
+
+
+def follow(command: list[str], path: Path, limit: Limit, progress: Callable[[int], None]) -> Ended:
+    """Runs the command in the run's folder to its end, or until Ctrl-C.
+
+    It leads a session of its own, which is killed with all that is in it. Raises EngineError where it takes too long.
+    """
+    ended = Ended()
+    process = subprocess.Popen(
+        command,
+        cwd=path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={"HOME": str(path), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+        start_new_session=True,
+    )
+    try:
+        _read(process, limit, ended, progress)
+    except KeyboardInterrupt:
+        ended.interrupted = True
+    finally:
+        _end(process)
+    ended.code = process.returncode
+    return ended
+
+
+def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress: Callable[[int], None]) -> None:
+    assert process.stdout is not None
+    seconds = limit.seconds()
+    ends = time.monotonic() + seconds
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise EngineError(
+                    f"the run was ended after {seconds:g} s on the wall ({limit.variable} changes that); "
+                    f"its last words: {ended.last_words()}"
+                )
+            if not selector.select(min(left, 1.0)):
+                continue
+            chunk = os.read(process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                process.wait(timeout=max(left, 1.0))
+                return
+            *lines, rest = (rest + chunk).split(b"\n")
+            for raw in lines:
+                line = raw.decode("utf-8", "replace").strip()
+                word, _, value = line.partition(" ")
+                if word == "progress" and value.isdigit():
+                    progress(int(value))
+                elif line:
+                    ended.log.append(line)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def judge(ended: Ended) -> None:
+    """Raises EngineError with what the scripts or the applications complained about."""
+    complaints = [line for line in ended.log if line.startswith(("guest:", "setup failed"))]
+    if "setup failed" in complaints:
+        raise EngineError(f"the network could not be set up: {ended.last_words()}")
+    if complaints:
+        raise EngineError(complaints[0])

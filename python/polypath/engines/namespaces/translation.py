@@ -1,0 +1,38 @@
+"""From a Plan to the files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polypath.engines.base import Captures, EngineError
+from polypath.engines.namespaces.job import Job
+from polypath.engines.namespaces.kernel import Kernel
+from polypath.engines.namespaces.setup import Setup
+from polypath.engines.namespaces.topology import Network
+from polypath.engines.namespaces.wires import Wires
+
+
+def translate(
+    data: dict[str, Any], captures: Captures, wires: Callable[[Network], Wires], kernel: Kernel
+) -> tuple[Job, dict[str, str]]:
+    """The job and all files of a run's folder. Raises EngineError for a plan beyond the engine's means."""
+    if data["version"] != 1:
+        raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
+    _check_ports(data)
+    network = Network(data)
+    laid = wires(network)
+    setup = Setup(network, laid, kernel)
+    job = Job(network, laid, setup, kernel, captures)
+    return job, setup.files | job.files
+
+
+def _check_ports(data: dict[str, Any]) -> None:
+    listeners = set()
+    for application in data["applications"]:
+        key = (application["server"], application["port"], application["transport"])
+        if key in listeners and application["transport"] != "icmp":
+            raise EngineError(
+                f"two applications share port {application['port']} of a server; on Linux they need two ports"
+            )
+        listeners.add(key)

@@ -1,0 +1,106 @@
+"""What carries packets between the hosts' interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from polypath.engines.base import EngineError
+from polypath.engines.namespaces import shaping
+from polypath.engines.namespaces.script import Script
+from polypath.engines.namespaces.topology import LARGEST_MTU, WIRES, End, Network, namespace, wire_devices
+
+
+class Wires(Protocol):
+    """Links between namespaces."""
+
+    @property
+    def nodes(self) -> list[int]:
+        """The nodes that have a namespace."""
+        ...
+
+    def namespaces(self) -> list[str]:
+        """Namespaces of its own."""
+        ...
+
+    def lay(self, script: Script) -> None:
+        """Makes the interfaces of all nodes, each in its node's namespace. Raises EngineError."""
+        ...
+
+    def observers(self, interval_ns: int) -> Iterator[str]:
+        """Programs that sample the links, as helpers of the job."""
+        ...
+
+    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
+        """The command that changes a link, its files added; None where it changes by itself. Raises EngineError."""
+        ...
+
+
+class Netem:
+    """Every node is a namespace; each link passes through one more, whose queue disciplines shape it."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.nodes = list(range(len(network.nodes)))
+        self._channels: dict[tuple[int, str], dict[str, Any]] = {
+            (index, direction): dict(link[direction])
+            for index, link in enumerate(network.links)
+            for direction in ("forward", "backward")
+        }
+        if network.plan["routing"] != "shortest-path":
+            raise EngineError(
+                f"Linux's routers know one path to an address: there is no routing '{network.plan['routing']}'"
+            )
+
+    def namespaces(self) -> list[str]:
+        return [WIRES]
+
+    def lay(self, script: Script) -> None:
+        links, rules, ups = [], [], []
+        for index, link in enumerate(self.network.links):
+            names = wire_devices(index)
+            for side, name in zip("ab", names, strict=True):
+                end = End(link[side]["node"], link[side]["interface"])
+                links.append(
+                    f"link add {self.network.device(end)} netns {namespace(end.node)} address {end.mac}"
+                    f" mtu {self.network.mtu(end.node)} type veth peer name {name} netns {WIRES} mtu {LARGEST_MTU}"
+                )
+                ups.append(f"link set {name} up")
+            for source, sink, direction in ((*names, "forward"), (*reversed(names), "backward")):
+                rules.append(f"qdisc add dev {source} clsact")
+                rules.append(f"filter add dev {source} ingress matchall action mirred egress redirect dev {sink}")
+                rules += shaping.commands(sink, link[direction])
+        script.ip(None, links, "links")
+        script.inside(WIRES, [NO_IPV6], "sysctl")
+        script.ip(WIRES, ups, "up")
+        script.batch("tc", WIRES, rules, "shape.batch")
+
+    def observers(self, interval_ns: int) -> Iterator[str]:
+        yield f"{WIRES} links log=out/links interval={interval_ns}"
+
+    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str:
+        link = action["link"]
+        changed = changes(action)
+        lines: list[str] = []
+        for direction, device in zip(("backward", "forward"), wire_devices(link), strict=True):
+            if action["direction"] not in ("both", direction):
+                continue
+            channel = self._channels[link, direction]
+            before = shaping.shape(channel)
+            channel.update(changed)
+            verb = "change" if shaping.shape(channel) == before else "replace"
+            lines += shaping.commands(device, channel, verb)
+        name = f"event-{number}.batch"
+        files[name] = "\n".join(lines) + "\n"
+        return f"tc -n {WIRES} -batch {name}"
+
+
+#: Keeps the kernel from speaking IPv6 of its own accord where a namespace only forwards frames.
+NO_IPV6: Final = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 > $f; done"
+
+_OF_A_LINK: Final[Iterable[str]] = ("rate_bps", "delay_ns", "loss", "queue", "up")
+
+
+def changes(action: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event changes of a link."""
+    return {name: action[name] for name in _OF_A_LINK if action[name] is not None}

@@ -176,14 +176,15 @@ impl Connection {
             scratch: Vec::new(),
             config: config.clone(),
         };
+        let scheduler = config.make_scheduler()?;
         let mut connection = Self {
             core,
             paths: Vec::new(),
             sockets: Vec::new(),
             subflows: Vec::new(),
-            send: DataSender::new(&config),
-            retransmission: Retransmission::default(),
-            scheduler: config.make_scheduler()?,
+            send: DataSender::new(&config, scheduler.fills_queues()),
+            retransmission: Retransmission::new(&config),
+            scheduler,
             path_manager: config.make_path_manager()?,
             local,
             remote: vec![RemoteAddress {

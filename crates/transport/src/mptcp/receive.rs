@@ -13,6 +13,8 @@ pub(crate) struct DataReceiver {
     /// Bytes that wait out of order inside the subflows.
     pub held: u64,
     unread: u64,
+    /// What of it the last segment brought, under upstream's rules: the reader has it before the window is told (`tcp_cleanup_rbuf`).
+    fresh: u64,
     /// Where the stream ends, once known.
     pub end: Option<u64>,
     /// Receive buffer in bytes, and the share of it offered as window.
@@ -46,8 +48,6 @@ struct Upstream {
     rtts: Vec<Nanos>,
     /// The window grew with the last segment.
     grew: bool,
-    /// What the last segment brought: the reader has it before the window is told (`tcp_cleanup_rbuf`).
-    fresh: u64,
 }
 
 /// Largest window that every host can offer whatever its buffers (net.core.rmem_max).
@@ -79,7 +79,6 @@ impl DataReceiver {
             next_update: 0,
             rtts: Vec::new(),
             grew: false,
-            fresh: 0,
         });
         let mut shift = 0;
         if upstream.is_some() {
@@ -93,6 +92,7 @@ impl DataReceiver {
             reassembly: RangeSet::default(),
             held: 0,
             unread: 0,
+            fresh: 0,
             end: None,
             buffer,
             share,
@@ -158,8 +158,7 @@ impl DataReceiver {
 
     /// The window to offer: the right edge never moves back, and does not move in steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
     pub fn window(&mut self) -> u64 {
-        let fresh = self.upstream.as_ref().map_or(0, |upstream| upstream.fresh);
-        let used = self.unread.saturating_sub(fresh)
+        let used = self.unread.saturating_sub(self.fresh)
             + if self.out_of_order_counts {
                 self.reassembly.bytes() + self.held
             } else {
@@ -208,13 +207,12 @@ impl DataReceiver {
     }
 
     fn advance(&mut self, end: u64) {
-        self.unread += end - self.next;
-        if let Some(upstream) = &mut self.upstream {
-            upstream.fresh += end - self.next;
-        }
+        let fresh = end - self.next;
+        self.unread += fresh;
         self.next = end;
         let grown = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
         if let Some(upstream) = &mut self.upstream {
+            self.fresh += fresh;
             upstream.grew |= grown > self.slow_start;
         }
         self.slow_start = grown;
@@ -227,25 +225,17 @@ impl DataReceiver {
             .is_some_and(|upstream| std::mem::take(&mut upstream.grew))
     }
 
-    /// The largest segment so far, where segments are measured.
-    pub fn whole_segment(&self) -> Option<u32> {
-        self.upstream.as_ref().map(|upstream| upstream.segment)
-    }
-
     /// The application took everything before the last segment.
     pub fn reader_waits(&self) -> bool {
-        self.upstream
-            .as_ref()
-            .is_some_and(|upstream| self.unread <= upstream.fresh)
+        self.upstream.is_some() && self.unread <= self.fresh
     }
 
-    /// Learns from the largest segments what part of the buffer is payload (`tcp_measure_rcv_mss`, `mptcp_rcv_rtt_update`).
-    pub fn measure(&mut self, len: u32) {
+    /// Learns from the largest segments what part of the buffer is payload (`tcp_measure_rcv_mss`, `mptcp_rcv_rtt_update`). Returns the
+    /// largest so far, where segments are measured.
+    pub fn measure(&mut self, len: u32) -> Option<u32> {
+        let upstream = self.upstream.as_mut()?;
         let window = self.edge.saturating_sub(self.next);
-        let Some(upstream) = &mut self.upstream else {
-            return;
-        };
-        upstream.fresh = 0;
+        self.fresh = 0;
         if len > upstream.segment {
             upstream.segment = len;
             upstream.share = u64::from(len) * 256 / memory(len);
@@ -256,6 +246,7 @@ impl DataReceiver {
             upstream.next_update = self.next + window;
             self.share = (7 * self.share + upstream.share) / 8;
         }
+        Some(upstream.segment)
     }
 
     /// A receiver-side RTT of a subflow.
@@ -286,9 +277,7 @@ impl DataReceiver {
         let bytes = bytes.min(self.unread);
         let before = self.edge.saturating_sub(self.next);
         self.unread -= bytes;
-        if let Some(upstream) = &mut self.upstream {
-            upstream.fresh = 0;
-        }
+        self.fresh = 0;
         self.tuning.read += bytes;
         self.tune(now);
         if 2 * before > self.capacity() {

@@ -6,6 +6,7 @@
 //! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
 
 use super::connection::Connection;
+use crate::config::Config;
 use crate::scheduler::FRAGMENT;
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
@@ -23,20 +24,21 @@ struct Silence {
 
 #[derive(Debug)]
 pub(super) struct Retransmission {
+    /// The profile has upstream's rules.
+    pub upstream: bool,
     due: Nanos,
     silences: Vec<Silence>,
 }
 
-impl Default for Retransmission {
-    fn default() -> Self {
+impl Retransmission {
+    pub fn new(config: &Config) -> Self {
         Self {
+            upstream: !config.profile.reinjects_on_timeout(),
             due: NEVER,
             silences: Vec::new(),
         }
     }
-}
 
-impl Retransmission {
     pub fn deadline(&self) -> Nanos {
         self.due
     }
@@ -51,8 +53,8 @@ impl Retransmission {
 
 impl Connection {
     /// Whether upstream's rules are in force.
-    pub(super) fn retransmits_as_upstream(&self) -> bool {
-        self.core.multipath.is_some() && !self.core.config.profile.reinjects_on_timeout()
+    fn retransmits_as_upstream(&self) -> bool {
+        self.retransmission.upstream && self.core.multipath.is_some()
     }
 
     /// A data ACK brought news: the timer begins anew, or stops when nothing is left.

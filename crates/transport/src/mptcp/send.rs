@@ -33,6 +33,8 @@ pub(super) struct DataSender {
     least_buffer: u64,
     /// Bytes that the application waits to write.
     waiting: u64,
+    /// The scheduler fills the subflows' queues.
+    queues: bool,
     /// A writer that filled the buffer waits for a third of it, and did.
     bursts: bool,
     full: bool,
@@ -52,7 +54,7 @@ pub(super) struct DataSender {
 }
 
 impl DataSender {
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, queues: bool) -> Self {
         let buffer = config.send_buffer;
         Self {
             una: 0,
@@ -64,6 +66,7 @@ impl DataSender {
             by_subflow: config.mptcp && config.profile.buffers_by_subflow(),
             least_buffer: buffer.minimum,
             waiting: 0,
+            queues,
             bursts: config.profile.writes_in_bursts(),
             full: false,
             closing: false,
@@ -288,7 +291,7 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
-        if self.paced || self.scheduler.fills_queues() || self.retransmits_as_upstream() {
+        if self.paced || self.send.queues || self.retransmission.upstream {
             self.flush_queues();
         }
         self.send
@@ -318,13 +321,12 @@ impl Connection {
             return mss;
         }
         let len = available as u32;
-        if self.core.multipath.is_some() && self.scheduler.fills_queues() {
+        if self.core.multipath.is_some() && self.send.queues {
             // The subflow's queue applies the rules on small segments.
             return len;
         }
         let window_limited = window < self.send.unsent();
-        let upstream = self.core.config.profile.writes_in_bursts();
-        if window_limited && !upstream && !self.sockets[me].nothing_in_flight() {
+        if window_limited && !self.send.bursts && !self.sockets[me].nothing_in_flight() {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
@@ -365,7 +367,7 @@ impl Connection {
             len,
             kind: Kind::New,
             push: self.send.unsent() == 0,
-            waits: self.scheduler.fills_queues() && !self.send.finishing(),
+            waits: self.send.queues && !self.send.finishing(),
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
@@ -387,7 +389,7 @@ impl Connection {
         self.scheduler.begin();
         loop {
             let room = |path: &Path| path.established && path.room() > 0;
-            if !self.scheduler.fills_queues() && !self.paths.iter().any(room) {
+            if !self.send.queues && !self.paths.iter().any(room) {
                 break;
             }
             let next = self.next_to_send();

@@ -117,7 +117,7 @@ pub struct Socket {
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
     last_sent_at: Nanos,
-    /// When the peer last acknowledged anything, to the millisecond (Linux `rcv_tstamp`).
+    /// When the peer last acknowledged anything.
     heard_at: Nanos,
     recovery: Recovery,
     rack: Rack,
@@ -541,9 +541,9 @@ impl Socket {
         (self.timers.transmission != NEVER).then_some(self.timers.transmission)
     }
 
-    /// When the peer was last heard of, to the millisecond.
+    /// When the peer was last heard of, to the millisecond (Linux `rcv_tstamp`).
     pub(crate) fn heard_at(&self) -> Nanos {
-        self.heard_at
+        self.heard_at / MILLISECOND * MILLISECOND
     }
 
     /// Bytes that wait at subflow level because something before them is missing.

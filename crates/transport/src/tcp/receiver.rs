@@ -64,8 +64,10 @@ impl Socket {
         }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged;
-            let at_once = self.ack.reader_acknowledges() && core.receive.reader_waits();
-            if self.ack.quick() || at_once || unacknowledged > u64::from(core.receive.mss()) {
+            if self.ack.quick()
+                || unacknowledged > u64::from(core.receive.mss())
+                || (self.ack.reader_acknowledges() && core.receive.reader_waits())
+            {
                 self.ack.immediately();
             } else {
                 self.ack.postpone(core.now, path.srtt, &core.config);
@@ -213,10 +215,10 @@ impl Socket {
 
     /// Measures the round trip as the receiver sees it, for the growth of its buffer (RFC 7323 section 4.1).
     pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, me: usize, segment: &Segment) {
-        core.receive.measure(segment.payload.len);
-        let whole = core.receive.whole_segment();
-        let ends = segment.flags.contains(polypath_wire::tcp::Flags::PSH);
-        if whole.is_some_and(|whole| ends || segment.payload.len < whole) {
+        if let Some(whole) = core.receive.measure(segment.payload.len)
+            && (segment.payload.len < whole
+                || segment.flags.contains(polypath_wire::tcp::Flags::PSH))
+        {
             self.ack.pushed();
         }
         if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0)

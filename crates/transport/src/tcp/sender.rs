@@ -100,7 +100,9 @@ impl Socket {
             self.restart_after_idle(core, paths, me);
         }
         self.unsent_bytes += u64::from(chunk.len);
-        if let Some(rest) = self.fill_last(chunk, paths[me].mss) {
+        if !chunk.waits {
+            self.unsent.push_back(chunk);
+        } else if let Some(rest) = self.fill_last(chunk, paths[me].mss) {
             self.unsent.push_back(rest);
         }
         self.send_unsent(core, paths, me);

@@ -144,7 +144,7 @@ impl Socket {
             self.flush_ack(core, me);
             return false;
         }
-        self.heard_at = core.now / MILLISECOND * MILLISECOND;
+        self.heard_at = core.now;
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
         if self.paced.is_some() {

@@ -112,7 +112,7 @@ def _bulk(recording: Recording) -> list[str]:
         _cell(_completion(recording), ".2f"),
         _cell(metrics.reassembly_max(recording, connection), ".0f", 1e-3),
         _cell(sum(subflow.retransmitted_bytes for subflow in subflows), ".0f", 1e-3),
-        _cell(sum(subflow.reinjected_bytes for subflow in subflows), ".0f", 1e-3),
+        _cell(metrics.reinjected_bytes(subflows), ".0f", 1e-3),
     ]
 
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from polypath.results import Recording, metrics
+from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError, connection
 
 SECOND = 1_000_000_000
@@ -97,6 +98,21 @@ def test_subflows_share_the_bytes_that_arrived(recording: Recording) -> None:
     assert (first.source, second.source) == ("10.0.0.1:1000", "[fd00::1]:1001")
     assert (first.backup, second.backup) == (False, True)
     assert (second.share, second.closed_ns) == (1 / 3, None)
+
+
+def test_what_an_engine_does_not_count_is_no_zero(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    assert metrics.reinjected_bytes(metrics.subflows(recording, connection(recording, "iperf"))) == 7_000
+    nothing = pl.lit(None, pl.UInt64)
+    ends = recording.table("subflow_ends").with_columns(
+        client_reinjected_bytes=nothing, server_reinjected_bytes=nothing
+    )
+    after = changed("subflow_ends", ends)
+    found = metrics.subflows(after, connection(after, "iperf"))
+    assert [each.reinjected_bytes for each in found] == [None, None]
+    assert metrics.reinjected_bytes(found) is None
+    assert REGISTRY["reinjected"](after, {"connection": "iperf"}) is None
 
 
 def test_nothing_arrived_gives_no_share(

@@ -66,7 +66,8 @@ def _answered_ms(recording: Recording, connection: str, skip: int, last: int | N
 
 def reinjected(recording: Recording, *, connection: str) -> Figure:
     found = metrics.subflows(recording, metrics.connection(recording, connection))
-    return sum(subflow.reinjected_bytes for subflow in found) / 1e3
+    total = metrics.reinjected_bytes(found)
+    return None if total is None else total / 1e3
 
 
 def goodput_mean(

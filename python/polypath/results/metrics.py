@@ -235,7 +235,8 @@ class Subflow:
     #: Part of the bytes of all the connection's subflows; 0 where nothing arrived.
     share: float
     retransmitted_bytes: int
-    reinjected_bytes: int
+    #: None: the engine does not count them.
+    reinjected_bytes: int | None
 
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
@@ -258,6 +259,12 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
         )
         for row in rows.iter_rows(named=True)
     ]
+
+
+def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
+    """Of several subflows together; None where the engine does not count them."""
+    known = [subflow.reinjected_bytes for subflow in found if subflow.reinjected_bytes is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def _host(address: str) -> str:

@@ -2,6 +2,7 @@
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
+# make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build kernel docs bench clean tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build kernel soak docs bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -67,11 +68,17 @@ test-speed: $(VENV)/.ready
 	@.ci/step instructions $(BIN)/python benches/instructions.py target/release/examples/work
 
 # What cannot be had on this machine is said and no failure of the project.
-kernel: build
+kernel: build kernel-tools
+	@$(BIN)/polypath kernel build
+
+soak: build kernel-tools
+	@$(BIN)/polypath kernel build --debug
+	@POLYPATH_LINUX_LIMIT=7200 $(BIN)/python tests/linux/soak.py --minutes 10 --debug
+
+kernel-tools:
 	@.ci/need 'command -v flex' flex
 	@.ci/need 'command -v bison' bison
 	@.ci/need 'command -v bc' bc
-	@$(BIN)/polypath kernel build
 
 docs: build
 	@$(BIN)/pip install --quiet --group docs

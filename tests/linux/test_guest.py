@@ -15,8 +15,11 @@ import pytest
 
 from polypath.engines import EngineError, Options
 from polypath.engines.linux import guest
+from polypath.engines.linux.kernel import find
 from polypath.results import Recording, schema
 from polypath.scenario import Scenario
+
+from . import soak
 
 Run = Callable[..., Recording]
 
@@ -157,6 +160,23 @@ def test_schedulers_differ_between_the_ends(linux: Run) -> None:
     recording = linux("pair", *reverse)
     sent = recording.table("subflow_ends").sort("subflow")["server_sent_bytes"]
     assert sent[FAST] / sent.sum() > 0.85
+
+
+@pytest.mark.parametrize("line", ["WARNING: CPU: 0 PID: 1 at net/mptcp/lab.c:1", "INFO: task guest:1 blocked"])
+def test_a_complaint_in_the_kernel_s_log_ends_the_run(linux: Run, line: str) -> None:
+    files = {"setup.sh": f"echo '<4>{line}' > /dev/kmsg\nexit 0\n", "job": "end 1 0\n", "collect.sh": ""}
+    with guest.folder(find(), files) as folder, pytest.raises(EngineError, match=f"complained: .*{line}"):
+        guest.boot(folder, 1, 256, lambda now: None)
+
+
+def test_schedulers_and_coupled_controls_stand_links_that_come_and_go(linux: Run) -> None:
+    """One period of the soak; `make soak` has fifteen of them, on a kernel with KASAN and lockdep."""
+    recording = soak.soak(40)
+    ends = recording.table("connection_ends")
+    assert ends.height == 24
+    # one or two begin on an interface that is down just then
+    assert 20 <= ends["established_ns"].count() <= 24
+    assert recording.table("subflow_ends").height > 2 * 24
 
 
 def test_a_guest_that_hangs_is_ended(linux: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,14 @@
 struct coupled_group {
 	struct list_head	node;
 	struct list_head	members;
-	const struct sock	*connection;
+	/* Held, so that no other connection comes to lie there meanwhile. */
+	struct sock		*connection;
 };
 
 static LIST_HEAD(groups);
 static DEFINE_SPINLOCK(groups_lock);
 
-static struct coupled_group *find_or_create(const struct sock *connection)
+static struct coupled_group *find_or_create(struct sock *connection)
 {
 	struct coupled_group *group;
 
@@ -24,6 +25,7 @@ static struct coupled_group *find_or_create(const struct sock *connection)
 
 	group = kzalloc(sizeof(*group), GFP_ATOMIC);
 	if (group) {
+		sock_hold(connection);
 		group->connection = connection;
 		INIT_LIST_HEAD(&group->members);
 		list_add(&group->node, &groups);
@@ -32,7 +34,9 @@ static struct coupled_group *find_or_create(const struct sock *connection)
 }
 
 /* A passively opened subflow learns its connection after its congestion control
- * was set up, so joining waits for the first acknowledgement.
+ * was set up, so joining waits for the first acknowledgement. It also waits for
+ * the set-up: a lost SYN asks for a threshold before it, and a socket that is
+ * never set up is never released either.
  */
 static bool join(struct sock *sk)
 {
@@ -41,7 +45,7 @@ static bool join(struct sock *sk)
 
 	if (ca->group)
 		return true;
-	if (!sk_is_mptcp(sk))
+	if (!inet_csk(sk)->icsk_ca_initialized || !sk_is_mptcp(sk))
 		return false;
 	subflow = mptcp_subflow_ctx(sk);
 	if (!subflow || !subflow->conn)
@@ -64,17 +68,22 @@ EXPORT_SYMBOL_GPL(coupled_init);
 void coupled_release(struct sock *sk)
 {
 	struct coupled *ca = coupled_of(sk);
+	struct coupled_group *empty = NULL;
 
 	spin_lock_bh(&groups_lock);
 	if (ca->group) {
 		list_del(&ca->node);
 		if (list_empty(&ca->group->members)) {
-			list_del(&ca->group->node);
-			kfree(ca->group);
+			empty = ca->group;
+			list_del(&empty->node);
 		}
 		ca->group = NULL;
 	}
 	spin_unlock_bh(&groups_lock);
+	if (empty) {
+		sock_put(empty->connection);
+		kfree(empty);
+	}
 }
 EXPORT_SYMBOL_GPL(coupled_release);
 

@@ -20,7 +20,8 @@ _PREFIX = "polypath-linux-"
 _NOBODY = 65534
 #: What a kernel prints when something in it is wrong.
 _TROUBLE = re.compile(
-    r"Kernel panic|BUG:|WARNING:|Oops|KASAN|possible recursive locking|refcount_t|INFO: task .* blocked"
+    r"\b(WARNING|BUG|KASAN|UBSAN|Oops|INFO):|Kernel panic|Oops|general protection|refcount_t"
+    r"|possible (circular|recursive) locking|inconsistent lock state|suspicious RCU usage"
 )
 
 

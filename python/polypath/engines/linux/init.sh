@@ -8,6 +8,8 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run
 mkdir /run/job /run/netns
+# warnings too: the command line's `quiet` keeps them from the console, where they are looked for
+echo 5 >/proc/sys/kernel/printk
 mount -t hostfs none /run/job -o "$folder"
 # what a namespace of its own may choose: by itself the kernel grants only some
 (cd /proc/sys/net/ipv4 && cat tcp_available_congestion_control >tcp_allowed_congestion_control)

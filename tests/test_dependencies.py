@@ -47,8 +47,8 @@ RUST = {
     "polypath-transport": {"polypath-wire"},
     "polypath-trace": {"polypath-wire"},
     "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace"},
-    "polypath-live": {"polypath-wire", "polypath-transport", "polypath-trace"},
-    "polypath-python": {"polypath-lab"},
+    "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
+    "polypath-python": {"polypath-lab", "polypath-live"},
 }
 
 

@@ -40,6 +40,15 @@ class Simulation:
     def recording(self) -> Recording:
         """Ends the run, finished or not, closes its captures and gives what was recorded. At most once."""
 
+def carry(
+    plan_json: str, ports_json: str, interfaces: Sequence[int], stop: int, now_ns: int, log: str
+) -> tuple[int, int, int, int]:
+    """Carries frames between TAP interfaces over the plan's network, in real time, until `stop` can be read.
+
+    It takes the descriptors over. `now_ns` is the run's time at the call, negative before it begins. Gives the packets that
+    it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
+    """
+
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import paths, shaping
+from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
 from polypath.scenario import Scenario
 
@@ -90,7 +91,7 @@ def _endpoints(scenario: Callable[..., Scenario], **parameters: Any) -> list[str
     _choose("path_manager", "endpoints", **parameters)(data)
     network = Network(data)
     client = next(index for index, node in enumerate(network.nodes) if node["name"] == "client")
-    return paths.of_host(network, client).commands()
+    return paths.of_host(network, Kernel(), client).commands()
 
 
 def test_endpoints_have_the_flags_and_limits_that_were_chosen(scenario: Callable[..., Scenario]) -> None:

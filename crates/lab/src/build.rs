@@ -9,17 +9,20 @@ use polypath_net::{
 use polypath_transport::config::{Buffer, Choice, Config, Profile};
 
 use crate::PlanError;
-use crate::flow::Body;
 use crate::plan::{self, Action, Direction, Plan};
 
-/// The network of a plan, and the channels of its links.
-pub(crate) struct Built {
-    pub network: Network<Body>,
+/// The network of a plan, and the channels of its links. `B` is what its packets carry.
+pub struct Built<B> {
+    pub network: Network<B>,
     /// By link: forward, backward.
     pub channels: Vec<(ChannelId, ChannelId)>,
 }
 
-pub(crate) fn build(plan: &Plan) -> Result<Built, PlanError> {
+/// Makes the network of a plan, its changes to links and interfaces scheduled. Interfaces are numbered node by node.
+///
+/// # Errors
+/// What the plan says that no network can be.
+pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     let mut topology = Topology::new();
     let mut interfaces = Vec::new();
     for node in &plan.nodes {
@@ -124,9 +127,9 @@ fn add_routes(
     Ok(())
 }
 
-fn schedule(
+fn schedule<B: Clone>(
     plan: &Plan,
-    network: &mut Network<Body>,
+    network: &mut Network<B>,
     channels: &[(ChannelId, ChannelId)],
     interfaces: &[Vec<InterfaceId>],
     index: usize,

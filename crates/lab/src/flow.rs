@@ -54,21 +54,23 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// What equal-cost multipath hashes: addresses and ports.
     pub fn label(&self) -> u64 {
-        [self.source, self.destination]
-            .iter()
-            .fold(0, |label, end| {
-                let address = match end.ip() {
-                    IpAddr::V4(v4) => u64::from(u32::from(v4)),
-                    IpAddr::V6(v6) => {
-                        let bits = u128::from(v6);
-                        (bits >> 64) as u64 ^ bits as u64
-                    }
-                };
-                random::mix(label ^ address).wrapping_add(u64::from(end.port()))
-            })
+        label(self.source, self.destination)
     }
+}
+
+/// What equal-cost multipath hashes: addresses and ports.
+pub fn label(source: SocketAddr, destination: SocketAddr) -> u64 {
+    [source, destination].iter().fold(0, |label, end| {
+        let address = match end.ip() {
+            IpAddr::V4(v4) => u64::from(u32::from(v4)),
+            IpAddr::V6(v6) => {
+                let bits = u128::from(v6);
+                (bits >> 64) as u64 ^ bits as u64
+            }
+        };
+        random::mix(label ^ address).wrapping_add(u64::from(end.port()))
+    })
 }
 
 /// The end of a flow.

@@ -12,8 +12,10 @@ mod record;
 mod registry;
 mod simulation;
 
+pub use build::{Built, build};
 pub use capture::CaptureMode;
 pub use error::PlanError;
+pub use flow::label;
 pub use polypath_trace::Recording;
 pub use registry::registry;
 pub use simulation::{Simulation, Totals};

@@ -1,6 +1,7 @@
 //! The native module `polypath._core`: what Python sees of the simulator, and nothing else.
 
 mod bench;
+mod live;
 mod panics;
 mod recording;
 mod simulation;
@@ -23,6 +24,8 @@ mod _core {
     use crate::PlanError;
     #[pymodule_export]
     use crate::bench::{run, works};
+    #[pymodule_export]
+    use crate::live::carry;
     #[pymodule_export]
     use crate::recording::Recording;
     #[pymodule_export]

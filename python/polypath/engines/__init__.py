@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping
 
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
 from polypath.engines.linux import LinuxEngine
+from polypath.engines.live import LiveEngine
 from polypath.engines.sim import Simulator
 
-REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator, "linux": LinuxEngine}
+REGISTRY: Mapping[str, Callable[[], Engine]] = {
+    "sim": Simulator,
+    "linux": LinuxEngine,
+    "live": LiveEngine,
+}
 
 
 def get(name: str) -> Engine:

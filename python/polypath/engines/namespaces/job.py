@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from polypath.engines.base import Captures
+from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, paths
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.setup import Setup
@@ -48,6 +48,7 @@ class Job:
         self.setup = setup
         self.kernel = kernel
         self.captures = list(_captures(network, captures))
+        self._require_devices()
         self.changes: list[Change] = []
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
@@ -58,6 +59,15 @@ class Job:
         text = [f"end {self.plan['duration_ns']} {waited}", *(f"{kind} {at} {rest}" for at, kind, rest in lines)]
         self.files["job"] = "\n".join(text) + "\n"
         self.files["collect.sh"] = self._collect()
+
+    def _require_devices(self) -> None:
+        """Raises EngineError for a capture at a node that is no namespace."""
+        there = set(map(namespace, self.wires.nodes))
+        for capture in self.captures:
+            if any(space not in there for space, _, _ in capture.taps):
+                raise EngineError(
+                    f"{capture.file} would be captured at a router, which is simulated here; there is --pcap hosts"
+                )
 
     def take_captures(self, out: Path, directory: Path | None) -> None:
         """Copies the captures that the run left in `out`."""
@@ -74,7 +84,7 @@ class Job:
             yield _BEFORE, "helper", observer
         for node, table in enumerate(self.network.nodes):
             if table["kind"] == "host":
-                options = paths.of_host(self.network, node).userspace
+                options = paths.of_host(self.network, self.kernel, node).userspace
                 yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} {options}".rstrip()
         for index, capture in enumerate(self.captures):
             taps = " ".join(":".join(tap) for tap in capture.taps)
@@ -115,11 +125,11 @@ class Job:
         self.changes.append(Change(at, "link-changed", "", link, f"{action['direction']}: {detail}"))
         return self.wires.change(number, action, self.files)
 
-    def _change_interface(self, number: int, at: int, action: Mapping[str, Any]) -> str:
+    def _change_interface(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
         table = self.network.nodes[end.node]
         device = self.network.device(end)
-        endpoints = paths.of_host(self.network, end.node).endpoints.get(end, []) if table["stack"] else []
+        endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, []) if table["stack"] else []
         up = f"link set {device} up"
         if action["up"]:
             lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in endpoints)]
@@ -129,11 +139,13 @@ class Job:
         self.files[name] = "\n".join(lines) + "\n"
         state = "up" if action["up"] else "down"
         self.changes.append(Change(at, "interface-changed", table["name"], None, f"{device} {state}"))
+        if end.node not in self.wires.nodes:
+            return None
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
     def _change_priority(self, number: int, at: int, action: Mapping[str, Any]) -> str:
         end = End(action["node"], action["interface"])
-        endpoints = paths.of_host(self.network, end.node).endpoints.get(end, [])
+        endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, [])
         name = f"event-{number}.batch"
         self.files[name] = "\n".join(endpoint.backup(action["backup"]) for endpoint in endpoints) + "\n"
         return f"ip -n {namespace(end.node)} -force -batch {name}"

@@ -19,6 +19,10 @@ class Kernel:
 
     #: Whether a host's congestion control is the namespace's, or each application has to ask for it.
     congestion_of_host = True
+    #: Further subflows that a connection may have (Linux, net/mptcp/pm_kernel.c).
+    most_subflows = 64
+    #: The switch, below /proc/sys/net, that puts paths into the hands of a program, and its value.
+    userspace_paths = ("mptcp/path_manager", "userspace")
 
     def settings(self, stack: Stack) -> dict[str, object]:
         """A host's transport settings as files below /proc/sys/net. Raises EngineError."""

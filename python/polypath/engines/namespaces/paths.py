@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
+from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
 
-#: Linux, net/mptcp/pm_kernel.c: addresses that one connection uses, and further subflows that it may have.
+#: Linux, net/mptcp/pm_kernel.c: addresses that one connection uses.
 _MOST_ADDRESSES = 8
-_MOST_SUBFLOWS = 64
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Endpoint:
 class Paths:
     """What a host's path manager comes to."""
 
+    #: Further subflows of a connection at most, and accepted announcements.
+    subflows: int
     endpoints: dict[End, list[Endpoint]] = field(default_factory=dict)
-    #: Options of the path manager in user space (guest/paths.c); none: the kernel's own is in charge.
+    #: Options of the path manager in user space (programs/paths.c); none: the kernel's own is in charge.
     userspace: str = ""
-    #: Further subflows and accepted announcements of a connection at most.
-    subflows: int = _MOST_SUBFLOWS
     accepted: int = _MOST_ADDRESSES
 
     def commands(self) -> list[str]:
@@ -51,16 +51,16 @@ class Paths:
         return [limits, *(endpoint.add() for group in self.endpoints.values() for endpoint in group)]
 
 
-def of_host(network: Network, node: int) -> Paths:
+def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
     """The path manager of a host, for the applications that it is client or server of. Raises EngineError."""
     choice = network.nodes[node]["stack"]["path_manager"]
     name, parameters = choice["name"], choice.get("parameters") or {}
     if name not in _MANAGERS:
         raise EngineError(f"Linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
-    return _MANAGERS[name](network, node, parameters)
+    return _MANAGERS[name](network, kernel, node, parameters)
 
 
-def _endpoints(network: Network, node: int, flags: tuple[str, ...]) -> Paths:
+def _endpoints(network: Network, kernel: Kernel, node: int, flags: tuple[str, ...]) -> Paths:
     table = network.nodes[node]["interfaces"]
     found: dict[End, list[Endpoint]] = {}
     number = 0
@@ -75,14 +75,14 @@ def _endpoints(network: Network, node: int, flags: tuple[str, ...]) -> Paths:
         raise EngineError(
             f"Linux takes {_MOST_ADDRESSES} addresses of a host into a connection, and {host} has {number}"
         )
-    return Paths(found)
+    return Paths(kernel.most_subflows, endpoints=found)
 
 
-def _passive(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
-    return Paths()
+def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
+    return Paths(kernel.most_subflows)
 
 
-def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+def _fullmesh(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
     applications = network.plan["applications"]
     client = any(application["client"] == node for application in applications)
     server = any(application["server"] == node for application in applications)
@@ -91,40 +91,44 @@ def _fullmesh(network: Network, node: int, parameters: Mapping[str, Any]) -> Pat
         raise EngineError(f"Linux has fullmesh on a host that is a client or a server, and {host} is both")
     pairs = int(parameters.get("num_subflows", 1))
     if client and pairs > 1:
-        return _userspace(network, node, pairs, mesh=True)
+        return _userspace(network, kernel, node, pairs, mesh=True)
     if client:
-        return _endpoints(network, node, ("subflow", "fullmesh"))
-    paths = _endpoints(network, node, ("signal",))
-    return paths if sum(map(len, paths.endpoints.values())) > 1 else Paths()
+        return _endpoints(network, kernel, node, ("subflow", "fullmesh"))
+    paths = _endpoints(network, kernel, node, ("signal",))
+    return paths if sum(map(len, paths.endpoints.values())) > 1 else Paths(kernel.most_subflows)
 
 
-def _kernel(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
     flags = str(parameters.get("flags", "subflow")).replace("fullmesh", "subflow fullmesh")
-    paths = Paths() if flags == "none" else _endpoints(network, node, tuple(flags.split()))
-    paths.subflows = int(parameters.get("subflows", 2))
+    paths = Paths(kernel.most_subflows) if flags == "none" else _endpoints(network, kernel, node, tuple(flags.split()))
+    paths.subflows = min(int(parameters.get("subflows", 2)), kernel.most_subflows)
     paths.accepted = int(parameters.get("add_addr_accepted", 0))
     return paths
 
 
-def _ndiffports(network: Network, node: int, parameters: Mapping[str, Any]) -> Paths:
+def _ndiffports(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
     client = any(application["client"] == node for application in network.plan["applications"])
-    return _userspace(network, node, int(parameters.get("num_subflows", 2)), mesh=False) if client else Paths()
+    return (
+        _userspace(network, kernel, node, int(parameters.get("num_subflows", 2)), mesh=False)
+        if client
+        else Paths(kernel.most_subflows)
+    )
 
 
-def _userspace(network: Network, node: int, subflows: int, mesh: bool) -> Paths:
+def _userspace(network: Network, kernel: Kernel, node: int, subflows: int, mesh: bool) -> Paths:
     """The kernel's own path manager opens one subflow for a pair of addresses; more need one in user space."""
-    if subflows > _MOST_SUBFLOWS:
-        raise EngineError(f"Linux opens {_MOST_SUBFLOWS} subflows of a connection at most, not {subflows}")
-    kept = _endpoints(network, node, ())
+    if subflows > kernel.most_subflows:
+        raise EngineError(f"Linux opens {kernel.most_subflows} subflows of a connection at most, not {subflows}")
+    kept = _endpoints(network, kernel, node, ())
     own = ",".join(
         endpoint.address + ("*" if "backup" in endpoint.flags else "")
         for group in kept.endpoints.values()
         for endpoint in group
     )
-    return Paths(userspace=f"subflows={subflows} mesh={int(mesh)} own={own}")
+    return Paths(kernel.most_subflows, userspace=f"subflows={subflows} mesh={int(mesh)} own={own}")
 
 
-_MANAGERS: Final[Mapping[str, Callable[[Network, int, Mapping[str, Any]], Paths]]] = {
+_MANAGERS: Final[Mapping[str, Callable[[Network, Kernel, int, Mapping[str, Any]], Paths]]] = {
     "default": _passive,
     "fullmesh": _fullmesh,
     "ndiffports": _ndiffports,

@@ -158,9 +158,10 @@ class Setup:
         return " ".join(words)
 
     def _paths(self, node: int) -> None:
-        manager = paths.of_host(self.network, node)
+        manager = paths.of_host(self.network, self._kernel, node)
         if manager.userspace:
-            self._script.inside(namespace(node), ["echo userspace > /proc/sys/net/mptcp/path_manager"], "paths")
+            name, value = self._kernel.userspace_paths
+            self._script.inside(namespace(node), [f"echo {value} > /proc/sys/net/{name}"], "paths")
         self._script.ip(namespace(node), manager.commands(), "mptcp")
 
 

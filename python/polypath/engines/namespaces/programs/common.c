@@ -64,6 +64,11 @@ void load_origin(void)
 	realtime = from_environment(ORIGIN_REALTIME);
 }
 
+bool origin_given(void)
+{
+	return getenv(ORIGIN);
+}
+
 void set_origin(int64_t in)
 {
 	origin = clock_ns(CLOCK_MONOTONIC) + in;

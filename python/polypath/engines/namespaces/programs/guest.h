@@ -20,6 +20,7 @@ int links_main(int count, char **argument);
 int capture_main(int count, char **argument);
 int paths_main(int count, char **argument);
 int offload_main(int count, char **argument);
+int taps_main(int count, char **argument);
 
 /* Ends the process with a line on standard error. */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
@@ -30,6 +31,8 @@ int64_t now_ns(void);
 int64_t origin_realtime(void);
 /* Takes the origin from the environment. */
 void load_origin(void);
+/* Whether the environment had one. */
+bool origin_given(void);
 /* Puts the origin so far ahead, for this process and those that it starts. */
 void set_origin(int64_t in);
 

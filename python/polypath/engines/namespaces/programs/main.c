@@ -26,6 +26,7 @@ static const struct {
 	{ "capture", capture_main },
 	{ "paths", paths_main },
 	{ "offload", offload_main },
+	{ "taps", taps_main },
 	{ "halt", halt_main },
 };
 

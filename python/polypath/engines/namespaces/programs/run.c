@@ -162,7 +162,8 @@ int run_main(int count, char **argument)
 	if (!fgets(line, sizeof(line), job) || sscanf(line, "end %" SCNd64 " %ld", &end, &apps) != 2)
 		die("%s does not begin with end", argument[0]);
 
-	set_origin(LEAD);
+	if (!origin_given())
+		set_origin(LEAD);
 	while (fgets(line, sizeof(line), job)) {
 		char *kind = strtok(line, " "), *time = strtok(NULL, " "), *rest = strtok(NULL, "\n");
 		int64_t at = strtoll(time, NULL, 10);

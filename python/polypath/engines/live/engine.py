@@ -1,0 +1,111 @@
+"""The engine: a Plan on the machine's own kernel, in real time, in namespaces of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from polypath import _core
+from polypath.engines.base import EngineError, Options, Progress, no_progress
+from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
+from polypath.engines.live.simulated import Simulated
+from polypath.engines.namespaces import programs, run, translation
+from polypath.engines.namespaces.tables import Tables, digest
+from polypath.engines.namespaces.topology import Network
+from polypath.engines.namespaces.wires import Netem, Wires
+from polypath.results import Metadata, Recording
+from polypath.scenario import Plan
+
+LIMIT = run.Limit("POLYPATH_LIVE_LIMIT", 600.0)
+
+_INIT = Path(__file__).with_name("init.sh")
+_PREFIX = "polypath-live-"
+#: What a run takes besides its own time, at most.
+_MORE_S = 30.0
+
+
+class LiveEngine:
+    """Takes as long as the Plan says, and differs a little from run to run, as real time does."""
+
+    name = "live"
+
+    def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
+        started = time.perf_counter()
+        data = plan.data
+        end_ns = int(data["duration_ns"])
+        _require_time(end_ns / 1e9)
+        machine = probe()
+        wires: list[Wires] = []
+
+        def laid(network: Network) -> Wires:
+            wires.append(Netem(network) if machine.netem else Simulated(network))
+            return wires[0]
+
+        job, files = translation.translate(data, options.captures, laid, MachineKernel(machine))
+        if isinstance(wires[0], Simulated):
+            files |= wires[0].files()
+        with _alone(), run.folder(_PREFIX, files, {"init": _INIT}, None) as folder:
+            ended = run.follow(
+                [*NAMESPACES, "./init"],
+                folder,
+                run.Limit("", end_ns / 1e9 + _MORE_S),
+                lambda now: progress(now, end_ns),
+            )
+            if not ended.interrupted:
+                run.judge(ended)
+                if ended.code != 0:
+                    raise EngineError(f"the run's namespaces ended early: {ended.last_words()}")
+            tables = Tables(job, folder / "out")
+            job.take_captures(folder / "out", options.directory)
+            late = _latest(folder / "out" / "links.tally")
+        frames = tables.frames()
+        return Recording(
+            frames,
+            data,
+            Metadata(
+                scenario=str(data["name"]),
+                seed=int(data["seed"]),
+                engine=self.name,
+                plan_sha256=plan.sha256(),
+                recording_sha256=digest(frames),
+                end_ns=tables.end_ns,
+                interrupted=ended.interrupted,
+                wall_s=round(time.perf_counter() - started, 3),
+                versions={
+                    "polypath": _core.version(),
+                    "linux": machine.release,
+                    "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",
+                },
+            ),
+        )
+
+
+def _require_time(seconds: float) -> None:
+    limit = LIMIT.seconds()
+    if seconds > limit:
+        raise EngineError(
+            f"engine live would take {seconds:g} s of real time, more than {limit:g} s: "
+            f"{LIMIT.variable}={seconds:g} allows it, a shorter duration avoids it"
+        )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One run at a time: two would take each other's time."""
+    folder = programs.cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "live.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _latest(path: Path) -> int:
+    """How late the simulated network handed a packet over, at worst, in ns; 0 where it was not there or did not end."""
+    try:
+        return int(json.loads(path.read_text(encoding="utf-8"))[3])
+    except (OSError, ValueError):
+        return 0

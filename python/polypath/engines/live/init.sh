@@ -1,0 +1,24 @@
+#!/bin/sh
+# The first program of a run's namespaces: the run's folder appears at /run/job, and nothing outlives this script.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+{ mount -t tmpfs tmpfs /run && mkdir /run/job /run/netns && mount --bind . /run/job && cd /run/job && sh -e ./setup.sh; } || {
+	echo 'setup failed'
+	exit 1
+}
+carrier=
+if [ -e carry.sh ]; then
+	sh ./carry.sh &
+	carrier=$!
+	until [ -e origin ]; do
+		kill -0 "$carrier" 2>/dev/null || exit 1
+		sleep 0.02
+	done
+	. ./origin
+fi
+./guest run job
+sh ./collect.sh
+if [ "$carrier" ]; then
+	kill -TERM "$carrier"
+	wait "$carrier"
+fi

@@ -1,0 +1,120 @@
+"""Runs in real time."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from polypath.engines import EngineError, Options
+from polypath.results import Recording, metrics, schema
+from polypath.scenario import Plan
+
+Plans = Callable[..., Plan]
+Run = Callable[..., Recording]
+T = TypeVar("T")
+
+CODE = (
+    "import sys; from polypath.engines.live import LiveEngine; from polypath.scenario import Plan;"
+    "from pathlib import Path; print(LiveEngine().run(Plan.load(Path(sys.argv[1]))).metadata.interrupted)"
+)
+
+
+def _goodput(recording: Recording) -> float:
+    rate = metrics.goodput(recording, metrics.connection(recording, "bulk"))
+    assert rate is not None
+    return rate / 1e6
+
+
+def test_two_paths_carry_more_than_one(live: Run) -> None:
+    tcp = live("two_paths", "application.bulk.transport=tcp")
+    mptcp = live("two_paths")
+    assert 8 < _goodput(tcp) < 20
+    assert _goodput(mptcp) > 1.6 * _goodput(tcp)
+    assert {each.interface for each in metrics.subflows(mptcp, metrics.connection(mptcp, "bulk"))} == {"eth0", "eth1"}
+
+
+def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path: Path) -> None:
+    recording = live("two_paths", "application.bulk.duration=500 ms", options=Options("hosts", tmp_path))
+    for name, columns in schema.TABLES.items():
+        assert dict(recording.table(name).schema) == dict(columns), name
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["client.pcapng", "server.pcapng"]
+    links = recording.table("link_ends")
+    assert int(links.filter(links["name"] == "path0")["sent_packets"].sum()) > 100
+    delays = recording.table("requests")["delay_ns"].drop_nulls().to_list()
+    # the links' 20 ms there and back, and what a full queue and a busy machine add
+    assert len(delays) >= 3
+    assert all(delay >= 40_000_000 for delay in delays)
+    assert recording.metadata.engine == "live"
+
+
+def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
+    with subprocess.Popen([sys.executable, "-c", CODE, str(path)]) as runner:
+        folder = _wait(lambda: _leftovers(runner.pid))[0]
+        _wait(lambda: (folder / "out" / "app-0-client").exists())
+        inside = _wait(lambda: _inside(folder))
+        runner.send_signal(signal.SIGKILL)
+    _wait(lambda: not _inside(folder))
+    assert not any(map(_runs, inside))
+    live("two_paths", "duration=300 ms", "application.bulk.duration=200 ms")
+    assert not folder.exists()
+
+
+def test_an_interrupted_run_keeps_what_it_has(live: Run, plans: Plans, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
+    with subprocess.Popen([sys.executable, "-c", CODE, str(path)], stdout=subprocess.PIPE, text=True) as runner:
+        folder = _wait(lambda: _leftovers(runner.pid))[0]
+        _wait(lambda: (folder / "out" / "app-0-client").exists())
+        runner.send_signal(signal.SIGINT)
+        said, _ = runner.communicate(timeout=30)
+    assert said.strip() == "True"
+    assert not folder.exists()
+    assert not _inside(folder)
+
+
+def test_a_network_that_fails_in_its_set_up_is_one_line(live: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polypath.engines.namespaces.programs.NAME", "other")
+    with pytest.raises(EngineError, match=r"^the network could not be set up: .*guest.* No such file") as caught:
+        live("two_paths")
+    assert "\n" not in str(caught.value)
+
+
+def _leftovers(process: int) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"polypath-live-{process}-*"))
+
+
+def _inside(folder: Path) -> list[str]:
+    """Processes that have a file of the folder open or stand in it, seen from outside."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            mounts = (process / "mountinfo").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        if f"{folder.name} /run/job" in mounts:
+            found.append(process.name)
+    return found
+
+
+def _runs(process: str) -> bool:
+    """Whether it is there and not a zombie that its parent has yet to collect."""
+    try:
+        return Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait(condition: Callable[[], T]) -> T:
+    for _ in range(400):
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError("in vain")

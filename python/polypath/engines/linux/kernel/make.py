@@ -71,7 +71,7 @@ def build(
             shutil.rmtree(cache() / "build-debug", ignore_errors=True)
         _configure(tree.path, objects, wanted, debug)
         _compile(tree.path, objects, jobs, pin.steps, progress)
-        return _install(tree.path, objects, wanted, chosen.identity, debug), True
+        return _install(tree.path, objects, digest, chosen.identity, debug), True
 
 
 def _require_tools() -> None:
@@ -152,8 +152,7 @@ def _compile(tree: Path, objects: Path, jobs: int, steps: int, progress: Progres
         raise KernelError(f"the kernel does not compile: {errors[0] if errors else 'see the log'} (log: {log})")
 
 
-def _install(tree: Path, objects: Path, wanted: Recipe, source: str, debug: bool) -> Installed:
-    digest = wanted.digest(debug)
+def _install(tree: Path, objects: Path, digest: str, source: str, debug: bool) -> Installed:
     folder = cache() / key(digest, source)
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -57,6 +57,7 @@ lint-python: build
 	@.ci/step mypy $(BIN)/mypy
 
 test-python: build
+	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare' iproute2 util-linux
 	@.ci/step pytest $(BIN)/pytest -n auto -q

@@ -45,8 +45,8 @@ def carry(
 ) -> tuple[int, int, int, int]:
     """Carries frames between TAP interfaces over the plan's network, in real time, until `stop` can be read.
 
-    It takes the descriptors over. `now_ns` is the run's time at the call, negative before it begins. Gives the packets that
-    it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
+    It takes the descriptors over. `now_ns` is the run's time at the call, negative before it begins. Gives the packets
+    that it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
     """
 
 def registry(kind: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 from polypath.engines import EngineError, Options
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
+from polypath.engines.namespaces import iperf3
 from polypath.results import Recording, schema
 from polypath.scenario import Scenario
 
@@ -165,7 +166,7 @@ def test_schedulers_differ_between_the_ends(linux: Run) -> None:
 @pytest.mark.parametrize("line", ["WARNING: CPU: 0 PID: 1 at net/mptcp/lab.c:1", "INFO: task guest:1 blocked"])
 def test_a_complaint_in_the_kernel_s_log_ends_the_run(linux: Run, line: str) -> None:
     files = {"setup.sh": f"echo '<4>{line}' > /dev/kmsg\nexit 0\n", "job": "end 1 0\n", "collect.sh": ""}
-    with guest.folder(find(), files) as folder, pytest.raises(EngineError, match=f"complained: .*{line}"):
+    with guest.folder(find(), files, {}) as folder, pytest.raises(EngineError, match=f"complained: .*{line}"):
         guest.boot(folder, 1, 256, lambda now: None)
 
 
@@ -226,3 +227,22 @@ def _wait(condition: Callable[[], T]) -> T:
             return value
         time.sleep(0.05)
     raise AssertionError("in vain")
+
+
+def test_iperf3_plays_an_application(linux: Run) -> None:
+    """Over TCP and Multipath TCP, with a flag of its own for the latter or without."""
+    try:
+        iperf3.flag()
+    except EngineError as error:
+        pytest.skip(str(error))
+    tcp = linux("iperf3", "application.bulk.transport=tcp", "application.bulk.duration=2 s")
+    mptcp = linux("iperf3", "application.bulk.duration=2 s", "application.bulk.reverse=true")
+    for recording, side, subflows in ((tcp, "server", 1), (mptcp, "client", 2)):
+        ends = recording.table("connection_ends").row(0, named=True)
+        assert (ends["state"], ends["transport"]) == ("finished", recording.plan["applications"][0]["transport"])
+        assert recording.table("subflow_ends").height == subflows
+        received = ends[f"{side}_received_bytes"]
+        other = ends[f"{'client' if side == 'server' else 'server'}_received_bytes"]
+        assert other == 0
+        # 2 s at 20 Mbps a path, without headers and slow start
+        assert 0.7 < received * 8 / 40e6 / subflows < 1.1

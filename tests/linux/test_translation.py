@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from polypath.engines.linux.engine import translate
-from polypath.engines.namespaces import paths, shaping
+from polypath.engines.namespaces import iperf3, paths, shaping
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
 from polypath.scenario import Scenario
@@ -121,3 +121,44 @@ def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callabl
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]
+
+
+def _iperf3(plan: Plan, **work: Any) -> None:
+    plan["applications"][0] |= {"program": "iperf3"}
+    plan["applications"][0]["work"] |= work
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        ({"duration_ns": 1_500_000_000}, "whole seconds, and application 'blocks' has 1.5 s"),
+        ({"duration_ns": 10**9, "size_bytes": 5}, "a duration or a size, and application 'blocks' has both"),
+    ],
+)
+def test_what_iperf3_cannot_do_is_refused(
+    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch, work: dict[str, int], words: str
+) -> None:
+    monkeypatch.setattr(iperf3, "flag", lambda: None)
+    assert words in refusal(lambda plan: _iperf3(plan, **work))
+
+
+def test_iperf3_that_is_not_there_is_one_line(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    iperf3.flag.cache_clear()
+    monkeypatch.setattr("polypath.engines.namespaces.programs.PATH", "/nowhere")
+    said = refusal(_iperf3)
+    iperf3.flag.cache_clear()
+    assert said == "an application is to be played by iperf3, which is not here (apt-get install iperf3)"
+
+
+@pytest.mark.parametrize("flag", [None, "--mptcp"])
+def test_iperf3_is_told_what_the_application_does(
+    scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch, flag: str | None
+) -> None:
+    monkeypatch.setattr(iperf3, "flag", lambda: flag)
+    data = scenario("pair").plan(None).data
+    _iperf3(data)
+    job = translate(data)[1]["job"].splitlines()
+    (client,) = (line for line in job if "iperf3 side=client" in line)
+    for word in ("rate=4000000", "block=1000", "duration=10000000000", "reverse=0", "nodelay=1", "transport=mptcp"):
+        assert word in client.split()
+    assert ("mptcp=--mptcp" in client.split()) == (flag is not None)

@@ -233,6 +233,7 @@ impl Builder {
             port: 5001,
             start_ns: 0,
             client_stack: None,
+            program: None,
             server_stack: None,
             work: Work::Bulk {
                 duration_ns: None,

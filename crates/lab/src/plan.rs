@@ -286,7 +286,17 @@ pub struct Application {
     pub client_stack: Option<Stack>,
     #[serde(default)]
     pub server_stack: Option<Stack>,
+    /// The program that plays it where programs run; the simulator has its own model of it. Absent: the project's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     pub work: Work,
+}
+
+/// A program of others that can play an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    Iperf3,
 }
 
 /// What an application does.

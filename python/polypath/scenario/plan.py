@@ -215,6 +215,7 @@ class _Builder:
                 f"{side}_stack": _stack(stack) if settings(stack) else None
                 for side, stack in zip(("client", "server"), stacks, strict=True)
             },
+            **_program(application),
             "work": {"kind": application.kind, **self._work(application)},
         }
 
@@ -298,6 +299,15 @@ def _prefix(address: object, length: int) -> dict[str, Any]:
 
 def _choice(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
     return {"name": algorithm.name, "parameters": registry.resolve(kind, algorithm.name, algorithm.parameters)}
+
+
+def _program(application: AnyApplication) -> dict[str, str]:
+    """Who plays it, where it is not the project's own program."""
+    match application:
+        case Bulk(program=str(name)) | Stream(program=str(name)):
+            return {"program": name}
+        case _:
+            return {}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

@@ -50,7 +50,15 @@ class StreamApplication(Application):
     """Multipath TCP, or TCP."""
 
 
-class Bulk(StreamApplication):
+class MeasuredApplication(StreamApplication):
+    """An application that iperf3 knows, too."""
+
+    program: Literal["iperf3"] | None = None
+    """The program that plays it on the engines linux and live; left out: the project's own. The simulator has one
+    model of both."""
+
+
+class Bulk(MeasuredApplication):
     """As many bytes as the connection takes (iperf), for a time, up to a size, or to the end of the run."""
 
     kind: Literal["bulk"]
@@ -62,7 +70,7 @@ class Bulk(StreamApplication):
     """The server sends."""
 
 
-class Stream(StreamApplication):
+class Stream(MeasuredApplication):
     """Blocks at regular intervals so that a rate is offered (iperf3 -b)."""
 
     kind: Literal["stream"]

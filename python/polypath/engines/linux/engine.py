@@ -10,7 +10,7 @@ from polypath.engines.base import EngineError, Options, Progress, no_progress
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
 from polypath.engines.linux.kernel.make import supported
-from polypath.engines.namespaces import translation
+from polypath.engines.namespaces import iperf3, translation
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.tables import Tables, digest
@@ -37,7 +37,7 @@ class LinuxEngine:
         supported()
         kernel = find(self.debug)
         end_ns = int(data["duration_ns"])
-        with guest.folder(kernel, files) as folder:
+        with guest.folder(kernel, files, iperf3.executables(data)) as folder:
             interrupted = guest.boot(
                 folder, int(data["seed"]), _memory(data, options), lambda now: progress(now, end_ns)
             )

@@ -25,11 +25,13 @@ _TROUBLE = re.compile(
 )
 
 
-def folder(kernel: Installed, files: Mapping[str, str]) -> AbstractContextManager[Path]:
+def folder(
+    kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Path]
+) -> AbstractContextManager[Path]:
     """The run's folder with everything in it, as an unprivileged user's."""
     programs.require_tools("linux")
     owner = _NOBODY if os.geteuid() == 0 else None
-    return run.folder(_PREFIX, files, {"linux": kernel.binary, "init": _INIT}, owner)
+    return run.folder(_PREFIX, files, {**executables, "linux": kernel.binary, "init": _INIT}, owner)
 
 
 def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None]) -> bool:

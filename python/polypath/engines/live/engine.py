@@ -13,7 +13,7 @@ from polypath import _core
 from polypath.engines.base import EngineError, Options, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
-from polypath.engines.namespaces import programs, run, translation
+from polypath.engines.namespaces import iperf3, programs, run, translation
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Netem, Wires
@@ -48,7 +48,8 @@ class LiveEngine:
         job, files = translation.translate(data, options.captures, laid, MachineKernel(machine))
         if isinstance(wires[0], Simulated):
             files |= wires[0].files()
-        with _alone(), run.folder(_PREFIX, files, {"init": _INIT}, None) as folder:
+        executables = {"init": _INIT, **iperf3.executables(data)}
+        with _alone(), run.folder(_PREFIX, files, executables, None) as folder:
             ended = run.follow(
                 [*NAMESPACES, "./init"],
                 folder,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from polypath.engines.base import EngineError
+from polypath.engines.namespaces import programs
 from polypath.engines.namespaces.kernel import Kernel, Stack
 
 #: A user, network, mount and process namespace of their own, which end with the process that asked for them.
@@ -26,7 +27,6 @@ NAMESPACES: Final = (
     "--kill-child=KILL",
 )
 _TOOLS: Final = {"unshare": "util-linux", "setpriv": "util-linux", "ip": "iproute2", "tc": "iproute2"}
-_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 _PROBE: Final = """
 have() { "$@" >/dev/null 2>&1; }
@@ -67,7 +67,7 @@ class Machine:
 def probe() -> Machine:
     """Raises EngineError, with the way out, where the machine cannot run anything at all."""
     for tool, package in _TOOLS.items():
-        if shutil.which(tool, path=_PATH) is None:
+        if shutil.which(tool, path=programs.PATH) is None:
             raise EngineError(f"engine live needs {tool} (apt-get install {package})")
     done = subprocess.run(
         [*NAMESPACES, "sh", "-c", _PROBE],
@@ -75,7 +75,7 @@ def probe() -> Machine:
         capture_output=True,
         text=True,
         errors="replace",
-        env={"PATH": _PATH, "LC_ALL": "C"},
+        env={"PATH": programs.PATH, "LC_ALL": "C"},
         check=False,
     )
     return read(done.stdout, done.stderr)

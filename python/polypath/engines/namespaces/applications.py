@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polypath.engines.base import EngineError
+from polypath.engines.namespaces import iperf3
 from polypath.engines.namespaces.kernel import Kernel
 
 Application = Mapping[str, Any]
@@ -47,7 +48,10 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
         case "icmp":
             part, work = "ping", _ping(application["work"])
         case transport:
-            part, work = "app", _stream_work(application["work"])
+            if iperf3.plays(application):
+                part, work = iperf3.NAME, iperf3.work(plan, application)
+            else:
+                part, work = "app", _stream_work(application["work"])
             options |= {"transport": transport, "sample": plan["record"]["interval_ns"]}
             options |= _socket_options(plan, kernel, application, side)
     words = [f"{name}={value}" for name, value in (options | work).items() if value is not None]

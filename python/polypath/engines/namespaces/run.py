@@ -96,7 +96,7 @@ def follow(command: list[str], path: Path, limit: Limit, progress: Callable[[int
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={"HOME": str(path), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+        env={"HOME": str(path), "PATH": programs.PATH, "LC_ALL": "C"},
         start_new_session=True,
     )
     try:

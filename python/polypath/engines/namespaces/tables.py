@@ -15,7 +15,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import logs
+from polypath.engines.namespaces import iperf3, logs
 from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, SubflowSample
@@ -159,7 +159,11 @@ class Tables:
         side = "server" if event.server_side else "client"
         port = (event.local if event.server_side else event.remote)[1]
         for connection in self.connections:
-            if connection.settings[side] == node and connection.settings["port"] == port:
+            if connection.settings[side] != node or connection.settings["port"] != port:
+                continue
+            # iperf3 has another connection to the same port, for control, which is not the application's
+            ends = (event.remote, event.local) if event.server_side else (event.local, event.remote)
+            if not iperf3.plays(connection.settings) or ends in connection.subflows:
                 return connection
         return None
 

@@ -14,6 +14,7 @@
 /* The program's parts, chosen by its first argument. */
 int run_main(int count, char **argument);
 int app_main(int count, char **argument);
+int iperf3_main(int count, char **argument);
 int datagram_main(int count, char **argument);
 int ping_main(int count, char **argument);
 int links_main(int count, char **argument);

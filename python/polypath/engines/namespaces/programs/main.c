@@ -20,6 +20,7 @@ static const struct {
 } parts[] = {
 	{ "run", run_main },
 	{ "app", app_main },
+	{ "iperf3", iperf3_main },
 	{ "datagrams", datagram_main },
 	{ "ping", ping_main },
 	{ "links", links_main },

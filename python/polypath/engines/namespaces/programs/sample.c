@@ -80,6 +80,13 @@ static void print_subflow(FILE *log, int64_t now, uint32_t id, const struct addr
 		receive_window(tcp));
 }
 
+/* The first subflow stays in the kernel's list when it is closed, without its ports; both families have them in one place. */
+static bool connected(const struct addresses *address)
+{
+	return ((const struct sockaddr_in *)&address->local)->sin_port &&
+	       ((const struct sockaddr_in *)&address->remote)->sin_port;
+}
+
 static int read_full(int descriptor)
 {
 	socklen_t length = sizeof(state.full);
@@ -135,9 +142,27 @@ void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t 
 	for (uint32_t i = 0; i < state.full.subflows && i < MAX_SUBFLOWS; i++) {
 		const struct subflow_info *subflow = (void *)((uint8_t *)state.subflow + i * state.full.subflow_user);
 
-		print_subflow(log, now, subflow->id, &subflow->address,
-			      (void *)((uint8_t *)state.tcp + i * state.full.tcp_user));
+		if (connected(&subflow->address))
+			print_subflow(log, now, subflow->id, &subflow->address,
+				      (void *)((uint8_t *)state.tcp + i * state.full.tcp_user));
 	}
+}
+
+uint64_t received_bytes(int descriptor, bool mptcp)
+{
+	struct subflow_tcp tcp = { 0 };
+	socklen_t length = sizeof(tcp);
+	uint64_t total;
+	int waits = 0;
+
+	if (mptcp && !read_full(descriptor) && !(state.full.connection.flags & FALLBACK))
+		total = state.full.connection.bytes_received;
+	else if (!getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &tcp, &length))
+		total = tcp.base.tcpi_bytes_received;
+	else
+		return 0;
+	ioctl(descriptor, SIOCINQ, &waits);
+	return total > (uint64_t)waits ? total - waits : 0;
 }
 
 const char *transport_name(int descriptor, bool mptcp)

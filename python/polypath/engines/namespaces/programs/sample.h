@@ -7,6 +7,9 @@
 /* Writes a line C for the connection and a line S for each of its subflows. */
 void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t received);
 
+/* Payload that the kernel has had in order and the application has taken. */
+uint64_t received_bytes(int descriptor, bool mptcp);
+
 /* tcp, mptcp, or fallback for an MPTCP socket that has become plain TCP. */
 const char *transport_name(int descriptor, bool mptcp);
 

@@ -173,6 +173,7 @@ impl Connection {
             counters: Counters::default(),
             joins: Vec::new(),
             send_limit: 0,
+            largest_window: 0,
             scratch: Vec::new(),
             config: config.clone(),
         };
@@ -408,10 +409,26 @@ impl Connection {
     }
 
     fn announce_window(&mut self) {
+        if self.core.receive.by_subflow() {
+            return self.announce_windows();
+        }
         if let Some(me) = (0..self.sockets.len())
             .find(|&me| self.paths[me].established && self.sockets[me].state.receives())
         {
             self.sockets[me].send_ack(&mut self.core, me);
+        }
+    }
+
+    /// Every subflow whose window opened far tells so (Linux `mptcp_cleanup_rbuf`).
+    fn announce_windows(&mut self) {
+        for me in 0..self.sockets.len() {
+            let socket = &mut self.sockets[me];
+            if self.paths[me].established
+                && socket.state.receives()
+                && self.core.receive.reopens(me, socket.received())
+            {
+                socket.send_ack(&mut self.core, me);
+            }
         }
     }
 
@@ -574,7 +591,10 @@ impl Connection {
 
     /// The receive window that this side would offer now.
     pub fn receive_window(&mut self) -> u64 {
-        self.core.window()
+        if self.core.receive.by_subflow() {
+            return self.core.receive.offered();
+        }
+        self.core.receive.window(0, 0)
     }
 
     /// The 64-bit data sequence number of the stream offset `offset` in the direction that this side sends.

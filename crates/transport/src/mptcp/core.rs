@@ -28,8 +28,9 @@ pub(crate) struct Multipath {
     pub checksum: bool,
     /// Both sides are known to have both keys (section 3.1, "fully established").
     pub confirmed: bool,
-    /// Data ACKs and sequence numbers of eight bytes.
+    /// Data sequence numbers of eight bytes, and data ACKs of eight bytes once the peer sent such numbers (Linux `use_64bit_ack`).
     pub long: bool,
+    pub long_ack: bool,
     /// The peer refuses further subflows to its first address (flag C).
     pub deny_join_initial: bool,
 }
@@ -46,6 +47,7 @@ impl Multipath {
             checksum: config.checksum,
             confirmed: false,
             long: config.profile.long_dsn(),
+            long_ack: false,
             deny_join_initial: false,
         }
     }
@@ -67,7 +69,7 @@ impl Multipath {
 
     fn data_ack(&self, offset: u64) -> DataAck {
         let ack = self.remote_idsn.wrapping_add(1).wrapping_add(offset);
-        if self.long {
+        if self.long_ack {
             DataAck::Long(ack)
         } else {
             DataAck::Short(ack as u32)
@@ -75,12 +77,12 @@ impl Multipath {
     }
 
     fn ack_len(&self) -> u32 {
-        if self.long { 12 } else { 8 }
+        if self.long_ack { 12 } else { 8 }
     }
 
-    fn data_len(&self) -> u32 {
-        let bare = if self.long { 26 } else { 18 };
-        (bare + 2 * u32::from(self.checksum)).next_multiple_of(4)
+    pub(super) fn data_len(&self) -> u32 {
+        let mapping = if self.long { 14 } else { 10 };
+        (self.ack_len() + mapping + 2 * u32::from(self.checksum)).next_multiple_of(4)
     }
 }
 
@@ -116,6 +118,8 @@ pub(crate) struct Core {
     pub joins: Vec<Option<Box<Join>>>,
     /// The peer's window admits the stream up to here.
     pub send_limit: u64,
+    /// The largest window that the peer offered.
+    pub largest_window: u64,
     /// Reused between acknowledgements.
     pub scratch: Vec<(u64, u64)>,
 }
@@ -135,10 +139,6 @@ impl Core {
             segment,
             purpose,
         });
-    }
-
-    pub fn window(&mut self) -> u64 {
-        self.receive.window()
     }
 
     pub fn admits(&self, end: u64) -> bool {

@@ -175,6 +175,7 @@ impl Connection {
             self.sockets[0].negotiated.send_shift
         };
         self.core.send_limit = u64::from(segment.window) << shifted;
+        self.core.largest_window = self.core.send_limit;
         self.core.event(EventKind::ConnectionEstablished);
         self.core.event(EventKind::SubflowEstablished(0));
     }

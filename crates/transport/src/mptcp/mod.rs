@@ -9,3 +9,4 @@ mod receive;
 mod retransmission;
 pub mod segment;
 mod send;
+mod window;

@@ -1,8 +1,9 @@
 //! Reassembly by data sequence number, and the one receive window of a connection (RFC 8684 sections 3.3.4 and 3.3.5).
 
-use crate::Nanos;
+use super::window::{self, Offers, Space};
 use crate::config::Config;
 use crate::ranges::RangeSet;
+use crate::{MILLISECOND, Nanos};
 
 /// The receiving half of a connection. Positions are offsets in the peer's application stream.
 #[derive(Debug)]
@@ -13,8 +14,9 @@ pub(crate) struct DataReceiver {
     /// Bytes that wait out of order inside the subflows.
     pub held: u64,
     unread: u64,
-    /// What of it the last segment brought, under upstream's rules: the reader has it before the window is told (`tcp_cleanup_rbuf`).
+    /// What of it the last segment brought, under upstream's rules, and what of that the reader has before a window is told.
     fresh: u64,
+    taken: u64,
     /// Where the stream ends, once known.
     pub end: Option<u64>,
     /// Receive buffer in bytes, and the share of it offered as window.
@@ -30,33 +32,15 @@ pub(crate) struct DataReceiver {
     scaling: bool,
     shift: u8,
     mss: u32,
-    upstream: Option<Upstream>,
+    /// Length of the largest segments, by which memory is reckoned.
+    segment: u32,
+    upstream: Option<Offers>,
     rtt: Nanos,
     tuning: Tuning,
 }
 
-/// What upstream Linux measures of arriving segments.
-#[derive(Debug)]
-struct Upstream {
-    multipath: bool,
-    /// Largest segment so far and the part of its memory that is payload, over 256.
-    segment: u32,
-    share: u64,
-    /// The connection's share follows once in a window's worth of data.
-    next_update: u64,
-    /// Round trips of each subflow.
-    rtts: Vec<Nanos>,
-    /// The window grew with the last segment.
-    grew: bool,
-}
-
 /// Largest window that every host can offer whatever its buffers (net.core.rmem_max).
 const LARGEST_BUFFER: u64 = 4 << 20;
-
-/// Memory of a received segment: its head in a power of two with what belongs to it, and the buffer's description (`SKB_TRUESIZE`).
-fn memory(len: u32) -> u64 {
-    (u64::from(len) + 512).next_power_of_two() + 256
-}
 
 /// Dynamic right-sizing (Feng et al. 2003; Linux `tcp_rcv_space_adjust`): bytes read in the last round trip, and the present one's start.
 #[derive(Debug, Default)]
@@ -72,14 +56,11 @@ impl DataReceiver {
         let buffer = config.receive_buffer.default;
         let share = config.profile.window_share();
         let largest = config.receive_buffer.maximum.max(buffer);
-        let upstream = config.profile.measures_segments().then(|| Upstream {
-            multipath: config.mptcp,
-            segment: 0,
-            share,
-            next_update: 0,
-            rtts: Vec::new(),
-            grew: false,
-        });
+        let announced = config.mtu.saturating_sub(40);
+        let upstream = config
+            .profile
+            .measures_segments()
+            .then(|| Offers::new(config.mptcp, buffer, share, announced));
         let mut shift = 0;
         if upstream.is_some() {
             shift = (largest.max(LARGEST_BUFFER).ilog2() as u8 - 15).min(14);
@@ -87,12 +68,13 @@ impl DataReceiver {
         while shift < 14 && largest >> shift > 65_535 && upstream.is_none() {
             shift += 1;
         }
-        let mut receiver = Self {
+        Self {
             next: 0,
             reassembly: RangeSet::default(),
             held: 0,
             unread: 0,
             fresh: 0,
+            taken: 0,
             end: None,
             buffer,
             share,
@@ -104,20 +86,10 @@ impl DataReceiver {
             scaling: config.window_scaling,
             shift: if config.window_scaling { shift } else { 0 },
             mss: 536,
+            segment: 536,
             upstream,
             rtt: 0,
             tuning: Tuning::default(),
-        };
-        receiver.round_first_window(config.mtu.saturating_sub(40));
-        receiver
-    }
-
-    /// The first window holds full segments only (Linux `tcp_select_initial_window`).
-    fn round_first_window(&mut self, mss: u32) {
-        let mss = u64::from(mss.max(1));
-        let first = self.capacity().min(65_535);
-        if self.upstream.is_some() && self.edge == 0 && first > mss {
-            self.slow_start = first / mss * mss;
         }
     }
 
@@ -137,14 +109,10 @@ impl DataReceiver {
 
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
-        self.round_first_window(mss);
         if self.tuning.space == 0 {
-            self.tuning.space = self.window().min(10 * u64::from(mss));
+            let first = self.capacity().min(self.slow_start);
+            self.tuning.space = first.min(10 * u64::from(mss));
         }
-    }
-
-    pub fn mss(&self) -> u32 {
-        self.mss
     }
 
     fn capacity(&self) -> u64 {
@@ -156,23 +124,84 @@ impl DataReceiver {
         u64::from(self.mss).min(self.capacity() / 2)
     }
 
-    /// The window to offer: the right edge never moves back, and does not move in steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
-    pub fn window(&mut self) -> u64 {
-        let used = self.unread.saturating_sub(self.fresh)
-            + if self.out_of_order_counts {
+    /// The window in the SYN of a subflow that takes segments of `mss`.
+    pub fn first_window(&mut self, me: usize, mss: u32) -> u64 {
+        let Some(upstream) = &mut self.upstream else {
+            return self.window(me, 0);
+        };
+        let window = upstream.first(me, mss);
+        if me == 0 {
+            self.edge = self.edge.max(self.next + window);
+            self.tuning.space = window.min(10 * u64::from(mss));
+        }
+        window
+    }
+
+    /// The window to offer on a subflow that received everything before `received`: the right edge never moves back, and does not move in
+    /// steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
+    pub fn window(&mut self, me: usize, received: u64) -> u64 {
+        let space = self.space();
+        let step = self.smallest_step();
+        let offered = match &mut self.upstream {
+            Some(upstream) => upstream.tell(me, received, space, self.shift),
+            None if space.free >= step => space.free.min(self.slow_start),
+            None => 0,
+        };
+        self.edge = self.edge.max(self.next + offered);
+        let window = self.edge - self.next;
+        if let Some(upstream) = &mut self.upstream {
+            upstream.raise(me, window);
+        }
+        window
+    }
+
+    /// What there is in the buffer for windows, and what of it is free.
+    fn space(&self) -> Space {
+        let full = self.capacity();
+        let Some(upstream) = &self.upstream else {
+            let waiting = if self.out_of_order_counts {
                 self.reassembly.bytes() + self.held
             } else {
                 0
             };
-        let free = self.capacity().saturating_sub(used);
-        if free >= self.smallest_step() {
-            let mut offered = free.min(self.slow_start);
-            if self.upstream.is_some() {
-                offered = offered.next_multiple_of(1 << self.shift);
-            }
-            self.edge = self.edge.max(self.next + offered);
-        }
+            let free = full.saturating_sub(self.unread + waiting);
+            return Space { free, full };
+        };
+        // What waits inside a subflow takes nothing from an MPTCP connection.
+        let waiting = if upstream.multipath {
+            self.reassembly.bytes()
+        } else {
+            self.held
+        };
+        let unread = self.unread - self.taken;
+        let used = self.memory_of_run(unread) + self.memory_of_run(waiting);
+        let free = self.buffer.saturating_sub(used) * self.share / 256;
+        Space { free, full }
+    }
+
+    fn memory_of_run(&self, bytes: u64) -> u64 {
+        let most = if self
+            .upstream
+            .as_ref()
+            .is_some_and(|upstream| upstream.multipath)
+        {
+            self.buffer / window::MOST_OF_BUFFER
+        } else {
+            u64::MAX
+        };
+        window::memory_of_run(bytes, self.segment, most)
+    }
+
+    /// The window that was offered last.
+    pub fn offered(&self) -> u64 {
         self.edge.saturating_sub(self.next)
+    }
+
+    /// Little was free when a window was last told: quick ACKs end (Linux `__tcp_select_window`).
+    pub fn short(&self) -> bool {
+        self.upstream
+            .as_ref()
+            .is_some_and(|upstream| upstream.short)
     }
 
     /// Whether data up to `end` lies within the window that was offered.
@@ -210,19 +239,16 @@ impl DataReceiver {
         let fresh = end - self.next;
         self.unread += fresh;
         self.next = end;
-        let grown = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
-        if let Some(upstream) = &mut self.upstream {
+        if self.upstream.is_some() {
             self.fresh += fresh;
-            upstream.grew |= grown > self.slow_start;
+        } else {
+            self.slow_start = (self.slow_start + 2 * u64::from(self.mss)).min(self.capacity());
         }
-        self.slow_start = grown;
     }
 
     /// Whether the window grew since this was last asked (Linux sends quick ACKs for longer then, `tcp_grow_window`).
     pub fn grew(&mut self) -> bool {
-        self.upstream
-            .as_mut()
-            .is_some_and(|upstream| std::mem::take(&mut upstream.grew))
+        self.upstream.as_mut().is_some_and(Offers::grew)
     }
 
     /// The application took everything before the last segment.
@@ -230,42 +256,75 @@ impl DataReceiver {
         self.upstream.is_some() && self.unread <= self.fresh
     }
 
-    /// Learns from the largest segments what part of the buffer is payload (`tcp_measure_rcv_mss`, `mptcp_rcv_rtt_update`). Returns the
-    /// largest so far, where segments are measured.
-    pub fn measure(&mut self, len: u32) -> Option<u32> {
-        let upstream = self.upstream.as_mut()?;
-        let window = self.edge.saturating_sub(self.next);
+    /// A segment arrives that may carry data.
+    pub fn begin_segment(&mut self) {
         self.fresh = 0;
-        if len > upstream.segment {
-            upstream.segment = len;
-            upstream.share = u64::from(len) * 256 / memory(len);
-        }
-        if !upstream.multipath {
-            self.share = upstream.share;
-        } else if self.next >= upstream.next_update {
-            upstream.next_update = self.next + window;
-            self.share = (7 * self.share + upstream.share) / 8;
-        }
-        Some(upstream.segment)
+        self.taken = 0;
     }
 
-    /// A receiver-side RTT of a subflow.
-    pub fn sample_rtt(&mut self, me: usize, rtt: Nanos) {
-        let smooth = |old: Nanos| {
-            if old == 0 { rtt } else { (7 * old + rtt) / 8 }
-        };
+    /// The reader, who waits, has what the last segment brought before the next window is told.
+    pub fn reader_takes(&mut self) {
+        self.taken = self.fresh.min(self.unread);
+    }
+
+    /// A segment came in sequence on a subflow that has everything before `received` now. True: it ends what the peer had to send.
+    pub fn in_sequence(
+        &mut self,
+        me: usize,
+        len: u32,
+        pushed: bool,
+        received: u64,
+        now: Nanos,
+    ) -> bool {
         let Some(upstream) = &mut self.upstream else {
-            self.rtt = smooth(self.rtt);
-            return;
+            return false;
         };
-        if upstream.rtts.len() <= me {
-            upstream.rtts.resize(me + 1, 0);
+        let short = upstream.measure(me, len, pushed);
+        let share = upstream.side(me).share;
+        if !upstream.multipath {
+            self.share = share;
         }
-        // A shorter one counts at once, and the shortest subflow for all (`tcp_rcv_rtt_update`, `mptcp_rtt_us_est`).
-        let old = &mut upstream.rtts[me];
-        *old = smooth(*old).min(rtt);
-        let measured = upstream.rtts.iter().copied().filter(|&rtt| rtt > 0);
-        self.rtt = measured.min().unwrap_or(0);
+        if upstream.time_window(me, received, now) && upstream.multipath {
+            self.share = (7 * self.share + share) / 8;
+        }
+        self.segment = upstream.side(me).segment;
+        upstream.grow(me, self.mss, len, 0);
+        short || pushed
+    }
+
+    /// A segment came out of sequence on a subflow that holds `waiting` bytes now.
+    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64) {
+        if let Some(upstream) = &mut self.upstream {
+            let held = window::memory_of_run(waiting, len, u64::MAX);
+            upstream.grow(me, self.mss, len, held);
+        }
+    }
+
+    /// More than this is acknowledged at once.
+    pub fn acknowledges_beyond(&mut self, me: usize) -> u64 {
+        let whole = self
+            .upstream
+            .as_mut()
+            .map(|upstream| upstream.side(me).segment);
+        whole.unwrap_or(self.mss).into()
+    }
+
+    /// Quick ACKs in a row, `most` at the most.
+    pub fn quick_acks(&mut self, me: usize, most: u8) -> u8 {
+        let upstream = self.upstream.as_mut();
+        upstream.map_or(most, |upstream| upstream.quick_acks(me, most))
+    }
+
+    /// A segment of a subflow echoes a timestamp that is `elapsed` milliseconds old.
+    pub fn sample_rtt(&mut self, me: usize, len: u32, echo: u32, elapsed: u32) {
+        if let Some(upstream) = &mut self.upstream {
+            return upstream.sample_echo(me, len, echo, elapsed);
+        }
+        if len >= self.mss / 2 {
+            let rtt = u64::from(elapsed.max(1)) * MILLISECOND;
+            let smoothed = (7 * self.rtt + rtt) / 8;
+            self.rtt = if self.rtt == 0 { rtt } else { smoothed };
+        }
     }
 
     pub fn available(&self) -> u64 {
@@ -275,37 +334,78 @@ impl DataReceiver {
     /// The application reads `bytes`. True: the window should be announced (Linux `tcp_cleanup_rbuf`).
     pub fn read(&mut self, bytes: u64, now: Nanos) -> bool {
         let bytes = bytes.min(self.unread);
-        let before = self.edge.saturating_sub(self.next);
+        let before = self.offered();
         self.unread -= bytes;
         self.fresh = 0;
+        self.taken = 0;
         self.tuning.read += bytes;
         self.tune(now);
+        if self.upstream.is_some() {
+            return true;
+        }
         if 2 * before > self.capacity() {
             return false;
         }
-        let after = self.window();
+        let after = self.window(0, 0);
         after >= 2 * before.max(1) && after >= self.smallest_step().min(self.slow_start)
     }
 
+    /// Whether a subflow should tell its window anew after a read. `received`: up to where it received everything.
+    pub fn reopens(&mut self, me: usize, received: u64) -> bool {
+        let space = self.space();
+        let shift = self.shift;
+        let upstream = self.upstream.as_mut();
+        upstream.is_some_and(|upstream| upstream.reopens(me, received, space, shift))
+    }
+
+    /// Whether windows are offered by subflow.
+    pub fn by_subflow(&self) -> bool {
+        self.upstream.is_some()
+    }
+
     fn tune(&mut self, now: Nanos) {
+        if let Some(upstream) = &mut self.upstream {
+            self.rtt = upstream.rtt();
+        }
         if self.rtt == 0 || now - self.tuning.began_at < self.rtt {
             return;
         }
         let copied = self.tuning.read - self.tuning.read_then;
         if copied > self.tuning.space {
             if self.autotuning {
-                // Twice what was read; older kernels leave room for sixteen segments more.
-                let slack = if self.upstream.is_some() { 0 } else { 16 };
-                let window = 2 * copied + slack * u64::from(self.mss);
-                let growth = (u128::from(window) * u128::from(copied - self.tuning.space)
-                    / u128::from(self.tuning.space.max(1))) as u64;
-                let wanted = (window + 2 * growth) * 256 / self.share;
-                self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
+                self.grow_buffer(copied);
             }
             self.tuning.space = copied;
         }
         self.tuning.began_at = now;
         self.tuning.read_then = self.tuning.read;
+    }
+
+    /// Room for a sender of whom `copied` bytes were read in a round trip: twice that and what it grew by. Older kernels leave room for
+    /// sixteen segments more.
+    fn grow_buffer(&mut self, copied: u64) {
+        let before = self.tuning.space.max(1);
+        let wanted = match &self.upstream {
+            None => {
+                let window = 2 * copied + 16 * u64::from(self.mss);
+                let growth = u128::from(window) * u128::from(copied - self.tuning.space);
+                window + 2 * (growth / u128::from(before)) as u64
+            }
+            Some(upstream) if upstream.multipath => window::wanted_window(copied, before),
+            Some(_) => window::wanted_window_at(self.rtt, copied, before) + self.held,
+        };
+        let buffer = (wanted * 256 / self.share).min(self.largest_buffer);
+        if buffer <= self.buffer {
+            return;
+        }
+        self.buffer = buffer;
+        if let Some(upstream) = &mut self.upstream {
+            if upstream.multipath {
+                upstream.follow(copied, self.largest_buffer);
+            } else {
+                upstream.set_buffer(buffer);
+            }
+        }
     }
 
     /// The stream ended and everything was read in order.
@@ -346,90 +446,129 @@ mod tests {
     #[test]
     fn the_window_is_what_the_buffer_has_left() {
         let mut receiver = receiver(Profile::Rfc, 20_000);
-        assert_eq!(receiver.window(), 20_000);
+        assert_eq!(receiver.window(0, 0), 20_000);
         receiver.deliver(0, 5_000);
-        assert_eq!(receiver.window(), 15_000);
+        assert_eq!(receiver.window(0, 0), 15_000);
         receiver.read(5_000, 1);
-        assert_eq!(receiver.window(), 20_000);
+        assert_eq!(receiver.window(0, 0), 20_000);
     }
 
     #[test]
     fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
         for (profile, window) in [(Profile::Rfc, 20_000), (Profile::MptcpOrg, 20_000 - 4_000)] {
             let mut receiver = receiver(profile, 20_000 * 256 / profile.window_share());
-            assert_eq!(receiver.window(), 20_000);
+            assert_eq!(receiver.window(0, 0), 20_000);
             assert_eq!(receiver.deliver(8_000, 4_000), 4_000);
             assert_eq!(receiver.deliver(0, 4_000), 4_000);
             receiver.read(4_000, 1);
-            assert_eq!(receiver.window(), window.max(16_000));
+            assert_eq!(receiver.window(0, 0), window.max(16_000));
             assert_eq!(receiver.deliver(2_000, 10_000), 4_000);
             assert_eq!(receiver.next, 12_000);
             assert_eq!(receiver.reassembly_bytes(), 0);
         }
     }
 
-    /// A full segment of 1448 bytes costs 2048 and 256: 160/256 of 128 KiB are 81,920 bytes, as the kernel's ACKs say.
-    #[test]
-    fn upstream_offers_the_payload_part_of_what_segments_cost() {
-        let mut config = Config {
-            profile: Profile::Linux,
-            mptcp: false,
-            ..Config::default()
+    fn upstream(mptcp: bool, buffer: u64) -> DataReceiver {
+        let receive_buffer = Buffer {
+            minimum: buffer,
+            default: buffer,
+            maximum: buffer,
         };
-        config.receive_buffer.maximum = config.receive_buffer.default;
-        let mut receiver = DataReceiver::new(&config);
+        let mut receiver = DataReceiver::new(&Config {
+            profile: Profile::Linux,
+            mptcp,
+            receive_buffer,
+            ..Config::default()
+        });
         receiver.set_mss(1448);
+        receiver
+    }
+
+    /// The windows of the kernel's first ACKs with a buffer of 128 KiB.
+    #[test]
+    fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
+        let mut receiver = upstream(false, 131_072);
         assert_eq!(receiver.scale(), 7);
-        assert!(receiver.window() < 66_000);
-        for _ in 0..20 {
-            receiver.measure(1448);
+        assert_eq!(receiver.first_window(0, 1448), 65_160);
+        let mut windows = Vec::new();
+        for segment in 1..=8 {
+            let received = 1 + segment * 1448;
+            receiver.begin_segment();
             receiver.deliver(receiver.next, 1448);
-            assert!(receiver.grew() || receiver.window() > 78_000);
-            receiver.read(1448, 1);
+            receiver.in_sequence(0, 1448, false, received, segment);
+            assert_eq!(receiver.grew(), segment < 8);
+            windows.push(receiver.window(0, received));
+            receiver.read(1448, segment);
         }
-        assert_eq!(receiver.window(), 81_920);
-        assert!(!receiver.grew());
+        let kernel = [
+            67_072, 69_888, 72_832, 75_776, 78_592, 81_536, 81_536, 81_536,
+        ];
+        assert_eq!(windows, kernel);
+    }
+
+    /// 161/256 of a buffer's memory is payload, in whole steps the average over windows comes as far as 154/256.
+    #[test]
+    fn upstreams_connection_follows_the_share_of_its_subflows() {
+        let mut receiver = upstream(true, 262_144);
+        receiver.first_window(0, 1448);
+        let mut shares = Vec::new();
+        for round in 1..=20 {
+            receiver.sample_rtt(0, 1424, round as u32, 20);
+            receiver.in_sequence(0, 1424, false, round * 1_000_000, round);
+            shares.push(receiver.share);
+            receiver.window(0, round * 1_000_000);
+        }
+        assert_eq!(shares[..4], [132, 135, 138, 140]);
+        assert_eq!(shares[19], 154);
+    }
+
+    /// Seventeen segments that wait cost their payload and one buffer.
+    #[test]
+    fn upstream_counts_what_waits_as_memory() {
+        let mut receiver = upstream(true, 262_144);
+        receiver.first_window(0, 1448);
+        receiver.sample_rtt(0, 1448, 1, 20);
+        receiver.in_sequence(0, 1424, false, 1425, 1);
+        receiver.deliver(1424, 17 * 1424);
+        assert_eq!(
+            receiver.space().free,
+            (262_144 - 17 * 1424 - 832) * 132 / 256
+        );
+        receiver.held = 100_000;
+        assert_eq!(
+            receiver.space().free,
+            (262_144 - 17 * 1424 - 832) * 132 / 256
+        );
     }
 
     /// As in the kernel's SYN and SYN/ACK over Ethernet: 44 segments of 1460 bytes, 45 of 1448.
     #[test]
     fn upstreams_first_window_holds_full_segments() {
-        let mut receiver = DataReceiver::new(&Config {
-            profile: Profile::Linux,
-            ..Config::default()
-        });
-        receiver.shift = 0;
-        receiver.set_mss(1448);
-        assert_eq!(receiver.window(), 65_160);
-        let mut receiver = DataReceiver::new(&Config {
-            profile: Profile::Linux,
-            ..Config::default()
-        });
-        receiver.shift = 0;
-        assert_eq!(receiver.window(), 64_240);
+        let mut receiver = upstream(true, 131_072);
+        assert_eq!(receiver.first_window(0, 1460), 64_240);
+        assert_eq!(receiver.first_window(1, 1448), 65_160);
     }
 
     #[test]
     fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
-        let config = Config {
-            profile: Profile::Linux,
-            ..Config::default()
-        };
-        let mut receiver = DataReceiver::new(&config);
-        receiver.sample_rtt(1, 100_000_000);
-        receiver.sample_rtt(0, 40_000_000);
-        receiver.sample_rtt(0, 20_000_000);
-        receiver.sample_rtt(1, 100_000_000);
+        let mut receiver = upstream(true, 131_072);
+        for (segment, me, rtt) in [(1, 1, 100), (2, 0, 40), (3, 0, 20)] {
+            receiver.sample_rtt(me, 1448, segment, rtt);
+            let now = u64::from(segment) * 100_000_000;
+            receiver.in_sequence(me, 1448, false, now, now);
+        }
+        receiver.read(1, 1);
+        receiver.tune(1_000_000_000);
         assert_eq!(receiver.rtt, 20_000_000);
-        receiver.sample_rtt(0, 100_000_000);
-        assert_eq!(receiver.rtt, 30_000_000);
+        receiver.sample_rtt(0, 1448, 9, 100);
+        assert_eq!(receiver.upstream.as_mut().unwrap().rtt(), 20_000_000);
     }
 
     #[test]
     fn the_buffer_grows_with_the_rate_of_reading() {
         let mut receiver = DataReceiver::new(&Config::default());
         receiver.set_mss(1448);
-        receiver.sample_rtt(0, 10_000_000);
+        receiver.sample_rtt(0, 1448, 1, 10);
         let before = receiver.buffer();
         for round in 1..20u64 {
             let bytes = 20_000 * round;

@@ -5,7 +5,7 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
 use crate::seq::unwrap;
-use crate::tcp::State;
+use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos};
 
 /// How an arriving packet was treated on its way.
@@ -200,6 +200,7 @@ impl Connection {
         self.confirm();
         if let Some(ack) = ack.filter(|&ack| ack <= self.send.highest_ack()) {
             let window = u64::from(segment.window) << self.sockets[me].negotiated.send_shift;
+            self.core.largest_window = self.core.largest_window.max(window);
             if ack >= una {
                 self.core.send_limit = self.core.send_limit.max(ack + window);
             }
@@ -257,6 +258,7 @@ impl Connection {
 
     fn on_payload(&mut self, me: usize, segment: &Segment) {
         let seq = self.sockets[me].position(segment);
+        self.core.receive.begin_segment();
         self.sockets[me].sample_receiver_rtt(&mut self.core, me, segment);
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
@@ -271,13 +273,13 @@ impl Connection {
             self.sockets[me].request_ack();
             return;
         }
-        self.sockets[me].on_payload(
-            &mut self.core,
-            &self.paths[me],
+        let arrived = Arrived {
             seq,
             offset,
-            segment.payload.len,
-        );
+            len: segment.payload.len,
+            pushed: segment.flags.contains(Flags::PSH),
+        };
+        self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
     }
 
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
@@ -302,6 +304,7 @@ impl Connection {
         if let Some(mapping) = segment.dss.and_then(|dss| dss.mapping)
             && mapping.subflow_seq != 0
         {
+            self.answer_long(matches!(mapping.dsn, Dsn::Long(_)));
             let start = self.stream_offset(mapping.dsn);
             let first = unwrap(0, mapping.subflow_seq, seq);
             if mapping.len == 0 {
@@ -322,6 +325,7 @@ impl Connection {
         if let Some(MptcpOption::Capable(capable)) = segment.mptcp().first()
             && capable.data.is_some()
         {
+            self.answer_long(true);
             return Place::At(0);
         }
         let covering = self.subflows[me].mappings.iter().find(|(from, _, mapped)| {
@@ -330,6 +334,22 @@ impl Connection {
         covering.map_or(Place::Unmapped, |&(from, start, _)| {
             Place::At(start + (seq - from))
         })
+    }
+
+    /// Data sequence numbers of eight bytes are acknowledged in eight; segments hold less from then on.
+    fn answer_long(&mut self, long: bool) {
+        let Some(multipath) = &mut self.core.multipath else {
+            return;
+        };
+        if !long || !multipath.long || multipath.long_ack {
+            return;
+        }
+        let before = multipath.data_len();
+        multipath.long_ack = true;
+        let more = multipath.data_len() - before;
+        for path in &mut self.paths {
+            path.mss = path.mss.saturating_sub(more).max(1);
+        }
     }
 
     /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.

@@ -142,15 +142,15 @@ impl DataSender {
         let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
         if self.by_subflow {
             for path in paths.iter_mut() {
-                let most =
-                    memory::next_buffer(path, config.initial_window).min(self.largest_buffer);
+                let wanted = memory::next_buffer(path, config.initial_window, path.queued);
+                let most = wanted.min(self.largest_buffer);
                 path.buffer = path.buffer.max(most);
             }
             let open = paths.iter().filter(|path| path.established);
             self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();
         } else if !self.fixed && self.buffer < self.largest_buffer {
             let sum: u64 = if self.bursts {
-                memory::next_buffer(&paths[0], config.initial_window)
+                memory::next_buffer(&paths[0], config.initial_window, self.unsent())
             } else {
                 paths.iter().map(wanted).sum()
             };
@@ -292,6 +292,9 @@ impl Connection {
             return;
         }
         if self.paced || self.send.queues || self.retransmission.upstream {
+            if self.send.waiting > 0 && self.send.by_subflow {
+                self.send.grow_buffer(&self.core.config, &mut self.paths);
+            }
             self.flush_queues();
         }
         self.send
@@ -367,7 +370,7 @@ impl Connection {
             len,
             kind: Kind::New,
             push: self.send.unsent() == 0,
-            waits: self.send.queues && !self.send.finishing(),
+            waits: self.send.queues && self.core.multipath.is_some() && !self.send.finishing(),
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
@@ -407,6 +410,9 @@ impl Connection {
             if !progressed {
                 break;
             }
+        }
+        if self.scheduler.fills_queues() {
+            self.flush_queues();
         }
     }
 

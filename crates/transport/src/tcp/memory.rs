@@ -9,7 +9,7 @@ const SEGMENT_OVERHEAD: u64 = 320;
 const BOOKKEEPING: u64 = 256;
 
 /// What a buffer costs beside its payload (`SKB_TRUESIZE` of an empty one from `tcp_stream_alloc_skb`).
-const BUFFER_OVERHEAD: u64 = 832;
+pub(crate) const BUFFER_OVERHEAD: u64 = 832;
 /// Payload of one buffer at most (`sk_gso_max_size`), segments of it at least once it is sent (tcp_min_tso_segs), and the part of a
 /// second's worth that it then holds (`sk_pacing_shift`).
 pub(crate) const LARGEST_BUFFER: u64 = 65_536;
@@ -28,10 +28,13 @@ fn buffer_for(path: &Path, packets: u32) -> u64 {
     2 * segment * u64::from(packets)
 }
 
-/// What the buffer grows to now: for the initial window at first, for the present one when it is not full
-/// (`tcp_init_buffer_space`, `tcp_should_expand_sndbuf`).
-pub(crate) fn next_buffer(path: &Path, initial_window: u32) -> u64 {
-    if path.room() > 0 {
+/// What the buffer grows to now, with `unsent` bytes to send: for the initial window at first, for the present one while it is not full
+/// (`tcp_init_buffer_space`, `tcp_should_expand_sndbuf`). That is asked after each buffer that leaves: where the window admits more than one
+/// it has room in between.
+pub(crate) fn next_buffer(path: &Path, initial_window: u32, unsent: u64) -> u64 {
+    let mss = u64::from(path.mss.max(1));
+    let first = (cut(path) / mss).min(unsent.div_ceil(mss));
+    if u64::from(path.room()) > first {
         return wanted_buffer(path, initial_window);
     }
     buffer_for(path, initial_window)
@@ -52,10 +55,21 @@ pub(super) fn pacing_rate(path: &Path, packets_out: u64) -> u64 {
 /// What Linux charges for bytes that wait in large buffers and for bytes in flight, whose buffers were cut as they were sent
 /// (`tcp_tso_autosize`).
 pub(super) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
-    let mss = u64::from(path.mss.max(1));
-    let cut = (path.pacing_rate >> PACING_SHIFT).clamp(FEWEST_SEGMENTS * mss, LARGEST_BUFFER);
+    let cut = cut(path);
     let buffers = in_flight.div_ceil(cut) + unsent.div_ceil(LARGEST_BUFFER);
     in_flight + unsent + buffers * BUFFER_OVERHEAD
+}
+
+/// Segments of one buffer while it waits, for a peer that offered at most `window` (`tcp_bound_to_half_wnd`).
+pub(crate) fn most_segments(mss: u32, window: u64) -> usize {
+    let most = LARGEST_BUFFER.min(window / 2) / u64::from(mss.max(1));
+    most.max(1) as usize
+}
+
+/// What a buffer holds when it is sent.
+fn cut(path: &Path) -> u64 {
+    let fewest = FEWEST_SEGMENTS * u64::from(path.mss.max(1));
+    (path.pacing_rate >> PACING_SHIFT).clamp(fewest, LARGEST_BUFFER)
 }
 
 #[cfg(test)]
@@ -66,11 +80,14 @@ mod tests {
     #[test]
     fn a_full_window_does_not_grow_the_buffer() {
         let mut path = Path::new(1420, 10);
-        assert_eq!(next_buffer(&path, 10), 46_080);
+        assert_eq!(next_buffer(&path, 10, 0), 46_080);
         path.cwnd = 20;
         path.in_flight = 20;
-        assert_eq!(next_buffer(&path, 10), 46_080);
+        assert_eq!(next_buffer(&path, 10, 0), 46_080);
         path.in_flight = 19;
-        assert_eq!(next_buffer(&path, 10), 92_160);
+        assert_eq!(next_buffer(&path, 10, 0), 92_160);
+        assert_eq!(next_buffer(&path, 10, 100_000), 46_080);
+        path.in_flight = 17;
+        assert_eq!(next_buffer(&path, 10, 100_000), 92_160);
     }
 }

@@ -26,10 +26,11 @@ use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
 use paced::Paced;
 pub(crate) use paced::burst;
+pub(crate) use receiver::Arrived;
 use recovery::{Rack, Recovery};
 use rtt::RttEstimator;
-use sender::Sent;
 pub(crate) use sender::{Chunk, Kind};
+use sender::{Sent, Tail};
 pub(crate) use timer::Fired;
 use timer::{AckState, Timers};
 
@@ -113,6 +114,7 @@ pub struct Socket {
     sent: VecDeque<Sent>,
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
+    tail: Option<Tail>,
     fin: FinState,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
@@ -205,6 +207,7 @@ impl Socket {
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             unsent_bytes: 0,
+            tail: None,
             fin: FinState::None,
             last_small: 0,
             last_sent_at: 0,
@@ -314,7 +317,10 @@ impl Socket {
         let mss = announced_mss(core.config.mtu, core.ipv6);
         let scale = core.config.window_scaling && (!answer || core.receive.scaling());
         let shift = core.receive.scale();
-        segment.window = core.window().min(65_535) as u16;
+        let answering = answer && self.negotiated.timestamps;
+        let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
+        let first = core.receive.first_window(me, u32::from(mss) - timestamps);
+        segment.window = first.min(65_535) as u16;
         let options = segment.rare_mut();
         options.mss = Some(mss);
         options.sack_permitted = self.negotiated.sack;
@@ -440,9 +446,15 @@ impl Socket {
         segment
     }
 
-    fn stamp(&mut self, core: &mut Core, segment: &mut Segment) {
-        let window = core.window() >> self.negotiated.receive_shift;
+    fn stamp(&mut self, core: &mut Core, me: usize, segment: &mut Segment) {
+        if self.ack.reader_sends() {
+            core.receive.reader_takes();
+        }
+        let window = core.receive.window(me, self.received) >> self.negotiated.receive_shift;
         segment.window = window.min(65_535) as u16;
+        if core.receive.short() {
+            self.ack.end_quick();
+        }
         self.ack.sent(self.received);
     }
 
@@ -452,7 +464,7 @@ impl Socket {
             return;
         }
         let mut segment = self.header(core.now, self.next);
-        self.stamp(core, &mut segment);
+        self.stamp(core, me, &mut segment);
         let space = core.add_ack_options(me, &mut segment);
         self.add_sack(&mut segment.sack, space);
         core.counters.increment(Mib::TcpOutSegs);
@@ -462,7 +474,7 @@ impl Socket {
     /// Sends an ACK that repeats an old sequence number, to draw an answer (zero-window probe, RFC 9293 section 3.8.6.1).
     pub(crate) fn send_probe(&mut self, core: &mut Core, me: usize) {
         let mut segment = self.header(core.now, self.una.saturating_sub(1));
-        self.stamp(core, &mut segment);
+        self.stamp(core, me, &mut segment);
         core.add_ack_options(me, &mut segment);
         core.counters.increment(Mib::TcpExtTCPWinProbe);
         core.counters.increment(Mib::TcpOutSegs);

@@ -2,11 +2,12 @@
 
 use polypath_wire::tcp::{SackBlocks, Segment};
 
+use super::timer::QUICK_ACKS;
 use super::{Socket, State};
+use crate::Mib;
 use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::seq::{unwrap, wrap};
-use crate::{MILLISECOND, Mib};
 
 /// A segment that waits for something before it. `offset` is where its first byte stands in the connection's stream.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,24 @@ pub(super) struct Held {
     seq: u64,
     offset: u64,
     len: u32,
+}
+
+/// A segment's payload: where it begins in the subflow's sequence space and in the stream, its length, and whether it was pushed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub seq: u64,
+    pub offset: u64,
+    pub len: u32,
+    pub pushed: bool,
+}
+
+impl From<Arrived> for Held {
+    fn from(arrived: Arrived) -> Self {
+        let Arrived {
+            seq, offset, len, ..
+        } = arrived;
+        Self { seq, offset, len }
+    }
 }
 
 impl Held {
@@ -28,47 +47,51 @@ impl Socket {
         unwrap(self.irs, segment.seq, self.received)
     }
 
-    /// Takes payload that starts at `seq` and carries the stream from `offset` on.
-    pub(crate) fn on_payload(
-        &mut self,
-        core: &mut Core,
-        path: &Path,
-        seq: u64,
-        offset: u64,
-        len: u32,
-    ) {
+    /// Takes payload.
+    pub(crate) fn on_payload(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
+        let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);
         if end <= self.received {
             core.counters.increment(Mib::TcpExtTCPDSACKOldSent);
             self.duplicate = Some((seq, end));
-            self.ack.trouble();
+            let quick = core.receive.quick_acks(me, QUICK_ACKS);
+            self.ack.trouble(quick);
             return;
         }
         if seq <= self.received {
             if seq < self.received {
                 self.duplicate = Some((seq, self.received));
             }
-            self.in_order(core, path, seq, offset, len);
+            self.in_order(core, path, me, arrived);
         } else {
-            self.out_of_order(core, seq, offset, len);
+            self.out_of_order(core, me, arrived);
         }
     }
 
-    fn in_order(&mut self, core: &mut Core, path: &Path, seq: u64, offset: u64, len: u32) {
+    fn in_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
         let start = self.received;
-        self.pass_up(core, Held { seq, offset, len });
+        self.pass_up(core, arrived.into());
+        let Arrived { len, pushed, .. } = arrived;
+        let ends = core
+            .receive
+            .in_sequence(me, len, pushed, self.received, core.now);
+        if ends {
+            self.ack.pushed();
+        }
         let rto = self.rtt.rto(&core.config);
-        self.ack.data_received(core.now, rto, &core.config);
+        let quick = core.receive.quick_acks(me, QUICK_ACKS);
+        self.ack.data_received(core.now, rto, quick, &core.config);
         if core.receive.grew() {
             self.ack.window_grew();
         }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged;
-            if self.ack.quick()
-                || unacknowledged > u64::from(core.receive.mss())
+            if self.ack.quick() {
+                self.ack.immediately();
+            } else if unacknowledged > core.receive.acknowledges_beyond(me)
                 || (self.ack.reader_acknowledges() && core.receive.reader_waits())
             {
-                self.ack.immediately();
+                self.ack.by_reader();
             } else {
                 self.ack.postpone(core.now, path.srtt, &core.config);
             }
@@ -101,8 +124,14 @@ impl Socket {
         core.deliver(held.offset + skip, u64::from(held.len) - skip);
     }
 
-    fn out_of_order(&mut self, core: &mut Core, seq: u64, offset: u64, len: u32) {
-        self.ack.trouble();
+    fn out_of_order(&mut self, core: &mut Core, me: usize, arrived: Arrived) {
+        let Arrived { seq, len, .. } = arrived;
+        if core.receive.by_subflow() {
+            self.ack.immediately();
+            core.receive.out_of_sequence(me, len, self.islands.bytes());
+        } else {
+            self.ack.trouble(QUICK_ACKS);
+        }
         let end = seq + u64::from(len);
         let before = self.islands.bytes();
         self.islands.insert(seq, end, |_, _| {});
@@ -116,7 +145,7 @@ impl Socket {
         core.counters.increment(Mib::TcpExtTCPOFOQueue);
         core.receive.held += fresh;
         self.totals.received += fresh;
-        let held = Held { seq, offset, len };
+        let held = Held::from(arrived);
         let at = match self.out_of_order.back() {
             Some(last) if last.seq > seq => {
                 self.out_of_order.partition_point(|other| other.seq <= seq)
@@ -215,19 +244,11 @@ impl Socket {
 
     /// Measures the round trip as the receiver sees it, for the growth of its buffer (RFC 7323 section 4.1).
     pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, me: usize, segment: &Segment) {
-        if let Some(whole) = core.receive.measure(segment.payload.len)
-            && (segment.payload.len < whole
-                || segment.flags.contains(polypath_wire::tcp::Flags::PSH))
-        {
-            self.ack.pushed();
-        }
-        if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0)
-            && segment.payload.len >= core.receive.mss() / 2
-        {
+        if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0) {
             let elapsed = super::timestamp(core.now).wrapping_sub(echo);
             if elapsed < 1 << 20 {
                 core.receive
-                    .sample_rtt(me, u64::from(elapsed.max(1)) * MILLISECOND);
+                    .sample_rtt(me, segment.payload.len, echo, elapsed);
             }
         }
     }

@@ -3,7 +3,7 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
-use super::{FinState, Socket, State};
+use super::{FinState, Socket, State, memory};
 use crate::mptcp::connection::Purpose;
 use crate::mptcp::core::Core;
 use crate::path::Path;
@@ -30,6 +30,22 @@ pub(crate) struct Chunk {
     pub push: bool,
     /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
     pub waits: bool,
+}
+
+/// The buffer at the end of a queue of chunks that wait: how many of them it holds, and whether it takes no more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    chunks: usize,
+    fixed: bool,
+}
+
+impl Tail {
+    fn of_one() -> Self {
+        Self {
+            chunks: 1,
+            fixed: false,
+        }
+    }
 }
 
 /// A segment in flight.
@@ -94,26 +110,42 @@ impl Socket {
             .saturating_sub(recovery.sacked + recovery.lost)
     }
 
-    /// Gives the socket a chunk to send; it leaves as soon as the window admits it.
+    /// Gives the socket a chunk to send; it leaves as soon as the window admits it, one that waits with the others at the next
+    /// [`Socket::send_unsent`].
     pub(crate) fn enqueue(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
         if self.sent.is_empty() && self.unsent.is_empty() && self.last_sent_at > 0 {
             self.restart_after_idle(core, paths, me);
         }
         self.unsent_bytes += u64::from(chunk.len);
+        let upstream = core.config.profile.buffers_by_subflow();
         if !chunk.waits {
+            self.tail = None;
             self.unsent.push_back(chunk);
         } else if let Some(rest) = self.fill_last(chunk, paths[me].mss) {
             self.unsent.push_back(rest);
+            let most = memory::most_segments(paths[me].mss, core.largest_window);
+            match &mut self.tail {
+                Some(tail) if tail.chunks < most || !upstream => tail.chunks += 1,
+                tail => *tail = Some(Tail::of_one()),
+            }
+        }
+        if chunk.waits && upstream {
+            return self.publish(&mut paths[me]);
         }
         self.send_unsent(core, paths, me);
     }
 
-    /// Fills up the last chunk, if it waits and this one follows on it; returns what is left over.
+    /// Fills up the last chunk, if it waits and this one follows on it; returns what is left over. A buffer of which some was sent takes no
+    /// more under upstream's rules: its mapping is fixed (`mptcp_skb_can_collapse_to`).
     fn fill_last(&mut self, mut chunk: Chunk, mss: u32) -> Option<Chunk> {
-        let follows = |last: &&mut Chunk| {
+        let follows = |last: &Chunk| {
             last.waits && chunk.waits && last.offset + u64::from(last.len) == chunk.offset
         };
-        if let Some(last) = self.unsent.back_mut().filter(follows) {
+        let goes_on =
+            self.tail.is_some_and(|tail| !tail.fixed) && self.unsent.back().is_some_and(follows);
+        if !goes_on {
+            self.tail = None;
+        } else if let Some(last) = self.unsent.back_mut() {
             let taken = chunk.len.min(mss.saturating_sub(last.len));
             last.len += taken;
             last.push = chunk.push && taken == chunk.len;
@@ -138,6 +170,12 @@ impl Socket {
             }
             self.unsent.pop_front();
             self.unsent_bytes -= u64::from(chunk.len);
+            if let Some(tail) = &mut self.tail
+                && self.unsent.len() < tail.chunks
+            {
+                tail.chunks = self.unsent.len();
+                tail.fixed = core.config.profile.buffers_by_subflow();
+            }
             self.send_chunk(core, paths, me, chunk);
         }
         self.send_fin(core, me);
@@ -199,7 +237,7 @@ impl Socket {
             self.ecn_cwr_due = false;
         }
         segment.payload = Self::payload(sent.offset, sent.len);
-        self.stamp(core, &mut segment);
+        self.stamp(core, me, &mut segment);
         let space = if sent.len > 0 {
             core.add_data_options(me, sent.seq, &mut segment)
         } else {
@@ -385,7 +423,7 @@ impl Socket {
     /// Sends the third ACK of a handshake.
     pub(crate) fn send_third_ack(&mut self, core: &mut Core, me: usize) {
         let mut segment = self.header(core.now, self.next);
-        self.stamp(core, &mut segment);
+        self.stamp(core, me, &mut segment);
         core.add_third_ack_options(me, &mut segment);
         core.counters.increment(Mib::TcpOutSegs);
         core.emit(me, segment);
@@ -394,7 +432,7 @@ impl Socket {
     /// Sends a lone DATA_FIN: an ACK whose mapping covers no payload (RFC 8684 section 3.3.3).
     pub(crate) fn send_data_fin(&mut self, core: &mut Core, me: usize, offset: u64) {
         let mut segment: Segment = self.header(core.now, self.next);
-        self.stamp(core, &mut segment);
+        self.stamp(core, me, &mut segment);
         core.add_data_fin(offset, &mut segment);
         core.counters.increment(Mib::TcpOutSegs);
         core.emit(me, segment);

@@ -83,6 +83,8 @@ pub(super) struct AckState {
     pub acknowledged: u64,
     pub deadline: Nanos,
     now: bool,
+    /// It comes from the reader, who has taken the last segment.
+    by_reader: bool,
     /// ACKs still to be sent without delay.
     quick: u8,
     /// The session alternates between directions: delayed ACKs ride on answers.
@@ -100,6 +102,7 @@ impl Default for AckState {
             acknowledged: 0,
             deadline: NEVER,
             now: false,
+            by_reader: false,
             quick: 0,
             interactive: false,
             delay: 0,
@@ -110,13 +113,24 @@ impl Default for AckState {
 }
 
 /// Quick ACKs at the start and after a pause (TCP_MAX_QUICKACKS).
-const QUICK_ACKS: u8 = 16;
+pub(super) const QUICK_ACKS: u8 = 16;
 /// The longest delay of an ACK in an interactive session (TCP_DELACK_MAX).
 const LONGEST_DELAY: Nanos = 200 * crate::MILLISECOND;
 
 impl AckState {
     pub fn immediately(&mut self) {
         self.now = true;
+        self.by_reader = false;
+    }
+
+    /// A reader that waits takes the last segment and acknowledges it (Linux `tcp_cleanup_rbuf`).
+    pub fn by_reader(&mut self) {
+        self.by_reader = !self.now;
+        self.now = true;
+    }
+
+    pub fn reader_sends(&self) -> bool {
+        self.by_reader
     }
 
     pub fn due(&self) -> bool {
@@ -135,6 +149,7 @@ impl AckState {
         self.acknowledged = acknowledged;
         self.deadline = NEVER;
         self.now = false;
+        self.by_reader = false;
         self.pushed = 0;
     }
 
@@ -149,19 +164,24 @@ impl AckState {
         self.pushed > 1 || (self.pushed == 1 && !self.interactive)
     }
 
-    /// Out-of-order or duplicate data: the next ACKs go at once and the session no longer counts as interactive.
-    pub fn trouble(&mut self) {
+    /// Out-of-order or duplicate data: the next `quick` ACKs go at once and the session no longer counts as interactive.
+    pub fn trouble(&mut self, quick: u8) {
         self.interactive = false;
-        self.quick = self.quick.max(QUICK_ACKS);
+        self.quick = self.quick.max(quick);
         self.delay = 0;
         self.now = true;
     }
 
-    /// New data arrived: adapts the delay to the gaps between segments.
-    pub fn data_received(&mut self, now: Nanos, rto: Nanos, config: &Config) {
+    /// ACKs may be delayed from now on.
+    pub fn end_quick(&mut self) {
+        self.quick = 0;
+    }
+
+    /// New data arrived: adapts the delay to the gaps between segments. `quick`: ACKs without delay at the start and after a pause.
+    pub fn data_received(&mut self, now: Nanos, rto: Nanos, quick: u8, config: &Config) {
         let shortest = config.delayed_ack;
         if self.delay == 0 {
-            self.quick = QUICK_ACKS;
+            self.quick = self.quick.max(quick);
             self.delay = shortest;
         } else {
             let gap = now - self.last_received;
@@ -170,7 +190,7 @@ impl AckState {
             } else if gap < self.delay {
                 self.delay = (self.delay / 2 + gap).min(rto);
             } else if gap > rto {
-                self.quick = QUICK_ACKS;
+                self.quick = self.quick.max(quick);
             }
         }
         self.last_received = now;

@@ -1,0 +1,320 @@
+//! The receive window as upstream Linux offers it.
+//!
+//! Each subflow grows a window of its own; the connection's right edge is the furthest that any of them offered, and an MPTCP subflow's
+//! window may fall behind it, a TCP one never shrinks (net/ipv4/tcp_output.c `tcp_select_window`, net/mptcp/options.c `mptcp_set_rwin`,
+//! `mptcp_established_options_dss`). Memory is counted as buffers cost it, not as bytes.
+
+use crate::tcp::memory::BUFFER_OVERHEAD;
+use crate::{MILLISECOND, Nanos};
+
+/// A peer's segments are taken for this small until larger ones come (`TCP_MSS_DEFAULT`).
+const FIRST_SEGMENT: u32 = 536;
+/// Segments of this length and more open the window (`tcp_event_data_recv`).
+const COUNTS: u32 = 128;
+/// Round trips shorter than this let the buffer grow in proportion only (`tcp_rcvbuf_low_rtt`).
+const LOW_RTT: Nanos = MILLISECOND;
+/// Segments whose payload one buffer takes over at most (`MAX_SKB_FRAGS`), and the part of the connection's buffer that they fill
+/// (`__mptcp_try_coalesce`).
+const MOST_PIECES: u64 = 17;
+pub(super) const MOST_OF_BUFFER: u64 = 8;
+/// Round trips of which the shortest counts (`MPTCP_RTT_SAMPLES`).
+const SAMPLES: usize = 5;
+
+/// Memory of a received segment whose payload lies in pages, as hosts on one machine hand it to each other.
+fn memory(len: u32) -> u64 {
+    u64::from(len) + BUFFER_OVERHEAD
+}
+
+/// Memory of `bytes` in sequence that came in segments of `len`: a buffer takes over the payload of those that follow
+/// (`skb_try_coalesce`), up to `most` bytes.
+pub(super) fn memory_of_run(bytes: u64, len: u32, most: u64) -> u64 {
+    let len = u64::from(len.max(1));
+    let pieces = (most / len).clamp(1, MOST_PIECES);
+    bytes + bytes.div_ceil(pieces * len) * BUFFER_OVERHEAD
+}
+
+/// What the connection has to offer: in windows' terms what is free and all there is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    pub free: u64,
+    pub full: u64,
+}
+
+/// A subflow's receiving side (`tcp_sock`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    /// The window told last, and the position that it was counted from (`rcv_wnd`, `rcv_wup`).
+    window: u64,
+    told_at: u64,
+    /// The window grows no faster than data arrives (`rcv_ssthresh`), nor beyond the payload that the subflow's buffer holds.
+    slow_start: u64,
+    buffer: u64,
+    /// Largest segment so far (`rcv_mss`), the last one's length if it was smaller, and the payload's part of its memory over 256.
+    pub segment: u32,
+    smaller: u32,
+    pub share: u64,
+    /// The smoothed round trip (`rcv_rtt_est`), and since when and up to where a window's worth of data is timed.
+    rtt: Nanos,
+    timed_from: Nanos,
+    timed_to: u64,
+    last_echo: u32,
+    /// Bytes read in the round trip before (`rcvq_space.space`).
+    space: u64,
+}
+
+impl Side {
+    fn clamp(&self) -> u64 {
+        self.buffer * self.share / 256
+    }
+
+    /// What is left of the window told last.
+    fn left(&self, received: u64) -> u64 {
+        self.window.saturating_sub(received - self.told_at)
+    }
+
+    fn smooth(&mut self, sample: Nanos) {
+        let smoothed = (7 * self.rtt + sample) / 8;
+        self.rtt = if self.rtt == 0 {
+            sample
+        } else {
+            smoothed.min(sample)
+        };
+    }
+}
+
+/// Every subflow's side.
+#[derive(Debug)]
+pub(super) struct Offers {
+    pub multipath: bool,
+    /// Size of a subflow's buffer at first, and the share that it is thought to hold.
+    buffer: u64,
+    share: u64,
+    /// The MSS that this host announces (`advmss`).
+    announced: u32,
+    sides: Vec<Side>,
+    samples: [Nanos; SAMPLES],
+    sampled: usize,
+    /// The window grew with the last segment.
+    grew: bool,
+    /// Less than half of what there is was free when a window was last told.
+    pub short: bool,
+}
+
+impl Offers {
+    pub fn new(multipath: bool, buffer: u64, share: u64, announced: u32) -> Self {
+        Self {
+            multipath,
+            buffer,
+            share,
+            announced,
+            sides: Vec::new(),
+            samples: [0; SAMPLES],
+            sampled: 0,
+            grew: false,
+            short: false,
+        }
+    }
+
+    pub fn side(&mut self, me: usize) -> &mut Side {
+        while self.sides.len() <= me {
+            self.sides.push(Side {
+                window: 0,
+                told_at: 0,
+                slow_start: 0,
+                buffer: self.buffer,
+                segment: FIRST_SEGMENT,
+                smaller: 0,
+                share: self.share,
+                rtt: 0,
+                timed_from: 0,
+                timed_to: 0,
+                last_echo: 0,
+                space: 0,
+            });
+        }
+        &mut self.sides[me]
+    }
+
+    /// The window in a SYN: as many segments of `mss` as the buffer holds (`tcp_select_initial_window`). One segment stays in reserve for a
+    /// reader (`tcp_init_buffer_space`).
+    pub fn first(&mut self, me: usize, mss: u32) -> u64 {
+        let announced = u64::from(self.announced);
+        let mss = u64::from(mss.max(1));
+        let side = self.side(me);
+        let room = side.clamp();
+        side.window = if room > mss { room / mss * mss } else { room };
+        let reserved = if room > 2 * mss {
+            (2 * mss).max(room - mss)
+        } else {
+            room
+        };
+        side.slow_start = side.window.min(reserved);
+        side.told_at = 1;
+        side.space = side.window.min(10 * announced);
+        side.window
+    }
+
+    /// What the window may be now, whatever was told before (`__tcp_select_window`).
+    fn select(side: &Side, space: Space, shift: u8) -> (u64, bool) {
+        let full = side.clamp().min(space.full);
+        let segment = u64::from(side.segment).min(full);
+        let unit = 1 << shift;
+        let mut free = space.free;
+        let short = free < full / 2;
+        if short {
+            free = free / unit * unit;
+            if free < space.full / 16 || free < segment {
+                return (0, true);
+            }
+        }
+        (free.min(side.slow_start).next_multiple_of(unit), short)
+    }
+
+    /// The window to tell on a subflow that received everything before `received`, in its own sequence space.
+    pub fn tell(&mut self, me: usize, received: u64, space: Space, shift: u8) -> u64 {
+        let multipath = self.multipath;
+        let side = self.side(me);
+        let left = side.left(received);
+        let (mut window, short) = Self::select(side, space, shift);
+        if window < left && !multipath {
+            window = left.next_multiple_of(1 << shift);
+        }
+        side.window = window;
+        side.told_at = received;
+        self.short = short;
+        window
+    }
+
+    /// Another subflow offered more: this one's window is `window`.
+    pub fn raise(&mut self, me: usize, window: u64) {
+        self.side(me).window = window;
+    }
+
+    /// A reader freed space: the subflow's window would be at least twice what is left of it (`__tcp_cleanup_rbuf`).
+    pub fn reopens(&mut self, me: usize, received: u64, space: Space, shift: u8) -> bool {
+        let side = self.side(me);
+        let left = side.left(received);
+        let (window, _) = Self::select(side, space, shift);
+        2 * left <= side.clamp() && window > 0 && window >= 2 * left
+    }
+
+    /// Quick ACKs in a row, `most` at the most (`tcp_incr_quickack`).
+    pub fn quick_acks(&mut self, me: usize, most: u8) -> u8 {
+        let side = self.side(me);
+        let half = side.window / (2 * u64::from(side.segment.max(1)));
+        (if half == 0 { 2 } else { half.min(most.into()) }) as u8
+    }
+
+    /// A segment in sequence: its length tells what the peer's are like and what they cost (`tcp_measure_rcv_mss`). True: it is shorter
+    /// than others were.
+    pub fn measure(&mut self, me: usize, len: u32, pushed: bool) -> bool {
+        let side = self.side(me);
+        let before = std::mem::take(&mut side.smaller);
+        if len >= side.segment {
+            if len > side.segment {
+                side.segment = len;
+                side.share = (u64::from(len) * 256 / memory(len)).max(1);
+                side.space = side.space.min(side.clamp());
+            }
+            return false;
+        }
+        if len >= FIRST_SEGMENT || (len >= 88 && !pushed) {
+            side.smaller = len;
+            if len == before {
+                side.segment = len;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes the time of a window's worth of data, up to `received`. True once in each: the connection follows its subflow's share then
+    /// (`tcp_rcv_rtt_measure`, `mptcp_rcv_rtt_update`).
+    pub fn time_window(&mut self, me: usize, received: u64, now: Nanos) -> bool {
+        let side = self.side(me);
+        if side.timed_from > 0 && received < side.timed_to {
+            return false;
+        }
+        let elapsed = now - side.timed_from;
+        if side.timed_from > 0 && (side.rtt == 0 || elapsed < side.rtt) {
+            side.rtt = elapsed;
+        }
+        side.timed_from = now;
+        side.timed_to = received + side.window;
+        let rtt = side.rtt;
+        if rtt > 0 {
+            self.samples[self.sampled % SAMPLES] = rtt;
+            self.sampled += 1;
+        }
+        rtt > 0
+    }
+
+    /// A full segment that echoes a timestamp: each echo counts once (`tcp_rcv_rtt_measure_ts`).
+    pub fn sample_echo(&mut self, me: usize, len: u32, echo: u32, elapsed: u32) {
+        let side = self.side(me);
+        if echo == side.last_echo {
+            return;
+        }
+        side.last_echo = echo;
+        if len >= side.segment && elapsed > 0 {
+            side.smooth(u64::from(elapsed) * MILLISECOND);
+        }
+    }
+
+    /// The round trip by which the buffer is tuned; 0 while there is none (`mptcp_rtt_us_est`).
+    pub fn rtt(&mut self) -> Nanos {
+        if !self.multipath {
+            return self.side(0).rtt;
+        }
+        let samples = self.samples.iter().copied().filter(|&rtt| rtt > 0);
+        samples.min().unwrap_or(0)
+    }
+
+    /// A segment of `len` bytes was queued, with `held` bytes of memory waiting out of order in the subflow: its window may grow by two
+    /// segments (`tcp_grow_window`).
+    pub fn grow(&mut self, me: usize, mss: u32, len: u32, held: u64) {
+        if len < COUNTS {
+            return;
+        }
+        let step = 2 * u64::from(mss.max(len));
+        let side = self.side(me);
+        let free = side.buffer.saturating_sub(held + memory(len)) * side.share / 256;
+        let room = side.clamp().min(free).saturating_sub(side.slow_start);
+        side.slow_start += room.min(step);
+        self.grew |= room > 0;
+    }
+
+    /// Whether the window grew since this was last asked: quick ACKs go on then.
+    pub fn grew(&mut self) -> bool {
+        std::mem::take(&mut self.grew)
+    }
+
+    /// `read` bytes were read in a round trip: the subflows' buffers follow the connection's (`tcp_rcvbuf_grow`).
+    pub fn follow(&mut self, read: u64, largest: u64) {
+        for side in &mut self.sides {
+            let before = std::mem::replace(&mut side.space, read).max(1);
+            let wanted = wanted_window(read, before) * 256 / side.share;
+            side.buffer = side.buffer.max(wanted.min(largest));
+        }
+    }
+
+    /// The one buffer of plain TCP.
+    pub fn set_buffer(&mut self, buffer: u64) {
+        self.side(0).buffer = buffer;
+    }
+}
+
+/// The window for a sender of whom `read` bytes were read in a round trip, `before` in the one before.
+pub(super) fn wanted_window(read: u64, before: u64) -> u64 {
+    let window = 2 * read;
+    let growth = u128::from(window) * u128::from(read.saturating_sub(before)) / u128::from(before);
+    window + 2 * growth as u64
+}
+
+/// The same where round trips are short.
+pub(super) fn wanted_window_at(rtt: Nanos, read: u64, before: u64) -> u64 {
+    if rtt < LOW_RTT {
+        return 2 * read + 2 * read * rtt / LOW_RTT;
+    }
+    wanted_window(read, before)
+}

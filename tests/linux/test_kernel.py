@@ -1,11 +1,14 @@
 """Preparing the kernel's source, without a kernel: a tree of one file stands for it."""
 
+import base64
+import hashlib
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from polypath.engines.linux.kernel import KernelError, cache, find, source
+from polypath.engines.linux.kernel import KernelError, cache, find, source, wheel
 from polypath.engines.linux.kernel.cache import Installed, Recipe
 from polypath.engines.linux.kernel.tree import Tree
 
@@ -116,3 +119,38 @@ def test_apt_gets_a_state_of_its_own(tmp_path: Path) -> None:
     folders = [option.partition("=")[2] for option in options if option.startswith(("Dir::State", "Dir::Cache"))]
     assert len(folders) == 5
     assert all(folder.startswith(str(tmp_path)) for folder in folders)
+
+
+def test_a_wheel_is_found_where_it_is_installed(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an installer does with a wheel: it unpacks it into a folder of sys.path, and its RECORD is right."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    (recipe.folder / "LICENSE").write_text("GPL")
+    folder = tmp_path / "built"
+    folder.mkdir()
+    (folder / "linux").write_bytes(b"a kernel")
+    kernel = Installed(folder, "7.2.12", "source 1", recipe.digest(debug=False), False, "gcc", "00")
+    kernel.save()
+    made = wheel.pack(kernel, tmp_path / "dist")
+    assert made.read_bytes() == wheel.pack(kernel, tmp_path / "again").read_bytes()
+    with pytest.raises(KernelError, match="not built yet"):
+        find()
+    site = tmp_path / "site"
+    with zipfile.ZipFile(made) as packed:
+        packed.extractall(site)
+        assert packed.getinfo("polypath_linux/linux").external_attr >> 16 & 0o111
+    monkeypatch.syspath_prepend(site)
+    assert find().binary.read_bytes() == b"a kernel"
+    assert (site / "polypath_linux/source/net/mptcp/lab.c").read_text() == "int lab;\n"
+    (metadata,) = site.glob("*.dist-info/METADATA")
+    assert "License-Expression: GPL-2.0-only" in metadata.read_text()
+    for line in (metadata.with_name("RECORD")).read_text().splitlines():
+        name, digest, _ = line.split(",")
+        content = (site / name).read_bytes()
+        expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        assert digest in (f"sha256={expected}", "")
+    (recipe.folder / "config.fragment").write_text("CONFIG_NET=n\n")
+    with pytest.raises(KernelError, match="out of date"):
+        find()

@@ -59,6 +59,16 @@ def status(
     return DONE
 
 
+@app.command()
+def wheel(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the wheel goes.")] = Path(),
+    debug: Annotated[bool, typer.Option("--debug", help="Of the one with KASAN and lockdep.")] = False,
+) -> int:
+    """Pack the built kernel, with its recipe, as a Python package of its own: other machines need no compiler."""
+    typer.echo(kernel.pack(kernel.find(debug), out))
+    return DONE
+
+
 def _shown() -> Progress:
     return Progress(
         TextColumn("{task.description}"),

@@ -2,5 +2,6 @@
 
 from polypath.engines.linux.kernel.cache import Installed, KernelError, find
 from polypath.engines.linux.kernel.make import build
+from polypath.engines.linux.kernel.wheel import pack
 
-__all__ = ["Installed", "KernelError", "build", "find"]
+__all__ = ["Installed", "KernelError", "build", "find", "pack"]

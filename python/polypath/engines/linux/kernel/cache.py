@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import polypath
@@ -16,6 +17,8 @@ from polypath.engines.namespaces import programs
 
 #: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
 RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
+#: A kernel can come as a wheel of this package (wheel.py).
+PACKAGE = "polypath_linux"
 _DESCRIPTION = "kernel.json"
 _BINARY = "linux"
 
@@ -95,9 +98,14 @@ class Installed:
     def binary(self) -> Path:
         return self.folder / _BINARY
 
+    @property
+    def description(self) -> Path:
+        """The file that says all this."""
+        return self.folder / _DESCRIPTION
+
     def save(self) -> None:
         data = {name: value for name, value in asdict(self).items() if name != "folder"}
-        (self.folder / _DESCRIPTION).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        self.description.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Installed:
@@ -110,8 +118,17 @@ def key(recipe_digest: str, source: str) -> str:
 
 
 def installed() -> list[Installed]:
-    """Every kernel in the cache; one that cannot be read is passed over."""
-    return list(_readable(sorted(cache().glob(f"*/{_DESCRIPTION}"))))
+    """Every kernel in the cache and the one of the package; one that cannot be read is passed over."""
+    packaged = package()
+    paths = [] if packaged is None else [packaged / _DESCRIPTION]
+    return list(_readable([*paths, *sorted(cache().glob(f"*/{_DESCRIPTION}"))]))
+
+
+def package() -> Path | None:
+    """Where the wheel of a kernel is installed; None: it is not. It is looked for, never imported."""
+    found = PathFinder.find_spec(PACKAGE)
+    places = list(found.submodule_search_locations or []) if found else []
+    return Path(places[0]) if places else None
 
 
 def _readable(paths: Iterable[Path]) -> Iterable[Installed]:

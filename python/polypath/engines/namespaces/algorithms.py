@@ -53,7 +53,7 @@ def _balanced(given: Mapping[str, Any]) -> str:
 
 def _refused(name: str, reason: str) -> _Name:
     def named(given: Mapping[str, Any]) -> str:
-        raise EngineError(f"Linux has no {name}: {reason}")
+        raise EngineError(f"Linux has no {name}: {reason}; --engine sim has it")
 
     return named
 
@@ -94,7 +94,7 @@ def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
     name = choice["name"]
     if name not in known:
         offered = ", ".join(known)
-        raise EngineError(f"Linux has no {kind} '{name}'; it has {offered}")
+        raise EngineError(f"Linux has no {kind} '{name}' (--engine sim has); it has {offered}")
     return known[name](choice.get("parameters") or {})
 
 

@@ -39,7 +39,10 @@ def supported() -> None:
     """Raises KernelError on a machine that User Mode Linux does not run on."""
     system, machine = platform.system(), platform.machine()
     if system != "Linux" or machine not in ("x86_64", "AMD64"):
-        raise KernelError(f"engine linux needs Linux on x86-64 (User Mode Linux), and this is {system} on {machine}")
+        raise KernelError(
+            f"engine linux needs Linux on x86-64 (User Mode Linux), and this is {system} on {machine}; "
+            "--engine live runs on the machine's own Linux, --engine sim anywhere"
+        )
 
 
 def build(

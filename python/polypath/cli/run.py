@@ -45,7 +45,7 @@ def run(
     ] = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
-    engine: Annotated[str, typer.Option(help="What runs the scenario.")] = "sim",
+    engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
 ) -> int:
     """Run a lab, a scenario or a minitopo pair, and show what came of it."""
     if out is None and (plot or pcap is not Captures.none):

@@ -2,7 +2,7 @@
 # The first program of a run's namespaces: the run's folder appears at /run/job, and nothing outlives this script.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
-{ mount -t tmpfs tmpfs /run && mkdir /run/job /run/netns && mount --bind . /run/job && cd /run/job && sh -e ./setup.sh; } || {
+{ mount -t tmpfs tmpfs /run && mkdir /run/job /run/netns && mount -c --bind . /run/job && cd /run/job && sh -e ./setup.sh; } || {
 	echo 'setup failed'
 	exit 1
 }

@@ -1,5 +1,8 @@
-/* capture FILE NAMESPACE:DEVICE:NAME..: writes what passes the devices to a pcapng file (draft-ietf-opsawg-pcapng),
+/* capture FILE EVERY NAMESPACE:DEVICE:NAME..: writes what passes the devices to a pcapng file (draft-ietf-opsawg-pcapng),
  * stamped in nanoseconds since the origin. It goes on until SIGTERM.
+ *
+ * It looks every EVERY nanoseconds, at once if that is 0: the kernel stamps packets and keeps them until then, and what came
+ * meanwhile is written in the order of its times. A packet that the kernel could not keep ends the run.
  */
 
 #define _GNU_SOURCE
@@ -28,6 +31,18 @@
 
 static struct pollfd tap[MAX_TAPS];
 static FILE *file;
+
+/* A packet that is yet to be written; `number` keeps those of one instant in the order of their reading. */
+struct packet {
+	int64_t at;
+	size_t number, offset;
+	uint32_t length;
+	int interface;
+};
+
+static struct packet *packet;
+static uint8_t *store;
+static size_t packets, packet_room, stored, store_room;
 
 static void put(const void *bytes, size_t length)
 {
@@ -105,6 +120,45 @@ static int open_tap(char *description, int index)
 	return descriptor;
 }
 
+/* Makes room for so many more members at the end. */
+static void *grown(void *array, size_t *room, size_t needed, size_t size)
+{
+	if (needed <= *room)
+		return array;
+	*room = needed * 2;
+	array = realloc(array, *room * size);
+	if (!array)
+		die("no memory for packets");
+	return array;
+}
+
+static void keep(int interface, int64_t at, const uint8_t *bytes, uint32_t length)
+{
+	packet = grown(packet, &packet_room, packets + 1, sizeof(*packet));
+	store = grown(store, &store_room, stored + length, 1);
+	memcpy(store + stored, bytes, length);
+	packet[packets] = (struct packet){ at, packets, stored, length, interface };
+	packets++;
+	stored += length;
+}
+
+static int by_time(const void *first, const void *second)
+{
+	const struct packet *a = first, *b = second;
+
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	return a->number < b->number ? -1 : 1;
+}
+
+static void write_kept(void)
+{
+	qsort(packet, packets, sizeof(*packet), by_time);
+	for (size_t i = 0; i < packets; i++)
+		put_packet(packet[i].interface, packet[i].at, store + packet[i].offset, packet[i].length);
+	packets = stored = 0;
+}
+
 static void drain(int index)
 {
 	static uint8_t bytes[SNAP];
@@ -122,18 +176,41 @@ static void drain(int index)
 		if (header && header->cmsg_type == SCM_TIMESTAMPNS)
 			memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
 		at = stamp.tv_sec * SECOND + stamp.tv_nsec - origin_realtime();
-		put_packet(index, at < 0 ? 0 : at, bytes, length);
+		keep(index, at < 0 ? 0 : at, bytes, length);
 	}
+}
+
+static void drain_all(int taps)
+{
+	for (int i = 0; i < taps; i++)
+		drain(i);
+	write_kept();
+}
+
+static unsigned lost(int taps)
+{
+	unsigned total = 0;
+
+	for (int i = 0; i < taps; i++) {
+		struct tpacket_stats stats = { 0 };
+		socklen_t length = sizeof(stats);
+
+		getsockopt(tap[i].fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length);
+		total += stats.tp_drops;
+	}
+	return total;
 }
 
 int capture_main(int count, char **argument)
 {
 	sigset_t none;
-	int taps = count - 1;
+	int taps = count - 2;
+	int64_t every = count > 1 ? strtoll(argument[1], NULL, 10) : 0;
+	unsigned missing;
 
 	stop_on_signal();
 	if (taps < 1 || taps > MAX_TAPS)
-		die("capture FILE NAMESPACE:DEVICE:NAME..");
+		die("capture FILE EVERY NAMESPACE:DEVICE:NAME..");
 	file = fopen(argument[0], "we");
 	if (!file)
 		die("%s: %s", argument[0], strerror(errno));
@@ -141,14 +218,20 @@ int capture_main(int count, char **argument)
 	setvbuf(file, NULL, _IOFBF, BUFFER);
 	put_section();
 	for (int i = 0; i < taps; i++) {
-		tap[i].fd = open_tap(argument[i + 1], i);
+		tap[i].fd = open_tap(argument[i + 2], i);
 		tap[i].events = POLLIN;
 	}
 	sigemptyset(&none);
 	while (!stopped) {
-		ppoll(tap, taps, NULL, &none);
-		for (int i = 0; i < taps; i++)
-			drain(i);
+		if (every)
+			wait_for(-1, 0, now_ns() + every);
+		else
+			ppoll(tap, taps, NULL, &none);
+		drain_all(taps);
 	}
+	drain_all(taps);
+	missing = lost(taps);
+	if (missing)
+		die("%u packets came too fast for the capture; run without it", missing);
 	return fclose(file);
 }

@@ -7,7 +7,7 @@ use super::core::Core;
 use crate::config::Config;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried, Decision, FRAGMENT, Head, Next, PathSet, View};
-use crate::tcp::{Chunk, Kind, State, memory};
+use crate::tcp::{Chunk, Front, Kind, State, memory};
 use crate::{EventKind, Mib, NEVER, Nanos};
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
@@ -343,16 +343,42 @@ impl Connection {
     fn push_plain(&mut self) {
         const ME: usize = 0;
         self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        let (mut left, mut several) = (0, false);
         while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
             let len = self.cut(ME);
             if len == 0 {
                 break;
             }
-            self.send_new(ME, len);
+            if self.send.bursts && left == 0 {
+                let group = self.sockets[ME].group(&self.paths[ME], self.core.now, self.front());
+                let Some(group) = group else {
+                    break;
+                };
+                (left, several) = (group, group > 1);
+            }
+            left = left.saturating_sub(1);
+            self.send_new(ME, len, several && left == 0);
         }
     }
 
-    fn send_new(&mut self, me: usize, len: u32) {
+    /// The buffer that plain TCP sends from: the stream is written in pieces of as many segments as one holds.
+    fn front(&self) -> Front {
+        let mss = u64::from(self.paths[0].mss.max(1));
+        let piece = memory::LARGEST_BUFFER / mss * mss;
+        let in_piece = piece - self.send.sent % piece;
+        let unsent = self.send.unsent();
+        let bytes = unsent.min(in_piece);
+        let rest = (bytes % mss) as u32;
+        Front {
+            bytes,
+            window: self.core.send_limit.saturating_sub(self.send.sent),
+            followed: unsent > in_piece,
+            rest_leaves: self.send.finishing()
+                || self.sockets[0].nagle_admits(&self.core, rest, self.paths[0].mss),
+        }
+    }
+
+    fn send_new(&mut self, me: usize, len: u32, push: bool) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
         if self.core.multipath.is_some() {
@@ -369,7 +395,7 @@ impl Connection {
             offset,
             len,
             kind: Kind::New,
-            push: self.send.unsent() == 0,
+            push: push || self.send.unsent() == 0,
             waits: self.send.queues && self.core.multipath.is_some() && !self.send.finishing(),
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
@@ -496,7 +522,7 @@ impl Connection {
                 bytes: len,
             });
         }
-        self.send_new(me, len);
+        self.send_new(me, len, false);
         self.tell_scheduler(me, next.offset, len, true);
         true
     }

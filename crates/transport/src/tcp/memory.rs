@@ -33,7 +33,7 @@ fn buffer_for(path: &Path, packets: u32) -> u64 {
 /// it has room in between.
 pub(crate) fn next_buffer(path: &Path, initial_window: u32, unsent: u64) -> u64 {
     let mss = u64::from(path.mss.max(1));
-    let first = (cut(path) / mss).min(unsent.div_ceil(mss));
+    let first = segments_sent(path).min(unsent.div_ceil(mss));
     if u64::from(path.room()) > first {
         return wanted_buffer(path, initial_window);
     }
@@ -64,6 +64,11 @@ pub(super) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
 pub(crate) fn most_segments(mss: u32, window: u64) -> usize {
     let most = LARGEST_BUFFER.min(window / 2) / u64::from(mss.max(1));
     most.max(1) as usize
+}
+
+/// Segments of one buffer when it is sent (`tcp_tso_segs`).
+pub(crate) fn segments_sent(path: &Path) -> u64 {
+    cut(path) / u64::from(path.mss.max(1))
 }
 
 /// What a buffer holds when it is sent.

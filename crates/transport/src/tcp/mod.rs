@@ -4,6 +4,7 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
+mod group;
 pub(crate) mod memory;
 mod paced;
 mod receiver;
@@ -24,6 +25,7 @@ use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
+pub(crate) use group::Front;
 use paced::Paced;
 pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;

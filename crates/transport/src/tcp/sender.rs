@@ -3,7 +3,7 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
-use super::{FinState, Socket, State, memory};
+use super::{FinState, Front, Socket, State, memory};
 use crate::mptcp::connection::Purpose;
 use crate::mptcp::core::Core;
 use crate::path::Path;
@@ -157,7 +157,9 @@ impl Socket {
 
     /// Sends what is queued as far as congestion and receive window admit.
     pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        while let Some(chunk) = self.unsent.front().copied() {
+        let upstream = core.config.profile.buffers_by_subflow();
+        let (mut left, mut several) = (0, false);
+        while let Some(mut chunk) = self.unsent.front().copied() {
             if self.in_flight() >= paths[me].cwnd
                 || self.blocked()
                 || !core.admits(chunk.offset + u64::from(chunk.len))
@@ -167,6 +169,17 @@ impl Socket {
             let small = chunk.waits && self.unsent.len() == 1;
             if small && !self.nagle_admits(core, chunk.len, paths[me].mss) {
                 break;
+            }
+            if upstream && core.multipath.is_some() {
+                if left == 0 {
+                    let head = self.head_buffer(core, &paths[me]);
+                    let Some(group) = self.group(&paths[me], core.now, head) else {
+                        break;
+                    };
+                    (left, several) = (group, group > 1);
+                }
+                left -= 1;
+                chunk.push |= several && left == 0;
             }
             self.unsent.pop_front();
             self.unsent_bytes -= u64::from(chunk.len);
@@ -182,6 +195,33 @@ impl Socket {
         self.publish(&mut paths[me]);
         self.publish_pacing(&mut paths[me]);
         self.validate_window(&paths[me]);
+    }
+
+    /// The buffer at the head of the queue: what follows on each other, up to the one that is still filled.
+    fn head_buffer(&self, core: &Core, path: &Path) -> Front {
+        let before_tail = self.unsent.len() - self.tail.map_or(0, |tail| tail.chunks);
+        let most = if before_tail > 0 {
+            before_tail
+        } else {
+            self.unsent.len()
+        };
+        let enough = memory::segments_sent(path) as usize + 1;
+        let first = self.unsent.front().map_or(0, |chunk| chunk.offset);
+        let (mut end, mut last, mut chunks) = (first, 0, 0);
+        for chunk in self.unsent.iter().take(most.min(enough)) {
+            if chunk.offset != end || (chunks > 0 && last < path.mss) {
+                break;
+            }
+            end += u64::from(chunk.len);
+            last = chunk.len;
+            chunks += 1;
+        }
+        Front {
+            bytes: end - first,
+            window: core.send_limit.saturating_sub(first),
+            followed: chunks < self.unsent.len(),
+            rest_leaves: chunks < self.unsent.len() || self.nagle_admits(core, last, path.mss),
+        }
     }
 
     fn send_chunk(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {

@@ -1,5 +1,6 @@
 """Runs in real time."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,15 @@ def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path:
     assert len(delays) >= 3
     assert all(delay >= 40_000_000 for delay in delays)
     assert recording.metadata.engine == "live"
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not here")
+def test_iperf3_plays_an_application(live: Run) -> None:
+    recording = live("two_paths", "application.bulk.program=iperf3", "application.bulk.duration=2 s")
+    ends = recording.table("connection_ends").row(0, named=True)
+    assert (ends["state"], ends["transport"], ends["client_received_bytes"]) == ("finished", "mptcp", 0)
+    assert recording.table("subflow_ends")["interface"].sort().to_list() == ["eth0", "eth1"]
+    assert 4_000_000 < ends["server_received_bytes"] < 10_000_000
 
 
 def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_path: Path) -> None:

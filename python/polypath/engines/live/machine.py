@@ -117,8 +117,6 @@ class MachineKernel(Kernel):
     """A stock kernel: its congestion controls are granted to sockets rather than to namespaces, and it lacks ours."""
 
     congestion_of_host = False
-    #: A socket's buffer cannot be made larger than the machine's own limit without root.
-    capture_every_ns = 0
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

@@ -88,7 +88,7 @@ class Job:
                 yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} {options}".rstrip()
         for index, capture in enumerate(self.captures):
             taps = " ".join(":".join(tap) for tap in capture.taps)
-            yield _BEFORE, "helper", f"- capture out/capture-{index} {self.kernel.capture_every_ns} {taps}"
+            yield _BEFORE, "helper", f"- capture out/capture-{index} {taps}"
 
     def _applications(self) -> Iterator[tuple[int, str, str]]:
         for index, application in enumerate(self.plan["applications"]):

@@ -19,8 +19,6 @@ class Kernel:
 
     #: Whether a host's congestion control is the namespace's, or each application has to ask for it.
     congestion_of_host = True
-    #: How long it may keep packets for a capture, in ns; 0: it has no room to speak of.
-    capture_every_ns = 10_000_000
     #: Further subflows that a connection may have (Linux, net/mptcp/pm_kernel.c).
     most_subflows = 64
     #: The switch, below /proc/sys/net, that puts paths into the hands of a program, and its value.

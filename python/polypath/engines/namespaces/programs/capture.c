@@ -1,8 +1,8 @@
-/* capture FILE EVERY NAMESPACE:DEVICE:NAME..: writes what passes the devices to a pcapng file (draft-ietf-opsawg-pcapng),
+/* capture FILE NAMESPACE:DEVICE:NAME..: writes what passes the devices to a pcapng file (draft-ietf-opsawg-pcapng),
  * stamped in nanoseconds since the origin. It goes on until SIGTERM.
  *
- * It looks every EVERY nanoseconds, at once if that is 0: the kernel stamps packets and keeps them until then, and what came
- * meanwhile is written in the order of its times. A packet that the kernel could not keep ends the run.
+ * The kernel stamps packets and puts them into rings (Linux, Documentation/networking/packet_mmap.rst, TPACKET_V3); they are
+ * written in the order of their times. A packet that found no room there ends the run.
  */
 
 #define _GNU_SOURCE
@@ -11,25 +11,35 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <linux/sockios.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MAX_TAPS 1024
 #define SNAP 65535
 #define BUFFER (1 << 20)
+#define BLOCK (1 << 18)
+#define MOST_BLOCKS 32
+#define LEAST_BLOCKS 4
+/* What all rings together take, but for the least that each has. */
+#define ROOM (1 << 28)
+/* A block that is not full is handed over after so long. */
+#define RETIRE_MS 10
+#define LOOK (RETIRE_MS * SECOND / 1000)
 #define SECTION 0x0a0d0d0au
 #define INTERFACE 1u
 #define ENHANCED_PACKET 6u
 
-static struct pollfd tap[MAX_TAPS];
+static struct tap {
+	int descriptor;
+	uint8_t *ring;
+	/* the block that is read next */
+	unsigned block;
+} tap[MAX_TAPS];
+static unsigned blocks;
 static FILE *file;
 
 /* A packet that is yet to be written; `number` keeps those of one instant in the order of their reading. */
@@ -40,9 +50,12 @@ struct packet {
 	int interface;
 };
 
-static struct packet *packet;
-static uint8_t *store;
-static size_t packets, packet_room, stored, store_room;
+/* Packets and their bytes, and the ones of the next round. */
+static struct {
+	struct packet *packet;
+	uint8_t *store;
+	size_t packets, packet_room, stored, store_room;
+} kept, later;
 
 static void put(const void *bytes, size_t length)
 {
@@ -99,11 +112,18 @@ static void put_packet(int interface, int64_t at, const uint8_t *bytes, uint32_t
 	put32(total);
 }
 
-static int open_tap(char *description, int index)
+static void open_tap(char *description, int index)
 {
 	char *namespace = strtok(description, ":"), *device = strtok(NULL, ":"), *name = strtok(NULL, ":");
 	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-	int descriptor, one = 1, room = 1 << 28;
+	struct tpacket_req3 ring = {
+		.tp_block_size = BLOCK,
+		.tp_block_nr = blocks,
+		.tp_frame_size = 1 << 11,
+		.tp_frame_nr = blocks * (BLOCK >> 11),
+		.tp_retire_blk_tov = RETIRE_MS,
+	};
+	int descriptor, version = TPACKET_V3;
 
 	if (!namespace || !device || !name)
 		die("tap %d is not NAMESPACE:DEVICE:NAME", index);
@@ -112,15 +132,17 @@ static int open_tap(char *description, int index)
 	address.sll_ifindex = if_nametoindex(device);
 	if (descriptor < 0 || !address.sll_ifindex)
 		die("cannot capture on %s", device);
-	setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
-	setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
-	if (bind(descriptor, (struct sockaddr *)&address, sizeof(address)))
+	if (setsockopt(descriptor, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+	    setsockopt(descriptor, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
+		die("no ring to capture on %s: %s", device, strerror(errno));
+	tap[index].descriptor = descriptor;
+	tap[index].ring = mmap(NULL, (size_t)blocks * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+	if (tap[index].ring == MAP_FAILED || bind(descriptor, (struct sockaddr *)&address, sizeof(address)))
 		die("cannot capture on %s: %s", device, strerror(errno));
 	put_interface(name);
-	return descriptor;
 }
 
-/* Makes room for so many more members at the end. */
+/* Makes room for so many members. */
 static void *grown(void *array, size_t *room, size_t needed, size_t size)
 {
 	if (needed <= *room)
@@ -134,12 +156,12 @@ static void *grown(void *array, size_t *room, size_t needed, size_t size)
 
 static void keep(int interface, int64_t at, const uint8_t *bytes, uint32_t length)
 {
-	packet = grown(packet, &packet_room, packets + 1, sizeof(*packet));
-	store = grown(store, &store_room, stored + length, 1);
-	memcpy(store + stored, bytes, length);
-	packet[packets] = (struct packet){ at, packets, stored, length, interface };
-	packets++;
-	stored += length;
+	kept.packet = grown(kept.packet, &kept.packet_room, kept.packets + 1, sizeof(*kept.packet));
+	kept.store = grown(kept.store, &kept.store_room, kept.stored + length, 1);
+	memcpy(kept.store + kept.stored, bytes, length);
+	kept.packet[kept.packets] = (struct packet){ at, kept.packets, kept.stored, length, interface };
+	kept.packets++;
+	kept.stored += length;
 }
 
 static int by_time(const void *first, const void *second)
@@ -151,40 +173,52 @@ static int by_time(const void *first, const void *second)
 	return a->number < b->number ? -1 : 1;
 }
 
-static void write_kept(void)
+/* Writes what was stamped before `until`: later ones may yet come from other rings. */
+static void write_kept(int64_t until)
 {
-	qsort(packet, packets, sizeof(*packet), by_time);
-	for (size_t i = 0; i < packets; i++)
-		put_packet(packet[i].interface, packet[i].at, store + packet[i].offset, packet[i].length);
-	packets = stored = 0;
+	typeof(kept) old = kept;
+
+	qsort(old.packet, old.packets, sizeof(*old.packet), by_time);
+	kept = later;
+	kept.packets = kept.stored = 0;
+	for (size_t i = 0; i < old.packets; i++) {
+		const struct packet *one = &old.packet[i];
+
+		if (one->at < until)
+			put_packet(one->interface, one->at < 0 ? 0 : one->at, old.store + one->offset, one->length);
+		else
+			keep(one->interface, one->at, old.store + one->offset, one->length);
+	}
+	later = old;
 }
 
 static void drain(int index)
 {
-	static uint8_t bytes[SNAP];
-	uint8_t control[CMSG_SPACE(sizeof(struct timespec))];
-	struct iovec part = { bytes, sizeof(bytes) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control };
-	ssize_t length;
+	struct tap *from = &tap[index];
 
-	while (message.msg_controllen = sizeof(control),
-	       (length = recvmsg(tap[index].fd, &message, MSG_DONTWAIT)) >= 0) {
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		struct timespec stamp = { 0 };
-		int64_t at;
+	for (;;) {
+		struct tpacket_block_desc *block = (void *)(from->ring + (size_t)from->block * BLOCK);
+		const uint8_t *at = (uint8_t *)block + block->hdr.bh1.offset_to_first_pkt;
 
-		if (header && header->cmsg_type == SCM_TIMESTAMPNS)
-			memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
-		at = stamp.tv_sec * SECOND + stamp.tv_nsec - origin_realtime();
-		keep(index, at < 0 ? 0 : at, bytes, length);
+		if (!(__atomic_load_n(&block->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+			return;
+		for (uint32_t i = 0; i < block->hdr.bh1.num_pkts; i++) {
+			const struct tpacket3_hdr *packet = (const void *)at;
+
+			keep(index, packet->tp_sec * SECOND + packet->tp_nsec - origin_realtime(), at + packet->tp_mac,
+			     packet->tp_snaplen);
+			at += packet->tp_next_offset;
+		}
+		__atomic_store_n(&block->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+		from->block = (from->block + 1) % blocks;
 	}
 }
 
-static void drain_all(int taps)
+static void drain_all(int taps, int64_t until)
 {
 	for (int i = 0; i < taps; i++)
 		drain(i);
-	write_kept();
+	write_kept(until);
 }
 
 static unsigned lost(int taps)
@@ -192,10 +226,10 @@ static unsigned lost(int taps)
 	unsigned total = 0;
 
 	for (int i = 0; i < taps; i++) {
-		struct tpacket_stats stats = { 0 };
+		struct tpacket_stats_v3 stats = { 0 };
 		socklen_t length = sizeof(stats);
 
-		getsockopt(tap[i].fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length);
+		getsockopt(tap[i].descriptor, SOL_PACKET, PACKET_STATISTICS, &stats, &length);
 		total += stats.tp_drops;
 	}
 	return total;
@@ -203,33 +237,29 @@ static unsigned lost(int taps)
 
 int capture_main(int count, char **argument)
 {
-	sigset_t none;
-	int taps = count - 2;
-	int64_t every = count > 1 ? strtoll(argument[1], NULL, 10) : 0;
+	int taps = count - 1;
 	unsigned missing;
 
 	stop_on_signal();
 	if (taps < 1 || taps > MAX_TAPS)
-		die("capture FILE EVERY NAMESPACE:DEVICE:NAME..");
+		die("capture FILE NAMESPACE:DEVICE:NAME..");
 	file = fopen(argument[0], "we");
 	if (!file)
 		die("%s: %s", argument[0], strerror(errno));
 	/* each write is a call to the host */
 	setvbuf(file, NULL, _IOFBF, BUFFER);
 	put_section();
-	for (int i = 0; i < taps; i++) {
-		tap[i].fd = open_tap(argument[i + 2], i);
-		tap[i].events = POLLIN;
-	}
-	sigemptyset(&none);
+	blocks = ROOM / BLOCK / taps;
+	blocks = blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks < LEAST_BLOCKS ? LEAST_BLOCKS : blocks;
+	for (int i = 0; i < taps; i++)
+		open_tap(argument[i + 1], i);
 	while (!stopped) {
-		if (every)
-			wait_for(-1, 0, now_ns() + every);
-		else
-			ppoll(tap, taps, NULL, &none);
-		drain_all(taps);
+		wait_for(-1, 0, now_ns() + LOOK);
+		drain_all(taps, now_ns() - 3 * LOOK);
 	}
-	drain_all(taps);
+	/* for the blocks that are not full */
+	wait_for(-1, 0, now_ns() + 3 * LOOK);
+	drain_all(taps, NEVER);
 	missing = lost(taps);
 	if (missing)
 		die("%u packets came too fast for the capture; run without it", missing);

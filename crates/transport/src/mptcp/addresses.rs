@@ -8,10 +8,19 @@ use super::connection::Connection;
 use super::keys;
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
-use crate::{EventKind, Mib, NEVER, Nanos, SECOND};
+use crate::{EventKind, Mib, NEVER, Nanos};
 
-/// Until an ADD_ADDR without echo is sent again (Linux add_addr_timeout is 120 s; a round trip is enough to know here).
-const ADD_ADDR_TIMEOUT: Nanos = 2 * SECOND;
+/// An announcement without echo is sent again so often, each time after twice as long, at first after the longest of the subflows'
+/// retransmission timeouts (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`, `mptcp_adjust_add_addr_timeout`).
+const REPEATS: u32 = 3;
+
+/// An announcement whose echo is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unechoed {
+    id: u8,
+    repeat_at: Nanos,
+    repeats: u32,
+}
 
 impl Connection {
     /// Asks the path manager what to do and does it.
@@ -49,12 +58,12 @@ impl Connection {
             match action {
                 Action::Open(pair) if deny_initial && pair.remote == 0 => {}
                 Action::Open(pair) => self.open_subflow(pair),
-                Action::Announce(id) => self.announce(id),
+                Action::Announce(id) => self.announce(id, 0),
             }
         }
     }
 
-    fn announce(&mut self, id: u8) {
+    fn announce(&mut self, id: u8, repeats: u32) {
         let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return;
         };
@@ -67,8 +76,14 @@ impl Connection {
         if !self.announced.contains(&id) {
             self.announced.push(id);
         }
-        self.unechoed.retain(|(other, _)| *other != id);
-        self.unechoed.push((id, self.core.now + ADD_ADDR_TIMEOUT));
+        self.unechoed.retain(|other| other.id != id);
+        if repeats < REPEATS {
+            self.unechoed.push(Unechoed {
+                id,
+                repeat_at: self.core.now + self.connection_timeout(repeats),
+                repeats,
+            });
+        }
         self.deadline = 0;
         self.send_option(MptcpOption::AddAddr {
             echo: false,
@@ -80,14 +95,10 @@ impl Connection {
     }
 
     pub(super) fn repeat_announcements(&mut self) {
-        let due: Vec<u8> = self
-            .unechoed
-            .iter()
-            .filter(|(_, at)| *at <= self.core.now)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in due {
-            self.announce(id);
+        let now = self.core.now;
+        let due = self.unechoed.iter().filter(|one| one.repeat_at <= now);
+        for one in due.copied().collect::<Vec<_>>() {
+            self.announce(one.id, one.repeats + 1);
         }
     }
 
@@ -164,7 +175,7 @@ impl Connection {
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
         self.core.counters.increment(Mib::MPTcpExtEchoAdd);
-        self.unechoed.retain(|(other, _)| *other != id);
+        self.unechoed.retain(|other| other.id != id);
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
@@ -250,7 +261,7 @@ impl Connection {
                 }
             }
             self.announced.retain(|other| *other != id);
-            self.unechoed.retain(|(other, _)| *other != id);
+            self.unechoed.retain(|other| other.id != id);
             self.core.counters.increment(Mib::MPTcpExtRmAddrTx);
             self.send_option(MptcpOption::RemoveAddr {
                 address_ids: vec![id],
@@ -273,7 +284,7 @@ impl Connection {
     pub(super) fn next_announcement(&self) -> Nanos {
         self.unechoed
             .iter()
-            .map(|(_, at)| *at)
+            .map(|one| one.repeat_at)
             .min()
             .unwrap_or(NEVER)
     }

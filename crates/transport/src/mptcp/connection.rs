@@ -13,6 +13,7 @@ use polypath_wire::tcp::Segment;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::addresses::Unechoed;
 use super::core::{Core, Join, Multipath};
 use super::receive::DataReceiver;
 use super::retransmission::Retransmission;
@@ -117,9 +118,9 @@ pub struct Connection {
     pub(super) path_manager: Box<dyn PathManager>,
     pub(super) local: Vec<LocalAddress>,
     pub(super) remote: Vec<RemoteAddress>,
-    /// Ids that the peer was told of, and those whose echo is awaited with the time to repeat.
+    /// Ids that the peer was told of, and those whose echo is awaited.
     pub(super) announced: Vec<u8>,
-    pub(super) unechoed: Vec<(u8, Nanos)>,
+    pub(super) unechoed: Vec<Unechoed>,
     pub(super) random: Pcg64Mcg,
     pub(super) ports: Ports,
     pub(super) established: bool,

@@ -684,7 +684,7 @@ impl Connection {
     }
 
     /// The longest retransmission timeout of the working subflows, backed off.
-    fn connection_timeout(&self, attempts: u32) -> Nanos {
+    pub(super) fn connection_timeout(&self, attempts: u32) -> Nanos {
         let longest = self
             .sockets
             .iter()

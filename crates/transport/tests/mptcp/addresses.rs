@@ -91,6 +91,22 @@ fn an_announced_address_is_authenticated_echoed_and_joined() {
 }
 
 #[test]
+fn an_announcement_that_is_never_echoed_is_repeated_three_times() {
+    let mut pair = two_servers();
+    pair.hook(|packet| {
+        let echo = |option: &MptcpOption| matches!(option, MptcpOption::AddAddr { echo: true, .. });
+        if packet.options().iter().any(echo) {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.write(Side::Client, 1);
+    pair.run_for(600 * SECOND);
+    assert_eq!(announcements(&pair).len(), 4);
+}
+
+#[test]
 fn an_announcement_is_repeated_until_its_echo() {
     let mut pair = two_servers();
     let mut echoes = 0;

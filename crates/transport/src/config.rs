@@ -50,6 +50,12 @@ impl Profile {
         self != Self::Linux
     }
 
+    /// Repetitions of a SYN or SYN/ACK that leave the initial window as it is: none by RFC 5681 section 3.1, one in Linux since the initial
+    /// timeout is a second (`tcp_init_transfer`).
+    pub(crate) fn forgiven_syns(self) -> u32 {
+        u32::from(self == Self::Linux)
+    }
+
     /// Whether each subflow has a send buffer, and the connection the sum of them (upstream Linux), or the connection one buffer.
     pub fn buffers_by_subflow(self) -> bool {
         self == Self::Linux

@@ -116,6 +116,8 @@ pub struct Socket {
     sent: VecDeque<Sent>,
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
+    /// Repetitions of the SYN or SYN/ACK.
+    syn_repeats: u32,
     tail: Option<Tail>,
     fin: FinState,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
@@ -209,6 +211,7 @@ impl Socket {
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             unsent_bytes: 0,
+            syn_repeats: 0,
             tail: None,
             fin: FinState::None,
             last_small: 0,
@@ -388,7 +391,7 @@ impl Socket {
             self.rtt.sample(rtt, 1, 1, &core.config);
             self.rtt.sample_min(rtt, core.now);
             paths[me].latest_rtt = rtt;
-        } else {
+        } else if self.syn_repeats > core.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             paths[me].cwnd = 1;
         }

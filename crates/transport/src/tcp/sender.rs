@@ -325,6 +325,7 @@ impl Socket {
         self.recovery.count_retransmitted(now);
         core.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {
+            self.syn_repeats += 1;
             return self.send_syn(core, me, true);
         }
         self.note_sent(now, &copy);

@@ -1,0 +1,152 @@
+use super::*;
+use crate::config::{Buffer, Profile};
+
+fn receiver(profile: Profile, buffer: u64) -> DataReceiver {
+    let receive_buffer = Buffer {
+        minimum: buffer,
+        default: buffer,
+        maximum: buffer,
+    };
+    let mut receiver = DataReceiver::new(&Config {
+        profile,
+        receive_buffer,
+        ..Config::default()
+    });
+    receiver.set_mss(1000);
+    receiver
+}
+
+#[test]
+fn the_window_is_what_the_buffer_has_left() {
+    let mut receiver = receiver(Profile::Rfc, 20_000);
+    assert_eq!(receiver.window(0, 0), 20_000);
+    receiver.deliver(0, 5_000);
+    assert_eq!(receiver.window(0, 0), 15_000);
+    receiver.read(5_000, 1);
+    assert_eq!(receiver.window(0, 0), 20_000);
+}
+
+#[test]
+fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
+    for (profile, window) in [(Profile::Rfc, 20_000), (Profile::MptcpOrg, 20_000 - 4_000)] {
+        let mut receiver = receiver(profile, 20_000 * 256 / profile.window_share());
+        assert_eq!(receiver.window(0, 0), 20_000);
+        assert_eq!(receiver.deliver(8_000, 4_000), 4_000);
+        assert_eq!(receiver.deliver(0, 4_000), 4_000);
+        receiver.read(4_000, 1);
+        assert_eq!(receiver.window(0, 0), window.max(16_000));
+        assert_eq!(receiver.deliver(2_000, 10_000), 4_000);
+        assert_eq!(receiver.next, 12_000);
+        assert_eq!(receiver.reassembly_bytes(), 0);
+    }
+}
+
+fn upstream(mptcp: bool, buffer: u64) -> DataReceiver {
+    let receive_buffer = Buffer {
+        minimum: buffer,
+        default: buffer,
+        maximum: buffer,
+    };
+    let mut receiver = DataReceiver::new(&Config {
+        profile: Profile::Linux,
+        mptcp,
+        receive_buffer,
+        ..Config::default()
+    });
+    receiver.set_mss(1448);
+    receiver
+}
+
+/// The windows of the kernel's first ACKs with a buffer of 128 KiB.
+#[test]
+fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
+    let mut receiver = upstream(false, 131_072);
+    assert_eq!(receiver.scale(), 7);
+    assert_eq!(receiver.first_window(0, 1448), 65_160);
+    let mut windows = Vec::new();
+    for segment in 1..=8 {
+        let received = 1 + segment * 1448;
+        receiver.begin_segment();
+        receiver.deliver(receiver.next, 1448);
+        receiver.in_sequence(0, 1448, false, received, segment);
+        assert_eq!(receiver.grew(), segment < 8);
+        windows.push(receiver.window(0, received));
+        receiver.read(1448, segment);
+    }
+    let kernel = [
+        67_072, 69_888, 72_832, 75_776, 78_592, 81_536, 81_536, 81_536,
+    ];
+    assert_eq!(windows, kernel);
+}
+
+/// 161/256 of a buffer's memory is payload, in whole steps the average over windows comes as far as 154/256.
+#[test]
+fn upstreams_connection_follows_the_share_of_its_subflows() {
+    let mut receiver = upstream(true, 262_144);
+    receiver.first_window(0, 1448);
+    let mut shares = Vec::new();
+    for round in 1..=20 {
+        receiver.sample_rtt(0, 1424, round as u32, 20);
+        receiver.in_sequence(0, 1424, false, round * 1_000_000, round);
+        shares.push(receiver.share);
+        receiver.window(0, round * 1_000_000);
+    }
+    assert_eq!(shares[..4], [132, 135, 138, 140]);
+    assert_eq!(shares[19], 154);
+}
+
+/// Seventeen segments that wait cost their payload and one buffer.
+#[test]
+fn upstream_counts_what_waits_as_memory() {
+    let mut receiver = upstream(true, 262_144);
+    receiver.first_window(0, 1448);
+    receiver.sample_rtt(0, 1448, 1, 20);
+    receiver.in_sequence(0, 1424, false, 1425, 1);
+    receiver.deliver(1424, 17 * 1424);
+    assert_eq!(
+        receiver.space().free,
+        (262_144 - 17 * 1424 - 832) * 132 / 256
+    );
+    receiver.held = 100_000;
+    assert_eq!(
+        receiver.space().free,
+        (262_144 - 17 * 1424 - 832) * 132 / 256
+    );
+}
+
+/// As in the kernel's SYN and SYN/ACK over Ethernet: 44 segments of 1460 bytes, 45 of 1448.
+#[test]
+fn upstreams_first_window_holds_full_segments() {
+    let mut receiver = upstream(true, 131_072);
+    assert_eq!(receiver.first_window(0, 1460), 64_240);
+    assert_eq!(receiver.first_window(1, 1448), 65_160);
+}
+
+#[test]
+fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
+    let mut receiver = upstream(true, 131_072);
+    for (segment, me, rtt) in [(1, 1, 100), (2, 0, 40), (3, 0, 20)] {
+        receiver.sample_rtt(me, 1448, segment, rtt);
+        let now = u64::from(segment) * 100_000_000;
+        receiver.in_sequence(me, 1448, false, now, now);
+    }
+    receiver.read(1, 1);
+    receiver.tune(1_000_000_000);
+    assert_eq!(receiver.rtt, 20_000_000);
+    receiver.sample_rtt(0, 1448, 9, 100);
+    assert_eq!(receiver.upstream.as_mut().unwrap().rtt(), 20_000_000);
+}
+
+#[test]
+fn the_buffer_grows_with_the_rate_of_reading() {
+    let mut receiver = DataReceiver::new(&Config::default());
+    receiver.set_mss(1448);
+    receiver.sample_rtt(0, 1448, 1, 10);
+    let before = receiver.buffer();
+    for round in 1..20u64 {
+        let bytes = 20_000 * round;
+        receiver.deliver(receiver.next, bytes);
+        receiver.read(bytes, round * 10_000_000);
+    }
+    assert!(receiver.buffer() > 2 * before, "{}", receiver.buffer());
+}

@@ -39,12 +39,11 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     made = {name: engines.get(name) for name in (base, other)}
     outcomes = []
     for entry in catalogue():
-        scenario = entry.scenario()
+        plans = entry.plans()
         recordings = {
-            name: [_run(engine, f"{entry.name} on {name}", scenario.plan(seed)) for seed in range(1, entry.seeds + 1)]
-            for name, engine in made.items()
+            name: [_run(engine, f"{entry.name} on {name}", plan) for plan in plans] for name, engine in made.items()
         }
-        outcome = Outcome(entry, scenario.description or "", rows(recordings[base], recordings[other]))
+        outcome = Outcome(entry, entry.scenario().description or "", rows(recordings[base], recordings[other]))
         outcomes.append(outcome)
     _show(outcomes, base, other)
     if markdown is not None:
@@ -109,7 +108,8 @@ are in `python/polypath/fidelity`; this page was written by
 
     polypath compare --all --markdown docs/fidelity.md
 
-A figure is the mean over the seeds given, the same on both engines, whose random losses still differ. Nothing is tuned
+A figure is the mean over the runs given, with the same plans on both engines, whose random losses still differ. Where
+one choice decides a whole figure, the runs differ in a size, and the means are of the distribution. Nothing is tuned
 for a scenario; a difference is reported as one, with its cause where it is known.
 """
 
@@ -117,7 +117,7 @@ for a scenario; a difference is reported as one, with its cause where it is know
 def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     """The outcome as Markdown."""
     lines = [_HEAD, f"{_count(outcomes)}.", ""]
-    lines.append(f"| scenario | | seeds | figure | {base} | {other} | {base}/{other} | share, points | |")
+    lines.append(f"| scenario | | runs | figure | {base} | {other} | {base}/{other} | share, points | |")
     lines.append("|---|---|---:|---|---:|---:|---:|---:|---|")
     for outcome in outcomes:
         for index, row in enumerate(outcome.rows):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from polypath.scenario import Scenario
+from polypath.scenario import Plan, Scenario
 
 FOLDER = Path(__file__).parent
 
@@ -21,9 +22,19 @@ class Entry:
     seeds: int = 1
     #: Why the engines are known to differ; empty: they should not.
     cause: str = ""
+    #: Settings that differ from run to run, the same on both engines: a value for each.
+    each: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
         return Scenario.load(FOLDER / f"{self.name}.toml")
+
+    def plans(self) -> list[Plan]:
+        """What each run is."""
+        scenario = self.scenario()
+        return [
+            scenario.with_settings([f"{path}={values[run]}" for path, values in self.each.items()]).plan(run + 1)
+            for run in range(self.seeds)
+        ]
 
 
 @lru_cache(maxsize=1)

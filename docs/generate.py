@@ -24,6 +24,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "path-manager": "Path managers",
     "queue": "Queue disciplines",
     "loss": "Loss models",
+    "middlebox": "Middleboxes",
     "application": "Applications",
     "topology": "Topologies",
 }

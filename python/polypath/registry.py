@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from polypath.units import nearest
 
-Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "application", "topology"]
+Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "middlebox", "application", "topology"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _TITLES: dict[Kind, str] = {
@@ -24,6 +24,7 @@ _TITLES: dict[Kind, str] = {
     "path-manager": "path manager",
     "queue": "queue discipline",
     "loss": "loss model",
+    "middlebox": "middlebox",
     "application": "application",
     "topology": "topology",
 }

@@ -218,6 +218,7 @@ impl Builder {
             b,
             forward: both.clone(),
             backward: both.clone(),
+            middleboxes: Vec::new(),
         });
     }
 

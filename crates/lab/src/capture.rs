@@ -148,6 +148,12 @@ impl Captures {
         Ok(())
     }
 
+    /// What is left of a packet's TTL after `hops` channels of its flow.
+    fn ttl(&self, packet: &Packet<Body>, hops: u16) -> u8 {
+        let before = self.flows[packet.flow as usize].crossed;
+        TTL.saturating_sub((before + hops) as u8)
+    }
+
     fn write(&mut self, at: u64, tap: Tap, direction: Direction, packet: &Packet<Body>, ttl: u8) {
         let flow = &self.flows[packet.flow as usize];
         let (src_mac, dst_mac) = match direction {
@@ -227,7 +233,7 @@ impl Observer<Body> for Captures {
                 tap,
                 Direction::Outbound,
                 packet,
-                TTL.saturating_sub(packet.hop as u8),
+                self.ttl(packet, packet.hop),
             );
         }
     }
@@ -239,7 +245,7 @@ impl Observer<Body> for Captures {
                 tap,
                 Direction::Inbound,
                 packet,
-                TTL.saturating_sub(packet.hop.saturating_sub(1) as u8),
+                self.ttl(packet, packet.hop.saturating_sub(1)),
             );
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::{RouteId, random};
+use polypath_net::{ChannelId, RouteId, random};
 use polypath_transport::Segment;
 
 /// What a packet carries.
@@ -10,6 +10,8 @@ use polypath_transport::Segment;
 pub(crate) struct Body {
     /// Counts the packets of its flow: IPv4's identification.
     pub identification: u16,
+    /// A middlebox changed its payload and set its checksum right.
+    pub altered: bool,
     pub content: Content,
 }
 
@@ -31,13 +33,17 @@ pub(crate) enum Content {
     },
 }
 
-/// One direction of a conversation between two addresses and ports.
+/// One direction of a conversation between two addresses and ports, as far as the next middlebox.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub source: SocketAddr,
     pub destination: SocketAddr,
-    /// Absent: there is no route, and packets go nowhere.
+    /// Absent: there is no link to cross. Packets then reach the receiver at once if they are `here`, and go nowhere if not.
     pub route: Option<RouteId>,
+    pub here: bool,
+    /// Channels crossed before, and those to come behind the middlebox that receives it.
+    pub crossed: u16,
+    pub rest: Vec<ChannelId>,
     /// The node that it leads to.
     pub receiver_node: u32,
     /// Who sends it.
@@ -54,6 +60,28 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// A flow that leads nowhere yet.
+    pub fn new(source: SocketAddr, destination: SocketAddr) -> Self {
+        Self {
+            source,
+            destination,
+            route: None,
+            here: false,
+            crossed: 0,
+            rest: Vec::new(),
+            receiver_node: 0,
+            sender: End::Datagrams {
+                application: u32::MAX,
+            },
+            receiver: None,
+            stream: 0,
+            first_dsn: None,
+            sent: 0,
+            identifier: source.port(),
+        }
+    }
+
+    /// What equal-cost multipath hashes: addresses and ports.
     pub fn label(&self) -> u64 {
         label(self.source, self.destination)
     }
@@ -74,10 +102,20 @@ pub fn label(source: SocketAddr, destination: SocketAddr) -> u64 {
 }
 
 /// The end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
-    Subflow { endpoint: u32, subflow: u32 },
-    Datagrams { application: u32 },
+    Subflow {
+        endpoint: u32,
+        subflow: u32,
+    },
+    Datagrams {
+        application: u32,
+    },
+    /// The middleboxes of a link, on the way from its first end to its second (`forward`) or back.
+    Middlebox {
+        stand: u32,
+        forward: bool,
+    },
 }
 
 /// IP header without options or extension headers.

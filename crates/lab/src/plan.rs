@@ -72,6 +72,9 @@ pub struct Link {
     pub b: Attachment,
     pub forward: Channel,
     pub backward: Channel,
+    /// What stands at the link's end that is not a host's, or at `b` if both or none are, in order from `a` to `b`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middleboxes: Vec<Choice>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow, LinkRow,
-    Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+    MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::tcp::Totals;
 use polypath_transport::{CloseReason, Connection, EventKind, Mib, Nanos, Purpose, Transmit};
@@ -13,6 +13,7 @@ use crate::application::{Datagrams, Request, Side};
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::plan::{Plan, Transport};
+use crate::simulation::MiddleboxReport;
 
 /// Collects a recording.
 pub(crate) struct Recorder {
@@ -119,6 +120,23 @@ impl Recorder {
                     busy_ns: stats.busy,
                 });
             }
+        }
+    }
+
+    pub fn middleboxes(&mut self, reports: impl Iterator<Item = MiddleboxReport>) {
+        for report in reports {
+            let tally = report.tally;
+            self.recording.middleboxes.push(MiddleboxRow {
+                link: report.link as u32,
+                position: report.position as u32,
+                name: report.name.into(),
+                received_packets: tally.received,
+                changed_packets: tally.changed,
+                made_packets: tally.made,
+                sent_packets: tally.sent,
+                dropped_packets: tally.dropped,
+                absorbed_packets: tally.absorbed,
+            });
         }
     }
 

@@ -4,9 +4,9 @@ use polypath_net::{LOSS_MODELS, QUEUE_MODELS};
 use polypath_transport::{congestion, path_manager, scheduler};
 use serde_json::{Value, json};
 
-use crate::application;
+use crate::{application, middlebox};
 
-/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `application`) as a JSON list of
+/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `middlebox`, `application`) as a JSON list of
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
@@ -15,6 +15,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
         "queue" => models(QUEUE_MODELS),
         "loss" => models(LOSS_MODELS),
+        "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "application" => application::describe(),
         _ => return None,
     };

@@ -10,7 +10,7 @@ use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId, RouteId, TimerId}
 use crate::packet::{DropReason, Ecn, Header, MAX_LEN, Observer, Packet, Store};
 use crate::routing::{END, RouteError};
 use crate::stats::{ChannelStats, Totals};
-use crate::topology::Topology;
+use crate::topology::{Topology, TopologyError};
 
 /// The entity of scheduled changes; channels and then timers follow.
 const CONTROL: u32 = 0;
@@ -118,6 +118,23 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         label: u64,
     ) -> Result<RouteId, RouteError> {
         self.topology.route(from, src, dst, label)
+    }
+
+    /// As [`Topology::add_address`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_address(
+        &mut self,
+        interface: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), TopologyError> {
+        self.topology.add_address(interface, address)
+    }
+
+    /// As [`Topology::route_over`].
+    pub fn route_over(&mut self, path: &[ChannelId]) -> Option<RouteId> {
+        self.topology.route_over(path)
     }
 
     /// When something happens next, if anything is pending.

@@ -173,7 +173,8 @@ struct Query {
     src: IpAddr,
     dst: IpAddr,
     label: u64,
-    /// The interface that owns `dst`, its node, and the node at the other end of its link.
+    /// The interface that owns `dst`, its node, and the node that leads there: the one at the other end of its link, or its own if that
+    /// forwards.
     target: InterfaceId,
     to: NodeId,
     gate: Option<NodeId>,
@@ -188,7 +189,7 @@ impl Topology {
     /// The route of packets from `src` at node `from` to `dst`.
     ///
     /// At each node a static route counts first. Otherwise a host sends by the interface that owns `src`, and every other node along a
-    /// path of fewest hops to the link of the interface that owns `dst`. `label` is what ECMP hashes, for example a flow's ports. The
+    /// path of fewest hops to the link of the interface that owns `dst`, or to its node if that forwards. `label` is what ECMP hashes, for example a flow's ports. The
     /// state of links plays no part. The same path always gives the same id. Each call counts as a new flow for
     /// [`EqualPaths::InTurn`].
     ///
@@ -212,7 +213,11 @@ impl Topology {
                 destination: dst,
             });
         }
-        let gate = self.neighbour(target).map(|(_, node)| node);
+        let gate = if self.nodes[to.index()].kind.forwards() {
+            Some(to)
+        } else {
+            self.neighbour(target).map(|(_, node)| node)
+        };
         let query = Query {
             from,
             src,
@@ -236,6 +241,18 @@ impl Topology {
             }
         }
         Ok(self.routing.intern(&path))
+    }
+
+    /// The route over these channels, each of which must begin at the node where the one before it ends; nothing for another list or none.
+    pub fn route_over(&mut self, path: &[ChannelId]) -> Option<RouteId> {
+        let node = |interface: InterfaceId| self.interfaces[interface.index()].node;
+        let ends = path.iter().map(|channel| {
+            let edge = self.edges.get(channel.index())?;
+            Some((node(edge.from), node(edge.to)))
+        });
+        let ends: Vec<_> = ends.collect::<Option<_>>()?;
+        let joined = ends.windows(2).all(|pair| pair[0].1 == pair[1].0);
+        (joined && !path.is_empty()).then(|| self.routing.intern(path))
     }
 
     /// The channels of a route; empty if there is no such route.
@@ -278,7 +295,8 @@ impl Topology {
                 destination: query.dst,
             })?;
             path.push(channel);
-            if self.edges[channel.index()].to == query.target {
+            let reached = self.edges[channel.index()].to;
+            if reached == query.target || (next == query.to && query.gate == Some(next)) {
                 return Ok(path);
             }
             if !self.nodes[next.index()].kind.forwards() {

@@ -151,6 +151,19 @@ tables! {
             max_queue_packets: u64,
             busy_ns: u64,
         }
+        /// A middlebox, totals.
+        middleboxes: MiddleboxTable of MiddleboxRow {
+            link: u32,
+            /// On its link, from the first end.
+            position: u32,
+            name: Text,
+            received_packets: u64,
+            changed_packets: u64,
+            made_packets: u64,
+            sent_packets: u64,
+            dropped_packets: u64,
+            absorbed_packets: u64,
+        }
         /// A UDP application, totals.
         datagrams: DatagramTable of DatagramRow {
             application: u32,

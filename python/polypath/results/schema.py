@@ -122,6 +122,17 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "max_queue_packets": pl.UInt64,
         "busy_ns": pl.UInt64,
     },
+    "middleboxes": {
+        "link": pl.UInt32,
+        "position": pl.UInt32,
+        "name": _TEXT,
+        "received_packets": pl.UInt64,
+        "changed_packets": pl.UInt64,
+        "made_packets": pl.UInt64,
+        "sent_packets": pl.UInt64,
+        "dropped_packets": pl.UInt64,
+        "absorbed_packets": pl.UInt64,
+    },
     "datagrams": {
         "application": pl.UInt32,
         "sent_packets": pl.UInt64,

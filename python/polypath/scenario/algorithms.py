@@ -62,3 +62,26 @@ def _named(kind: registry.Kind) -> tuple[Any, ...]:
 Scheduler = Annotated[Algorithm, *_named("scheduler")]
 Congestion = Annotated[Algorithm, *_named("congestion")]
 PathManager = Annotated[Algorithm, *_named("path-manager")]
+Middlebox = Annotated[Algorithm, *_named("middlebox")]
+
+
+def _one_or_more(value: object) -> object:
+    if value == []:
+        raise fault("expected a middlebox or several, or none written at all")
+    return value if isinstance(value, list) else [value]
+
+
+def _write_all(value: list[Algorithm]) -> str | dict[str, Any] | list[str | dict[str, Any]]:
+    written = [_write(each) for each in value]
+    return written[0] if len(written) == 1 else written
+
+
+Middleboxes = Annotated[
+    list[Middlebox],
+    BeforeValidator(_one_or_more),
+    PlainSerializer(_write_all, return_type=str | dict[str, Any] | list[str | dict[str, Any]]),
+    WithJsonSchema(
+        {"anyOf": [{REGISTRY_KEY: "middlebox"}, {"type": "array", "items": {REGISTRY_KEY: "middlebox"}, "minItems": 1}]}
+    ),
+]
+"""One middlebox or several, in order."""

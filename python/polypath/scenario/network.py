@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from polypath import units
+from polypath.scenario.algorithms import Middleboxes
 from polypath.scenario.base import Model
 from polypath.scenario.fields import (
     Addresses,
@@ -234,6 +235,8 @@ class Link(Channel):
         ),
     ]
     """The two ends: a host, router or switch, with its interface ("client:eth0") or without ("r")."""
+    middlebox: Middleboxes | None = None
+    """What changes packets on the way: a middlebox, or several in order from the first end; they stand at the end that is no host's."""
     forward: Channel = Channel()
     """What differs from the first end to the second."""
     backward: Channel = Channel()

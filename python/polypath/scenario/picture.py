@@ -43,6 +43,7 @@ def _label(link: Link, *, backup: bool = False) -> str:
             parts.append(f"{units.format_share(loss.probability)} loss")
         elif isinstance(loss, GilbertElliott):
             parts.append("bursty loss")
+    parts += [middlebox.name for middlebox in link.middlebox or []]
     if backup:
         parts.append("backup")
     return ", ".join(parts)

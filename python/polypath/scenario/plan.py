@@ -11,7 +11,7 @@ from typing import Any
 from polypath import registry
 from polypath.scenario.algorithms import Algorithm
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.network import Channel, Codel, DropTail, GilbertElliott, Interface, NoLoss, RandomLoss, Red
+from polypath.scenario.network import Channel, Codel, DropTail, GilbertElliott, Interface, Link, NoLoss, RandomLoss, Red
 from polypath.scenario.reading import read_text
 from polypath.scenario.resolve import stack_of
 from polypath.scenario.stack import Stack, settings
@@ -133,6 +133,7 @@ class _Builder:
                     "a": self._end(link.ends[0]),
                     "b": self._end(link.ends[1]),
                     **dict(zip(("forward", "backward"), map(_channel, directions(link)), strict=True)),
+                    **_middleboxes(link),
                 }
                 for name, link in tables.link.items()
             ],
@@ -308,6 +309,10 @@ def _program(application: AnyApplication) -> dict[str, str]:
             return {"program": name}
         case _:
             return {}
+
+
+def _middleboxes(link: Link) -> dict[str, Any]:
+    return {"middleboxes": [_choice("middlebox", each) for each in link.middlebox]} if link.middlebox else {}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

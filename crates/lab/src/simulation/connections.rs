@@ -1,10 +1,10 @@
 //! Connections in the run: how they begin, what becomes of packets and of what endpoints send and tell.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::{Ecn, Packet, random};
+use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Segment, Transmit, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::{Flags, header_len};
@@ -108,9 +108,15 @@ impl Simulation {
 
     pub(super) fn on_packet(&mut self, packet: Packet<Body>) {
         let flow = packet.flow as usize;
+        let receiver = match self.captures.flows[flow].receiver {
+            Some(End::Middlebox { stand, forward }) => {
+                return self.on_middlebox(stand as usize, forward, packet);
+            }
+            known => known,
+        };
         match packet.body.content {
             Content::Tcp(ref segment) => {
-                let end = match self.captures.flows[flow].receiver {
+                let end = match receiver {
                     Some(end) => Some(end),
                     None => self.find_receiver(flow, &packet),
                 };
@@ -122,6 +128,8 @@ impl Simulation {
                     corrupted: packet.corrupted,
                 };
                 let now = self.network.now();
+                let altered = packet.body.altered.then(|| altered(segment));
+                let segment = altered.as_ref().unwrap_or(segment);
                 if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
                     connection.on_segment(subflow as usize, segment, arrival, now);
                 }
@@ -303,9 +311,10 @@ impl Simulation {
                 segment = sent.segment;
             }
             let flow_state = &mut self.captures.flows[flow as usize];
-            let Some(route) = flow_state.route else {
+            if flow_state.route.is_none() && !flow_state.here {
                 continue;
-            };
+            }
+            let route = flow_state.route;
             flow_state.sent = flow_state.sent.wrapping_add(1);
             let identification = flow_state.sent;
             let len = ip_header_len(flow_state.source)
@@ -318,9 +327,10 @@ impl Simulation {
             };
             let body = Body {
                 identification,
+                altered: false,
                 content: Content::Tcp(segment),
             };
-            self.inject(route, len, flow, ecn, body);
+            self.dispatch(route, len, flow, ecn, body);
         }
         self.transmits = transmits;
     }
@@ -370,35 +380,29 @@ impl Simulation {
         stream: u64,
     ) -> u32 {
         let mut flow = Flow {
-            source,
-            destination,
-            route: None,
-            receiver_node: 0,
             sender,
-            receiver: None,
             stream: random::mix(stream),
-            first_dsn: None,
-            sent: 0,
-            identifier: source.port(),
+            receiver_node: self.receiver_node(destination.ip()),
+            ..Flow::new(source, destination)
         };
-        let label = flow.label();
-        flow.route = self
-            .network
-            .route(
-                polypath_net::NodeId(node as u32),
-                source.ip(),
-                destination.ip(),
-                label,
-            )
-            .ok();
-        let topology = self.network.topology();
-        if let Some(interface) = topology.owner(destination.ip())
-            && let Ok(receiver) = topology.node_of(interface)
-        {
-            flow.receiver_node = receiver.0;
+        let node = NodeId(node as u32);
+        if self.stands.is_empty() {
+            let (label, ends) = (flow.label(), (source.ip(), destination.ip()));
+            flow.route = self.network.route(node, ends.0, ends.1, label).ok();
+        } else if let Some(path) = self.path(node, &flow) {
+            self.lay(&mut flow, &path, None);
         }
         self.captures.flows.push(flow);
         (self.captures.flows.len() - 1) as u32
+    }
+
+    /// The node that owns an address.
+    pub(super) fn receiver_node(&self, address: IpAddr) -> u32 {
+        let topology = self.network.topology();
+        let owner = topology
+            .owner(address)
+            .map(|interface| topology.node_of(interface));
+        owner.and_then(Result::ok).map_or(0, |node| node.0)
     }
 
     pub(super) fn tell_events(&mut self, index: usize) {
@@ -437,4 +441,11 @@ impl Simulation {
             }
         }
     }
+}
+
+/// To an endpoint, payload that a middlebox changed is that of another place in the stream.
+fn altered(segment: &Segment) -> Segment {
+    let mut altered = segment.clone();
+    altered.payload.offset = altered.payload.offset.wrapping_add(1);
+    altered
 }

@@ -63,14 +63,18 @@ impl Simulation {
 
     pub(super) fn send_datagram(&mut self, flow: u32, content: Content, payload: u32) {
         let state = &mut self.captures.flows[flow as usize];
-        let Some(route) = state.route else { return };
+        let route = state.route;
+        if route.is_none() && !state.here {
+            return;
+        }
         state.sent = state.sent.wrapping_add(1);
         let body = Body {
             identification: state.sent,
+            altered: false,
             content,
         };
         let len = ip_header_len(state.source) + DATAGRAM_HEADER + payload;
-        self.inject(route, len, flow, Ecn::NotEct, body);
+        self.dispatch(route, len, flow, Ecn::NotEct, body);
     }
 
     pub(super) fn on_datagram(&mut self, flow: usize, packet: &Packet<Body>) {

@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod middleboxes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use polypath_net::Totals;
-use polypath_net::{ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, TimerId};
+use polypath_net::{
+    ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, Packet, RouteId, TimerId,
+};
 use polypath_trace::Recording;
 use polypath_transport::{Config, NEVER, Nanos, Ports, Transmit};
 
@@ -21,6 +24,8 @@ use crate::endpoint::Endpoint;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Transport};
 use crate::record::Recorder;
+pub use middleboxes::MiddleboxReport;
+use middleboxes::Stand;
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -29,6 +34,7 @@ enum Owner {
     Endpoint(usize),
     Datagrams(usize),
     Event(usize),
+    Middlebox(usize),
     Sample,
 }
 
@@ -53,6 +59,7 @@ pub struct Simulation {
     network: Network<Body>,
     channels: Vec<(ChannelId, ChannelId)>,
     captures: Captures,
+    stands: Vec<Stand>,
     apps: Vec<App>,
     endpoints: Vec<Endpoint>,
     /// By node, own address and peer's.
@@ -106,17 +113,19 @@ impl Simulation {
                 "the sampling interval must be above 0",
             ));
         }
+        let mut built = build(&plan)?;
+        let stands = middleboxes::stands(&plan, &mut built)?;
         let Built {
             mut network,
             channels,
-            ..
-        } = build(&plan)?;
+        } = built;
         let sample_timer = network.new_timer();
         let mut simulation = Self {
             captures: Captures::open(&plan, captures, directory.as_deref())?,
             recorder: Recorder::new(&plan),
             ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
             channels,
+            stands,
             apps: Vec::new(),
             endpoints: Vec::new(),
             demultiplexer: BTreeMap::new(),
@@ -130,6 +139,7 @@ impl Simulation {
             plan,
         };
         simulation.own(sample_timer, Owner::Sample);
+        simulation.own_stand_timers();
         simulation
             .network
             .set_timer(sample_timer, simulation.plan.record.interval_ns);
@@ -253,6 +263,12 @@ impl Simulation {
         self.network.totals()
     }
 
+    /// What each middlebox did so far, in the links' order.
+    pub fn middleboxes(&self) -> Vec<MiddleboxReport> {
+        let reports = self.stands.iter().flat_map(Stand::reports);
+        reports.collect()
+    }
+
     /// Bytes that applications received in order so far.
     pub fn delivered_bytes(&self) -> u64 {
         self.endpoints
@@ -298,6 +314,7 @@ impl Simulation {
             Owner::Start(application) => self.start(application),
             Owner::Datagrams(application) => self.tick_datagrams(application),
             Owner::Event(event) => self.on_event(event),
+            Owner::Middlebox(stand) => self.on_middlebox_timer(stand),
             Owner::Sample => {
                 self.sample();
                 self.network
@@ -318,12 +335,29 @@ impl Simulation {
         }
     }
 
-    fn inject(&mut self, route: polypath_net::RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {
+    fn inject(&mut self, route: RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {
         if self.captures.active() {
             self.network
                 .inject(route, len, flow, ecn, body, &mut self.captures);
         } else {
             self.network.inject(route, len, flow, ecn, body, &mut ());
+        }
+    }
+
+    /// Sends a packet on its flow's route, or hands it over where it is received without crossing a link.
+    #[inline]
+    fn dispatch(&mut self, route: Option<RouteId>, len: u32, flow: u32, ecn: Ecn, body: Body) {
+        match route {
+            Some(route) => self.inject(route, len, flow, ecn, body),
+            None => self.on_packet(Packet {
+                len,
+                flow,
+                route: RouteId::default(),
+                hop: 0,
+                ecn,
+                corrupted: false,
+                body,
+            }),
         }
     }
 
@@ -429,6 +463,8 @@ impl Simulation {
         self.sample();
         self.recorder
             .link_ends(&self.plan, &self.channels, &mut self.network);
+        self.recorder
+            .middleboxes(self.stands.iter().flat_map(Stand::reports));
         for (index, app) in self.apps.iter().enumerate() {
             if let Some(datagrams) = &app.datagrams {
                 self.recorder.requests(index as u32, &datagrams.requests);

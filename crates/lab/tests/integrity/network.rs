@@ -162,6 +162,7 @@ fn link(draw: &mut Draw, number: usize, a: (usize, usize), b: (usize, usize)) ->
         b: attachment(b),
         forward: channel(draw),
         backward: channel(draw),
+        middleboxes: Vec::new(),
     }
 }
 
@@ -185,6 +186,7 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
         b: attachment(b),
         forward: channel.clone(),
         backward: channel,
+        middleboxes: Vec::new(),
     }
 }
 

@@ -109,6 +109,7 @@ impl Connection {
                     fast_close |= self.is_own_key(*receiver_key)
                 }
                 MptcpOption::TcpRst { .. } => self.core.counters.increment(Mib::MPTcpExtMPRstRx),
+                MptcpOption::Fail { .. } => self.core.counters.increment(Mib::MPTcpExtMPFailRx),
                 _ => {}
             }
         }
@@ -315,18 +316,14 @@ impl Connection {
             if first == seq && mapped == len {
                 return Place::At(start);
             }
-            let known = &mut self.subflows[me].mappings;
-            if !known.contains(&(first, start, mapped)) {
-                let received = self.sockets[me].received();
-                known.retain(|&(from, _, len)| from + u64::from(len) > received);
-                known.push((first, start, mapped));
-            }
+            self.remember(me, (first, start, mapped));
         }
+        // On the third ACK it is the mapping of the stream's first bytes (RFC 8684 section 3.1).
         if let Some(MptcpOption::Capable(capable)) = segment.mptcp().first()
-            && capable.data.is_some()
+            && let Some((mapped, _)) = capable.data
         {
             self.answer_long(true);
-            return Place::At(0);
+            self.remember(me, (1, 0, u32::from(mapped)));
         }
         let covering = self.subflows[me].mappings.iter().find(|(from, _, mapped)| {
             *from <= seq && seq + u64::from(len) <= from + u64::from(*mapped)
@@ -349,6 +346,16 @@ impl Connection {
         let more = multipath.data_len() - before;
         for path in &mut self.paths {
             path.mss = path.mss.saturating_sub(more).max(1);
+        }
+    }
+
+    /// Keeps a mapping that is of more than the segment it came with.
+    fn remember(&mut self, me: usize, mapping: (u64, u64, u32)) {
+        let known = &mut self.subflows[me].mappings;
+        if !known.contains(&mapping) {
+            let received = self.sockets[me].received();
+            known.retain(|&(from, _, len)| from + u64::from(len) > received);
+            known.push(mapping);
         }
     }
 

@@ -19,12 +19,22 @@ def translate(
     """The job and all files of a run's folder. Raises EngineError for a plan beyond the engine's means."""
     if data["version"] != 1:
         raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
+    _check_middleboxes(data)
     _check_ports(data)
     network = Network(data)
     laid = wires(network)
     setup = Setup(network, laid, kernel)
     job = Job(network, laid, setup, kernel, captures)
     return job, setup.files | job.files
+
+
+def _check_middleboxes(data: dict[str, Any]) -> None:
+    for link in data["links"]:
+        for middlebox in link.get("middleboxes", ()):
+            raise EngineError(
+                f"link {link['name']} has a middlebox, {middlebox['name']}: the kernel's links have none"
+                " (engine sim has)"
+            )
 
 
 def _check_ports(data: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     source: "RFC 8684 sections 3.3.1 and 6 (as segmentation offload does, each piece may carry the same mapping)",
     parameters: || {
         vec![
-            Parameter::integer("bytes", 536, 1, 65_535, "longest payload that it lets by"),
+            Parameter::integer("bytes", 536, 128, 65_535, "longest payload that it lets by"),
             Parameter::boolean(
                 "copy_options",
                 true,

@@ -71,9 +71,9 @@ impl Stand {
     }
 }
 
-/// Addresses outside for those that need one and were given none: TEST-NET-3 of RFC 5737.
-fn spare(stand: usize) -> IpAddr {
-    Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + stand as u32).into()
+/// Addresses outside for those that need one and were given none: from TEST-NET-3 of RFC 5737 on.
+fn spare(number: u32) -> IpAddr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + number).into()
 }
 
 /// Where a link's middleboxes stand.
@@ -89,6 +89,7 @@ fn place(plan: &Plan, link: &plan::Link) -> plan::Attachment {
 /// Puts up the middleboxes of a plan.
 pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>, PlanError> {
     let mut stands = Vec::new();
+    let mut count = 0;
     for (index, link) in plan.links.iter().enumerate() {
         if link.middleboxes.is_empty() {
             continue;
@@ -110,7 +111,7 @@ pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>,
                 error,
             })?;
             let own = middlebox
-                .settle(spare(stands.len()))
+                .settle(spare(count))
                 .map_err(|problem| PlanError::invalid(&*place_name, problem))?;
             if let Some(address) = own {
                 built
@@ -121,6 +122,7 @@ pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>,
                         error,
                     })?;
             }
+            count += 1;
             boxes.push(Placed {
                 name: choice.name.clone(),
                 middlebox,
@@ -193,11 +195,10 @@ impl Simulation {
             .stands
             .iter()
             .position(|stand| stand.interface == owner)?;
-        let public = self.stands[stand]
-            .boxes
-            .iter()
-            .find_map(|each| each.middlebox.outside())?;
-        (public.0 == address && behind != Some(stand)).then_some((stand, !public.1))
+        let boxes = self.stands[stand].boxes.iter();
+        let mut known = boxes.filter_map(|each| each.middlebox.outside());
+        let (_, outside) = known.find(|(own, _)| *own == address)?;
+        (behind != Some(stand)).then_some((stand, !outside))
     }
 
     /// A packet reached the middleboxes of a link.

@@ -15,7 +15,12 @@ pub struct Draw(Pcg64Mcg);
 
 impl Draw {
     pub fn new(seed: u64) -> Self {
-        Self(random::stream(seed, "integrity", 0, "scenario"))
+        Self::of(seed, "scenario")
+    }
+
+    /// For what came later, so that it does not shift what was drawn before.
+    pub fn of(seed: u64, purpose: &str) -> Self {
+        Self(random::stream(seed, "integrity", 0, purpose))
     }
 
     pub fn chance(&mut self, probability: f64) -> bool {

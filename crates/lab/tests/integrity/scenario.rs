@@ -47,7 +47,21 @@ impl Scenario {
             .iter()
             .any(|application| bytes_depend_on_time(&application.work));
         plan.events = events(draw, &plan, fate);
+        add_middleboxes(&mut Draw::of(seed, "middleboxes"), &mut plan);
         Self { plan, fate }
+    }
+}
+
+/// In one network of three, middleboxes on some links.
+fn add_middleboxes(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.33) {
+        return;
+    }
+    for link in &mut plan.links {
+        if draw.chance(0.5) {
+            let count = draw.pick(&[1, 1, 2]);
+            link.middleboxes = (0..count).map(|_| draw.choice("middlebox")).collect();
+        }
     }
 }
 
@@ -308,6 +322,12 @@ pub fn stack_of<'a>(plan: &'a Plan, application: &'a Application, node: usize) -
     own.as_ref()
         .or(plan.nodes[node].stack.as_ref())
         .expect("hosts have stacks")
+}
+
+/// The middleboxes of a plan by name.
+pub fn middleboxes(plan: &Plan) -> impl Iterator<Item = &str> {
+    let boxes = plan.links.iter().flat_map(|link| &link.middleboxes);
+    boxes.map(|choice| &*choice.name)
 }
 
 /// Names of what a scenario is made of, for the test that all of the registries take part.

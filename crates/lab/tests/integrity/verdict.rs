@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use arrow_cast::display::array_value_to_string;
 use polypath_lab::plan::{Application, Plan, Transport, Work};
-use polypath_lab::{CaptureMode, Recording, Simulation, Totals};
+use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
 
 use crate::draw::SECOND;
-use crate::scenario::{Fate, LAST_CHANGE, Scenario, bytes_depend_on_time};
+use crate::scenario::{Fate, LAST_CHANGE, Scenario, bytes_depend_on_time, middleboxes};
 
 /// After the network healed: what is left to send, timeouts that backed off until then, and the application's own pauses.
 const AFTER_HEALING: u64 = 600 * SECOND;
@@ -19,6 +19,8 @@ pub struct Seen {
     pub given_up: u64,
     /// Over a living network seven SYNs or SYN/ACKs in a row went unanswered: with much loss that may be.
     pub unlucky: u64,
+    /// A middlebox made it reset.
+    pub broken: u64,
     pub bytes: u64,
     pub packets: u64,
     pub lost: u64,
@@ -30,6 +32,7 @@ impl Seen {
         self.finished += other.finished;
         self.given_up += other.given_up;
         self.unlucky += other.unlucky;
+        self.broken += other.broken;
         self.bytes += other.bytes;
         self.packets += other.packets;
         self.lost += other.lost;
@@ -51,6 +54,9 @@ pub fn judge(scenario: &Scenario) -> Result<Seen, String> {
         };
         let ended = simulation.step_until(until);
         conserved(&simulation.totals())?;
+        for report in simulation.middleboxes() {
+            accounted(&report)?;
+        }
         if ended {
             break;
         }
@@ -95,6 +101,14 @@ fn conserved(totals: &Totals) -> Result<(), String> {
     require(
         injected + duplicated == delivered + dropped + lost + in_flight,
         || format!("packets are not conserved: {totals:?}"),
+    )
+}
+
+fn accounted(report: &MiddleboxReport) -> Result<(), String> {
+    let tally = report.tally;
+    require(
+        tally.received + tally.made == tally.sent + tally.dropped + tally.absorbed + report.held,
+        || format!("a middlebox loses packets: {report:?}"),
     )
 }
 
@@ -159,9 +173,11 @@ impl<'a> Run<'a> {
         require(mismatches.len() == 2, || {
             "two hosts count payload mismatches".into()
         })?;
-        require(mismatches.iter().all(|row| row["value"] == "0"), || {
-            format!("bytes at a wrong place: {mismatches:?}")
-        })
+        let altered = middleboxes(self.plan).any(|name| name == "alter-payload");
+        require(
+            altered || mismatches.iter().all(|row| row["value"] == "0"),
+            || format!("bytes at a wrong place: {mismatches:?}"),
+        )
     }
 
     /// A datagram arrives at most once unless a link doubles it.
@@ -219,6 +235,13 @@ impl<'a> Run<'a> {
             }
             .map(|()| seen);
         }
+        let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
+        if self.shut_out() && (was("unreachable") || was("reset"))
+            || self.interfered() && was("reset")
+        {
+            seen.broken = 1;
+            return Ok(seen);
+        }
         if fate == Fate::Alive && ends.iter().any(|end| end.as_deref() == Some("unreachable")) {
             seen.unlucky = 1;
             return Ok(seen);
@@ -244,6 +267,22 @@ impl<'a> Run<'a> {
             }
         }
         Ok(seen)
+    }
+
+    /// Whether middleboxes break mappings or payload, so that a connection may have to end (RFC 8684 section 3.7).
+    fn interfered(&self) -> bool {
+        middleboxes(self.plan)
+            .any(|name| ["strip-options", "coalesce", "alter-payload"].contains(&name))
+    }
+
+    /// Whether the server is behind a NAT, which lets nobody in who was not asked for.
+    fn shut_out(&self) -> bool {
+        let boxes = self.plan.links.iter().flat_map(|link| &link.middleboxes);
+        boxes.filter(|choice| choice.name == "nat").any(|nat| {
+            nat.parameters
+                .get("inside")
+                .is_some_and(|end| end == "second")
+        })
     }
 
     /// Over a dead network a side ends by giving up what nobody acknowledges; one that waits for the peer's bytes waits on

@@ -86,6 +86,7 @@ impl Connection {
         match (&segment.dss, self.core.multipath.is_some()) {
             (Some(dss), true) => self.on_dss(me, segment, dss),
             (_, false) => self.on_plain_ack(me),
+            (None, true) if self.is_piece(me, segment) => {}
             (None, true) => self.on_bare_ack(me, segment),
         }
         if self.sockets[me].state == State::Closed {
@@ -243,6 +244,31 @@ impl Connection {
         }
     }
 
+    /// Payload without options that an earlier segment's mapping covers, or did, or may cover once what is missing is there: a piece of
+    /// a segment that was cut on the way (RFC 8684 section 3.3.1: not every segment needs to carry its mapping).
+    fn is_piece(&self, me: usize, segment: &Segment) -> bool {
+        if segment.payload.len == 0 {
+            return false;
+        }
+        let (from, next) = (
+            self.sockets[me].position(segment),
+            self.sockets[me].received(),
+        );
+        let end = from + u64::from(segment.payload.len);
+        let mapped = self.covering(me, from, end).is_some();
+        let multipath = self.core.multipath.as_ref();
+        let confirmed = multipath.is_some_and(|multipath| multipath.confirmed);
+        mapped || confirmed && (end <= next || from > next)
+    }
+
+    /// The mapping among those kept that covers a stretch of the subflow.
+    fn covering(&self, me: usize, from: u64, end: u64) -> Option<(u64, u64)> {
+        let known = self.subflows[me].mappings.iter();
+        let mut covering =
+            known.filter(|(first, _, len)| *first <= from && end <= first + u64::from(*len));
+        covering.next().map(|&(first, start, _)| (first, start))
+    }
+
     fn stream_offset(&self, dsn: Dsn) -> u64 {
         let Some(multipath) = &self.core.multipath else {
             return 0;
@@ -263,7 +289,14 @@ impl Connection {
         self.sockets[me].sample_receiver_rtt(&mut self.core, me, segment);
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
-            Place::Unmapped => return self.on_unmapped(me),
+            Place::Unmapped => {
+                // Before its turn the mapping may be with what is missing; as if lost, it comes again. After it, it was there once.
+                let next = self.sockets[me].received();
+                if seq <= next && next < seq + u64::from(segment.payload.len) {
+                    return self.on_unmapped(me);
+                }
+                return self.sockets[me].request_ack();
+            }
         };
         let end = offset + u64::from(segment.payload.len);
         if segment.payload.offset != offset && !self.on_altered(me, offset) {
@@ -325,11 +358,9 @@ impl Connection {
             self.answer_long(true);
             self.remember(me, (1, 0, u32::from(mapped)));
         }
-        let covering = self.subflows[me].mappings.iter().find(|(from, _, mapped)| {
-            *from <= seq && seq + u64::from(len) <= from + u64::from(*mapped)
-        });
-        covering.map_or(Place::Unmapped, |&(from, start, _)| {
-            Place::At(start + (seq - from))
+        let covering = self.covering(me, seq, seq + u64::from(len));
+        covering.map_or(Place::Unmapped, |(first, start)| {
+            Place::At(start + (seq - first))
         })
     }
 

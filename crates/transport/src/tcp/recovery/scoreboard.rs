@@ -109,7 +109,7 @@ impl Socket {
     ) {
         delivery.advanced = true;
         delivery.rearm = true;
-        let mut packets = 0;
+        let mut packets = 0u32;
         while let Some(front) = self.sent.front_mut() {
             if front.end() > ack {
                 if front.seq < ack && front.len > 0 {
@@ -153,7 +153,7 @@ impl Socket {
             self.recovery.sacked = self
                 .recovery
                 .sacked
-                .saturating_sub(packets - 1)
+                .saturating_sub(packets.saturating_sub(1))
                 .min((self.sent.len() as u32).saturating_sub(1));
         }
         self.una = ack;

@@ -29,6 +29,7 @@ NAMES = [
     "khalili-a",
     "khalili-c",
     "links-sweep",
+    "middleboxes",
     "path-manager-mesh",
     "path-manager-one-path",
     "path-manager-two-paths",

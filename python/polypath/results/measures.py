@@ -130,6 +130,21 @@ def delay_fraction(
     return sum(low_ms <= value <= high_ms for value in values) / len(values) if values else None
 
 
+def fallback(recording: Recording, *, connection: str) -> Figure:
+    return float(metrics.connection(recording, connection).transport == "fallback")
+
+
+def counter(recording: Recording, *, counter: str, host: str | None = None) -> Figure:
+    own = [
+        row["value"]
+        for row in recording.table("counters").iter_rows(named=True)
+        if row["name"] == counter and host in (None, row["host"])
+    ]
+    if not own:
+        raise metrics.MetricError(f"measure 'counter': no host counts '{counter}'")
+    return float(sum(own))
+
+
 def unanswered(recording: Recording, *, connection: str) -> Figure:
     delays = metrics.delays(recording, metrics.connection(recording, connection))
     return float(sum(delay is None for delay in delays))
@@ -180,6 +195,8 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("delay_mean", "ms", "mean delay of the requests", delay_mean),
         Measure("delay_fraction", "", "part of the answered requests with a delay between two bounds", delay_fraction),
         Measure("delay_count_between", "", "requests with a delay between two bounds", delay_count_between),
+        Measure("fallback", "", "whether the connection fell back to TCP, 1 or 0", fallback),
+        Measure("counter", "", "a counter of Linux's MIBs, of one host or all of them", counter),
         Measure("unanswered", "", "requests without an answer", unanswered),
         Measure(
             "subflow_share",

@@ -236,7 +236,8 @@ class Link(Channel):
     ]
     """The two ends: a host, router or switch, with its interface ("client:eth0") or without ("r")."""
     middlebox: Middleboxes | None = None
-    """What changes packets on the way: a middlebox, or several in order from the first end; they stand at the end that is no host's."""
+    """What changes packets on the way: a middlebox, or several in order from the first end; where one end is a host,
+    they stand at the other, else at the second."""
     forward: Channel = Channel()
     """What differs from the first end to the second."""
     backward: Channel = Channel()

@@ -10,7 +10,7 @@ use polypath_trace::{Envelope, FrameBuilder, Mac};
 use polypath_wire::icmp::Echo;
 use polypath_wire::tcp::Payload;
 
-use crate::flow::{Body, Content, Flow};
+use crate::flow::{Body, Content, Flow, ip_header_len};
 use crate::plan::{NodeKind, Plan};
 
 /// What is captured.
@@ -212,6 +212,10 @@ impl Captures {
                     .icmp_echo(&envelope, echo, flow.stream, data, &mut self.frame)
             }
         };
+        if packet.body.altered && built.is_ok() {
+            let payload = ETHERNET_HEADER + ip_header_len(flow.source) as usize;
+            alter_payload(&mut self.frame[payload..]);
+        }
         let written = match built {
             Ok(()) => self.files[tap.file].packet(tap.interface, at, direction, &self.frame),
             Err(error) => Err(io::Error::other(error.to_string())),
@@ -221,6 +225,27 @@ impl Captures {
         }
     }
 }
+
+const ETHERNET_HEADER: usize = 14;
+
+/// Inverts the first payload byte of a TCP segment and sets the checksum right (RFC 1624, equation 3).
+fn alter_payload(segment: &mut [u8]) {
+    let at = usize::from(segment[12] >> 4) * 4;
+    let word = |segment: &[u8], at: usize| {
+        u16::from_be_bytes([segment[at], segment.get(at + 1).copied().unwrap_or(0)])
+    };
+    let before = word(segment, at);
+    segment[at] = !segment[at];
+    let sum = [!word(segment, CHECKSUM_AT), !before, word(segment, at)];
+    let sum = sum.into_iter().map(u32::from).sum::<u32>();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let checksum = !(sum as u16);
+    segment[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Where TCP's checksum stands in its header (RFC 9293 section 3.1).
+const CHECKSUM_AT: usize = 16;
 
 /// Hosts send with this TTL (Linux ip_default_ttl).
 const TTL: u8 = 64;
@@ -247,6 +272,36 @@ impl Observer<Body> for Captures {
                 packet,
                 self.ttl(packet, packet.hop.saturating_sub(1)),
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use polypath_wire::tcp::{Payload, Segment, emit, verify_checksum};
+
+    use super::alter_payload;
+
+    #[test]
+    fn altered_payload_keeps_a_right_checksum() {
+        let addresses: (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        for len in [1, 2, 3, 100] {
+            let payload: Vec<u8> = (0..len).map(|byte| (byte * 37) as u8).collect();
+            let segment = Segment {
+                payload: Payload {
+                    offset: 0,
+                    len: len as u32,
+                },
+                ..Segment::default()
+            };
+            let mut bytes = Vec::new();
+            emit(&segment, 1, 2, &payload, addresses, &mut bytes).expect("it fits");
+            let before = bytes.clone();
+            alter_payload(&mut bytes);
+            assert_ne!(bytes[20..], before[20..]);
+            assert!(verify_checksum(&bytes, addresses), "{len} bytes");
         }
     }
 }

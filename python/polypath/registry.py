@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +47,7 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `integers`, `number`, `boolean` or `text`; `text` too for a quantity with its unit."""
+    """`integer`, `integers`, `number`, `boolean`, `text` or `texts`; `text` too for a quantity with its unit."""
     default: Any
     minimum: float | None
     maximum: float | None
@@ -96,6 +97,7 @@ _TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: _is_integer(value) or (isinstance(value, float) and value == value)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "text": ("a text", lambda value: isinstance(value, str)),
+    "texts": ("a list of texts", lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value)),
 }
 
 
@@ -109,11 +111,14 @@ def _number(value: float) -> str:
 
 def read(kind: Kind) -> str:
     """The native module's JSON list of a kind's algorithms; raises RegistryError when the module is not built."""
+    return str(_native().registry(kind))
+
+
+def _native() -> types.ModuleType:
     try:
-        core = importlib.import_module("polypath._core")
+        return importlib.import_module("polypath._core")
     except ImportError as error:
         raise RegistryError("the native module polypath._core is not built; run `make build`") from error
-    return str(core.registry(kind))
 
 
 _PROVIDED: dict[Kind, Callable[[], dict[str, Entry]]] = {}
@@ -170,5 +175,10 @@ def resolve(kind: Kind, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
                 message += f"; it has {', '.join(known)}"
             raise RegistryError(message, hint, key)
         known[key].check(value, owner)
+    for parameter in entry.parameters:
+        if parameter.kind == "texts" and parameter.name in given:
+            problem = _native().fault(kind, name, json.dumps({parameter.name: given[parameter.name]}))
+            if problem is not None:
+                raise RegistryError(problem, key=parameter.name)
     filled = {name: parameter.default for name, parameter in known.items() if parameter.default is not None}
     return {**filled, **given}

@@ -6,7 +6,7 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
-use polypath_transport::config::{Buffer, Choice, Config, Profile};
+use polypath_transport::config::{Buffer, Choice, Config, Foreign, Profile};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -286,6 +286,7 @@ pub(crate) fn config(
     stack: &plan::Stack,
     mptcp: bool,
     place: &str,
+    foreign: Option<&Arc<dyn Foreign>>,
 ) -> Result<Arc<Config>, PlanError> {
     let profile = Profile::by_name(&stack.profile).ok_or_else(|| {
         PlanError::invalid(
@@ -322,6 +323,7 @@ pub(crate) fn config(
         rto_initial: stack.rto_initial_ns,
         delayed_ack: stack.delayed_ack_ns,
         mptcp,
+        foreign: foreign.cloned(),
         ..Config::default()
     };
     config.check().map_err(|error| PlanError::Registry {

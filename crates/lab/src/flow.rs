@@ -38,6 +38,8 @@ pub(crate) enum Content {
 pub(crate) struct Flow {
     pub source: SocketAddr,
     pub destination: SocketAddr,
+    /// Routers that it is steered through, by address.
+    pub gateways: Vec<IpAddr>,
     /// Absent: there is no link to cross. Packets then reach the receiver at once if they are `here`, and go nowhere if not.
     pub route: Option<RouteId>,
     pub here: bool,
@@ -65,6 +67,7 @@ impl Flow {
         Self {
             source,
             destination,
+            gateways: Vec::new(),
             route: None,
             here: false,
             crossed: 0,

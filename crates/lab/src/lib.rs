@@ -19,5 +19,6 @@ pub use error::PlanError;
 pub use flow::label;
 pub use middlebox::Tally;
 pub use polypath_trace::Recording;
-pub use registry::registry;
+pub use polypath_transport as transport;
+pub use registry::{fault, registry};
 pub use simulation::{MiddleboxReport, Simulation, Totals};

@@ -2,7 +2,7 @@
 
 use polypath_net::{LOSS_MODELS, QUEUE_MODELS};
 use polypath_transport::{congestion, path_manager, scheduler};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{application, middlebox};
 
@@ -20,6 +20,18 @@ pub fn registry(kind: &str) -> Option<String> {
         _ => return None,
     };
     Some(entries.to_string())
+}
+
+/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has; nothing where they fit, or for other kinds.
+pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
+    let given: Map<String, Value> = serde_json::from_str(parameters).ok()?;
+    let error = match kind {
+        "scheduler" => scheduler::REGISTRY.make(name, &given).err(),
+        "congestion" => congestion::REGISTRY.make(name, &given).err(),
+        "path-manager" => path_manager::REGISTRY.make(name, &given).err(),
+        _ => None,
+    };
+    error.map(|error| error.to_string())
 }
 
 fn models(models: &[polypath_net::Model]) -> Value {

@@ -137,6 +137,21 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.topology.route_over(path)
     }
 
+    /// As [`Topology::route_via`].
+    ///
+    /// # Errors
+    /// Why there is no route.
+    pub fn route_via(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        via: &[IpAddr],
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<RouteId, RouteError> {
+        self.topology.route_via(from, src, via, dst, label)
+    }
+
     /// When something happens next, if anything is pending.
     pub fn next_event_time(&mut self) -> Option<Nanos> {
         loop {

@@ -202,6 +202,57 @@ impl Topology {
         dst: IpAddr,
         label: u64,
     ) -> Result<RouteId, RouteError> {
+        let path = self.find(from, src, dst, label)?;
+        Ok(self.routing.intern(&path))
+    }
+
+    /// As [`Topology::route`] through the owners of the addresses in `via`, in this order: a loose source route (RFC 791 section 3.1).
+    ///
+    /// # Errors
+    /// As there, of each part of the way.
+    pub fn route_via(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        via: &[IpAddr],
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<RouteId, RouteError> {
+        let mut node = from;
+        let mut path = Vec::new();
+        for &stop in via.iter().chain([&dst]) {
+            let target = self
+                .owner(stop)
+                .ok_or(RouteError::UnknownDestination(stop))?;
+            let reached = self.interfaces[target.index()].node;
+            if reached != node {
+                path.extend(self.find(node, src, stop, label)?);
+            }
+            node = reached;
+            if stop != dst && !self.nodes[node.index()].kind.forwards() {
+                return Err(RouteError::EndsAtHost {
+                    host: node,
+                    from,
+                    destination: dst,
+                });
+            }
+        }
+        if path.is_empty() {
+            return Err(RouteError::Local {
+                node: from,
+                destination: dst,
+            });
+        }
+        Ok(self.routing.intern(&path))
+    }
+
+    fn find(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<Vec<ChannelId>, RouteError> {
         if from.index() >= self.nodes.len() {
             return Err(RouteError::UnknownNode(from));
         }
@@ -240,7 +291,7 @@ impl Topology {
                 *self.routing.placed.entry((node, gate)).or_default() += 1;
             }
         }
-        Ok(self.routing.intern(&path))
+        Ok(path)
     }
 
     /// The route over these channels, each of which must begin at the node where the one before it ends; nothing for another list or none.

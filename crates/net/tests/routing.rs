@@ -322,3 +322,31 @@ fn building_refuses_what_cannot_be() {
     assert!(!prefix("0.0.0.0", 0).contains(ip("fd00::1")));
     assert!(prefix("fd00::", 8).contains(ip("fd00::1")));
 }
+
+#[test]
+fn a_route_through_waypoints_passes_them_in_their_order() {
+    let (mut topology, [client, left, right, last, _], links) = diamond();
+    for (link, end, address) in [(0, 1, "10.0.1.2"), (3, 0, "10.8.3.1"), (2, 1, "10.8.2.2")] {
+        topology.add_address(links[link][end], ip(address)).unwrap();
+    }
+    let mut through = |via: &[&str]| {
+        let via: Vec<IpAddr> = via.iter().map(|text| ip(text)).collect();
+        let route = topology
+            .route_via(client, ip("10.0.1.1"), &via, ip("10.0.9.1"), 0)
+            .map(|route| topology.path(route).collect::<Vec<_>>())?;
+        let end = |channel| topology.node_of(topology.ends(channel).unwrap().1).unwrap();
+        Ok::<Vec<NodeId>, RouteError>(route.into_iter().map(end).collect())
+    };
+    let server = NodeId(4);
+    // 10.8.3.1 is on the far side of the right router: it is reached there, without going past it first.
+    assert_eq!(through(&["10.8.3.1"]).unwrap(), [left, right, last, server]);
+    assert_eq!(through(&["10.0.1.2"]).unwrap()[0], left);
+    assert_eq!(
+        through(&["10.8.2.2", "10.8.3.1"]).unwrap()[..],
+        [left, last, right, last, server]
+    );
+    assert_eq!(
+        through(&["10.7.7.7"]),
+        Err(RouteError::UnknownDestination(ip("10.7.7.7")))
+    );
+}

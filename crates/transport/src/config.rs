@@ -1,5 +1,8 @@
 //! How a host's transport is set.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::congestion::{self, CongestionControl};
@@ -113,6 +116,15 @@ impl From<&str> for Choice {
     }
 }
 
+/// Makes algorithms that are written elsewhere, for example in Python.
+pub trait Foreign: Debug + Send + Sync {
+    /// The scheduler chosen; nothing where the name is none of its own.
+    fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
+
+    /// The path manager chosen; nothing where the name is none of its own.
+    fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>>;
+}
+
 /// A host's transport settings.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -146,6 +158,8 @@ pub struct Config {
     pub syn_retries: u32,
     /// Use MPTCP when the peer does too.
     pub mptcp: bool,
+    /// Asked for a scheduler or path manager before the registries.
+    pub foreign: Option<Arc<dyn Foreign>>,
 }
 
 impl Default for Config {
@@ -181,6 +195,7 @@ impl Default for Config {
             retries: 15,
             syn_retries: 6,
             mptcp: true,
+            foreign: None,
         }
     }
 }
@@ -191,11 +206,21 @@ impl Config {
     }
 
     pub fn make_scheduler(&self) -> Result<Box<dyn Scheduler>, RegistryError> {
-        scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
+        let elsewhere = self.foreign.as_ref();
+        elsewhere
+            .and_then(|foreign| foreign.scheduler(&self.scheduler))
+            .unwrap_or_else(|| {
+                scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
+            })
     }
 
     pub fn make_path_manager(&self) -> Result<Box<dyn PathManager>, RegistryError> {
-        path_manager::REGISTRY.make(&self.path_manager.name, &self.path_manager.parameters)
+        let elsewhere = self.foreign.as_ref();
+        elsewhere
+            .and_then(|foreign| foreign.path_manager(&self.path_manager))
+            .unwrap_or_else(|| {
+                path_manager::REGISTRY.make(&self.path_manager.name, &self.path_manager.parameters)
+            })
     }
 
     /// Checks that every algorithm and parameter exists.

@@ -18,7 +18,7 @@ pub mod scheduler;
 mod seq;
 pub mod tcp;
 
-pub use config::{Buffer, Choice, Config, Profile};
+pub use config::{Buffer, Choice, Config, Foreign, Profile};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
 pub use mptcp::connection::{Accept, Connection, Ports, Purpose, SubflowInfo, Transmit, Tuple};

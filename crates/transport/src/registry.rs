@@ -3,11 +3,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// Says what is wrong with a text.
+pub type Grammar = fn(&str) -> Result<(), String>;
+
 /// A parameter of an algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
-    /// `integer`, `integers`, `number`, `boolean` or `text`.
+    /// `integer`, `integers`, `number`, `boolean`, `text` or `texts`.
     pub kind: &'static str,
     pub default: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,6 +20,9 @@ pub struct Parameter {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub choices: &'static [&'static str],
     pub description: &'static str,
+    /// What is wrong with a text of a list, which the other fields cannot say.
+    #[serde(skip)]
+    pub grammar: Option<Grammar>,
 }
 
 impl Parameter {
@@ -35,6 +41,7 @@ impl Parameter {
             maximum: Some(maximum as f64),
             choices: &[],
             description,
+            grammar: None,
         }
     }
 
@@ -53,6 +60,16 @@ impl Parameter {
         }
     }
 
+    /// A list of texts that follow a grammar of their own; empty unless given.
+    pub fn texts(name: &'static str, grammar: Grammar, description: &'static str) -> Self {
+        Self {
+            kind: "texts",
+            default: Value::Array(Vec::new()),
+            grammar: Some(grammar),
+            ..Self::boolean(name, false, description)
+        }
+    }
+
     pub fn number(
         name: &'static str,
         default: f64,
@@ -68,6 +85,7 @@ impl Parameter {
             maximum: Some(maximum),
             choices: &[],
             description,
+            grammar: None,
         }
     }
 
@@ -80,6 +98,7 @@ impl Parameter {
             maximum: None,
             choices: &[],
             description,
+            grammar: None,
         }
     }
 
@@ -96,6 +115,7 @@ impl Parameter {
             maximum: None,
             choices,
             description,
+            grammar: None,
         }
     }
 }
@@ -120,6 +140,16 @@ pub enum RegistryError {
         parameter: &'static str,
         expected: String,
     },
+    #[error("{name}: \"{text}\" among {parameter}: {problem}")]
+    BadText {
+        name: &'static str,
+        parameter: &'static str,
+        text: String,
+        problem: String,
+    },
+    /// From what makes an algorithm that is written elsewhere.
+    #[error("{0}")]
+    Foreign(String),
 }
 
 /// The parameters given for one entry, checked against what it declares.
@@ -153,6 +183,14 @@ impl Parameters {
                     parameter: parameter.name,
                     expected,
                 })?;
+            parameter
+                .parse(value)
+                .map_err(|(text, problem)| RegistryError::BadText {
+                    name,
+                    parameter: parameter.name,
+                    text,
+                    problem,
+                })?;
             values.insert(parameter.name.into(), value.clone());
         }
         Ok(Self { values })
@@ -170,6 +208,13 @@ impl Parameters {
             .iter()
             .filter_map(Value::as_u64)
             .collect()
+    }
+
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        let list = self.values[name].as_array();
+        list.expect("checked against the declaration")
+            .iter()
+            .filter_map(Value::as_str)
     }
 
     pub fn number(&self, name: &str) -> f64 {
@@ -203,6 +248,9 @@ impl Parameter {
                 .is_some_and(|list| !list.is_empty() && list.iter().all(whole)),
             "number" => value.as_f64().is_some_and(in_range),
             "boolean" => value.is_boolean(),
+            "texts" => value
+                .as_array()
+                .is_some_and(|list| list.iter().all(Value::is_string)),
             _ => value
                 .as_str()
                 .is_some_and(|text| self.choices.is_empty() || self.choices.contains(&text)),
@@ -220,6 +268,17 @@ impl Parameter {
         } else {
             format!("one of {}, not {value}", self.choices.join(", "))
         })
+    }
+
+    /// The first text of a list that does not follow the grammar, and why.
+    fn parse(&self, value: &Value) -> Result<(), (String, String)> {
+        let (Some(grammar), Some(list)) = (self.grammar, value.as_array()) else {
+            return Ok(());
+        };
+        for text in list.iter().filter_map(Value::as_str) {
+            grammar(text).map_err(|problem| (text.to_owned(), problem))?;
+        }
+        Ok(())
     }
 }
 

@@ -289,6 +289,14 @@ fn otias_queues_on_a_full_path_that_is_fast_enough() {
 }
 
 #[test]
+fn daps_numbers_segments_in_the_order_of_their_arrival() {
+    // Within the 100 ms of b, a sends ten windows; five of them arrive before b's first does.
+    let paths = vec![path(10, 2), path(100, 4)];
+    let choices = Sender::new(paths, 900_000, 900_000).run(make("daps", json!({})).as_mut(), 60);
+    assert_eq!(choices, format!("{}bbbb{}", "a".repeat(10), "a".repeat(10)));
+}
+
+#[test]
 fn sttf_waits_for_the_path_that_delivers_sooner() {
     let paths = vec![path(10, 4), path(100, 4)];
     let mut sender = Sender::new(paths, 900_000, 900_000);

@@ -362,7 +362,15 @@ impl Simulation {
                 subflow: number,
             };
             let first_dsn = connection.data_sequence(0);
-            let flow = self.new_flow(node, tuple.local, tuple.remote, sender, index as u64);
+            let gateways = self.gateways(index, subflow);
+            let flow = self.new_flow(
+                node,
+                tuple.local,
+                tuple.remote,
+                gateways,
+                sender,
+                index as u64,
+            );
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
                 .insert((node, tuple.local, tuple.remote), end);
@@ -371,15 +379,31 @@ impl Simulation {
         self.endpoints[index].flows[subflow]
     }
 
+    /// The routers that a subflow is steered through: the server's answers come back the client's way (RFC 1122 section 4.2.3.8).
+    fn gateways(&self, index: usize, subflow: usize) -> Vec<IpAddr> {
+        let of = |endpoint: usize, subflow: usize| {
+            let connection = self.endpoints[endpoint].connection.as_ref()?;
+            Some(&connection.subflows().get(subflow)?.gateways)
+        };
+        match self.endpoints[index].side {
+            Side::Client => of(index, subflow).cloned().unwrap_or_default(),
+            Side::Server => of(index ^ 1, self.endpoints[index].numbers[subflow] as usize)
+                .map(|way| way.iter().rev().copied().collect())
+                .unwrap_or_default(),
+        }
+    }
+
     pub(super) fn new_flow(
         &mut self,
         node: usize,
         source: SocketAddr,
         destination: SocketAddr,
+        gateways: Vec<IpAddr>,
         sender: End,
         stream: u64,
     ) -> u32 {
         let mut flow = Flow {
+            gateways,
             sender,
             stream: random::mix(stream),
             receiver_node: self.receiver_node(destination.ip()),
@@ -388,7 +412,8 @@ impl Simulation {
         let node = NodeId(node as u32);
         if self.stands.is_empty() {
             let (label, ends) = (flow.label(), (source.ip(), destination.ip()));
-            flow.route = self.network.route(node, ends.0, ends.1, label).ok();
+            let found = (self.network).route_via(node, ends.0, &flow.gateways, ends.1, label);
+            flow.route = found.ok();
         } else if let Some(path) = self.path(node, &flow) {
             self.lay(&mut flow, &path, None);
         }

@@ -17,8 +17,8 @@ impl Simulation {
             application: application as u32,
         };
         let stream = u64::MAX - application as u64;
-        let there = self.new_flow(client, source, destination, sender, stream);
-        let back = self.new_flow(server, destination, source, sender, stream);
+        let there = self.new_flow(client, source, destination, Vec::new(), sender, stream);
+        let back = self.new_flow(server, destination, source, Vec::new(), sender, stream);
         self.captures.flows[back as usize].identifier = source.port();
         self.apps[application].flows = Some((there, back));
         let timer = self.apps[application].timer;

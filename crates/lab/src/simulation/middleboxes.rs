@@ -353,7 +353,8 @@ impl Simulation {
     /// The channels that a flow takes from a node; none where it is meant for the node itself.
     pub(super) fn path(&mut self, node: NodeId, flow: &Flow) -> Option<Vec<ChannelId>> {
         let (source, destination) = (flow.source.ip(), flow.destination.ip());
-        match self.network.route(node, source, destination, flow.label()) {
+        let (network, label) = (&mut self.network, flow.label());
+        match network.route_via(node, source, &flow.gateways, destination, label) {
             Ok(route) => Some(self.network.topology().path(route).collect()),
             Err(RouteError::Local { .. }) => Some(Vec::new()),
             Err(_) => None,

@@ -14,7 +14,7 @@ use polypath_net::{
     ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, Packet, RouteId, TimerId,
 };
 use polypath_trace::Recording;
-use polypath_transport::{Config, NEVER, Nanos, Ports, Transmit};
+use polypath_transport::{Config, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
 use crate::application::{Datagrams, Request, Session, session};
@@ -73,6 +73,7 @@ pub struct Simulation {
     unfinished: usize,
     ended: bool,
     transmits: Vec<Transmit>,
+    foreign: Option<Arc<dyn Foreign>>,
 }
 
 /// Where datagram applications' source ports begin.
@@ -88,8 +89,7 @@ impl Simulation {
         captures: CaptureMode,
         directory: Option<PathBuf>,
     ) -> Result<Self, PlanError> {
-        let plan: Plan = serde_json::from_str(plan)?;
-        Self::from_plan(plan, captures, directory)
+        Self::from_plan(serde_json::from_str(plan)?, captures, directory)
     }
 
     /// As [`Simulation::new`] with a plan already read.
@@ -100,6 +100,19 @@ impl Simulation {
         plan: Plan,
         captures: CaptureMode,
         directory: Option<PathBuf>,
+    ) -> Result<Self, PlanError> {
+        Self::with_foreign(plan, captures, directory, None)
+    }
+
+    /// As [`Simulation::from_plan`], with algorithms of which the registries know nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_foreign(
+        plan: Plan,
+        captures: CaptureMode,
+        directory: Option<PathBuf>,
+        foreign: Option<Arc<dyn Foreign>>,
     ) -> Result<Self, PlanError> {
         if plan.version != plan::VERSION {
             return Err(PlanError::Version {
@@ -135,6 +148,7 @@ impl Simulation {
             unfinished: plan.applications.len(),
             ended: false,
             transmits: Vec::new(),
+            foreign,
             network,
             plan,
         };
@@ -211,7 +225,7 @@ impl Simulation {
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
-                build::config(stack, mptcp, &place)
+                build::config(stack, mptcp, &place, self.foreign.as_ref())
             };
             Some([
                 stack(&settings.client_stack, client)?,

@@ -67,6 +67,34 @@ impl Draw {
         }
     }
 
+    /// A line of a parameter that has a grammar of its own, with addresses as the drawn hosts and routers have them.
+    fn line(&mut self, parameter: &str) -> String {
+        let mut address = |number: u64| {
+            let net = self.integer(0, 2);
+            format!("10.{net}.{number}.1")
+        };
+        let (client, server) = (address(1), address(2));
+        match parameter {
+            "gateways" => server,
+            "steps" => {
+                let verbs = ["open", "close", "backup", "normal", "announce", "withdraw"];
+                let verb = self.pick(&verbs);
+                let (own, other) = if self.chance(0.7) {
+                    (client, server)
+                } else {
+                    (server, client)
+                };
+                let other = if verb.ends_with('e') && verb != "close" || verb == "withdraw" {
+                    String::new()
+                } else {
+                    other
+                };
+                format!("{} ms {verb} {own} {other}", self.integer(0, 5_000))
+            }
+            other => panic!("lines of {other} are not drawn yet"),
+        }
+    }
+
     /// A value that the declaration allows; integers from the low end, where they still differ in effect.
     fn parameter(&mut self, declared: &Value) -> Value {
         let bound = |name: &str| declared[name].as_f64();
@@ -85,6 +113,12 @@ impl Draw {
                 let single = json!({"kind": "integer", "minimum": declared["minimum"], "maximum": declared["maximum"]});
                 let count = self.integer(1, 3);
                 (0..count).map(|_| self.parameter(&single)).collect()
+            }
+            Some("texts") => {
+                let count = self.integer(0, 4);
+                (0..count)
+                    .map(|_| Value::from(self.line(&text(&declared["name"]))))
+                    .collect()
             }
             Some("number") => match (bound("minimum"), bound("maximum")) {
                 (Some(low), Some(high)) => self.number(low, high).into(),

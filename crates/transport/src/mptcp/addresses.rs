@@ -37,6 +37,7 @@ impl Connection {
             return;
         };
         let deny_initial = multipath.deny_join_initial;
+        let ready_at = *self.ready_at.get_or_insert(self.core.now);
         let subflows: Vec<Pair> = self
             .subflows
             .iter()
@@ -48,6 +49,7 @@ impl Connection {
             })
             .collect();
         let actions = self.path_manager.manage(&PmView {
+            now: self.core.now - ready_at,
             client: self.core.client,
             local: &self.local,
             remote: &self.remote,
@@ -56,11 +58,53 @@ impl Connection {
         });
         for action in actions {
             match action {
-                Action::Open(pair) if deny_initial && pair.remote == 0 => {}
-                Action::Open(pair) => self.open_subflow(pair),
+                Action::Open(pair) | Action::OpenVia(pair, _)
+                    if deny_initial && pair.remote == 0 => {}
+                Action::Open(pair) => self.open_subflow(pair, Vec::new()),
+                Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
+                Action::Close(pair) => self.close_pair(pair),
                 Action::Announce(id) => self.announce(id, 0),
+                Action::Withdraw(id) => self.withdraw(id),
+                Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
         }
+        self.path_manager_at = match self.path_manager.wake() {
+            NEVER => NEVER,
+            wake => ready_at.saturating_add(wake),
+        };
+        self.deadline = self.deadline.min(self.path_manager_at);
+    }
+
+    fn close_pair(&mut self, pair: Pair) {
+        for me in self.between(pair) {
+            let others = (0..self.sockets.len()).any(|other| other != me && self.works(other));
+            if others {
+                self.reset_subflow(me, ResetReason::AdministrativelyProhibited);
+            }
+        }
+    }
+
+    fn prioritise(&mut self, pair: Pair, backup: bool) {
+        for me in self.between(pair) {
+            self.set_priority(me, backup);
+        }
+    }
+
+    /// The open subflows of a pair of addresses.
+    fn between(&self, pair: Pair) -> Vec<usize> {
+        (0..self.sockets.len())
+            .filter(|&me| {
+                let info = &self.subflows[me];
+                (info.local_id, info.remote_id) == (pair.local, pair.remote)
+                    && self.sockets[me].state.synchronised()
+            })
+            .collect()
+    }
+
+    fn works(&self, me: usize) -> bool {
+        self.paths[me].established
+            && self.sockets[me].state.synchronised()
+            && !self.paths[me].potentially_failed
     }
 
     fn announce(&mut self, id: u8, repeats: u32) {
@@ -220,19 +264,25 @@ impl Connection {
             local.backup = backup;
         }
         for me in 0..self.sockets.len() {
-            let concerned = self.subflows[me].tuple.local.ip() == address
-                && self.sockets[me].state.synchronised();
-            if !concerned || self.subflows[me].backup_local == backup {
-                continue;
-            }
-            self.subflows[me].backup_local = backup;
-            self.refresh_backup(me);
-            if self.core.multipath.is_some() {
-                self.core.counters.increment(Mib::MPTcpExtMPPrioTx);
-                self.send_option_on(me, MptcpOption::Prio { backup });
+            if self.subflows[me].tuple.local.ip() == address
+                && self.sockets[me].state.synchronised()
+            {
+                self.set_priority(me, backup);
             }
         }
         self.push();
+    }
+
+    fn set_priority(&mut self, me: usize, backup: bool) {
+        if self.subflows[me].backup_local == backup {
+            return;
+        }
+        self.subflows[me].backup_local = backup;
+        self.refresh_backup(me);
+        if self.core.multipath.is_some() {
+            self.core.counters.increment(Mib::MPTcpExtMPPrioTx);
+            self.send_option_on(me, MptcpOption::Prio { backup });
+        }
     }
 
     /// An address of this host went away or came back. Its subflows are closed and the peer is told on another one; where there is no
@@ -251,34 +301,46 @@ impl Connection {
         let id = local.id;
         if up {
             self.manage_paths();
-        } else if self.core.multipath.is_some() && self.works_without(address) {
-            for me in 0..self.sockets.len() {
-                if self.subflows[me].tuple.local.ip() == address
-                    && self.sockets[me].state != State::Closed
-                {
-                    self.reinject(me);
-                    self.close_subflow(me);
-                }
-            }
-            self.announced.retain(|other| *other != id);
-            self.unechoed.retain(|other| other.id != id);
-            self.core.counters.increment(Mib::MPTcpExtRmAddrTx);
-            self.send_option(MptcpOption::RemoveAddr {
-                address_ids: vec![id],
-            });
+        } else {
+            self.withdraw(id);
         }
         self.push();
         self.housekeep();
     }
 
+    /// Closes the subflows from a local address and tells the peer on another one that it is gone; nothing where no other works.
+    fn withdraw(&mut self, id: u8) {
+        let Some(address) = self
+            .local
+            .iter()
+            .find(|local| local.id == id)
+            .map(|local| local.address)
+        else {
+            return;
+        };
+        if self.core.multipath.is_none() || !self.works_without(address) {
+            return;
+        }
+        for me in 0..self.sockets.len() {
+            if self.subflows[me].tuple.local.ip() == address
+                && self.sockets[me].state != State::Closed
+            {
+                self.reinject(me);
+                self.close_subflow(me);
+            }
+        }
+        self.announced.retain(|other| *other != id);
+        self.unechoed.retain(|other| other.id != id);
+        self.core.counters.increment(Mib::MPTcpExtRmAddrTx);
+        self.send_option(MptcpOption::RemoveAddr {
+            address_ids: vec![id],
+        });
+    }
+
     /// Some subflow from another address carries data.
     fn works_without(&self, address: IpAddr) -> bool {
-        (0..self.sockets.len()).any(|me| {
-            self.subflows[me].tuple.local.ip() != address
-                && self.paths[me].established
-                && self.sockets[me].state.synchronised()
-                && !self.paths[me].potentially_failed
-        })
+        (0..self.sockets.len())
+            .any(|me| self.subflows[me].tuple.local.ip() != address && self.works(me))
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {

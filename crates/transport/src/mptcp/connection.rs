@@ -82,6 +82,8 @@ pub struct SubflowInfo {
     pub tuple: Tuple,
     pub local_id: u8,
     pub remote_id: u8,
+    /// Addresses of routers through which its packets are steered.
+    pub gateways: Vec<IpAddr>,
     /// This host asked for it to be a backup, or the peer did.
     pub backup_local: bool,
     pub backup_remote: bool,
@@ -97,6 +99,7 @@ impl SubflowInfo {
             tuple,
             local_id,
             remote_id,
+            gateways: Vec::new(),
             backup_local: false,
             backup_remote: false,
             established_at: None,
@@ -116,6 +119,9 @@ pub struct Connection {
     pub(super) retransmission: Retransmission,
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) path_manager: Box<dyn PathManager>,
+    /// When the path manager was first asked, and when it is to be asked again.
+    pub(super) ready_at: Option<Nanos>,
+    pub(super) path_manager_at: Nanos,
     pub(super) local: Vec<LocalAddress>,
     pub(super) remote: Vec<RemoteAddress>,
     /// Ids that the peer was told of, and those whose echo is awaited.
@@ -188,6 +194,8 @@ impl Connection {
             retransmission: Retransmission::new(&config),
             scheduler,
             path_manager: config.make_path_manager()?,
+            ready_at: None,
+            path_manager_at: NEVER,
             local,
             remote: vec![RemoteAddress {
                 id: 0,
@@ -349,6 +357,7 @@ impl Connection {
         self.deadline = sockets
             .min(self.pacing_deadline())
             .min(self.next_announcement())
+            .min(self.path_manager_at)
             .min(self.send.deadline())
             .min(self.retransmission.deadline());
     }

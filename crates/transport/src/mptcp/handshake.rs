@@ -1,5 +1,7 @@
 //! The handshakes of the first subflow (RFC 8684 section 3.1) and of additional ones (section 3.2).
 
+use std::net::IpAddr;
+
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 use rand::RngCore;
@@ -17,7 +19,7 @@ const JOIN_ACK_ATTEMPTS: u32 = 6;
 
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).
-    pub(super) fn open_subflow(&mut self, pair: Pair) {
+    pub(super) fn open_subflow(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
         let Some(local) = self
             .local
             .iter()
@@ -41,6 +43,7 @@ impl Connection {
         };
         let mut info = SubflowInfo::new(tuple, pair.local, pair.remote);
         info.backup_local = local.backup;
+        info.gateways = gateways;
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: 0,

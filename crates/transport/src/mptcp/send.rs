@@ -700,6 +700,10 @@ impl Connection {
         if self.next_announcement() <= self.core.now {
             self.repeat_announcements();
         }
+        if self.path_manager_at <= self.core.now {
+            self.path_manager_at = NEVER;
+            self.manage_paths();
+        }
         if self.retransmission.deadline() <= self.core.now {
             self.on_data_timeout();
         }

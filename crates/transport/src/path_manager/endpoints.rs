@@ -214,6 +214,7 @@ mod tests {
         subflows: &mut Vec<Pair>,
     ) -> Vec<(u8, u8)> {
         let actions = manager.manage(&PmView {
+            now: 0,
             client: true,
             local,
             remote,
@@ -300,6 +301,7 @@ mod tests {
     fn signal_announces_every_further_address() {
         let mut manager = manager(json!({"flags": "signal"}));
         let actions = manager.manage(&PmView {
+            now: 0,
             client: false,
             local: &local(3),
             remote: &remote(1),

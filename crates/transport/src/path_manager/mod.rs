@@ -1,13 +1,16 @@
 //! Path managers: which subflows a connection has.
 
+mod binder;
 mod endpoints;
 mod fullmesh;
 mod ndiffports;
 mod passive;
+mod scripted;
 
 use std::net::IpAddr;
 
 use crate::registry::{Entry, Registry};
+use crate::{NEVER, Nanos};
 
 /// An address of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct Pair {
 /// What a path manager sees of its connection.
 #[derive(Debug)]
 pub struct PmView<'a> {
+    /// Since the connection was first ready for more subflows.
+    pub now: Nanos,
     /// Only the client opens subflows.
     pub client: bool,
     pub local: &'a [LocalAddress],
@@ -48,17 +53,30 @@ pub struct PmView<'a> {
 }
 
 /// What a path manager wants done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Open a subflow between these addresses (MP_JOIN).
     Open(Pair),
+    /// Open one whose packets pass the owners of these addresses on their way, in this order.
+    OpenVia(Pair, Vec<IpAddr>),
+    /// Close the subflows between these addresses, unless no other would remain.
+    Close(Pair),
     /// Tell the peer of a local address (ADD_ADDR).
     Announce(u8),
+    /// Tell the peer that a local address is gone (REMOVE_ADDR), and close its subflows, unless no other would remain.
+    Withdraw(u8),
+    /// Make the subflows between these addresses backups or normal ones and tell the peer (MP_PRIO).
+    Priority { pair: Pair, backup: bool },
 }
 
-/// A path manager: asked whenever the connection is first ready for more subflows, and whenever addresses or subflows change.
+/// A path manager: asked when the connection is first ready for more subflows, whenever addresses change, and at the times it names.
 pub trait PathManager: Send {
     fn manage(&mut self, view: &PmView) -> Vec<Action>;
+
+    /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.
+    fn wake(&self) -> Nanos {
+        NEVER
+    }
 }
 
 /// Every path manager.
@@ -69,6 +87,8 @@ pub static REGISTRY: Registry<dyn PathManager> = Registry {
         fullmesh::ENTRY,
         ndiffports::ENTRY,
         endpoints::ENTRY,
+        binder::ENTRY,
+        scripted::ENTRY,
     ],
 };
 

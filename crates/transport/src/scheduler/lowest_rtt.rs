@@ -87,7 +87,7 @@ fn choose(paths: &[Path], next: &Next) -> Option<usize> {
 }
 
 /// The default decision for `next`.
-pub(super) fn place(view: &View, next: &Next) -> Decision {
+pub fn place(view: &View, next: &Next) -> Decision {
     choose(view.paths, next).map_or(Decision::Wait, Decision::Send)
 }
 

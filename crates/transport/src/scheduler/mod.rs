@@ -4,11 +4,12 @@
 
 mod balanced;
 mod blest;
+mod daps;
 mod ecf;
 mod equal;
 mod kbest;
 mod linux;
-mod lowest_rtt;
+pub mod lowest_rtt;
 mod otias;
 mod redundant;
 mod roundrobin;
@@ -177,6 +178,7 @@ pub static REGISTRY: Registry<dyn Scheduler> = Registry {
         blest::ENTRY,
         ecf::ENTRY,
         otias::ENTRY,
+        daps::ENTRY,
         sttf::ENTRY,
         kbest::ENTRY,
         balanced::ENTRY,

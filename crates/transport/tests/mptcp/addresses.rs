@@ -7,6 +7,7 @@
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole` |
 //! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again` |
+//! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
 
 use std::net::IpAddr;
@@ -296,4 +297,63 @@ fn a_backup_carries_data_only_when_the_others_failed() {
             .filter(|packet| packet.at >= start)
             .all(|packet| packet.path == 0)
     );
+}
+
+/// Two addresses on either side; both sides' path managers follow a script.
+fn scripted(client: &[&str], server: &[&str]) -> Pair {
+    let config = |steps: &[&str]| {
+        let mut config = mptcp();
+        config.path_manager.name = "scripted".into();
+        let parameters = serde_json::json!({ "steps": steps });
+        config.path_manager.parameters = parameters.as_object().expect("a table").clone();
+        config
+    };
+    let links = vec![Link::new(10 * MS), Link::new(10 * MS)];
+    Pair::with(&config(client), &config(server), links, 2, 7)
+}
+
+#[test]
+fn a_script_opens_closes_announces_and_withdraws_at_its_times() {
+    let own = |index| client_address(index);
+    let peer = |index| server_address(index);
+    let client = [
+        format!("1 s open {} {}", own(1), peer(0)),
+        format!("3 s backup {} {}", own(1), peer(0)),
+        format!("4 s normal {} {}", own(1), peer(0)),
+        format!("5 s close {} {}", own(1), peer(0)),
+        format!("2 s open {} {}", own(0), peer(1)),
+    ];
+    let client: Vec<&str> = client.iter().map(String::as_str).collect();
+    let server = [
+        format!("2500 ms announce {}", peer(1)),
+        format!("6 s withdraw {}", peer(1)),
+    ];
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let mut pair = scripted(&client, &server);
+    pair.write(Side::Client, 1);
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        pair.run_for(SECOND - SECOND / 8);
+        let connection = pair.client.connection();
+        let working = connection
+            .subflows()
+            .iter()
+            .filter(|info| info.established_at.is_some() && info.closed_at.is_none());
+        let backups = working.clone().filter(|info| info.backup_local).count();
+        open.push((working.count(), backups));
+        pair.run_for(SECOND / 8);
+    }
+    // The subflow wanted after 2 s waits for the address, which is announced after 2.5 s.
+    let expected = [1, 2, 3, 3, 3, 2, 1, 1].map(|count| (count, 0));
+    let mut expected = expected.to_vec();
+    expected[3].1 = 1;
+    assert_eq!(open, expected);
+    let reset = pair.sent(Side::Client).any(|packet| {
+        packet
+            .options()
+            .iter()
+            .any(|option| matches!(option, MptcpOption::TcpRst { reason: 3, .. }))
+    });
+    assert!(reset, "closing says that it is the administrator's wish");
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtRmAddr), 1);
 }

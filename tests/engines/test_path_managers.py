@@ -1,0 +1,74 @@
+"""Path managers over a whole network."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from polypath import Scenario, run, summary
+
+BETWEEN_GATEWAYS = """
+duration = "5 s"
+[defaults]
+profile = "mptcp.org"
+[defaults.path_manager]
+name = "binder"
+gateways = ["10.9.0.1", "10.9.1.1"]
+[host.client]
+[host.server]
+[router.near]
+[router.far]
+[router.g0.interface.eth0]
+address = ["10.9.0.1"]
+[router.g1.interface.eth0]
+address = ["10.9.1.1"]
+[router.short]
+[link.access]
+ends = ["client", "near"]
+[link.shortest]
+ends = ["near", "far"]
+rate = "2 Mbps"
+[link.near0]
+ends = ["near", "g0:eth0"]
+rate = "5 Mbps"
+delay = "5 ms"
+[link.far0]
+ends = ["g0", "far"]
+rate = "50 Mbps"
+[link.near1]
+ends = ["near", "g1:eth0"]
+rate = "8 Mbps"
+delay = "5 ms"
+[link.far1]
+ends = ["g1", "far"]
+rate = "50 Mbps"
+[link.server]
+ends = ["far", "server"]
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
+
+
+def carried(scenario: Scenario, link: str) -> int:
+    table = run(scenario).table("link_ends").filter(pl.col("name") == link)
+    sent: list[int] = table["sent_bytes"].to_list()
+    return min(sent)
+
+
+def test_binder_steers_a_subflow_through_each_gateway() -> None:
+    scenario = Scenario.parse(BETWEEN_GATEWAYS, "scenario.toml")
+    result = summary(run(scenario))["connections"][0]
+    rates = [subflow["goodput_mbps"] for subflow in result["subflows"]]
+    assert rates == [pytest.approx(1.8, abs=0.3), pytest.approx(4.5, abs=0.6), pytest.approx(7.2, abs=0.9)]
+
+
+def test_answers_come_back_through_the_gateways() -> None:
+    scenario = Scenario.parse(BETWEEN_GATEWAYS, "scenario.toml")
+    for link in ("shortest", "near0", "far0", "near1", "far1"):
+        assert carried(scenario, link) > 10_000, link
+
+
+def test_binder_without_gateways_opens_nothing() -> None:
+    scenario = Scenario.parse(BETWEEN_GATEWAYS.replace('gateways = ["10.9.0.1", "10.9.1.1"]', ""), "scenario.toml")
+    assert len(summary(run(scenario))["connections"][0]["subflows"]) == 1

@@ -1,10 +1,132 @@
 """The native module: the simulator's door to Python."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, final
 
 class PlanError(ValueError):
     """The plan is not one that the simulator can run; the message is one line."""
+
+class ScriptError(RuntimeError):
+    """An algorithm in Python failed: what, the instance, the method, the seconds; its cause is what was raised."""
+
+@final
+class Path:
+    """A path of a connection at a scheduler's decision. Times in seconds, windows in packets of `mss` bytes."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def established(self) -> bool:
+        """The handshake is done."""
+    @property
+    def backup(self) -> bool: ...
+    @property
+    def potentially_failed(self) -> bool:
+        """A retransmission timeout fired and nothing was acknowledged since."""
+    @property
+    def usable(self) -> bool:
+        """Established and not potentially failed."""
+    @property
+    def ready(self) -> bool:
+        """Usable, with room in its congestion window, and not in loss recovery after a timeout."""
+    @property
+    def state(self) -> Literal["Open", "Disorder", "CWR", "Recovery", "Loss"]: ...
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+    @property
+    def cwnd(self) -> int: ...
+    @property
+    def ssthresh(self) -> int | None:
+        """None before the first loss."""
+    @property
+    def in_flight(self) -> int:
+        """Packets sent and neither acknowledged nor taken for lost."""
+    @property
+    def room(self) -> int:
+        """Packets that the congestion window still admits."""
+    @property
+    def queued(self) -> int:
+        """Bytes given to the path and not yet sent."""
+    @property
+    def pacing_rate(self) -> int:
+        """Bytes a second; 0 where the congestion control does not pace."""
+    @property
+    def srtt(self) -> float:
+        """Smoothed RTT; 0 before the first sample."""
+    @property
+    def rttvar(self) -> float: ...
+    @property
+    def min_rtt(self) -> float: ...
+    @property
+    def latest_rtt(self) -> float: ...
+    @property
+    def acked(self) -> int:
+        """Bytes acknowledged on the path so far."""
+
+@final
+class View:
+    """A connection at a scheduler's decision. Offsets count the stream's bytes."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start of the run."""
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+    @property
+    def offset(self) -> int | None:
+        """Of the next new segment; None when there is nothing to send or the peer's window is closed."""
+    @property
+    def length(self) -> int:
+        """Bytes that could be sent from there."""
+    @property
+    def una(self) -> int:
+        """The lowest offset not acknowledged at connection level."""
+    @property
+    def sent(self) -> int:
+        """The first offset never sent."""
+    @property
+    def unsent(self) -> int:
+        """Bytes written by the application and never sent."""
+    @property
+    def window(self) -> int:
+        """Bytes beyond `sent` that the peer's window admits."""
+    @property
+    def head(self) -> tuple[int, int] | None:
+        """Offset of the first unacknowledged segment and the path that carried it last."""
+
+@final
+class Address:
+    """An address of a host (RFC 8684 section 3.2)."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def backup(self) -> bool: ...
+    @property
+    def up(self) -> bool: ...
+
+@final
+class PathManagerView:
+    """A connection as its path manager sees it."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the connection was first ready for more subflows."""
+    @property
+    def client(self) -> bool: ...
+    @property
+    def local(self) -> tuple[Address, ...]: ...
+    @property
+    def remote(self) -> tuple[Address, ...]: ...
+    @property
+    def subflows(self) -> list[tuple[str, str]]:
+        """Local and remote address of each subflow that exists or is being opened."""
+    @property
+    def announced(self) -> list[str]:
+        """Local addresses that the peer was told of."""
 
 @final
 class Table:
@@ -30,13 +152,21 @@ class Simulation:
     """A run in progress. Raises PlanError for a plan that it cannot run."""
 
     def __new__(
-        cls, plan_json: str, captures: Literal["none", "hosts", "links"] = "none", directory: str | None = None
-    ) -> Simulation: ...
+        cls,
+        plan_json: str,
+        captures: Literal["none", "hosts", "links"] = "none",
+        directory: str | None = None,
+        load: Callable[[str, str], object] | None = None,
+    ) -> Simulation:
+        """`load` makes what is chosen as "python": from the kind and the parameters in JSON, an instance."""
     @property
     def now_ns(self) -> int:
         """Simulated time since the start of the run."""
     def step(self, until_ns: int) -> bool:
-        """Advances to that time at most; true once the run has ended. Lets other threads run meanwhile."""
+        """Advances to that time at most; true once the run has ended. Lets other threads run meanwhile.
+
+        Raises ScriptError where a scheduler or path manager in Python failed.
+        """
     def recording(self) -> Recording:
         """Ends the run, finished or not, closes its captures and gives what was recorded. At most once."""
 
@@ -51,6 +181,9 @@ def carry(
 
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
+
+def fault(kind: str, name: str, parameters: str) -> str | None:
+    """What is wrong with the parameters of an algorithm, in JSON; None where the engine takes them."""
 
 def works() -> list[tuple[str, str, float]]:
     """Name, description and simulated seconds of each benchmark."""

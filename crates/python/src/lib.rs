@@ -4,9 +4,18 @@ mod bench;
 mod live;
 mod panics;
 mod recording;
+mod scripts;
 mod simulation;
+mod views;
 
 use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    polypath._core,
+    ScriptError,
+    pyo3::exceptions::PyRuntimeError,
+    "An algorithm in Python failed: what, the instance, the method, the time in seconds; the cause is what it raised."
+);
 
 pyo3::create_exception!(
     polypath._core,
@@ -21,8 +30,6 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::PlanError;
-    #[pymodule_export]
     use crate::bench::{run, works};
     #[pymodule_export]
     use crate::live::carry;
@@ -30,6 +37,10 @@ mod _core {
     use crate::recording::Recording;
     #[pymodule_export]
     use crate::simulation::Simulation;
+    #[pymodule_export]
+    use crate::views::{Address, Path, PathManagerView, View};
+    #[pymodule_export]
+    use crate::{PlanError, ScriptError};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -41,6 +52,12 @@ mod _core {
     #[pyfunction]
     fn registry(kind: &str) -> PyResult<String> {
         polypath_lab::registry(kind).ok_or_else(|| PyKeyError::new_err(format!("no kind '{kind}'")))
+    }
+
+    /// What is wrong with the parameters of an algorithm, in JSON; nothing where the engine takes them.
+    #[pyfunction]
+    fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
+        polypath_lab::fault(kind, name, parameters)
     }
 
     /// The version of the native code, which `polypath` compares with its own.

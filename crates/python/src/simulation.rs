@@ -1,15 +1,17 @@
 //! A run in progress.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use polypath_lab::transport::Foreign;
 use polypath_lab::{CaptureMode, Simulation as Lab};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::PlanError;
 use crate::panics::guarded;
 use crate::recording::Recording;
+use crate::scripts::{Fate, Scripts};
+use crate::{PlanError, ScriptError};
 
 /// Steps a simulation on Python's behalf; Python's other threads go on meanwhile.
 #[pyclass(module = "polypath._core")]
@@ -17,25 +19,37 @@ pub struct Simulation {
     /// Absent once the recording was taken, or after a panic. Never locked: the mutex makes it [`Sync`], as a class must be.
     lab: Mutex<Option<Lab>>,
     now_ns: u64,
+    /// Of the algorithms in Python.
+    fate: Option<Arc<Fate>>,
 }
 
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (plan_json, captures = "none", directory = None))]
+    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
         captures: &str,
         directory: Option<PathBuf>,
+        load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let mode = capture_mode(captures)?;
+        let scripts = load.map(Scripts::new);
+        let fate = scripts.as_ref().map(Scripts::fate);
+        let foreign = scripts.map(|scripts| Arc::new(scripts) as Arc<dyn Foreign>);
         let lab = py
-            .detach(|| guarded(|| Lab::new(plan_json, mode, directory)))?
+            .detach(|| {
+                guarded(|| {
+                    let plan = serde_json::from_str(plan_json)?;
+                    Lab::with_foreign(plan, mode, directory, foreign)
+                })
+            })?
             .map_err(plan_error)?;
         Ok(Self {
             now_ns: lab.now(),
             lab: Mutex::new(Some(lab)),
+            fate,
         })
     }
 
@@ -54,6 +68,7 @@ impl Simulation {
         })?;
         self.now_ns = lab.now();
         self.lab = Mutex::new(Some(lab));
+        self.check_scripts(py, finished)?;
         Ok(finished)
     }
 
@@ -70,6 +85,27 @@ impl Simulation {
 }
 
 impl Simulation {
+    /// What an algorithm in Python raised; Ctrl-C as it is.
+    fn check_scripts(&self, py: Python<'_>, finished: bool) -> PyResult<()> {
+        let Some(fate) = &self.fate else {
+            return Ok(());
+        };
+        if finished {
+            fate.judge(self.now_ns);
+        }
+        let Some(failure) = fate.take() else {
+            return Ok(());
+        };
+        if failure.error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            return Err(failure.error);
+        }
+        let seconds = failure.at as f64 / 1e9;
+        let what = failure.error.value(py).to_string();
+        let error = ScriptError::new_err((what, failure.object, failure.method, seconds));
+        error.set_cause(py, Some(failure.error));
+        Err(error)
+    }
+
     fn take(&mut self) -> PyResult<Lab> {
         self.lab
             .get_mut()

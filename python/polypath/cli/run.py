@@ -17,7 +17,7 @@ from polypath.cli.codes import DONE, INTERRUPTED
 from polypath.cli.console import err, warn
 from polypath.cli.errors import InputError
 from polypath.cli.options import Axes, Jobs, Runs, Seed, Settings
-from polypath.engines import Engine, Options
+from polypath.engines import Engine, EngineError, Options, ScriptFailed
 from polypath.results import Recording
 from polypath.results.files import require_writable
 
@@ -98,7 +98,11 @@ def _run(job: jobs.Job, engine: Engine, captures: Captures, out: Path | None, pl
         if directory is not None and captures is not Captures.none:
             folder = stack.enter_context(output.capture_directory(directory))
         with progress.shown(job.name) as callback:
-            recording = engine.run(job.plan, Options(captures.value, folder), callback)
+            try:
+                recording = engine.run(job.plan, Options(captures.value, folder), callback)
+            except ScriptFailed as error:
+                place = job.scenario.where_named(error.script)
+                raise EngineError(f"{place}: {error}" if place else str(error)) from error
         recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
         if directory is not None:
             output.save(recording, job.scenario.to_toml(), folder, directory, plots)

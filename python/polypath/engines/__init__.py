@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
 from polypath.engines.linux import LinuxEngine
 from polypath.engines.live import LiveEngine
+from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator
 
 REGISTRY: Mapping[str, Callable[[], Engine]] = {
@@ -23,4 +24,4 @@ def get(name: str) -> Engine:
     return REGISTRY[name]()
 
 
-__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "get"]
+__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "ScriptFailed", "get"]

@@ -7,6 +7,7 @@ import time
 import polars as pl
 
 from polypath import _core
+from polypath.engines import script
 from polypath.engines.base import EngineError, Options, Progress, no_progress
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
@@ -26,12 +27,17 @@ class Simulator:
         started = time.perf_counter()
         data = plan.data
         directory = None if options.directory is None else str(options.directory)
+        loader = script.Loader()
         try:
-            simulation = _core.Simulation(plan.json(), options.captures, directory)
+            simulation = _core.Simulation(plan.json(), options.captures, directory, loader)
             interrupted = _advance(simulation, int(data["duration_ns"]), progress)
             end_ns = simulation.now_ns
             native = simulation.recording()
+        except _core.ScriptError as error:
+            raise script.failed(error) from error
         except (_core.PlanError, RuntimeError, OSError) as error:
+            if loader.failure is not None:
+                raise loader.failure from error
             raise EngineError(" ".join(str(error).split())) from error
         return Recording(
             {name: pl.DataFrame(native.table(name)) for name in native.names},

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
 from polypath import registry
+from polypath.scenario import script
 from polypath.scenario.fields import fault
 
 REGISTRY_KEY = "x-registry"
@@ -39,10 +40,18 @@ def _write(value: Algorithm) -> str | dict[str, Any]:
     return {"name": value.name, **value.parameters} if value.parameters else value.name
 
 
+def resolved(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
+    """What a plan says of an algorithm; raises RegistryError for one that the engine does not take."""
+    name, given = algorithm.name, algorithm.parameters
+    if script.is_script(name):
+        return {"name": script.NAME, "parameters": script.parameters(kind, name, given)}
+    return {"name": name, "parameters": registry.resolve(kind, name, given)}
+
+
 def _known(kind: registry.Kind) -> AfterValidator:
     def check(value: Algorithm) -> Algorithm:
         try:
-            registry.resolve(kind, value.name, value.parameters)
+            resolved(kind, value)
         except registry.RegistryError as error:
             raise fault(error.message, error.hint, (error.key or "name",)) from error
         return value

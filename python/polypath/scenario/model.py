@@ -9,10 +9,11 @@ from pathlib import Path as FilePath
 from typing import Any, Self
 
 import tomlkit
-from pydantic import ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
+from polypath.scenario import script
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.check import Problem, problems
@@ -36,17 +37,23 @@ Where = Callable[[Path], tuple[str | None, int | None]]
 class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
+    _written: dict[str, str] = PrivateAttr(default_factory=dict)
+    """Where each Python file and class was named."""
+
     @classmethod
     def load(cls, path: FilePath | str) -> Self:
         """Reads a scenario from a TOML file; raises ScenarioError with every fault found."""
         path = FilePath(path)
         stem = path.parent.name if path.stem == "scenario" and path.parent.name else path.stem
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", stem)[:63].lstrip("-")
-        return cls.parse(read_text(path, "scenario"), str(path), default_name=name or None)
+        return cls.parse(read_text(path, "scenario"), str(path), default_name=name or None, folder=path.parent)
 
     @classmethod
-    def parse(cls, text: str, filename: str, *, default_name: str | None = None) -> Self:
-        """Reads a scenario from TOML text; `filename` is for errors. Raises ScenarioError with every fault found."""
+    def parse(
+        cls, text: str, filename: str, *, default_name: str | None = None, folder: FilePath | None = None
+    ) -> Self:
+        """Reads a scenario from TOML text; `filename` is for errors, and the names of Python files are relative to
+        `folder`, without it to the working directory. Raises ScenarioError with every fault found."""
         if len(text) > LARGEST_BYTES:
             raise ScenarioError(f"the text has {len(text) / 1e6:.1f} MB; a scenario has at most 10 MB", filename)
         try:
@@ -60,6 +67,8 @@ class Scenario(Tables):
             raise ScenarioError(f"invalid TOML: {error}", filename) from error
         if default_name:
             data.setdefault("name", default_name)
+        if folder is not None:
+            data = script.anchored(data, folder)
         return cls._checked(data, lambda path: (filename, positions.line(path)))
 
     @classmethod
@@ -68,7 +77,7 @@ class Scenario(Tables):
         return cls._checked(data, lambda path: (None, None))
 
     @classmethod
-    def _checked(cls, data: dict[str, Any], where: Where) -> Self:
+    def _checked(cls, data: dict[str, Any], where: Where, written: dict[str, str] | None = None) -> Self:
         try:
             scenario = cls.model_validate(data)
             found = problems(scenario)
@@ -84,7 +93,19 @@ class Scenario(Tables):
             raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
         if found := list(scenario._vary_problems()):
             raise _located(found, where)
+        scenario._written = dict(written or {})
+        for name, path in script.references(data):
+            file, line = where(path)
+            if file is not None:
+                scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
         return scenario
+
+    def where_named(self, file_and_class: str) -> str | None:
+        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder."""
+        for name, place in self._written.items():
+            if FilePath(name).name == file_and_class or name == file_and_class:
+                return place
+        return None
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""
@@ -118,12 +139,13 @@ class Scenario(Tables):
             key = str(path[1]) if path[:1] == ("vary",) and len(path) > 1 else None
             return (origins.get(key or "", f"--vary {texts[-1]}"), None)
 
-        return self._checked({**self.to_data(), "vary": vary}, where)
+        return self._checked({**self.to_data(), "vary": vary}, where, self._written)
 
     def at(self, values: Sequence[Value]) -> Self:
         """The scenario at one point of its sweep, without axes. Raises ScenarioError for values that do not fit."""
         given = [one for value in values for one in setting.made(value.settings, None)]
         base = type(self).model_construct(**{**dict(self), "vary": {}}, _fields_set=self.model_fields_set - {"vary"})
+        base._written = self._written
         return base._set(given) if given else base
 
     def _set(self, settings: Sequence[Setting]) -> Self:
@@ -136,7 +158,7 @@ class Scenario(Tables):
                     return origin.origin, None
             return settings[-1].origin, None
 
-        return self._checked(data, where)
+        return self._checked(data, where, self._written)
 
     def _applied(self, settings: Sequence[Setting]) -> tuple[dict[str, Any], dict[Path, Setting]]:
         data = self.to_data()

@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from polypath import registry
-from polypath.scenario.algorithms import Algorithm
+from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.network import Channel, Codel, DropTail, GilbertElliott, Interface, Link, NoLoss, RandomLoss, Red
 from polypath.scenario.reading import read_text
@@ -298,10 +297,6 @@ def _prefix(address: object, length: int) -> dict[str, Any]:
     return {"address": str(address), "length": length}
 
 
-def _choice(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
-    return {"name": algorithm.name, "parameters": registry.resolve(kind, algorithm.name, algorithm.parameters)}
-
-
 def _program(application: AnyApplication) -> dict[str, str]:
     """Who plays it, where it is not the project's own program."""
     match application:
@@ -321,9 +316,9 @@ def _stack(stack: Stack) -> dict[str, Any]:
     assert stack.congestion is not None
     return {
         "profile": stack.profile,
-        "scheduler": _choice("scheduler", stack.scheduler),
-        "path_manager": _choice("path-manager", stack.path_manager),
-        "congestion": _choice("congestion", stack.congestion),
+        "scheduler": resolved("scheduler", stack.scheduler),
+        "path_manager": resolved("path-manager", stack.path_manager),
+        "congestion": resolved("congestion", stack.congestion),
         "receive_buffer": stack.receive_buffer,
         "send_buffer": stack.send_buffer,
         "autotuning": stack.autotuning,

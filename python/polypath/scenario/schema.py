@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from polypath import registry
+from polypath.scenario import script
 from polypath.scenario.algorithms import REGISTRY_KEY
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import Tables
@@ -18,6 +19,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _JSON_TYPES = {
     "integer": "integer",
     "integers": "array",
+    "texts": "array",
     "number": "number",
     "boolean": "boolean",
     "text": "string",
@@ -64,23 +66,34 @@ def _present(of: dict[str, Any]) -> dict[str, Any]:
 
 def _choice(kind: registry.Kind) -> dict[str, Any]:
     known = registry.entries(kind)
+    written = [_SCRIPT, _SCRIPT_TABLE] if kind in script.METHODS else []
     return {
-        "anyOf": [{"type": "string", "enum": list(known)}, *(_table(entry) for entry in known.values())],
+        "anyOf": [{"type": "string", "enum": list(known)}, *(_table(entry) for entry in known.values()), *written],
         "examples": list(known),
     }
+
+
+_SCRIPT = {"type": "string", "pattern": script.PATTERN, "description": "A class in a Python file."}
+_SCRIPT_TABLE = {
+    "type": "object",
+    "properties": {"name": _SCRIPT},
+    "required": ["name"],
+    "additionalProperties": {"description": "An argument of the class."},
+}
 
 
 def _table(entry: registry.Entry) -> dict[str, Any]:
     properties: dict[str, Any] = {"name": {"const": entry.name, "description": entry.description}}
     for parameter in entry.parameters:
         bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
-        listed = parameter.kind == "integers"
+        items = {"integers": {"items": {"type": "integer", **_present(bounds)}, "minItems": 1}}
+        items["texts"] = {"items": {"type": "string"}}
         described = {
             "type": _JSON_TYPES[parameter.kind],
             "description": parameter.description,
             "default": parameter.default,
             "enum": list(parameter.choices) if parameter.choices else None,
-            **({"items": {"type": "integer", **_present(bounds)}, "minItems": 1} if listed else bounds),
+            **items.get(parameter.kind, bounds),
         }
         properties[parameter.name] = _present(described)
     return {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": False}

@@ -51,13 +51,6 @@ def _balanced(given: Mapping[str, Any]) -> str:
     return f"{_only('balanced', cap='half')(given)}{percent}"
 
 
-def _refused(name: str, reason: str) -> _Name:
-    def named(given: Mapping[str, Any]) -> str:
-        raise EngineError(f"Linux has no {name}: {reason}; --engine sim has it")
-
-    return named
-
-
 def _show(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -73,7 +66,11 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "balanced": _balanced,
     "blest": _only("blest"),
     "ecf": _only("ecf"),
-    "redundant": _refused("redundant scheduler", _ONCE),
+}
+
+REFUSED: Final[Mapping[str, str]] = {
+    "redundant": f"redundant scheduler: {_ONCE}",
+    "python": "algorithms in Python",
 }
 
 CONGESTION: Final[Mapping[str, _Name]] = {
@@ -92,6 +89,8 @@ CONGESTION: Final[Mapping[str, _Name]] = {
 
 def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
     name = choice["name"]
+    if name in REFUSED:
+        raise EngineError(f"Linux has no {REFUSED[name]}; --engine sim has it")
     if name not in known:
         offered = ", ".join(known)
         raise EngineError(f"Linux has no {kind} '{name}' (--engine sim has); it has {offered}")

@@ -1,0 +1,424 @@
+//! Schedulers and path managers that are written in Python.
+//!
+//! What one raises is kept until the run's next step returns; meanwhile it is not asked again.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polypath_lab::transport::path_manager::{Action, Pair, PathManager, PmView};
+use polypath_lab::transport::registry::RegistryError;
+use polypath_lab::transport::scheduler::{
+    self, Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready,
+};
+use polypath_lab::transport::{Choice, Foreign, NEVER, Nanos, SECOND};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyTuple};
+
+use crate::views;
+
+/// The name under which a plan chooses an algorithm in Python.
+const NAME: &str = "python";
+
+/// How long a scheduler may leave idle paths idle with data to send. Nothing is in flight then whose acknowledgement would prompt it.
+const PATIENCE: Nanos = SECOND;
+
+/// Where a run's algorithms in Python come from, and what became of them.
+#[derive(Debug)]
+pub struct Scripts {
+    /// Makes an instance from the kind and the parameters in JSON.
+    load: Py<PyAny>,
+    fate: Arc<Fate>,
+}
+
+#[derive(Debug, Default)]
+pub struct Fate {
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    waiting: Mutex<Vec<Arc<Mutex<Waiting>>>>,
+}
+
+/// What went wrong in an algorithm.
+#[derive(Debug)]
+pub struct Failure {
+    pub error: PyErr,
+    pub at: Nanos,
+    /// The instance and the method.
+    pub object: Py<PyAny>,
+    pub method: &'static str,
+}
+
+/// A scheduler that sends nothing although it could.
+#[derive(Debug)]
+struct Waiting {
+    since: Nanos,
+    unsent: u64,
+    object: Option<Py<PyAny>>,
+}
+
+impl Fate {
+    fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, failure: Failure) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            *lock(&self.failure) = Some(failure);
+        }
+    }
+
+    /// The first failure, once.
+    pub fn take(&self) -> Option<Failure> {
+        lock(&self.failure).take()
+    }
+
+    /// At the end of a run: a scheduler that would have gone on sending nothing.
+    pub fn judge(&self, now: Nanos) {
+        for waiting in lock(&self.waiting).iter() {
+            let waiting = lock(waiting);
+            if let Some(object) = &waiting.object
+                && now.saturating_sub(waiting.since) >= PATIENCE
+            {
+                self.fail(Python::attach(|py| waiting.failure(py, object, now)));
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn failure(&self, py: Python<'_>, object: &Py<PyAny>, now: Nanos) -> Failure {
+        let (from, to) = (self.since as f64 / 1e9, now as f64 / 1e9);
+        let what = format!(
+            "sends nothing from {from:.3} s to {to:.3} s, with {} bytes to send and idle paths",
+            self.unsent
+        );
+        Failure {
+            error: PyValueError::new_err(what),
+            at: now,
+            object: object.clone_ref(py),
+            method: "select",
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Scripts {
+    pub fn new(load: Py<PyAny>) -> Self {
+        Self {
+            load,
+            fate: Arc::default(),
+        }
+    }
+
+    pub fn fate(&self) -> Arc<Fate> {
+        self.fate.clone()
+    }
+
+    fn instance(&self, kind: &str, choice: &Choice) -> Result<Py<PyAny>, RegistryError> {
+        let parameters = serde_json::Value::Object(choice.parameters.clone()).to_string();
+        Python::attach(|py| {
+            self.load
+                .call1(py, (kind, parameters))
+                .map_err(|error| RegistryError::Foreign(error.value(py).to_string()))
+        })
+    }
+}
+
+impl Foreign for Scripts {
+    fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
+        (choice.name == NAME).then(|| {
+            let object = self.instance("scheduler", choice)?;
+            let waiting = Arc::new(Mutex::new(Waiting {
+                since: 0,
+                unsent: 0,
+                object: None,
+            }));
+            lock(&self.fate.waiting).push(waiting.clone());
+            Ok(Python::attach(|py| {
+                let has = |name: &str| object.bind(py).hasattr(name).unwrap_or(false);
+                Box::new(Script {
+                    repeats: object
+                        .getattr(py, "repeats")
+                        .is_ok_and(|answer| answer.is_truthy(py).unwrap_or(false)),
+                    carried: has("carried"),
+                    object,
+                    fate: self.fate.clone(),
+                    waiting,
+                    now: 0,
+                }) as Box<dyn Scheduler>
+            }))
+        })
+    }
+
+    fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>> {
+        (choice.name == NAME).then(|| {
+            Ok(Box::new(Manager {
+                object: self.instance("path-manager", choice)?,
+                fate: self.fate.clone(),
+                wake: NEVER,
+            }) as Box<dyn PathManager>)
+        })
+    }
+}
+
+struct Script {
+    object: Py<PyAny>,
+    /// Asked too when there is nothing new to send.
+    repeats: bool,
+    /// Wants to know what came of its decisions.
+    carried: bool,
+    fate: Arc<Fate>,
+    waiting: Arc<Mutex<Waiting>>,
+    now: Nanos,
+}
+
+impl Script {
+    fn fail(&self, py: Python<'_>, error: PyErr, method: &'static str) {
+        self.fate.fail(Failure {
+            error,
+            at: self.now,
+            object: self.object.clone_ref(py),
+            method,
+        });
+    }
+
+    fn ask(&self, py: Python<'_>, view: &View) -> PyResult<Decision> {
+        let answer = self
+            .object
+            .call_method1(py, "select", (views::View::new(py, view)?,))?;
+        let answer = answer.bind(py);
+        if answer.is_none() {
+            return Ok(Decision::Wait);
+        }
+        let count = view.paths.len();
+        let path = |answer: &Bound<'_, PyAny>| -> PyResult<usize> {
+            let number = (!answer.is_instance_of::<PyBool>())
+                .then(|| answer.extract::<i64>().ok())
+                .flatten();
+            let number = number.ok_or_else(|| {
+                let shown = answer.repr().map_or("?".into(), |text| text.to_string());
+                PyTypeError::new_err(format!(
+                    "select returned {shown}; it returns the index of a path, None to wait, or (index, offset) to repeat"
+                ))
+            })?;
+            usize::try_from(number)
+                .ok()
+                .filter(|index| *index < count)
+                .ok_or_else(|| {
+                    PyValueError::new_err(format!(
+                        "select returned path {number}; the connection has paths 0 to {}",
+                        count - 1
+                    ))
+                })
+        };
+        if let Ok(pair) = answer.cast::<PyTuple>()
+            && pair.len() == 2
+        {
+            let index = path(&pair.get_item(0)?)?;
+            let offset: u64 = pair.get_item(1)?.extract()?;
+            if !(view.una..view.sent).contains(&offset) {
+                return Err(PyValueError::new_err(format!(
+                    "select repeats offset {offset}; what may be repeated is {} to {}",
+                    view.una, view.sent
+                )));
+            }
+            let able = scheduler::usable(&view.paths[index]) && ready(&view.paths[index]);
+            return Ok(if able {
+                Decision::Repeat {
+                    path: index,
+                    offset,
+                }
+            } else {
+                Decision::Wait
+            });
+        }
+        let index = path(answer)?;
+        let able = scheduler::usable(&view.paths[index]) && ready(&view.paths[index]);
+        Ok(if able && view.next.is_some() {
+            Decision::Send(index)
+        } else {
+            Decision::Wait
+        })
+    }
+
+    /// Notes since when nothing is sent although nothing else will happen.
+    fn note(&self, py: Python<'_>, view: &View, decision: Decision) {
+        let idle = |index: usize| {
+            let path = &view.paths[index];
+            path.in_flight == 0 && path.queued == 0
+        };
+        let stuck = decision == Decision::Wait
+            && view.next.is_some()
+            && candidates_of_class(view.paths).any(|index| ready(&view.paths[index]))
+            && candidates_of_class(view.paths).all(idle);
+        let mut waiting = lock(&self.waiting);
+        match (&waiting.object, stuck) {
+            (None, true) => {
+                *waiting = Waiting {
+                    since: view.now,
+                    unsent: view.unsent,
+                    object: Some(self.object.clone_ref(py)),
+                };
+            }
+            (Some(object), true) if view.now - waiting.since >= PATIENCE => {
+                self.fate.fail(waiting.failure(py, object, view.now));
+            }
+            (Some(_), false) => waiting.object = None,
+            _ => {}
+        }
+    }
+}
+
+impl Scheduler for Script {
+    fn select(&mut self, view: &View) -> Decision {
+        self.now = view.now;
+        if self.fate.failed() {
+            return Decision::Wait;
+        }
+        match &view.next {
+            Some(next) if next.reinjection => return lowest_rtt::place(view, next),
+            None if !self.repeats => return Decision::Wait,
+            _ => {}
+        }
+        Python::attach(|py| {
+            let decision = self.ask(py, view).unwrap_or_else(|error| {
+                self.fail(py, error, "select");
+                Decision::Wait
+            });
+            self.note(py, view, decision);
+            decision
+        })
+    }
+
+    fn carried(&mut self, segment: Carried) {
+        if !self.carried || self.fate.failed() {
+            return;
+        }
+        Python::attach(|py| {
+            let told = (segment.path, segment.bytes, segment.new);
+            if let Err(error) = self.object.call_method1(py, "carried", told) {
+                self.fail(py, error, "carried");
+            }
+        });
+    }
+}
+
+struct Manager {
+    object: Py<PyAny>,
+    fate: Arc<Fate>,
+    wake: Nanos,
+}
+
+impl PathManager for Manager {
+    fn manage(&mut self, view: &PmView) -> Vec<Action> {
+        self.wake = NEVER;
+        if self.fate.failed() {
+            return Vec::new();
+        }
+        Python::attach(|py| {
+            self.ask(py, view).unwrap_or_else(|error| {
+                self.fate.fail(Failure {
+                    error,
+                    at: view.now,
+                    object: self.object.clone_ref(py),
+                    method: "manage",
+                });
+                Vec::new()
+            })
+        })
+    }
+
+    fn wake(&self) -> Nanos {
+        self.wake
+    }
+}
+
+impl Manager {
+    fn ask(&mut self, py: Python<'_>, view: &PmView) -> PyResult<Vec<Action>> {
+        let answer =
+            self.object
+                .call_method1(py, "manage", (views::PathManagerView::new(py, view)?,))?;
+        let mut actions = Vec::new();
+        if !answer.is_none(py) {
+            for action in answer.bind(py).try_iter()? {
+                actions.push(decode(&action?, view)?);
+            }
+        }
+        if let Some(wake) = self.object.bind(py).getattr_opt("wake")?
+            && let Some(seconds) = wake.extract::<Option<f64>>()?
+            && seconds >= 0.0
+        {
+            self.wake = (seconds * 1e9).round() as Nanos;
+        }
+        Ok(actions)
+    }
+}
+
+const ACTIONS: &str = "open, close, backup, normal (with a local and a remote address), announce and withdraw (with a local one)";
+
+fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
+    let shown = || action.repr().map_or("?".into(), |text| text.to_string());
+    let words: Vec<Bound<'_, PyAny>> = action.extract().unwrap_or_default();
+    let texts: Vec<String> = words
+        .iter()
+        .take(3)
+        .map_while(|word| word.extract().ok())
+        .collect();
+    let address = |text: &str| {
+        text.parse::<IpAddr>()
+            .map_err(|_| PyValueError::new_err(format!("'{text}' is no address, in {}", shown())))
+    };
+    let local = |text: &str| {
+        let address = address(text)?;
+        let known = view.local.iter().find(|local| local.address == address);
+        known.map(|local| local.id).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "{address} is no address of this host, in {}",
+                shown()
+            ))
+        })
+    };
+    let remote = |text: &str| {
+        let address = address(text)?;
+        let known = view.remote.iter().find(|remote| remote.address == address);
+        known.map(|remote| remote.id).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "{address} is no address of the peer, in {}",
+                shown()
+            ))
+        })
+    };
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let pair = |from: &str, to: &str| {
+        Ok::<Pair, PyErr>(Pair {
+            local: local(from)?,
+            remote: remote(to)?,
+        })
+    };
+    match (&texts[..], &words[texts.len()..]) {
+        (["announce", own], []) => Ok(Action::Announce(local(own)?)),
+        (["withdraw", own], []) => Ok(Action::Withdraw(local(own)?)),
+        (["open", own, other], []) => Ok(Action::Open(pair(own, other)?)),
+        (["open", own, other], [gateways]) => {
+            let gateways: Vec<String> = gateways.extract()?;
+            let gateways = gateways.iter().map(|text| address(text));
+            Ok(Action::OpenVia(
+                pair(own, other)?,
+                gateways.collect::<PyResult<_>>()?,
+            ))
+        }
+        (["close", own, other], []) => Ok(Action::Close(pair(own, other)?)),
+        ([verb @ ("backup" | "normal"), own, other], []) => Ok(Action::Priority {
+            pair: pair(own, other)?,
+            backup: *verb == "backup",
+        }),
+        _ => Err(PyTypeError::new_err(format!(
+            "manage returned {}; an action is a tuple: {ACTIONS}",
+            shown()
+        ))),
+    }
+}

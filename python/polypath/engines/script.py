@@ -1,0 +1,67 @@
+"""Running what a plan carries in Python: schedulers and path managers, and where in their files they failed."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import traceback
+import types
+
+from polypath import _core
+from polypath.engines.base import EngineError
+
+
+class ScriptFailed(EngineError):
+    """An algorithm in Python failed. `script` is its "FILE.py:CLASS"."""
+
+    def __init__(self, message: str, script: str) -> None:
+        super().__init__(message)
+        self.script = script
+
+
+class Loader:
+    """Makes what a plan carries in Python, and keeps why it could not."""
+
+    def __init__(self) -> None:
+        self.failure: ScriptFailed | None = None
+
+    def __call__(self, kind: str, parameters: str) -> object:
+        """An instance of the class. Raises ScriptFailed."""
+        plan = json.loads(parameters)
+        file, name, source, arguments = (plan[key] for key in ("file", "class", "source", "arguments"))
+        module = types.ModuleType(file.removesuffix(".py"))
+        module.__file__ = file
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        try:
+            exec(compile(source, file, "exec"), module.__dict__)
+            return getattr(module, name)(**arguments)
+        except Exception as error:
+            self.failure = ScriptFailed(f"{_where(error, file) or file}: {_what(error)}", f"{file}:{name}")
+            raise self.failure from error
+
+
+def failed(error: _core.ScriptError) -> ScriptFailed:
+    """The failure in one line: file and line, what was raised, by which method, when."""
+    what, made, method, seconds = error.args
+    cause = error.__cause__
+    code = getattr(getattr(type(made), method, None), "__code__", None)
+    file = code.co_filename if code is not None else f"{type(made).__module__}.py"
+    place = None if cause is None else _where(cause, file)
+    if place is None:
+        place = file if code is None else f"{file}:{code.co_firstlineno}"
+    script = f"{file}:{type(made).__name__}"
+    raised = what if cause is None else _what(cause)
+    return ScriptFailed(f"{place}: {raised} ({type(made).__name__}.{method}, {seconds:.6f} s into the run)", script)
+
+
+def _where(error: BaseException, file: str) -> str | None:
+    """The innermost line of the file that the error passed through, as "file:line"."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f"{file}:{error.lineno}"
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{file}:{lines[-1].lineno}" if lines else None
+
+
+def _what(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

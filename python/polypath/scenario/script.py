@@ -1,0 +1,76 @@
+"""Algorithms that a scenario takes from a Python file: "weighted.py:WeightedRoundRobin"."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+from polypath.registry import Kind, RegistryError
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.reading import read_text
+from polypath.units import nearest
+
+NAME = "python"
+"""What a plan calls an algorithm that it carries in source."""
+
+METHODS: dict[str, str] = {"scheduler": "select", "path-manager": "manage"}
+"""The method that an algorithm of each kind must have."""
+
+PATTERN = r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$"
+_REFERENCE = re.compile(PATTERN)
+
+
+def is_script(name: str) -> bool:
+    """Whether an algorithm's name is a file and a class."""
+    return _REFERENCE.match(name) is not None
+
+
+def anchored(data: Any, folder: Path) -> Any:
+    """The data of a scenario file, in which the names of Python files are relative to its folder, with full names."""
+    if isinstance(data, dict):
+        return {key: anchored(value, folder) for key, value in data.items()}
+    if isinstance(data, list):
+        return [anchored(value, folder) for value in data]
+    if isinstance(data, str) and is_script(data):
+        return str(folder.absolute() / data)
+    return data
+
+
+def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, tuple[str | int, ...]]]:
+    """The Python files and classes that a scenario's data names, each with its path."""
+    if isinstance(data, dict):
+        return [found for key, value in data.items() for found in references(value, (*path, key))]
+    if isinstance(data, list):
+        return [found for number, value in enumerate(data) for found in references(value, (*path, number))]
+    return [(data, path)] if isinstance(data, str) and is_script(data) else []
+
+
+def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What a plan carries of an algorithm in a file: its source, so that the plan runs anywhere.
+
+    Raises RegistryError where the file cannot be read, is no Python, or has no such class with the method of its kind.
+    """
+    if kind not in METHODS:
+        raise RegistryError(f"{name}: only schedulers and path managers can be written in Python")
+    file, _, wanted = name.rpartition(":")
+    try:
+        source = read_text(Path(file), "Python file")
+        tree = ast.parse(source, file)
+    except ScenarioError as error:
+        raise RegistryError(str(error), error.hint) from error
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise RegistryError(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}") from error
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if wanted not in classes:
+        hint = nearest(wanted, classes)
+        known = f"; there is {', '.join(classes)}" if classes and not hint else ""
+        raise RegistryError(f"{file}: no class '{wanted}'{known}", hint)
+    made = classes[wanted]
+    method = METHODS[kind]
+    inherits = any(not (isinstance(base, ast.Name) and base.id in ("object", "Protocol")) for base in made.bases)
+    if not inherits and not any(isinstance(node, ast.FunctionDef) and node.name == method for node in made.body):
+        raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{method}(self, view)'")
+    return {"file": Path(file).name, "class": wanted, "source": source, "arguments": given}

@@ -1,0 +1,207 @@
+"""Schedulers and path managers in Python: same bytes as in Rust, and what goes wrong with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath import EngineError, Recording, Scenario, ScenarioError, run, summary
+from polypath.cli.jobs import of_target
+from polypath.engines import ScriptFailed
+
+TWO_PATHS = """
+duration = "{duration}"
+[defaults]
+profile = "mptcp.org"
+[host.client]
+{client}
+[host.server]
+[router.r]
+[link.path0]
+ends = ["client:eth0", "r"]
+rate = "10 Mbps"
+delay = "10 ms"
+queue = "50 packets"
+[link.path1]
+ends = ["client:eth1", "r"]
+rate = "10 Mbps"
+delay = "20 ms"
+queue = "50 packets"
+loss = "0.5 %"
+[link.server]
+ends = ["r:eth2", "server"]
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
+
+LOWEST_RTT = """
+class LowestRtt:
+    def select(self, view):
+        ready = [path for path in view.paths if path.ready]
+        return min(ready, key=lambda path: path.srtt).index if ready else None
+"""
+
+
+def scenario(folder: Path, client: str, source: str = "", duration: str = "3 s") -> Scenario:
+    (folder / "own.py").write_text(source)
+    file = folder / "scenario.toml"
+    file.write_text(TWO_PATHS.format(client=client, duration=duration))
+    return Scenario.load(file)
+
+
+def failure(folder: Path, body: str) -> str:
+    source = f"class Own:\n    def select(self, view):\n        {body}\n"
+    with pytest.raises(ScriptFailed) as caught:
+        run(scenario(folder, 'scheduler = "own.py:Own"', source))
+    return str(caught.value)
+
+
+def same(one: Recording, other: Recording) -> bool:
+    return one.metadata.recording_sha256 == other.metadata.recording_sha256
+
+
+def test_the_same_rule_gives_the_same_packets_as_in_rust(tmp_path: Path) -> None:
+    python, rust = (of_target("python-scheduler", [name], [], None)[0].scenario for name in ("python", "rust"))
+    assert same(run(python), run(rust))
+
+
+def test_where_the_file_lies_is_not_in_the_plan(tmp_path: Path) -> None:
+    plans = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        made = scenario(tmp_path / name, 'scheduler = "own.py:LowestRtt"', LOWEST_RTT)
+        plans.append(made.model_copy(update={"name": "same"}).plan())
+    assert plans[0] == plans[1]
+    assert str(tmp_path) not in plans[0].json()
+
+
+def test_a_plan_runs_without_its_file(tmp_path: Path) -> None:
+    plan = scenario(tmp_path, 'scheduler = "own.py:LowestRtt"', LOWEST_RTT).plan()
+    before = run(plan)
+    (tmp_path / "own.py").unlink()
+    assert same(run(plan), before)
+
+
+def test_loss_and_reinjection_are_survived(tmp_path: Path) -> None:
+    recording = run(scenario(tmp_path, 'scheduler = "own.py:LowestRtt"', LOWEST_RTT))
+    delivered = summary(recording)["connections"][0]["bytes"]
+    assert delivered > 3e6
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return view.paths[9].index", "own.py:3: IndexError: tuple index out of range (Own.select, 0."),
+        ("return 1 / 0", "own.py:3: ZeroDivisionError: division by zero"),
+        ("return 'fast'", "own.py:2: TypeError: select returned 'fast'; it returns the index of a path"),
+        ("return True", "own.py:2: TypeError: select returned True"),
+        ("return -1", "own.py:2: ValueError: select returned path -1; the connection has paths 0 to 0"),
+        ("return (0, view.sent)", "own.py:2: ValueError: select repeats offset"),
+        ("return None", "own.py:2: ValueError: sends nothing from 0."),
+        ("raise SystemExit(3)", "own.py:3: SystemExit: 3"),
+    ],
+)
+def test_a_scheduler_that_fails_ends_the_run_with_its_own_line(tmp_path: Path, body: str, expected: str) -> None:
+    assert failure(tmp_path, body).startswith(expected)
+
+
+def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
+    source = "class Own:\n    def __init__(self, k):\n        self.k = 1 / k\n    def select(self, view): ...\n"
+    with pytest.raises(EngineError, match=r"own\.py:3: ZeroDivisionError"):
+        run(scenario(tmp_path, 'scheduler = { name = "own.py:Own", k = 0 }', source))
+    with pytest.raises(EngineError, match="unexpected keyword argument 'q'"):
+        run(scenario(tmp_path, 'scheduler = { name = "own.py:Own", q = 0 }', source))
+
+
+@pytest.mark.parametrize(
+    ("client", "source", "expected"),
+    [
+        ('scheduler = "other.py:Own"', "", "other.py: no such file"),
+        ('scheduler = "own.py:Own"', "class Owns:\n    def select(self, view): ...", "did you mean 'Owns'?"),
+        ('scheduler = "own.py:Own"', "class Own: ...", "own.py:1: class 'Own' has no method 'select(self, view)'"),
+        ('scheduler = "own.py:Own"', "def f(:", "own.py:1: invalid syntax"),
+        ('path_manager = "own.py:Own"', "class Own: ...", "has no method 'manage(self, view)'"),
+        ('congestion = "own.py:Own"', "class Own: ...", "only schedulers and path managers can be written in Python"),
+    ],
+)
+def test_a_wrong_reference_is_an_error_at_its_line(tmp_path: Path, client: str, source: str, expected: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(tmp_path, client, source)
+    assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
+    assert expected in str(caught.value)
+
+
+def test_it_is_known_where_a_class_was_named(tmp_path: Path) -> None:
+    made = scenario(tmp_path, 'scheduler = "own.py:LowestRtt"', LOWEST_RTT).with_settings(["duration=1 s"])
+    assert made.where_named("own.py:LowestRtt") == f"{tmp_path / 'scenario.toml'}:6"
+    assert made.where_named("own.py:Other") is None
+
+
+PATH_MANAGER = """
+class Later:
+    wake = 1.0
+
+    def manage(self, view):
+        if not view.client or view.now < 1.0:
+            return []
+        self.wake = 2.0 if view.now < 2.0 else None
+        other, peer = view.local[1].address, view.remote[0].address
+        if view.now < 2.0:
+            return [("open", other, peer)]
+        return [("backup", other, peer)]
+"""
+
+
+def subflow_events(recording: Recording, kind: str) -> list[float]:
+    events = recording.table("events").filter((pl.col("kind") == kind) & (pl.col("subflow") == 1))
+    return [time / 1e9 for time in events["time_ns"]]
+
+
+def test_a_path_manager_in_python_acts_at_its_times(tmp_path: Path) -> None:
+    recording = run(scenario(tmp_path, 'path_manager = "own.py:Later"', PATH_MANAGER, "4 s"))
+    assert subflow_events(recording, "subflow-established")[0] == pytest.approx(1.1, abs=0.05)
+    assert subflow_events(recording, "priority-changed")[0] == pytest.approx(2.05, abs=0.05)
+
+
+def test_the_scripted_path_manager_does_the_same(tmp_path: Path) -> None:
+    steps = '["1 s open 10.0.1.1 10.0.2.2", "2000 ms backup 10.0.1.1 10.0.2.2"]'
+    scripted = f'path_manager = {{ name = "scripted", steps = {steps} }}'
+    python = run(scenario(tmp_path, 'path_manager = "own.py:Later"', PATH_MANAGER, "4 s"))
+    assert same(run(scenario(tmp_path, scripted, duration="4 s")), python)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("7", "TypeError: 'int' object is not iterable"),
+        ("[('open',)]", "TypeError: manage returned ('open',); an action is a tuple: open, close,"),
+        ("[('open', '1.2.3.4', '10.0.2.2')]", "ValueError: 1.2.3.4 is no address of this host"),
+        ("[('announce', 'x')]", "ValueError: 'x' is no address"),
+    ],
+)
+def test_a_path_manager_that_fails_ends_the_run(tmp_path: Path, answer: str, expected: str) -> None:
+    source = f"class Own:\n    def manage(self, view):\n        return {answer}\n"
+    with pytest.raises(ScriptFailed) as caught:
+        run(scenario(tmp_path, 'path_manager = "own.py:Own"', source))
+    assert str(caught.value).startswith("own.py:2: ")
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("open 10.0.1.1 10.0.2.2", "is no time"),
+        ("2 h open 10.0.1.1 10.0.2.2", "a time is in s, ms or us, not 'h'"),
+        ("2 s shut 10.0.1.1 10.0.2.2", "'shut' is none of open, close"),
+        ("2 s open 10.0.1.1", "open takes a local and a remote address"),
+        ("2 s announce 10.0.1.300", "'10.0.1.300' is no address"),
+    ],
+)
+def test_a_wrong_step_is_an_error_at_its_line(tmp_path: Path, step: str, expected: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(tmp_path, f'path_manager = {{ name = "scripted", steps = ["{step}"] }}')
+    assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
+    assert expected in str(caught.value)

@@ -156,6 +156,11 @@ def subflow_share(recording: Recording, *, connection: str, interface: str | Seq
     return sum(subflow.share for subflow in found if subflow.interface in chosen)
 
 
+def alternations(recording: Recording, *, connection: str, interface: str | Sequence[str]) -> Figure:
+    chosen = [interface] if isinstance(interface, str) else interface
+    return metrics.alternations(recording, metrics.connection(recording, connection), chosen)
+
+
 def share_of(
     recording: Recording,
     *,
@@ -203,6 +208,12 @@ REGISTRY: Mapping[str, Measure] = {
             "",
             "part of the bytes that arrived by an interface or several",
             subflow_share,
+        ),
+        Measure(
+            "alternations",
+            "1/s",
+            "how often another of some interfaces becomes the one that brings most within a sampling interval",
+            alternations,
         ),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import polars as pl
@@ -195,6 +196,25 @@ def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tu
     totals = [0, *(inner_totals[index] for index in later), subflow.bytes]
     edges, _ = delivered(recording, of)
     return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
+
+
+def alternations(recording: Recording, of: Connection, interfaces: Sequence[str]) -> float | None:
+    """Changes a second of the interface that brings most bytes within a sampling interval; ties change nothing."""
+    series = [
+        subflow_series(recording, of, subflow) for subflow in subflows(recording, of) if subflow.interface in interfaces
+    ]
+    rates: dict[float, list[float]] = {}
+    for times, values in series:
+        for time, value in zip(times, values, strict=True):
+            rates.setdefault(time, []).append(value)
+    leaders = []
+    for _, values in sorted(rates.items()):
+        best = max(values)
+        if len(values) == len(series) and values.count(best) == 1:
+            leaders.append(values.index(best))
+    changes = sum(before != after for before, after in pairwise(leaders))
+    span = (max(rates) - min(rates)) if len(rates) > 1 else 0.0
+    return changes / span if span > 0 else None
 
 
 def _rates(times: Sequence[int], totals: Sequence[float]) -> tuple[list[float], list[float]]:

@@ -1,6 +1,7 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
+# make figures  the figures of the documentation's sweeps (docs/figures)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
@@ -17,7 +18,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build kernel soak docs bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build kernel soak docs figures bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -86,6 +87,17 @@ docs: build
 	$(BIN)/polypath check --all --markdown docs/validation.md || test $$? -eq 1 # a miss stands on the page
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo 'docs/_build/html/index.html'
+
+# The sweeps whose figures the documentation shows; what is there already of target/figures is kept.
+FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buffers/lan:curve-goodput \
+    buffers/wan:curve-goodput buffers/wan-third:curve-goodput buffers/mixed:curve-goodput \
+    delay-sigmoid:curve-goodput
+
+figures: build
+	@for lab in settings-grid shared-bottleneck buffers delay-sigmoid; do \
+	    $(BIN)/polypath run $$lab --plot --out target/figures/$$lab || exit; done
+	@for figure in $(FIGURES); do \
+	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
 
 bench: build
 	@$(BIN)/polypath bench

@@ -17,7 +17,7 @@ PYTHON = {
     "units": set(),
     "registry": {"_core", "units"},
     "scenario": {"registry", "units"},
-    "formats": {"registry", "scenario", "units"},
+    "formats": {"registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
     "results": set(),
     "engines": {"_core", "results", "scenario"},

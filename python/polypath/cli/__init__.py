@@ -13,6 +13,7 @@ from polypath.cli import (
     check,
     compare,
     errors,
+    export,
     import_,
     kernel,
     labs,
@@ -52,6 +53,7 @@ for name, command in (
     ("size-buffers", size_buffers.size_buffers),
     ("algorithms", algorithms.algorithms),
     ("import", import_.import_),
+    ("export", export.export),
     ("schema", schema.schema),
     ("bench", bench.bench),
 ):

@@ -1,0 +1,35 @@
+"""polypath export: a result in another tool's format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polypath.cli.console import err
+from polypath.cli.errors import InputError
+from polypath.formats import EXPORTERS
+from polypath.formats.pcapng import CaptureError
+from polypath.results import OutputError, Recording, layout
+
+
+def export(
+    form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTERS), show_default=False)],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `run --out` wrote.", show_default=False)],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.", show_default=False)],
+) -> None:
+    """Write a result as another tool reads it; netanim needs a run with `--pcap links`."""
+    if form not in EXPORTERS:
+        raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
+    recording = Recording.load(directory)
+    partial = out.with_name(f".{out.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            count = EXPORTERS[form](recording, directory / layout.CAPTURE, file)
+        partial.replace(out)
+    except CaptureError as error:
+        raise OutputError(str(error)) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    err.print(f"{count} packets in {out}", markup=False)

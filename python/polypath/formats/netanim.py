@@ -1,0 +1,135 @@
+"""A run as ns-3's NetAnim plays it: the nodes, the links, and each packet on each link.
+
+The format is that of `netanim-3.108` (ns-3, src/netanim/model/animation-interface.cc). It is made of captures on links,
+which say when a packet's last bit arrived; its first bit left before by the link's delay and serialisation time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+from xml.sax.saxutils import quoteattr
+
+from polypath.formats.pcapng import CaptureError, Frame, frames
+from polypath.results import Recording
+from polypath.results.places import places
+
+VERSION = "netanim-3.108"
+_COLUMN, _MARGIN = 30.0, 10.0
+_ETHERNET = 14
+_PROTOCOLS = {1: "ICMP", 6: "TCP", 17: "UDP"}
+
+
+def write(recording: Recording, captures: Path, out: TextIO) -> int:
+    """Writes the animation; returns how many packets it has. Raises CaptureError where a link has no capture."""
+    plan = recording.plan
+    out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<anim ver="{VERSION}" filetype="animation">\n')
+    for line in _network(plan):
+        out.write(line + "\n")
+    count = 0
+    for time, line in sorted(line for link in plan["links"] for line in _packets(plan, link, captures)):
+        del time
+        out.write(line + "\n")
+        count += 1
+    out.write("</anim>\n")
+    return count
+
+
+def _network(plan: Mapping[str, Any]) -> Iterator[str]:
+    where = places(plan)
+    left, top = min(x for x, _ in where.values()), max(y for _, y in where.values())
+    for number, node in enumerate(plan["nodes"]):
+        x, y = where[number]
+        across, down = _MARGIN + _COLUMN * (x - left), _MARGIN + _COLUMN * (top - y)
+        yield f'<node id="{number}" sysId="0" locX="{across:.3f}" locY="{down:.3f}" />'
+        yield f'<nu p="d" t="0" id="{number}" descr={quoteattr(node["name"])} />'
+        addresses = [address for interface in node["interfaces"] for address in interface["addresses"]]
+        if addresses:
+            listed = "".join(f"<address>{address}</address>" for address in addresses)
+            yield f'<ip n="{number}">{listed}</ip>'
+    for link in plan["links"]:
+        ends = f'fromId="{link["a"]["node"]}" toId="{link["b"]["node"]}"'
+        described = [quoteattr(_end(plan, link[end])) for end in ("a", "b")]
+        yield f"<link {ends} fd={described[0]} td={described[1]} ld={quoteattr(_describe(link))} />"
+
+
+def _end(plan: Mapping[str, Any], end: Mapping[str, int]) -> str:
+    node = plan["nodes"][end["node"]]
+    return f"{node['name']}:{node['interfaces'][end['interface']]['name']}"
+
+
+def _describe(link: Mapping[str, Any]) -> str:
+    rate = link["forward"]["rate_bps"]
+    texts = [link["name"], "" if rate is None else f"{rate / 1e6:g} Mbps", f"{link['forward']['delay_ns'] / 1e6:g} ms"]
+    return " ".join(text for text in texts if text)
+
+
+def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -> Iterator[tuple[int, str]]:
+    path = captures / f"{link['name']}.pcapng"
+    if not path.exists():
+        raise CaptureError(f"{path} is not there; the run needs `--pcap links`")
+    forward, backward = _Channel(plan, link, "forward"), _Channel(plan, link, "backward")
+    arrives = {_end(plan, link["b"]): forward, _end(plan, link["a"]): backward}
+    for frame in frames(path):
+        if frame.inbound:
+            channel = arrives[frame.interface]
+            first, last, sent = channel.times(frame)
+            seconds = [f"{time / 1e9:.9f}" for time in (first, last, sent, frame.time_ns)]
+            ends = f'fId="{channel.source}" fbTx="{seconds[0]}" lbTx="{seconds[1]}"'
+            ends += f' tId="{channel.target}" fbRx="{seconds[2]}" lbRx="{seconds[3]}"'
+            yield first, f"<p {ends} meta-info={quoteattr(_meta(frame))} />"
+
+
+class _Channel:
+    """One direction of a link, with the rate and delay that it has at a time."""
+
+    def __init__(self, plan: Mapping[str, Any], link: Mapping[str, Any], direction: str) -> None:
+        ends = ("a", "b") if direction == "forward" else ("b", "a")
+        self.source, self.target = (int(link[end]["node"]) for end in ends)
+        channel = link[direction]
+        self._overhead: int = channel["overhead_bytes"]
+        self._states: list[tuple[int, int | None, int]] = [(0, channel["rate_bps"], channel["delay_ns"])]
+        number = plan["links"].index(link)
+        for event in plan["events"]:
+            action = event["action"]
+            mine = action["kind"] == "link" and action["link"] == number and action["direction"] in (direction, "both")
+            if mine:
+                _, rate, delay = self._states[-1]
+                changed = action["rate_bps"] or rate, delay if action["delay_ns"] is None else action["delay_ns"]
+                self._states.append((event["at_ns"], *changed))
+
+    def times(self, frame: Frame) -> tuple[int, int, int]:
+        """When the first bit left, when the last bit left, and when the first bit arrived, in ns."""
+        _, rate, delay = next(state for state in reversed(self._states) if state[0] <= frame.time_ns)
+        bits = 8 * (frame.length - _ETHERNET + self._overhead)
+        serialisation = 0 if rate is None else round(bits * 1e9 / rate)
+        last = max(frame.time_ns - delay, 0)
+        return max(last - serialisation, 0), last, max(frame.time_ns - serialisation, 0)
+
+
+def _meta(frame: Frame) -> str:
+    """Protocol, addresses, ports, TCP's sequence number and length, as far as the frame has them."""
+    version = frame.data[_ETHERNET] >> 4
+    if version == 4:
+        protocol, head = frame.data[_ETHERNET + 9], 4 * (frame.data[_ETHERNET] & 15)
+        ends = frame.data[_ETHERNET + 12 : _ETHERNET + 20]
+        total = struct.unpack_from(">H", frame.data, _ETHERNET + 2)[0]
+    else:
+        protocol, head = frame.data[_ETHERNET + 6], 40
+        ends = frame.data[_ETHERNET + 8 : _ETHERNET + 40]
+        total = head + struct.unpack_from(">H", frame.data, _ETHERNET + 4)[0]
+    half = len(ends) // 2
+    source, target = (str(ipaddress.ip_address(end)) for end in (ends[:half], ends[half:]))
+    at = _ETHERNET + head
+    if protocol not in (6, 17):
+        return f"{_PROTOCOLS.get(protocol, str(protocol))} {source} > {target}"
+    ports = struct.unpack_from(">HH", frame.data, at)
+    text = f"{_PROTOCOLS[protocol]} {source}:{ports[0]} > {target}:{ports[1]}"
+    if protocol == 6:
+        sequence = struct.unpack_from(">I", frame.data, at + 4)[0]
+        payload = total - head - 4 * (frame.data[at + 12] >> 4)
+        text += f" seq {sequence} len {payload}"
+    return text

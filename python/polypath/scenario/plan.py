@@ -307,7 +307,7 @@ def _program(application: AnyApplication) -> dict[str, str]:
 
 
 def _middleboxes(link: Link) -> dict[str, Any]:
-    return {"middleboxes": [_choice("middlebox", each) for each in link.middlebox]} if link.middlebox else {}
+    return {"middleboxes": [resolved("middlebox", each) for each in link.middlebox]} if link.middlebox else {}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

@@ -1,0 +1,97 @@
+"""NetAnim: the nodes, and each packet on each link at its time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from polypath.cli import app
+from polypath.formats.pcapng import CaptureError, frames
+
+SCENARIO = """
+duration = "2 s"
+[host.client]
+[host.server]
+[router.r]
+[link.near]
+ends = ["client", "r"]
+rate = "8 Mbps"
+delay = "10 ms"
+[link.far]
+ends = ["r", "server"]
+rate = "80 Mbps"
+delay = "1 ms"
+[[application]]
+name = "get"
+kind = "fetch"
+size = "20 kB"
+[[event]]
+at = "1 s"
+link = "near"
+delay = "30 ms"
+[[application]]
+name = "later"
+kind = "fetch"
+size = "20 kB"
+start = "1.2 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("netanim")
+    (folder / "two.toml").write_text(SCENARIO)
+    out = folder / "out"
+    done = CliRunner().invoke(app, ["run", str(folder / "two.toml"), "--pcap", "links", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def animation(result: Path) -> ElementTree.Element:
+    file = result.parent / "anim.xml"
+    done = CliRunner().invoke(app, ["export", "netanim", str(result), "-o", str(file)])
+    assert done.exit_code == 0, done.output
+    return ElementTree.parse(file).getroot()
+
+
+def test_the_network_is_there(animation: ElementTree.Element) -> None:
+    assert animation.attrib == {"ver": "netanim-3.108", "filetype": "animation"}
+    names = {node.get("id"): node.get("descr", "") for node in animation.iter("nu")}
+    assert sorted(names.values()) == ["client", "r", "server"]
+    assert len(list(animation.iter("node"))) == 3
+    assert [link.get("ld") for link in animation.iter("link")] == ["near 8 Mbps 10 ms", "far 80 Mbps 1 ms"]
+
+
+def test_each_arrival_is_a_packet_with_its_times(animation: ElementTree.Element, result: Path) -> None:
+    packets = list(animation.iter("p"))
+    arrived = sum(frame.inbound for path in (result / "capture").iterdir() for frame in frames(path))
+    assert len(packets) == arrived > 60
+    starts = [float(packet.get("fbTx", "nan")) for packet in packets]
+    assert starts == sorted(starts)
+    nodes = {node.get("descr"): node.get("id") for node in animation.iter("nu")}
+    delays = set()
+    for packet in packets:
+        first, last, begins, ends = (float(packet.get(name, "nan")) for name in ("fbTx", "lbTx", "fbRx", "lbRx"))
+        assert first < last < ends
+        assert first < begins < ends
+        assert last - first == pytest.approx(ends - begins, abs=2e-9)
+        near = nodes["client"] in (packet.get("fId"), packet.get("tId"))
+        delays.add((near, round(1000 * (begins - first), 3), first > 1.1))
+    assert delays == {(True, 10.0, False), (False, 1.0, False), (True, 30.0, True), (False, 1.0, True)}
+    assert any("seq" in packet.get("meta-info", "") and " len 14" in packet.get("meta-info", "") for packet in packets)
+
+
+def test_what_cannot_be_exported_is_said(result: Path, tmp_path: Path) -> None:
+    wrong = CliRunner().invoke(app, ["export", "netanm", str(result), "-o", str(tmp_path / "x")])
+    assert "unknown format 'netanm'" in str(wrong.exception)
+    (tmp_path / "broken.pcapng").write_bytes(b"no capture at all")
+    with pytest.raises(CaptureError, match="no capture in pcapng"):
+        list(frames(tmp_path / "broken.pcapng"))
+    (result / "capture" / "far.pcapng").rename(tmp_path / "far.pcapng")
+    lacking = CliRunner().invoke(app, ["export", "netanim", str(result), "-o", str(tmp_path / "x.xml")])
+    assert "the run needs `--pcap links`" in str(lacking.exception)
+    assert list(tmp_path.glob(".*partial")) == []

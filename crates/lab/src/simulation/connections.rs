@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Segment, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Transmit, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::{Flags, header_len};
@@ -106,7 +106,8 @@ impl Simulation {
         endpoint.numbers.push(number);
     }
 
-    pub(super) fn on_packet(&mut self, packet: Packet<Body>) {
+    #[inline]
+    pub(super) fn on_packet(&mut self, mut packet: Packet<Body>) {
         let flow = packet.flow as usize;
         let receiver = match self.captures.flows[flow].receiver {
             Some(End::Middlebox { stand, forward }) => {
@@ -114,6 +115,9 @@ impl Simulation {
             }
             known => known,
         };
+        if packet.body.altered {
+            displace(&mut packet.body.content);
+        }
         match packet.body.content {
             Content::Tcp(ref segment) => {
                 let end = match receiver {
@@ -128,8 +132,6 @@ impl Simulation {
                     corrupted: packet.corrupted,
                 };
                 let now = self.network.now();
-                let altered = packet.body.altered.then(|| altered(segment));
-                let segment = altered.as_ref().unwrap_or(segment);
                 if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
                     connection.on_segment(subflow as usize, segment, arrival, now);
                 }
@@ -469,8 +471,9 @@ impl Simulation {
 }
 
 /// To an endpoint, payload that a middlebox changed is that of another place in the stream.
-fn altered(segment: &Segment) -> Segment {
-    let mut altered = segment.clone();
-    altered.payload.offset = altered.payload.offset.wrapping_add(1);
-    altered
+#[cold]
+fn displace(content: &mut Content) {
+    if let Content::Tcp(segment) = content {
+        segment.payload.offset = segment.payload.offset.wrapping_add(1);
+    }
 }

@@ -363,16 +363,22 @@ impl Simulation {
     fn dispatch(&mut self, route: Option<RouteId>, len: u32, flow: u32, ecn: Ecn, body: Body) {
         match route {
             Some(route) => self.inject(route, len, flow, ecn, body),
-            None => self.on_packet(Packet {
-                len,
-                flow,
-                route: RouteId::default(),
-                hop: 0,
-                ecn,
-                corrupted: false,
-                body,
-            }),
+            None => self.hand_over(len, flow, ecn, body),
         }
+    }
+
+    /// To a receiver at the sender's own place.
+    #[cold]
+    fn hand_over(&mut self, len: u32, flow: u32, ecn: Ecn, body: Body) {
+        self.on_packet(Packet {
+            len,
+            flow,
+            route: RouteId::default(),
+            hop: 0,
+            ecn,
+            corrupted: false,
+            body,
+        });
     }
 
     fn finish_application(&mut self, application: usize) {

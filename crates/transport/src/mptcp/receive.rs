@@ -139,12 +139,27 @@ impl DataReceiver {
 
     /// The window to offer on a subflow that received everything before `received`: the right edge never moves back, and does not move in
     /// steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
+    #[inline]
     pub fn window(&mut self, me: usize, received: u64) -> u64 {
+        if self.upstream.is_some() {
+            return self.upstream_window(me, received);
+        }
+        let full = self.capacity();
+        let free = self.free_of(full);
+        let offered = if free >= u64::from(self.mss).min(full / 2) {
+            free.min(self.slow_start)
+        } else {
+            0
+        };
+        self.edge = self.edge.max(self.next + offered);
+        self.edge - self.next
+    }
+
+    #[inline(never)]
+    fn upstream_window(&mut self, me: usize, received: u64) -> u64 {
         let space = self.space();
-        let step = self.smallest_step();
         let offered = match &mut self.upstream {
             Some(upstream) => upstream.tell(me, received, space, self.shift),
-            None if space.free >= step => space.free.min(self.slow_start),
             None => 0,
         };
         self.edge = self.edge.max(self.next + offered);
@@ -159,12 +174,7 @@ impl DataReceiver {
     fn space(&self) -> Space {
         let full = self.capacity();
         let Some(upstream) = &self.upstream else {
-            let waiting = if self.out_of_order_counts {
-                self.reassembly.bytes() + self.held
-            } else {
-                0
-            };
-            let free = full.saturating_sub(self.unread + waiting);
+            let free = self.free_of(full);
             return Space { free, full };
         };
         // What waits inside a subflow takes nothing from an MPTCP connection.
@@ -177,6 +187,16 @@ impl DataReceiver {
         let used = self.memory_of_run(unread) + self.memory_of_run(waiting);
         let free = self.buffer.saturating_sub(used) * self.share / 256;
         Space { free, full }
+    }
+
+    /// What is free of a window of `full` bytes, where memory is not reckoned.
+    fn free_of(&self, full: u64) -> u64 {
+        let waiting = if self.out_of_order_counts {
+            self.reassembly.bytes() + self.held
+        } else {
+            0
+        };
+        full.saturating_sub(self.unread + waiting)
     }
 
     fn memory_of_run(&self, bytes: u64) -> u64 {

@@ -437,7 +437,7 @@ impl Connection {
                 break;
             }
         }
-        if self.scheduler.fills_queues() {
+        if self.send.queues {
             self.flush_queues();
         }
     }

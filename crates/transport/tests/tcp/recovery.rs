@@ -7,7 +7,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
-//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
+//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
 //! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
@@ -188,6 +188,25 @@ fn a_tail_loss_is_probed_after_two_round_trips() {
     script.inject(script.sack(1, &[(at(1), at(2))]));
     let repeat = script.expect_data(1, 1460);
     assert!(repeat.at - probe.at < 300 * MS);
+}
+
+/// Behind a box that cuts segments, timeouts may follow each other without a round trip that can be measured in between.
+#[test]
+fn the_timeout_after_a_probe_has_the_same_maximum() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    script.run_for(400 * SECOND);
+    assert!(script.counter(Mib::TcpExtTCPTimeouts) >= 10);
+    script.drain();
+    // What acknowledges a repeated segment measures no round trip: the timeout stays backed off.
+    script.inject(script.ack(at(10)));
+    let sent = script.drain();
+    let oldest = script.relative(&sent[0].segment);
+    let probes = script.counter(Mib::TcpExtTCPLossProbes);
+    script.run_for(SECOND);
+    assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), probes + 1);
+    let probe = script.drain().pop().expect("a probe was counted");
+    let repeat = script.expect_data(oldest, 1460);
+    assert_eq!(repeat.at - probe.at, 120 * SECOND);
 }
 
 #[test]

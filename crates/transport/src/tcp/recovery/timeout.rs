@@ -27,7 +27,7 @@ impl Socket {
         {
             return false;
         }
-        let rto = self.rtt.rto(&core.config) << recovery.backoff;
+        let rto = self.backed_off(core);
         let timeout = match self.rtt.srtt() {
             0 => core.config.rto_initial,
             srtt if self.sent.len() == 1 => 2 * srtt + core.config.rto_min,
@@ -40,10 +40,8 @@ impl Socket {
 
     /// RFC 8985 section 7.3: the probe repeats the last segment.
     pub(super) fn send_loss_probe(&mut self, core: &mut Core, me: usize) {
-        self.timers.set(
-            Pending::Retransmission,
-            core.now + (self.rtt.rto(&core.config) << self.recovery.backoff),
-        );
+        self.timers
+            .set(Pending::Retransmission, core.now + self.backed_off(core));
         let Some(last) = self.sent.len().checked_sub(1) else {
             return;
         };
@@ -88,13 +86,18 @@ impl Socket {
         }
     }
 
+    /// The retransmission timeout, doubled for each that passed and within its maximum (RFC 6298 section 5.5).
+    fn backed_off(&self, core: &Core) -> Nanos {
+        let rto = self.rtt.rto(&core.config) << self.recovery.backoff.min(16);
+        rto.min(core.config.rto_max)
+    }
+
     /// Sets the timer for the oldest segment in flight (RFC 6298 section 5.1, 5.3).
     pub(crate) fn arm_retransmission(&mut self, core: &Core) {
         if self.sent.is_empty() {
             return self.timers.stop_retransmission();
         }
-        let rto =
-            (self.rtt.rto(&core.config) << self.recovery.backoff.min(16)).min(core.config.rto_max);
+        let rto = self.backed_off(core);
         let at = match self.timers.pending {
             // A probe or the reordering window took this time off the timeout.
             Pending::LossProbe | Pending::Reordering => {

@@ -106,7 +106,7 @@ impl Simulation {
         endpoint.numbers.push(number);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_packet(&mut self, mut packet: Packet<Body>) {
         let flow = packet.flow as usize;
         let receiver = match self.captures.flows[flow].receiver {

@@ -24,6 +24,7 @@ NAMES = [
     "congestion",
     "delay-classes",
     "delay-sigmoid",
+    "failover",
     "fairness",
     "fat-tree-permutation",
     "fat-tree-subflows",

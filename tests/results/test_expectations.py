@@ -58,6 +58,7 @@ IPERF = {"connection": "iperf"}
         ("counter", {"counter": "TcpRetransSegs", "host": "server"}, 0.0),
         ("subflow_share", IPERF | {"interface": "eth1"}, 1 / 3),
         ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
+        ("alternations", IPERF | {"interface": ["eth0", "eth1"]}, 0.0),
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
         ("reinjected", IPERF, 7.0),
         ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),

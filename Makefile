@@ -95,7 +95,7 @@ FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buf
 
 figures: build
 	@for lab in settings-grid shared-bottleneck buffers delay-sigmoid; do \
-	    $(BIN)/polypath run $$lab --plot --out target/figures/$$lab || exit; done
+	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
 	@for figure in $(FIGURES); do \
 	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
 

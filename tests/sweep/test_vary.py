@@ -4,6 +4,7 @@ import pytest
 
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.vary import Axis, Value
+from polypath.sweep import points
 
 
 def parsed(plain: str, table: str) -> Scenario:
@@ -163,3 +164,9 @@ def test_a_mistake_on_the_command_line_names_the_option(scenario: Scenario) -> N
 )
 def test_labels_as_numbers(texts: list[str], numbers: object) -> None:
     assert Axis("x", tuple(Value(text, {}) for text in texts)).numbers() == numbers
+
+
+def test_an_axis_may_not_have_the_name_of_a_column(plain: str) -> None:
+    scenario = parsed(plain, '[vary.subflows]\none = { "duration" = "1 s" }\ntwo = { "duration" = "2 s" }')
+    with pytest.raises(ScenarioError, match="axis 'subflows' has the name of a column of the results"):
+        points(scenario)

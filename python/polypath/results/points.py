@@ -64,7 +64,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
 }
 """What statistics are made of, by column."""
 
-_COLUMNS: Final[Mapping[str, Any]] = {
+COLUMNS: Final[Mapping[str, Any]] = {
     "connection": pl.String,
     "transport": pl.String,
     "goodput_mbps": pl.Float64,
@@ -148,7 +148,7 @@ def table(axes: Sequence[Axis], found: Iterable[tuple[Mapping[str, str], Sequenc
         if axis.numeric is not None:
             schema[axis.numeric] = pl.Float64
     made = [{**_place(axes, values), **row} for values, own in found for row in own]
-    return pl.DataFrame(made, schema={**schema, **_COLUMNS})
+    return pl.DataFrame(made, schema={**schema, **COLUMNS})
 
 
 def _place(axes: Sequence[Axis], values: Mapping[str, str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from polypath.results.points import Axis
+from polypath.results.points import COLUMNS, Axis
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.vary import SEED
 
@@ -51,6 +51,8 @@ def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
     if seed is not None:
         scenario = scenario.with_settings([f"{SEED}={seed}"])
     names = [axis.name for axis in scenario.axes]
+    if taken := [name for name in names if name in COLUMNS]:
+        raise ScenarioError(f"axis '{taken[0]}' has the name of a column of the results; give it another one")
     shorts = short_names(names)
     found = []
     for combination in itertools.product(*(axis.values for axis in scenario.axes)):

@@ -5,10 +5,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,11 +19,10 @@ from polypath.engines.namespaces import iperf3
 from polypath.results import Recording, schema
 from polypath.scenario import Scenario
 
+from ..processes import inside, wait
 from . import soak
 
 Run = Callable[..., Recording]
-
-T = TypeVar("T")
 
 #: Subflow 0 is on the path of 40 ms.
 FAST = 0
@@ -197,36 +195,16 @@ def test_nothing_is_left_of_a_run_that_was_killed(
     path = tmp_path / "plan.json"
     scenario("pair", "duration=1000 s", "application.blocks.duration=900 s").plan(None).save(path)
     with subprocess.Popen([sys.executable, "-c", code, str(path)]) as runner:
-        folder = _wait(lambda: _leftovers(runner.pid))[0]
-        _wait(lambda: _inside(folder))
+        folder = wait(lambda: _leftovers(runner.pid))[0]
+        wait(lambda: inside(folder))
         runner.send_signal(signal.SIGKILL)
-    _wait(lambda: not _inside(folder))
+    wait(lambda: not inside(folder))
     linux("pair", "duration=100 ms")
     assert not folder.exists()
 
 
 def _leftovers(process: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"polypath-linux-{process}-*"))
-
-
-def _inside(folder: Path) -> list[str]:
-    """Processes whose working directory is the folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink() == folder:
-                found.append(process.name)
-        except OSError:
-            continue
-    return found
-
-
-def _wait(condition: Callable[[], T]) -> T:
-    for _ in range(200):
-        if value := condition():
-            return value
-        time.sleep(0.05)
-    raise AssertionError("in vain")
 
 
 def test_iperf3_plays_an_application(linux: Run) -> None:

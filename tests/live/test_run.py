@@ -5,10 +5,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -16,9 +14,10 @@ from polypath.engines import EngineError, Options
 from polypath.results import Recording, metrics, schema
 from polypath.scenario import Plan
 
+from ..processes import wait
+
 Plans = Callable[..., Plan]
 Run = Callable[..., Recording]
-T = TypeVar("T")
 
 CODE = (
     "import sys; from polypath.engines.live import LiveEngine; from polypath.scenario import Plan;"
@@ -67,11 +66,11 @@ def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_p
     path = tmp_path / "plan.json"
     plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
     with subprocess.Popen([sys.executable, "-c", CODE, str(path)]) as runner:
-        folder = _wait(lambda: _leftovers(runner.pid))[0]
-        _wait(lambda: (folder / "out" / "app-0-client").exists())
-        inside = _wait(lambda: _inside(folder))
+        folder = wait(lambda: _leftovers(runner.pid))[0]
+        wait(lambda: (folder / "out" / "app-0-client").exists())
+        inside = wait(lambda: _inside(folder))
         runner.send_signal(signal.SIGKILL)
-    _wait(lambda: not _inside(folder))
+    wait(lambda: not _inside(folder))
     assert not any(map(_runs, inside))
     live("two_paths", "duration=300 ms", "application.bulk.duration=200 ms")
     assert not folder.exists()
@@ -81,8 +80,8 @@ def test_an_interrupted_run_keeps_what_it_has(live: Run, plans: Plans, tmp_path:
     path = tmp_path / "plan.json"
     plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
     with subprocess.Popen([sys.executable, "-c", CODE, str(path)], stdout=subprocess.PIPE, text=True) as runner:
-        folder = _wait(lambda: _leftovers(runner.pid))[0]
-        _wait(lambda: (folder / "out" / "app-0-client").exists())
+        folder = wait(lambda: _leftovers(runner.pid))[0]
+        wait(lambda: (folder / "out" / "app-0-client").exists())
         runner.send_signal(signal.SIGINT)
         said, _ = runner.communicate(timeout=30)
     assert said.strip() == "True"
@@ -120,11 +119,3 @@ def _runs(process: str) -> bool:
         return Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def _wait(condition: Callable[[], T]) -> T:
-    for _ in range(400):
-        if value := condition():
-            return value
-        time.sleep(0.05)
-    raise AssertionError("in vain")

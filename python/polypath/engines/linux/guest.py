@@ -69,12 +69,11 @@ def _judge(ended: run.Ended) -> None:
 
 
 def _restrictions() -> list[str]:
-    """A wrapper that ends the guest with this process, and takes root's rights from it."""
-    if shutil.which("setpriv") is None:
-        if os.geteuid() == 0:
-            raise KernelError(
-                "as root, engine linux needs setpriv, to run without root's rights (apt-get install util-linux)"
-            )
+    """A wrapper that takes root's rights from the guest."""
+    if os.geteuid() != 0:
         return []
-    drop = [f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
-    return ["setpriv", *drop, "--no-new-privs", "--pdeathsig=KILL"]
+    if shutil.which("setpriv") is None:
+        raise KernelError(
+            "as root, engine linux needs setpriv, to run without root's rights (apt-get install util-linux)"
+        )
+    return ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]

@@ -20,6 +20,11 @@ from polypath.engines.namespaces import programs
 
 _LOG_LINES = 8
 
+#: Becomes the command, beside a guard that kills the process group when whoever holds the pipe to it is gone, however
+#: early: a signal on the parent's death misses a parent that died before it was asked for, and children that a killed
+#: guest leaves stopped.
+_GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&- && exec "$@"'
+
 
 @contextmanager
 def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
@@ -87,13 +92,14 @@ class Ended:
 def follow(command: list[str], path: Path, limit: Limit, progress: Callable[[int], None]) -> Ended:
     """Runs the command in the run's folder to its end, or until Ctrl-C.
 
-    It leads a session of its own, which is killed with all that is in it. Raises EngineError where it takes too long.
+    It leads a session of its own, which is killed with all that is in it, also where this process dies. Raises
+    EngineError where it takes too long.
     """
     ended = Ended()
     process = subprocess.Popen(
-        command,
+        ["sh", "-c", _GUARDED, "sh", *command],
         cwd=path,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={"HOME": str(path), "PATH": programs.PATH, "LC_ALL": "C"},
@@ -143,8 +149,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def judge(ended: Ended) -> None:

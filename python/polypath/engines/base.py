@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from polypath.results import Recording
+import polars as pl
+
+from polypath import _core
+from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
 
 Captures = Literal["none", "hosts", "links"]
@@ -42,3 +46,31 @@ class Engine(Protocol):
     def run(self, plan: Plan, options: Options = ..., progress: Progress = ...) -> Recording:
         """Raises EngineError for a plan that the engine cannot run."""
         ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an engine has of a run."""
+
+    frames: Mapping[str, pl.DataFrame]
+    #: Of the tables, in a form of the engine's own.
+    sha256: str
+    end_ns: int
+    interrupted: bool
+    #: Of what took part beside Polypath.
+    versions: Mapping[str, str]
+
+    def recording(self, engine: str, plan: Plan, started: float) -> Recording:
+        """`started` is a reading of `time.perf_counter`."""
+        metadata = Metadata(
+            scenario=str(plan.data["name"]),
+            seed=int(plan.data["seed"]),
+            engine=engine,
+            plan_sha256=plan.sha256(),
+            recording_sha256=self.sha256,
+            end_ns=self.end_ns,
+            interrupted=self.interrupted,
+            wall_s=round(time.perf_counter() - started, 3),
+            versions={"polypath": _core.version(), **self.versions},
+        )
+        return Recording(self.frames, plan.data, metadata)

@@ -8,8 +8,8 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import script
-from polypath.engines.base import EngineError, Options, Progress, no_progress
-from polypath.results import Metadata, Recording
+from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
+from polypath.results import Recording
 from polypath.scenario import Plan
 
 #: How long a slice should take on a clock on the wall: Ctrl-C and the progress bar wait for its end.
@@ -25,12 +25,11 @@ class Simulator:
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
-        data = plan.data
         directory = None if options.directory is None else str(options.directory)
         loader = script.Loader()
         try:
             simulation = _core.Simulation(plan.json(), options.captures, directory, loader)
-            interrupted = _advance(simulation, int(data["duration_ns"]), progress)
+            interrupted = _advance(simulation, int(plan.data["duration_ns"]), progress)
             end_ns = simulation.now_ns
             native = simulation.recording()
         except _core.ScriptError as error:
@@ -39,21 +38,8 @@ class Simulator:
             if loader.failure is not None:
                 raise loader.failure from error
             raise EngineError(" ".join(str(error).split())) from error
-        return Recording(
-            {name: pl.DataFrame(native.table(name)) for name in native.names},
-            data,
-            Metadata(
-                scenario=str(data["name"]),
-                seed=int(data["seed"]),
-                engine=self.name,
-                plan_sha256=plan.sha256(),
-                recording_sha256=native.sha256,
-                end_ns=end_ns,
-                interrupted=interrupted,
-                wall_s=round(time.perf_counter() - started, 3),
-                versions={"polypath": _core.version()},
-            ),
-        )
+        frames = {name: pl.DataFrame(native.table(name)) for name in native.names}
+        return Outcome(frames, native.sha256, end_ns, interrupted, {}).recording(self.name, plan, started)
 
 
 def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress) -> bool:

@@ -30,8 +30,7 @@ def write(recording: Recording, captures: Path, out: TextIO) -> int:
     for line in _network(plan):
         out.write(line + "\n")
     count = 0
-    for time, line in sorted(line for link in plan["links"] for line in _packets(plan, link, captures)):
-        del time
+    for _, line in sorted(line for link in plan["links"] for line in _packets(plan, link, captures)):
         out.write(line + "\n")
         count += 1
     out.write("</anim>\n")

@@ -1,6 +1,7 @@
 //! What a scenario is made of, drawn from one seeded stream.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use polypath_lab::plan::Choice;
 use polypath_net::random;
@@ -10,6 +11,9 @@ use serde_json::{Value, json};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
+
+/// The router between the paths and the server.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 1);
 
 pub struct Draw(Pcg64Mcg);
 
@@ -69,30 +73,31 @@ impl Draw {
 
     /// A line of a parameter that has a grammar of its own, with addresses as the drawn hosts and routers have them.
     fn line(&mut self, parameter: &str) -> String {
-        let mut address = |number: u64| {
-            let net = self.integer(0, 2);
-            format!("10.{net}.{number}.1")
-        };
-        let (client, server) = (address(1), address(2));
         match parameter {
-            "gateways" => server,
-            "steps" => {
-                let verbs = ["open", "close", "backup", "normal", "announce", "withdraw"];
-                let verb = self.pick(&verbs);
-                let (own, other) = if self.chance(0.7) {
-                    (client, server)
-                } else {
-                    (server, client)
-                };
-                let other = if verb.ends_with('e') && verb != "close" || verb == "withdraw" {
-                    String::new()
-                } else {
-                    other
-                };
-                format!("{} ms {verb} {own} {other}", self.integer(0, 5_000))
-            }
+            "gateways" => GATEWAY.to_string(),
+            "steps" => self.step(),
             other => panic!("lines of {other} are not drawn yet"),
         }
+    }
+
+    fn step(&mut self) -> String {
+        let mut address = |number: u64| format!("10.{}.{number}.1", self.integer(0, 2));
+        let (client, server) = (address(1), address(2));
+        let (own, other) = if self.chance(0.7) {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        let both = format!("{own} {other}");
+        let (verb, addresses) = self.pick(&[
+            ("open", &both),
+            ("close", &both),
+            ("backup", &both),
+            ("normal", &both),
+            ("announce", &own),
+            ("withdraw", &own),
+        ]);
+        format!("{} ms {verb} {addresses}", self.integer(0, 5_000))
     }
 
     /// A value that the declaration allows; integers from the low end, where they still differ in effect.

@@ -7,7 +7,7 @@ use polypath_lab::plan::{
     Stack, VERSION,
 };
 
-use crate::draw::{Draw, MS, SECOND, entries};
+use crate::draw::{Draw, GATEWAY, MS, SECOND, entries};
 use crate::scenario::{CLIENT, SERVER};
 
 /// Long enough for fifteen timeouts in a row of up to 120 s each, from any time before the last change.
@@ -51,11 +51,9 @@ pub fn network(draw: &mut Draw, seed: u64) -> Plan {
         return plan;
     }
     let core = plan.nodes.len();
-    plan.nodes.push(forwarder(
-        "core",
-        NodeKind::Router,
-        paths + server_interfaces,
-    ));
+    let mut router = forwarder("core", NodeKind::Router, paths + server_interfaces);
+    router.interfaces[0].addresses.push(GATEWAY.into());
+    plan.nodes.push(router);
     for path in 0..paths {
         let access = plan.nodes.len();
         let kind = draw.pick(&[NodeKind::Router, NodeKind::Switch]);

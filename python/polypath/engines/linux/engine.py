@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from polypath import _core
-from polypath.engines.base import EngineError, Options, Progress, no_progress
+from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
 from polypath.engines.linux.kernel.make import supported
@@ -15,7 +14,7 @@ from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
-from polypath.results import Metadata, Recording
+from polypath.results import Recording
 from polypath.scenario import Plan
 
 _LEAST_MEMORY_MB = 512
@@ -44,21 +43,9 @@ class LinuxEngine:
             tables = Tables(job, folder / "out")
             job.take_captures(folder / "out", options.directory)
         frames = tables.frames()
-        return Recording(
-            frames,
-            data,
-            Metadata(
-                scenario=str(data["name"]),
-                seed=int(data["seed"]),
-                engine=self.name,
-                plan_sha256=plan.sha256(),
-                recording_sha256=digest(frames),
-                end_ns=tables.end_ns,
-                interrupted=interrupted,
-                wall_s=round(time.perf_counter() - started, 3),
-                versions={"polypath": _core.version(), "linux": kernel.release, "kernel": kernel.folder.name},
-            ),
-        )
+        versions = {"linux": kernel.release, "kernel": kernel.folder.name}
+        outcome = Outcome(frames, digest(frames), tables.end_ns, interrupted, versions)
+        return outcome.recording(self.name, plan, started)
 
 
 def translate(data: dict[str, Any], options: Options = Options()) -> tuple[Job, dict[str, str]]:

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from polypath import _core
-from polypath.engines.base import EngineError, Options, Progress, no_progress
+from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import iperf3, programs, run, translation
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Netem, Wires
-from polypath.results import Metadata, Recording
+from polypath.results import Recording
 from polypath.scenario import Plan
 
 LIMIT = run.Limit("POLYPATH_LIVE_LIMIT", 600.0)
@@ -64,25 +63,12 @@ class LiveEngine:
             job.take_captures(folder / "out", options.directory)
             late = _latest(folder / "out" / "links.tally")
         frames = tables.frames()
-        return Recording(
-            frames,
-            data,
-            Metadata(
-                scenario=str(data["name"]),
-                seed=int(data["seed"]),
-                engine=self.name,
-                plan_sha256=plan.sha256(),
-                recording_sha256=digest(frames),
-                end_ns=tables.end_ns,
-                interrupted=ended.interrupted,
-                wall_s=round(time.perf_counter() - started, 3),
-                versions={
-                    "polypath": _core.version(),
-                    "linux": machine.release,
-                    "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",
-                },
-            ),
-        )
+        versions = {
+            "linux": machine.release,
+            "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",
+        }
+        outcome = Outcome(frames, digest(frames), tables.end_ns, ended.interrupted, versions)
+        return outcome.recording(self.name, plan, started)
 
 
 def _require_time(seconds: float) -> None:

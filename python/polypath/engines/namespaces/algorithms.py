@@ -68,7 +68,7 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "ecf": _only("ecf"),
 }
 
-REFUSED: Final[Mapping[str, str]] = {
+_REFUSED: Final[Mapping[str, str]] = {
     "redundant": f"redundant scheduler: {_ONCE}",
     "python": "algorithms in Python",
 }
@@ -87,10 +87,15 @@ CONGESTION: Final[Mapping[str, _Name]] = {
 }
 
 
+def refuse(name: str) -> None:
+    """Raises EngineError, with the reason, for what no kernel can have."""
+    if name in _REFUSED:
+        raise EngineError(f"Linux has no {_REFUSED[name]}; --engine sim has it")
+
+
 def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
     name = choice["name"]
-    if name in REFUSED:
-        raise EngineError(f"Linux has no {REFUSED[name]}; --engine sim has it")
+    refuse(name)
     if name not in known:
         offered = ", ".join(known)
         raise EngineError(f"Linux has no {kind} '{name}' (--engine sim has); it has {offered}")

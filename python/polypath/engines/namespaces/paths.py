@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces.algorithms import REFUSED
+from polypath.engines.namespaces import algorithms
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
 
@@ -56,8 +56,7 @@ def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
     """The path manager of a host, for the applications that it is client or server of. Raises EngineError."""
     choice = network.nodes[node]["stack"]["path_manager"]
     name, parameters = choice["name"], choice.get("parameters") or {}
-    if name in REFUSED:
-        raise EngineError(f"Linux has no {REFUSED[name]}; --engine sim has it")
+    algorithms.refuse(name)
     if name not in _MANAGERS:
         raise EngineError(f"Linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
     return _MANAGERS[name](network, kernel, node, parameters)

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use polypath_transport::path::Path;
-use polypath_transport::scheduler::{Carried, Decision, Next, PathSet, REGISTRY, Scheduler, View};
+use polypath_transport::scheduler::{
+    Blocked, Carried, Decision, Head, Next, PathSet, REGISTRY, Rescue, Scheduler, View,
+};
 use serde_json::{Map, Value, json};
 
 const MS: u64 = 1_000_000;
@@ -276,6 +278,34 @@ fn blest_skips_the_slow_path_only_where_it_would_block_the_window() {
                 waits,
                 "{variant}, window {window}: {choices}"
             );
+        }
+    }
+}
+
+/// A window that the slow path's segment holds shut: mptcp.org's modules for BLEST and ECF repeat it and penalise as the default scheduler
+/// does (v0.95: mptcp_blest.c has a copy of the code, mptcp_ecf.c calls the default's), the published rules do neither.
+#[test]
+fn only_the_kernels_blest_and_ecf_rescue_a_blocked_connection() {
+    for name in ["blest", "ecf"] {
+        for (variant, rescued) in [("paper", false), ("mptcp.org", true)] {
+            let sender = Sender::new(vec![path(10, 10), path(100, 10)], 5_000, 0);
+            let mut carried = PathSet::default();
+            carried.insert(1);
+            let view = View {
+                head: Some(Head {
+                    offset: 0,
+                    carried,
+                    holder: 1,
+                }),
+                ..sender.view()
+            };
+            let mut scheduler = make(name, json!({"variant": variant}));
+            let rescue = scheduler.rescue(&view, Blocked::ReceiveWindow);
+            let expected = Rescue {
+                repeat_head_on: rescued.then_some(0),
+                penalise: rescued.then_some(1),
+            };
+            assert_eq!(rescue, expected, "{name}, {variant}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! BLEST: blocking estimation.
 
-use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use super::lowest_rtt::{self, LowestRtt};
+use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest};
 use crate::Nanos;
 use crate::path::Path;
 use crate::registry::Parameter;
@@ -14,7 +15,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             Parameter::choice(
                 "variant",
                 &["paper", "mptcp.org"],
-                "how the fast path's bytes are estimated",
+                "how the fast path's bytes are estimated; mptcp.org also repeats and penalises as default does",
             ),
             Parameter::number(
                 "lambda",
@@ -38,6 +39,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             adapted_at: 0,
             blocked: false,
             extremes: Vec::new(),
+            rescuer: kernel.then(LowestRtt::inherited),
         })
     },
 };
@@ -57,6 +59,8 @@ struct Blest {
     blocked: bool,
     /// Smallest and largest smoothed RTT of each path so far.
     extremes: Vec<(Nanos, Nanos)>,
+    /// What the kernel does for a blocked connection; the authors left it out (mptcp_net-next issue 345).
+    rescuer: Option<LowestRtt>,
 }
 
 impl Blest {
@@ -143,8 +147,10 @@ impl Scheduler for Blest {
         }
     }
 
-    fn rescue(&mut self, _view: &View, cause: Blocked) -> Rescue {
+    fn rescue(&mut self, view: &View, cause: Blocked) -> Rescue {
         self.blocked |= cause == Blocked::ReceiveWindow;
-        Rescue::default()
+        self.rescuer
+            .as_mut()
+            .map_or_else(Rescue::default, |rescuer| rescuer.rescue(view, cause))
     }
 }

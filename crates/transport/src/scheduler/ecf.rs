@@ -1,6 +1,7 @@
 //! ECF: earliest completion first.
 
-use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use super::lowest_rtt::{self, LowestRtt};
+use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -12,7 +13,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             Parameter::choice(
                 "variant",
                 &["paper", "mptcp.org"],
-                "whether less than a window of data counts as a window",
+                "whether less than a window of data counts as a window; mptcp.org also repeats and penalises as default does",
             ),
             Parameter::number(
                 "beta",
@@ -29,6 +30,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             kernel,
             beta: parameters.number("beta"),
             waiting: false,
+            rescuer: kernel.then(LowestRtt::inherited),
         })
     },
 };
@@ -37,6 +39,8 @@ struct Ecf {
     kernel: bool,
     beta: f64,
     waiting: bool,
+    /// What the kernel does for a blocked connection.
+    rescuer: Option<LowestRtt>,
 }
 
 impl Scheduler for Ecf {
@@ -76,5 +80,11 @@ impl Scheduler for Ecf {
             self.waiting = false;
         }
         decision
+    }
+
+    fn rescue(&mut self, view: &View, cause: Blocked) -> Rescue {
+        self.rescuer
+            .as_mut()
+            .map_or_else(Rescue::default, |rescuer| rescuer.rescue(view, cause))
     }
 }

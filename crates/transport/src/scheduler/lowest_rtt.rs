@@ -34,10 +34,21 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-struct LowestRtt {
+pub(super) struct LowestRtt {
     opportunistic: bool,
     penalisation: bool,
     last_penalty: Option<Nanos>,
+}
+
+impl LowestRtt {
+    /// As mptcp.org's schedulers have it that take their choice from the default one, or from a copy of it.
+    pub(super) fn inherited() -> Self {
+        Self {
+            opportunistic: true,
+            penalisation: true,
+            last_penalty: None,
+        }
+    }
 }
 
 /// A path the holder of the head must exceed in window, or its RTT in multiples of the free path's, to be left alone (mptcp.org).

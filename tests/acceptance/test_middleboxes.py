@@ -60,11 +60,11 @@ def test_a_nat_changes_addresses_and_ports_and_nothing_of_multipath_tcp(polypath
     inside, outside = (syns(captures[end]) for end in ENDS)
     assert len(inside) == 2
     assert inside.keys() == outside.keys()
-    for sent, seen in ((inside[one], outside[one]) for one in inside):
-        assert sent[0].startswith("10.")
-        assert seen[0].startswith("203.0.113.")
-        assert sent[1] != seen[1]
-        assert sent[2] == seen[2]
+    for own, translated in ((inside[one], outside[one]) for one in inside):
+        assert own[0].startswith("10.")
+        assert translated[0].startswith("203.0.113.")
+        assert own[1] != translated[1]
+        assert own[2] == translated[2]
     segments = {end: frames(captures[end]) for end in ENDS}
     assert keys(segments["client"]) == keys(segments["server"])
     (token,) = {int(token, 0) for _, _, token in inside.values() if token}

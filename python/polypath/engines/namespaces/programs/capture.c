@@ -41,6 +41,7 @@ static struct tap {
 } tap[MAX_TAPS];
 static unsigned blocks;
 static FILE *file;
+static char buffer[BUFFER];
 
 /* A packet that is yet to be written; `number` keeps those of one instant in the order of their reading. */
 struct packet {
@@ -246,8 +247,8 @@ int capture_main(int count, char **argument)
 	file = fopen(argument[0], "we");
 	if (!file)
 		die("%s: %s", argument[0], strerror(errno));
-	/* each write is a call to the host */
-	setvbuf(file, NULL, _IOFBF, BUFFER);
+	/* each write is a call to the host; a buffer that the library makes has the size of a block, whatever it is told */
+	setvbuf(file, buffer, _IOFBF, BUFFER);
 	put_section();
 	blocks = ROOM / BLOCK / taps;
 	blocks = blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks < LEAST_BLOCKS ? LEAST_BLOCKS : blocks;

@@ -43,6 +43,7 @@ mib! {
     TcpExtTCPAbortOnTimeout "connections given up after too many timeouts"
     TcpExtPAWSEstab "segments refused by PAWS"
     TcpExtDelayedACKs "delayed ACKs sent"
+    TcpExtTCPAckCompressed "ACKs of out-of-order segments left out for a later one"
     TcpExtTCPZeroWindowDrop "data beyond the offered window"
     TcpExtTCPToZeroWindowAdv "times the offered window closed"
     TcpExtTCPWinProbe "zero-window probes sent"

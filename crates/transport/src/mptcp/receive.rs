@@ -271,9 +271,11 @@ impl DataReceiver {
         self.upstream.as_mut().is_some_and(Offers::grew)
     }
 
-    /// The application took everything before the last segment.
+    /// The application took everything before the last segment, and will have emptied the buffer with what this brought: out-of-order data
+    /// of an MPTCP connection lies in it too (Linux `mptcp_cleanup_rbuf`).
     pub fn reader_waits(&self) -> bool {
-        self.upstream.is_some() && self.unread <= self.fresh
+        let reads = 0 < self.fresh && self.unread <= self.fresh;
+        reads && self.upstream.is_some() && self.reassembly.is_empty()
     }
 
     /// A segment arrives that may carry data.
@@ -376,6 +378,12 @@ impl DataReceiver {
         let shift = self.shift;
         let upstream = self.upstream.as_mut();
         upstream.is_some_and(|upstream| upstream.reopens(me, received, space, shift))
+    }
+
+    /// A subflow's round trip as its receiver measures it; 0 while there is none.
+    pub fn round_trip(&mut self, me: usize) -> Nanos {
+        let upstream = self.upstream.as_mut();
+        upstream.map_or(0, |upstream| upstream.round_trip(me))
     }
 
     /// Whether windows are offered by subflow.

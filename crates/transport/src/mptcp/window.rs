@@ -270,6 +270,10 @@ impl Offers {
         samples.min().unwrap_or(0)
     }
 
+    pub fn round_trip(&mut self, me: usize) -> Nanos {
+        self.side(me).rtt
+    }
+
     /// A segment of `len` bytes was queued, with `held` bytes of memory waiting out of order in the subflow: its window may grow by two
     /// segments (`tcp_grow_window`).
     pub fn grow(&mut self, me: usize, mss: u32, len: u32, held: u64) {

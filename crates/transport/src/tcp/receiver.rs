@@ -9,6 +9,9 @@ use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::seq::{unwrap, wrap};
 
+/// Islands that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_ISLANDS: usize = 2;
+
 /// A segment that waits for something before it. `offset` is where its first byte stands in the connection's stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
@@ -64,7 +67,7 @@ impl Socket {
             }
             self.in_order(core, path, me, arrived);
         } else {
-            self.out_of_order(core, me, arrived);
+            self.out_of_order(core, path, me, arrived);
         }
     }
 
@@ -124,19 +127,26 @@ impl Socket {
         core.deliver(held.offset + skip, u64::from(held.len) - skip);
     }
 
-    fn out_of_order(&mut self, core: &mut Core, me: usize, arrived: Arrived) {
+    fn out_of_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;
-        if core.receive.by_subflow() {
-            self.ack.immediately();
-            core.receive.out_of_sequence(me, len, self.islands.bytes());
-        } else {
-            self.ack.trouble(QUICK_ACKS);
-        }
         let end = seq + u64::from(len);
         let before = self.islands.bytes();
         self.islands.insert(seq, end, |_, _| {});
         let fresh = self.islands.bytes() - before;
-        self.remember_island(seq);
+        let rank = self.remember_island(seq);
+        core.receive.out_of_sequence(me, len, before);
+        if core.receive.grew() {
+            self.ack.window_grew();
+        }
+        if !core.receive.by_subflow() {
+            self.ack.trouble(QUICK_ACKS);
+        } else if self.negotiated.sack {
+            let crowded = rank >= EXPECTED_ISLANDS;
+            let rtt = core.receive.round_trip(me).min(path.srtt);
+            self.ack.duplicate(core.now, self.received, rtt, crowded);
+        } else {
+            self.ack.immediately();
+        }
         if fresh == 0 {
             core.counters.increment(Mib::TcpExtTCPDSACKOfoSent);
             self.duplicate = Some((seq, end));
@@ -155,15 +165,24 @@ impl Socket {
         self.out_of_order.insert(at, held);
     }
 
-    /// The most recent island is reported first (RFC 2018 section 4).
-    fn remember_island(&mut self, seq: u64) {
-        let present = self
-            .recent_islands
+    /// The most recent island is reported first (RFC 2018 section 4). Returns how many were reported before this one so far.
+    fn remember_island(&mut self, seq: u64) -> usize {
+        let island = self.islands.find(seq);
+        let recent = &mut self.recent_islands;
+        let rank = recent
             .iter()
-            .position(|&other| self.islands.find(other) == self.islands.find(seq));
-        let last = present.unwrap_or(self.recent_islands.len() - 1);
-        self.recent_islands[..=last].rotate_right(1);
-        self.recent_islands[0] = seq;
+            .position(|&other| self.islands.find(other) == island);
+        let known = || {
+            let known = recent
+                .iter()
+                .filter(|&&other| self.islands.find(other).is_some());
+            known.count()
+        };
+        let before = rank.unwrap_or_else(known);
+        let last = rank.unwrap_or(recent.len() - 1);
+        recent[..=last].rotate_right(1);
+        recent[0] = seq;
+        before
     }
 
     /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then islands, most recent first.
@@ -263,7 +282,13 @@ impl Socket {
     /// The delayed ACK's time came.
     pub(crate) fn on_delayed_ack(&mut self, core: &mut Core, me: usize) {
         if self.ack.deadline <= core.now {
-            core.counters.increment(Mib::TcpExtDelayedACKs);
+            match self.ack.compressed() {
+                0 => core.counters.increment(Mib::TcpExtDelayedACKs),
+                more => {
+                    core.counters
+                        .add(Mib::TcpExtTCPAckCompressed, u32::from(more) - 1);
+                }
+            }
             self.send_ack(core, me);
         }
     }

@@ -94,7 +94,27 @@ pub(super) struct AckState {
     last_received: Nanos,
     /// Segments since the last ACK that ended what the peer had to send: pushed, or short (Linux `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
+    duplicates: Duplicates,
 }
+
+/// Acknowledgements of out-of-order segments, of which several are compressed into one (Linux `compressed_ack`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Duplicates {
+    /// How many went at once while `position` was the next byte expected (`dup_ack_counter`, `compressed_ack_rcv_nxt`).
+    sent: u8,
+    position: u64,
+    /// How many wait for the deadline to be one.
+    waiting: u8,
+}
+
+/// Duplicate ACKs that a sender in doubt gets one by one (TCP_FASTRETRANS_THRESH).
+const ONE_BY_ONE: u8 = 3;
+/// At most so many wait (tcp_comp_sack_nr), and so long: a third of the round trip up to a millisecond, and the timer's slack
+/// (tcp_comp_sack_rtt_percent, tcp_comp_sack_delay_ns, tcp_comp_sack_slack_ns).
+const MOST_COMPRESSED: u8 = 44;
+const COMPRESSION_PERCENT: Nanos = 33;
+const LONGEST_COMPRESSION: Nanos = crate::MILLISECOND;
+const COMPRESSION_SLACK: Nanos = 10 * crate::MICROSECOND;
 
 impl Default for AckState {
     fn default() -> Self {
@@ -108,6 +128,7 @@ impl Default for AckState {
             delay: 0,
             last_received: 0,
             pushed: 0,
+            duplicates: Duplicates::default(),
         }
     }
 }
@@ -151,6 +172,34 @@ impl AckState {
         self.now = false;
         self.by_reader = false;
         self.pushed = 0;
+        self.duplicates.waiting = 0;
+    }
+
+    /// An out-of-order segment came while `position` is the next byte expected: acknowledges it now or with others that come within a
+    /// part of the round trip `rtt` (Linux `__tcp_ack_snd_check`). `crowded`: it is not about the newest islands.
+    pub fn duplicate(&mut self, now: Nanos, position: u64, rtt: Nanos, crowded: bool) {
+        let Duplicates { waiting, .. } = self.duplicates;
+        if self.quick() || waiting >= MOST_COMPRESSED || (crowded && waiting > 0) {
+            return self.immediately();
+        }
+        if self.duplicates.position != position {
+            self.duplicates.position = position;
+            self.duplicates.sent = 0;
+        }
+        if self.duplicates.sent < ONE_BY_ONE {
+            self.duplicates.sent += 1;
+            return self.immediately();
+        }
+        self.duplicates.waiting += 1;
+        if waiting == 0 {
+            let delay = (rtt * COMPRESSION_PERCENT / 100).min(LONGEST_COMPRESSION);
+            self.deadline = self.deadline.min(now + delay + COMPRESSION_SLACK);
+        }
+    }
+
+    /// How many ACKs wait to be one.
+    pub fn compressed(&self) -> u8 {
+        self.duplicates.waiting
     }
 
     /// A segment that ends what the peer had to send for now.

@@ -9,10 +9,14 @@
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
+//! | a reader acknowledges pushed data where it empties the buffer | `data_behind_a_hole_is_not_acknowledged_by_the_reader` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
 use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
 
+use polypath_wire::tcp::Flags;
+
+use crate::common::script::{Peer, Script};
 use crate::common::{MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
@@ -211,4 +215,33 @@ fn small_writes_fill_the_last_segment() {
     let mss = pair.client.connection().paths()[0].mss;
     // The first is small and alone; what follows waits for it only where it does not fill a segment (Nagle).
     assert_eq!(sizes, [1_000, mss, 2_600 - mss]);
+}
+
+#[test]
+fn data_behind_a_hole_is_not_acknowledged_by_the_reader() {
+    const LEN: u32 = 1000;
+    let at = |index: u64| 1 + index * u64::from(LEN);
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let mut script = Script::accepted(&upstream(), peer, 20 * MS);
+    let pushed = |script: &mut Script, index: u64, offset: u64| {
+        let mut segment = script.mapped(at(index), offset, LEN, 1);
+        segment.flags |= Flags::PSH;
+        script.inject(segment);
+        script.connection.read(u64::MAX, script.now);
+    };
+    for index in 0..60 {
+        pushed(&mut script, index, at(index) - 1);
+        script.run_for(MS);
+    }
+    script.run_for(100 * MS);
+    script.drain();
+    pushed(&mut script, 60, at(60) - 1);
+    script.expect_ack(at(61));
+    let start = script.now;
+    pushed(&mut script, 61, at(70) - 1);
+    script.expect_nothing();
+    assert_eq!(script.expect_ack(at(62)).at, start + 40 * MS);
 }

@@ -3,6 +3,7 @@
 //! | rule | test |
 //! |---|---|
 //! | Linux's quick-ack start, RFC 9293 section 3.8.6.3 | `the_first_segments_are_acknowledged_at_once`, `every_second_full_segment_is_acknowledged`, `a_lone_segment_is_acknowledged_after_40_ms` |
+//! | Linux `__tcp_ack_snd_check` | `from_the_fourth_on_duplicate_acks_are_compressed` |
 //! | RFC 5681 section 4.2 | `out_of_order_data_is_acknowledged_at_once`, `a_filled_gap_is_acknowledged_at_once` |
 //! | RFC 2018 section 4 | `the_latest_block_comes_first` |
 //! | RFC 2883 | `a_duplicate_below_the_window_is_reported`, `a_duplicate_out_of_order_is_reported` |
@@ -11,7 +12,7 @@
 //! | RFC 3168 section 6.1.3 | `marks_are_echoed_until_cwr` |
 //! | RFC 9293 section 3.1 | `a_wrong_checksum_changes_nothing`, `an_acknowledgement_of_the_future_is_answered_and_ignored` |
 
-use polypath_transport::{Arrival, Buffer, Config, Mib};
+use polypath_transport::{Arrival, Buffer, Config, Mib, Profile};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -75,6 +76,50 @@ fn out_of_order_data_is_acknowledged_at_once() {
     let duplicate = script.expect_ack(at(16)).segment;
     assert_eq!(script.blocks(&duplicate), [(at(18), at(19))]);
     assert_eq!(script.counter(Mib::TcpExtTCPOFOQueue), 1);
+}
+
+#[test]
+fn from_the_fourth_on_duplicate_acks_are_compressed() {
+    let config = Config {
+        profile: Profile::Linux,
+        receive_buffer: Buffer {
+            minimum: 60_000,
+            default: 60_000,
+            maximum: 60_000,
+        },
+        ..tcp()
+    };
+    let mut script = Script::accepted(&config, Peer::default(), 20 * MS);
+    for index in 0..60 {
+        script.inject(script.data(at(index), LEN, 1));
+        script.connection.read(u64::MAX, script.now);
+        script.run_for(MS);
+    }
+    script.run_for(50 * MS);
+    script.drain();
+    for index in 61..64 {
+        script.inject(script.data(at(index), LEN, 1));
+        script.expect_ack(at(60));
+    }
+    let start = script.now;
+    for index in 64..67 {
+        script.inject(script.data(at(index), LEN, 1));
+        script.expect_nothing();
+    }
+    let one = script.expect_ack(at(60));
+    assert_eq!(one.at - start, 1_010_000);
+    assert_eq!(script.blocks(&one.segment), [(at(61), at(67))]);
+    assert_eq!(script.counter(Mib::TcpExtTCPAckCompressed), 2);
+    // One about a third island ends the wait of others.
+    script.inject(script.data(at(68), LEN, 1));
+    script.expect_nothing();
+    script.inject(script.data(at(70), LEN, 1));
+    script.expect_ack(at(60));
+    // Progress starts the count anew.
+    script.inject(script.data(at(60), LEN, 1));
+    script.expect_ack(at(67));
+    script.inject(script.data(at(74), LEN, 1));
+    script.expect_ack(at(67));
 }
 
 #[test]

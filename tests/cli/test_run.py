@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from polypath import labs
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
@@ -67,8 +68,11 @@ def test_an_earlier_run_is_replaced_whole(polypath: Any, engine: Any, scenario: 
 def test_a_lab_of_several_runs_has_a_folder_each(polypath: Any, engine: Any, tmp_path: Path) -> None:
     outcome = polypath("run", "aggregation", "--out", tmp_path)
     assert outcome.code == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"tcp", "mptcp"}
-    assert [plan.data["applications"][0]["transport"] for plan in engine.plans] == ["tcp", "mptcp"]
+    runs = [run.name for run in labs.get("aggregation").runs]
+    assert {path.name for path in tmp_path.iterdir()} == set(runs)
+    transports = [plan.data["applications"][0]["transport"] for plan in engine.plans]
+    assert dict(zip(runs, transports, strict=True))["tcp"] == "tcp"
+    assert transports.count("mptcp") == len(runs) - 1
     assert Recording.load(tmp_path / "tcp").metadata.scenario == "aggregation/tcp"
     assert "aggregation/tcp" in outcome.out
     assert "aggregation/mptcp" in outcome.out

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from polypath import labs
+from polypath.cli import jobs
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
@@ -100,3 +101,14 @@ def test_a_run_that_fails_leaves_no_result(polypath: Any, engine: Any, scenario:
     assert (outcome.code, outcome.err) == (2, "polypath: no such thing\n")
     assert files(tmp_path / "out") == set()
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_one_seed_takes_the_place_of_an_axis_of_seeds(scenario: Path) -> None:
+    varied = scenario.with_name("varied.toml")
+    varied.write_text(scenario.read_text() + '\n[vary]\n"defaults.congestion" = ["lia", "olia"]\nseeds = 3\n')
+    (job,) = jobs.of_file(varied, (), 7)
+    assert [axis.name for axis in job.scenario.axes] == ["defaults.congestion"]
+    assert [(point.plan.data["seed"], *point.values) for point in job.points] == [(7, "defaults.congestion")] * 2
+    (job,) = jobs.of_file(varied, ["defaults.congestion=lia"], 7)
+    assert not job.varies
+    assert job.plan.data["seed"] == 7

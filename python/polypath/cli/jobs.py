@@ -10,6 +10,7 @@ from polypath import labs
 from polypath.cli.errors import InputError
 from polypath.formats import minitopo
 from polypath.scenario import Plan, Scenario
+from polypath.scenario.vary import SEED
 from polypath.sweep import Point, points
 
 
@@ -43,6 +44,9 @@ class Job:
 
 def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".") -> Job:
     varied = scenario.with_axes(axes)
+    if seed is not None and varied.axes:
+        # One seed takes the place of the axis, in the results' tables, too.
+        varied = varied.with_settings([f"{SEED}={seed}"])
     return Job(name, varied, points(varied, seed), folder)
 
 

@@ -101,6 +101,16 @@ def handmade() -> Recording:
                 ],
             ],
         ),
+        "blocking": table(
+            "blocking",
+            [
+                [0, "server", "subflow", 0, "retransmitted", 200 * MS, 4000.0, 30_000],
+                [0, "server", "connection", 0, "retransmitted", 100 * MS, 1000.0, 20_000],
+                [0, "server", "connection", 1, "late", 400 * MS, 6000.0, 40_000],
+                [0, "server", "connection", None, "missing", 50 * MS, 500.0, 10_000],
+                [0, "client", "connection", 1, "late", 7 * MS, 7.0, 7],
+            ],
+        ),
         "connections": table(
             "connections",
             [

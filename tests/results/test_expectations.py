@@ -60,6 +60,8 @@ IPERF = {"connection": "iperf"}
         ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
         ("alternations", IPERF | {"interface": ["eth0", "eth1"]}, 0.0),
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
+        ("blocked_s", {"connection": "iperf"}, 0.55),
+        ("blocked_kb", {"connection": "iperf"}, 5.75),
         ("reinjected", IPERF, 7.0),
         ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),
         (

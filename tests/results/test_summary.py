@@ -14,6 +14,15 @@ def test_a_connection_in_full(recording: Recording) -> None:
         "end_s": 3.0,
         "completion_s": 2.0,
         "reassembly_max_bytes": 0,
+        "blocking": [
+            {"level": level, "subflow": subflow, "cause": cause, "time_s": time, "byte_s": area, "max_bytes": most}
+            for level, subflow, cause, time, area, most in (
+                ("subflow", 0, "retransmitted", 0.2, 4000.0, 30_000),
+                ("connection", 0, "retransmitted", 0.1, 1000.0, 20_000),
+                ("connection", 1, "late", 0.4, 6000.0, 40_000),
+                ("connection", None, "missing", 0.05, 500.0, 10_000),
+            )
+        ],
         "requests": {"count": 0, "delay_s": []},
         "subflows": [
             {
@@ -73,6 +82,7 @@ def test_keys_keep_their_order(recording: Recording) -> None:
         "end_s",
         "completion_s",
         "reassembly_max_bytes",
+        "blocking",
         "requests",
         "subflows",
         "goodput_series",

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{ChannelId, RouteId, random};
-use polypath_transport::Segment;
+use polypath_transport::{Purpose, Segment};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -12,6 +12,7 @@ pub(crate) struct Body {
     pub identification: u16,
     /// A middlebox changed its payload and set its checksum right.
     pub altered: bool,
+    pub purpose: Purpose,
     pub content: Content,
 }
 

@@ -2,11 +2,13 @@
 
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
-    ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow, LinkRow,
-    MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+    BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow,
+    LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::tcp::Totals;
-use polypath_transport::{CloseReason, Connection, EventKind, Mib, Nanos, Purpose, Transmit};
+use polypath_transport::{
+    CloseReason, Connection, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
+};
 use polypath_wire::tcp::Flags;
 
 use crate::application::{Datagrams, Request, Side};
@@ -306,6 +308,35 @@ impl Recorder {
             client_received_bytes: client.received,
             server_received_bytes: server.received,
         });
+    }
+
+    /// What each end of a connection waited for up to `now`.
+    pub fn blocking(&mut self, now: Nanos, id: u32, endpoint: &Endpoint) {
+        let Some(connection) = &endpoint.connection else {
+            return;
+        };
+        let number = |subflow: usize| endpoint.numbers.get(subflow).copied();
+        for blocked in connection.blocked(now) {
+            let level = match blocked.level {
+                Level::Subflow => "subflow",
+                Level::Connection => "connection",
+            };
+            let Waited {
+                time,
+                byte_nanoseconds,
+                most,
+            } = blocked.waited;
+            self.recording.blocking.push(BlockingRow {
+                connection: id,
+                side: endpoint.side.name().into(),
+                level: level.into(),
+                subflow: blocked.subflow.and_then(number),
+                cause: blocked.cause.name().into(),
+                time_ns: time,
+                byte_s: byte_nanoseconds as f64 / 1e9,
+                max_bytes: most,
+            });
+        }
     }
 
     pub fn subflow_ends(&mut self, plan: &Plan, id: u32, client: &Endpoint, server: &Endpoint) {

@@ -117,6 +117,7 @@ impl Peer {
         let arrival = Arrival {
             congestion_experienced: header.ecn() == 3,
             corrupted,
+            ..Arrival::default()
         };
         self.dispatch(tuple, segment, bytes, arrival, now)
     }

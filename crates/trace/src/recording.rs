@@ -117,6 +117,21 @@ tables! {
             client_received_bytes: u64,
             server_received_bytes: u64,
         }
+        /// What an end of a connection waited for before it could deliver data that was there, totals.
+        blocking: BlockingTable of BlockingRow {
+            connection: u32,
+            /// The receiving end.
+            side: Text,
+            /// `subflow`: behind a hole of the subflow; `connection`: in sequence there, out of order in the stream.
+            level: Text,
+            /// The one inside which data waited, or that brought what was missing.
+            subflow: Option<u32>,
+            /// How the missing bytes came: `late`, `retransmitted`, `reinjected` or `missing`.
+            cause: Text,
+            time_ns: u64,
+            byte_s: f64,
+            max_bytes: u64,
+        }
         /// A subflow, totals for both directions.
         subflow_ends: SubflowEndTable of SubflowEndRow {
             connection: u32,

@@ -5,6 +5,7 @@
 //! MPTCP with several; a connection that falls back (RFC 8684 section 3.7) turns from one into the
 //! other.
 
+mod blocking;
 pub mod config;
 pub mod congestion;
 mod counters;
@@ -18,6 +19,7 @@ pub mod scheduler;
 mod seq;
 pub mod tcp;
 
+pub use blocking::{Blocked, Cause, Level, Waited};
 pub use config::{Buffer, Choice, Config, Foreign, Profile};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};

@@ -73,12 +73,17 @@ impl RangeSet {
         }
     }
 
-    /// The end of the range that holds or touches `position` from below, or `position` itself.
-    pub fn contiguous_end(&self, position: u64) -> u64 {
-        match self.ranges.front() {
-            Some(&(start, end)) if start <= position => end.max(position),
-            _ => position,
+    /// Takes out everything below `bound`, and what continues it: returns where that ends, or `bound`.
+    pub fn take_up_to(&mut self, bound: u64) -> u64 {
+        let mut reached = bound;
+        while let Some(&(start, end)) = self.ranges.front()
+            && start <= reached
+        {
+            reached = reached.max(end);
+            self.bytes -= end - start;
+            self.ranges.pop_front();
         }
+        reached
     }
 
     /// The range that holds `position`.
@@ -121,16 +126,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_set_of_numbers(operations in prop::collection::vec((0u64..60, 0u64..12, prop::bool::weighted(0.85)), 1..40)) {
+        fn behaves_as_a_set_of_numbers(operations in prop::collection::vec((0u64..60, 0u64..12, 0u32..100), 1..40)) {
             let mut ranges = RangeSet::default();
             let mut model = BTreeSet::new();
-            for (start, len, insert) in operations {
-                if insert {
+            for (start, len, choice) in operations {
+                if choice < 80 {
                     let mut fresh = BTreeSet::new();
                     ranges.insert(start, start + len, |a, b| fresh.extend(a..b));
                     let expected: BTreeSet<u64> = (start..start + len).filter(|n| !model.contains(n)).collect();
                     prop_assert_eq!(&fresh, &expected);
                     model.extend(start..start + len);
+                } else if choice < 90 {
+                    let mut expected = start;
+                    while model.contains(&expected) {
+                        expected += 1;
+                    }
+                    prop_assert_eq!(ranges.take_up_to(start), expected);
+                    model.retain(|n| *n > expected);
                 } else {
                     ranges.remove_below(start);
                     model.retain(|n| *n >= start);

@@ -70,6 +70,46 @@ def reinjected(recording: Recording, *, connection: str) -> Figure:
     return None if total is None else total / 1e3
 
 
+def _blocked(
+    recording: Recording,
+    connection: str,
+    level: metrics.Level | None,
+    cause: str | None,
+    interface: str | Sequence[str] | None,
+) -> list[metrics.Blocking] | None:
+    of = metrics.connection(recording, connection)
+    chosen = [interface] if isinstance(interface, str) else interface
+    found = metrics.blocking(recording, of)
+    interfaces = {subflow.id: subflow.interface for subflow in metrics.subflows(recording, of)}
+    return found and [
+        each
+        for each in found
+        if level in (None, each.level)
+        and cause in (None, each.cause)
+        and (chosen is None or (each.subflow is not None and interfaces.get(each.subflow) in chosen))
+    ]
+
+
+def blocked_s(
+    recording: Recording, *, connection: str, cause: str | None = None, interface: str | Sequence[str] | None = None
+) -> Figure:
+    found = _blocked(recording, connection, "connection", cause, interface)
+    return None if found is None else sum(each.time_ns for each in found) / metrics.SECOND
+
+
+def blocked_kb(
+    recording: Recording,
+    *,
+    connection: str,
+    level: metrics.Level | None = None,
+    cause: str | None = None,
+    interface: str | Sequence[str] | None = None,
+) -> Figure:
+    of = metrics.connection(recording, connection)
+    found, passed = _blocked(recording, connection, level, cause, interface), of.until_ns - of.start_ns
+    return None if found is None or passed <= 0 else sum(each.byte_s for each in found) * metrics.SECOND / passed / 1e3
+
+
 def goodput_mean(
     recording: Recording, *, connections: Sequence[str], from_s: float | None = None, to_s: float | None = None
 ) -> Figure:
@@ -186,6 +226,20 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("completion", "s", "time from the connection's start to its last byte", completion),
         Measure("subflows", "", "subflows that were established", subflows),
         Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),
+        Measure(
+            "blocked_s",
+            "s",
+            "time during which data in sequence on its subflow waited for other bytes of the stream; of one cause, or "
+            "for what came by an interface",
+            blocked_s,
+        ),
+        Measure(
+            "blocked_kb",
+            "kB",
+            "mean of the bytes that waited at the receiver for those before them; at one level (subflow, connection), "
+            "of one cause (late, retransmitted, reinjected, missing), for what came by an interface",
+            blocked_kb,
+        ),
         Measure("goodput_mean", "Mbps", "mean goodput of several connections", goodput_mean),
         Measure(
             "throughput_mean",

@@ -306,6 +306,32 @@ def reassembly_max(recording: Recording, of: Connection) -> int | None:
     return most if isinstance(most, int) else None
 
 
+Level = Literal["subflow", "connection"]
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """What the receiver of a connection's main direction waited for with data at hand (docs/recording.md)."""
+
+    level: Level
+    subflow: int | None
+    #: late, retransmitted, reinjected or missing.
+    cause: str
+    time_ns: int
+    #: Bytes that waited, integrated over the time.
+    byte_s: float
+    max_bytes: int
+
+
+def blocking(recording: Recording, of: Connection) -> list[Blocking] | None:
+    """The receiver's waits by level, subflow and cause; None where the engine cannot know them."""
+    if reassembly_max(recording, of) is None:
+        return None
+    rows = recording.table("blocking").filter(_belongs(of) & (pl.col("side") == of.receiver))
+    columns = ("level", "subflow", "cause", "time_ns", "byte_s", "max_bytes")
+    return [Blocking(*row) for row in rows.select(columns).iter_rows()]
+
+
 def utilisation(recording: Recording, busy_ns: int) -> float:
     """Part of the run's time that a link was sending."""
     return busy_ns / recording.metadata.end_ns if recording.metadata.end_ns else 0.0

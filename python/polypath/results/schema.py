@@ -91,6 +91,16 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "client_received_bytes": pl.UInt64,
         "server_received_bytes": pl.UInt64,
     },
+    "blocking": {
+        "connection": pl.UInt32,
+        "side": _TEXT,
+        "level": _TEXT,
+        "subflow": pl.UInt32,
+        "cause": _TEXT,
+        "time_ns": pl.UInt64,
+        "byte_s": pl.Float64,
+        "max_bytes": pl.UInt64,
+    },
     "subflow_ends": {
         "connection": pl.UInt32,
         "subflow": pl.UInt32,

@@ -8,6 +8,8 @@
       start_s, end_s           end_s: last byte of a closed connection, else the end of the run
       completion_s             start to last byte; null where the connection did not close
       reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any
+      blocking[]               what the receiver waited for with data at hand: level, subflow, cause, time_s, byte_s,
+                               max_bytes; null where the engine cannot know it
       requests                 count, delay_s[] (null: unanswered)
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
@@ -67,10 +69,27 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "end_s": _seconds(of.until_ns),
         "completion_s": _seconds(metrics.completion_ns(of)),
         "reassembly_max_bytes": metrics.reassembly_max(recording, of),
+        "blocking": _blocking(metrics.blocking(recording, of)),
         "requests": {"count": len(delays), "delay_s": [_seconds(delay) for delay in delays]},
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
+
+
+def _blocking(found: list[metrics.Blocking] | None) -> list[dict[str, Any]] | None:
+    if found is None:
+        return None
+    return [
+        {
+            "level": each.level,
+            "subflow": each.subflow,
+            "cause": each.cause,
+            "time_s": _seconds(each.time_ns),
+            "byte_s": _rounded(each.byte_s),
+            "max_bytes": each.max_bytes,
+        }
+        for each in found
+    ]
 
 
 def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subflow) -> dict[str, Any]:

@@ -163,6 +163,7 @@ impl Relay {
                     body: Body {
                         identification: self.sent,
                         altered: false,
+                        purpose: transmit.purpose,
                         content: Content::Tcp(transmit.segment),
                     },
                     flow: None,
@@ -223,6 +224,7 @@ impl Middlebox for Proxy {
             let arrival = Arrival {
                 congestion_experienced: packet.ecn == Ecn::Ce,
                 corrupted: false,
+                purpose: packet.body.purpose,
             };
             connection.on_segment(0, &segment, arrival, work.now);
         }

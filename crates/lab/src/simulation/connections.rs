@@ -130,6 +130,7 @@ impl Simulation {
                 let arrival = Arrival {
                     congestion_experienced: packet.ecn == Ecn::Ce,
                     corrupted: packet.corrupted,
+                    purpose: packet.body.purpose,
                 };
                 let now = self.network.now();
                 if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
@@ -330,6 +331,7 @@ impl Simulation {
             let body = Body {
                 identification,
                 altered: false,
+                purpose,
                 content: Content::Tcp(segment),
             };
             self.dispatch(route, len, flow, ecn, body);

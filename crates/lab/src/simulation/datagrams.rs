@@ -1,6 +1,7 @@
 //! Datagram applications in the run.
 
 use polypath_net::{Ecn, Packet};
+use polypath_transport::Purpose;
 
 use super::{Owner, Simulation};
 use crate::flow::{Body, Content, End, ip_header_len};
@@ -71,6 +72,7 @@ impl Simulation {
         let body = Body {
             identification: state.sent,
             altered: false,
+            purpose: Purpose::Data,
             content,
         };
         let len = ip_header_len(state.source) + DATAGRAM_HEADER + payload;

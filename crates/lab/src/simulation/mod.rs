@@ -496,6 +496,9 @@ impl Simulation {
                 let id = first as u32 / 2;
                 self.recorder
                     .connection_end(&self.plan, index, id, client, server);
+                for endpoint in [client, server] {
+                    self.recorder.blocking(self.network.now(), id, endpoint);
+                }
                 self.recorder.subflow_ends(&self.plan, id, client, server);
             }
         }

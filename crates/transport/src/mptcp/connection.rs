@@ -18,6 +18,7 @@ use super::core::{Core, Join, Multipath};
 use super::receive::DataReceiver;
 use super::retransmission::Retransmission;
 use super::send::DataSender;
+use crate::blocking::{Blocked, Blocking, Cause};
 use crate::config::Config;
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
@@ -42,10 +43,11 @@ pub struct Transmit {
 }
 
 /// Why a segment is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// No payload: SYN, ACK, FIN, RST.
     Control,
+    #[default]
     Data,
     /// Sent before on the same subflow.
     Retransmission,
@@ -169,6 +171,8 @@ impl Connection {
             .then(|| Multipath::new(&config, random.next_u64()));
         let core = Core {
             receive: DataReceiver::new(&config),
+            blocking: Blocking::default(),
+            arriving: Purpose::Data,
             multipath,
             infinite: None,
             client,
@@ -487,6 +491,7 @@ impl Connection {
                     self.close_subflow(me);
                 }
                 self.send.stop();
+                self.core.blocking.end(self.core.now);
                 self.unechoed.clear();
             }
             self.core.event(EventKind::ConnectionClosed(reason));
@@ -496,7 +501,12 @@ impl Connection {
     /// Ends the subflow's life on this side.
     pub(super) fn close_subflow(&mut self, me: usize) {
         self.deadline = 0;
-        self.core.receive.held -= self.sockets[me].out_of_order_bytes();
+        let waiting = self.sockets[me].out_of_order_bytes();
+        if waiting > 0 {
+            self.core.receive.held -= waiting;
+            let now = self.core.now;
+            (self.core.blocking).subflow_advances(me, 0, Cause::Missing, now);
+        }
         self.sockets[me].abandon(&mut self.paths[me]);
         if self.subflows[me].closed_at.is_none() {
             self.subflows[me].closed_at = Some(self.core.now);
@@ -592,6 +602,11 @@ impl Connection {
     /// Bytes that wait for others at connection level.
     pub fn reassembly_bytes(&self) -> u64 {
         self.core.receive.reassembly_bytes()
+    }
+
+    /// How long received data waited up to `now`, and what for.
+    pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
+        self.core.blocking.report(now)
     }
 
     /// Sizes of the send and the receive buffer.

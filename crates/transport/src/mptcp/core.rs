@@ -8,6 +8,7 @@ use polypath_wire::tcp::Segment;
 use super::connection::{Purpose, Transmit};
 use super::keys;
 use super::receive::DataReceiver;
+use crate::blocking::Blocking;
 use crate::config::Config;
 use crate::{Counters, Event, EventKind, Mib, Nanos};
 
@@ -106,6 +107,9 @@ pub(crate) struct Core {
     pub events: Vec<Event>,
     pub counters: Counters,
     pub receive: DataReceiver,
+    pub blocking: Blocking,
+    /// Why the segment was sent that is being taken.
+    pub arriving: Purpose,
     /// Absent: plain TCP, from the start or after a fallback.
     pub multipath: Option<Multipath>,
     /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
@@ -160,12 +164,36 @@ impl Core {
         }
     }
 
-    pub fn deliver(&mut self, offset: u64, len: u64) {
-        if offset > self.receive.next {
+    /// Takes what came in sequence on subflow `me`.
+    #[inline]
+    pub fn deliver(&mut self, me: usize, offset: u64, len: u64) {
+        if !self.receive.deliver_next(offset, len) {
+            self.deliver_around_holes(me, offset, len);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_around_holes(&mut self, me: usize, offset: u64, len: u64) {
+        let (next, waiting) = (self.receive.next, self.receive.reassembly_bytes());
+        if offset > next {
             self.counters.increment(Mib::MPTcpExtOFOQueue);
         }
         if self.receive.deliver(offset, len) < len {
             self.counters.increment(Mib::MPTcpExtDuplicateData);
+        }
+        let left = self.receive.reassembly_bytes();
+        if waiting | left > 0 {
+            self.note_waiting(me, next, waiting, left);
+        }
+    }
+
+    /// `waiting` bytes were out of order before a delivery, `left` are after it.
+    fn note_waiting(&mut self, me: usize, next: u64, waiting: u64, left: u64) {
+        if self.receive.next > next {
+            let cause = self.arriving.into();
+            (self.blocking).connection_advances(me, left, cause, self.now);
+        } else if left != waiting {
+            self.blocking.connection_holds(left, self.now);
         }
     }
 

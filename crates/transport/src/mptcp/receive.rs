@@ -234,6 +234,16 @@ impl DataReceiver {
         self.next + distance < self.edge
     }
 
+    /// Takes `len` bytes from `offset` on if they are the next and nothing waits for them.
+    #[inline]
+    pub fn deliver_next(&mut self, offset: u64, len: u64) -> bool {
+        let next = offset == self.next && self.reassembly.is_empty();
+        if next {
+            self.advance(offset + len);
+        }
+        next
+    }
+
     /// Takes `len` bytes from `offset` on. Returns how many of them are new.
     pub fn deliver(&mut self, offset: u64, len: u64) -> u64 {
         let end = offset + len;
@@ -241,16 +251,11 @@ impl DataReceiver {
             return 0;
         }
         let before = self.next + self.reassembly.bytes();
-        if offset <= self.next && self.reassembly.is_empty() {
-            self.advance(end);
+        if offset <= self.next {
+            let reached = self.reassembly.take_up_to(end);
+            self.advance(reached);
         } else {
-            self.reassembly
-                .insert(offset.max(self.next), end, |_, _| {});
-            let reached = self.reassembly.contiguous_end(self.next);
-            if reached > self.next {
-                self.reassembly.remove_below(reached);
-                self.advance(reached);
-            }
+            self.reassembly.insert(offset, end, |_, _| {});
         }
         self.next + self.reassembly.bytes() - before
     }

@@ -3,7 +3,7 @@
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::connection::Connection;
+use super::connection::{Connection, Purpose};
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos};
@@ -15,6 +15,8 @@ pub struct Arrival {
     pub congestion_experienced: bool,
     /// The checksum is wrong.
     pub corrupted: bool,
+    /// Why it was sent, where the owner knows.
+    pub purpose: Purpose,
 }
 
 /// Where a segment's payload belongs.
@@ -29,6 +31,7 @@ impl Connection {
     /// Takes a segment that arrived on a subflow.
     pub fn on_segment(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
         self.core.now = now;
+        self.core.arriving = arrival.purpose;
         self.core.counters.increment(Mib::TcpInSegs);
         if arrival.corrupted {
             self.core.counters.increment(Mib::TcpInCsumErrors);

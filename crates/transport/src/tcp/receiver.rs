@@ -73,7 +73,7 @@ impl Socket {
 
     fn in_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
         let start = self.received;
-        self.pass_up(core, arrived.into());
+        self.pass_up(core, me, arrived.into());
         let Arrived { len, pushed, .. } = arrived;
         let ends = core
             .receive
@@ -111,20 +111,22 @@ impl Socket {
         {
             self.out_of_order.pop_front();
             if front.end() > self.received {
-                self.pass_up(core, front);
+                self.pass_up(core, me, front);
             }
         }
         let before = self.islands.bytes();
         self.islands.remove_below(self.received);
         let drained = before - self.islands.bytes();
         core.receive.held -= drained;
+        let (left, cause) = (self.islands.bytes(), core.arriving.into());
+        (core.blocking).subflow_advances(me, left, cause, core.now);
         self.totals.received += self.received - start - drained;
     }
 
-    fn pass_up(&mut self, core: &mut Core, held: Held) {
+    fn pass_up(&mut self, core: &mut Core, me: usize, held: Held) {
         let skip = self.received - held.seq;
         self.received = held.end();
-        core.deliver(held.offset + skip, u64::from(held.len) - skip);
+        core.deliver(me, held.offset + skip, u64::from(held.len) - skip);
     }
 
     fn out_of_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
@@ -154,6 +156,7 @@ impl Socket {
         }
         core.counters.increment(Mib::TcpExtTCPOFOQueue);
         core.receive.held += fresh;
+        (core.blocking).subflow_holds(me, self.islands.bytes(), core.now);
         self.totals.received += fresh;
         let held = Held::from(arrived);
         let at = match self.out_of_order.back() {

@@ -342,6 +342,7 @@ impl Pair {
         let arrival = Arrival {
             congestion_experienced: fate == Fate::Mark,
             corrupted: fate == Fate::Corrupt,
+            purpose: packet.purpose,
         };
         match fate {
             Fate::Delay(extra) => self.enqueue(at + extra, packet, arrival),

@@ -50,7 +50,7 @@ fn mappings_on_two_subflows_cover_the_stream() {
     assert_eq!(used, [true, true]);
 }
 
-fn mptcp_peer() -> Peer {
+pub(super) fn mptcp_peer() -> Peer {
     Peer {
         mptcp: true,
         ..Peer::default()

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`handshake`] | sections 3.1 and 3.2: keys, tokens, IDSN, MP_JOIN and its HMACs, losses at each step |
 //! | [`data`] | section 3.3: mappings, data ACKs, DATA_FIN, the shared window, wraps |
+//! | [`blocking`] | what received data waits for, at both levels |
 //! | [`addresses`] | sections 3.3.8 and 3.4: ADD_ADDR, REMOVE_ADDR, MP_PRIO, backups |
 //! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
@@ -14,6 +15,7 @@
 mod common;
 
 mod addresses;
+mod blocking;
 mod data;
 mod failure;
 mod fallback;

@@ -177,7 +177,6 @@ impl Connection {
             infinite: None,
             client,
             fin_seen: false,
-            ipv6: tuple.local.is_ipv6(),
             now,
             out: Vec::new(),
             events: Vec::new(),
@@ -270,16 +269,14 @@ impl Connection {
         join: Option<Box<Join>>,
     ) -> Result<usize, RegistryError> {
         let config = &self.core.config;
-        let mss = u32::from(crate::tcp::announced_mss(
-            config.mtu,
-            info.tuple.local.is_ipv6(),
-        ));
+        let mss = crate::tcp::announced_mss(config.mtu, info.tuple.local.is_ipv6());
         self.paths.push(Path {
             buffer: config.send_buffer.default,
-            ..Path::new(mss, config.initial_window)
+            ..Path::new(mss.into(), config.initial_window)
         });
         self.sockets.push(Socket::new(
             config,
+            mss,
             self.random.next_u32(),
             config.make_congestion()?,
             self.scheduler.fills_queues() || config.profile.writes_in_bursts(),

@@ -115,7 +115,6 @@ pub(crate) struct Core {
     /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
     pub infinite: Option<(Multipath, u64)>,
     pub client: bool,
-    pub ipv6: bool,
     /// Some subflow received a FIN.
     pub fin_seen: bool,
     /// Handshake state of each subflow but the first.

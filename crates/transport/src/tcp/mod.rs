@@ -107,6 +107,9 @@ pub struct Socket {
     pub(crate) negotiated: Negotiated,
     pub(crate) totals: Totals,
 
+    /// The MSS that the SYN announces: that of this subflow's address family.
+    announced: u16,
+
     // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
     iss: u32,
     una: u64,
@@ -185,6 +188,7 @@ pub(crate) fn announced_mss(mtu: u32, ipv6: bool) -> u16 {
 impl Socket {
     pub(crate) fn new(
         config: &Config,
+        announced: u16,
         iss: u32,
         mut congestion: Box<dyn CongestionControl>,
         reckons_memory: bool,
@@ -204,6 +208,7 @@ impl Socket {
                 receive_shift: 0,
             },
             totals: Totals::default(),
+            announced,
             iss,
             una: 0,
             next: 0,
@@ -287,7 +292,7 @@ impl Socket {
             .and_then(|options| options.mss)
             .unwrap_or(536)
             .max(SMALLEST_MSS);
-        let mss = u32::from(peer_mss.min(announced_mss(core.config.mtu, core.ipv6)));
+        let mss = u32::from(peer_mss.min(self.announced));
         let timestamps = if self.negotiated.timestamps {
             TIMESTAMP_OPTION
         } else {
@@ -319,7 +324,7 @@ impl Socket {
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(core.now), self.timestamp_recent));
         }
-        let mss = announced_mss(core.config.mtu, core.ipv6);
+        let mss = self.announced;
         let scale = core.config.window_scaling && (!answer || core.receive.scaling());
         let shift = core.receive.scale();
         let answering = answer && self.negotiated.timestamps;

@@ -53,6 +53,8 @@ def _many_addresses(plan: Plan) -> None:
         (_choose("path_manager", "ndiffports", num_subflows=65536), "64 subflows of a connection at most, not 65536"),
         (_many_addresses, "8 addresses"),
         (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
+        (_set("keepalive", {"time_ns": 1, "interval_ns": 1, "probes": 1}), "do not ask their sockets for keepalive"),
+        (_set("user_timeout_ns", 1), "do not ask their sockets for user_timeout"),
         (_red, "no queue 'red'"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),

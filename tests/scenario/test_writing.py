@@ -86,6 +86,11 @@ STACK: dict[str, st.SearchStrategy[Any]] = {
     "mtu": st.integers(576, 9000),
     "nagle": st.booleans(),
     "rto_min": PERIODS,
+    "keepalive": st.booleans(),
+    "keepalive_time": PERIODS,
+    "keepalive_interval": PERIODS,
+    "keepalive_probes": st.integers(1, 127),
+    "user_timeout": TIMES,
 }
 APPLICATIONS = st.one_of(
     some(size=SIZES, duration=PERIODS, transport=st.sampled_from(["tcp", "mptcp"]), stack=some(**STACK)).map(

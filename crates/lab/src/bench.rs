@@ -129,6 +129,8 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         rto_min_ns: 200_000_000,
         rto_initial_ns: 1_000_000_000,
         delayed_ack_ns: 40_000_000,
+        keepalive: None,
+        user_timeout_ns: 0,
     }
 }
 

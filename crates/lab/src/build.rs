@@ -6,7 +6,7 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
-use polypath_transport::config::{Buffer, Choice, Config, Foreign, Profile};
+use polypath_transport::config::{Buffer, Choice, Config, Foreign, Keepalive, Profile};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -322,6 +322,12 @@ pub(crate) fn config(
         rto_min: stack.rto_min_ns,
         rto_initial: stack.rto_initial_ns,
         delayed_ack: stack.delayed_ack_ns,
+        keepalive: stack.keepalive.map(|keepalive| Keepalive {
+            time: keepalive.time_ns,
+            interval: keepalive.interval_ns,
+            probes: keepalive.probes,
+        }),
+        user_timeout: stack.user_timeout_ns,
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()

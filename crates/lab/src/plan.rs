@@ -256,6 +256,23 @@ pub struct Stack {
     pub rto_min_ns: u64,
     pub rto_initial_ns: u64,
     pub delayed_ack_ns: u64,
+    /// Absent: idle peers are not probed.
+    #[serde(default)]
+    pub keepalive: Option<Keepalive>,
+    /// How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit.
+    #[serde(default)]
+    pub user_timeout_ns: u64,
+}
+
+/// Probes of an idle peer (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keepalive {
+    /// Silence before the first.
+    pub time_ns: u64,
+    pub interval_ns: u64,
+    /// So many unanswered mean that the peer is gone.
+    pub probes: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -100,6 +100,15 @@ pub struct Buffer {
     pub maximum: u64,
 }
 
+/// Probes of an idle peer (RFC 9293 section 3.8.4): after how long, then how often, and how many unanswered mean that it is gone
+/// (Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    pub time: Nanos,
+    pub interval: Nanos,
+    pub probes: u32,
+}
+
 /// An algorithm by name, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -156,6 +165,11 @@ pub struct Config {
     pub retries: u32,
     /// SYNs in a row until an attempt is given up (tcp_syn_retries).
     pub syn_retries: u32,
+    /// Absent: no keep-alive, as sockets are by default.
+    pub keepalive: Option<Keepalive>,
+    /// How long data may stay unacknowledged after its first retransmission, a window closed or keep-alive unanswered until the peer is
+    /// given up (Linux TCP_USER_TIMEOUT, of RFC 5482's kind); 0: as long as the retries take.
+    pub user_timeout: Nanos,
     /// Use MPTCP when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
@@ -194,6 +208,8 @@ impl Default for Config {
             delayed_ack: 40 * MILLISECOND,
             retries: 15,
             syn_retries: 6,
+            keepalive: None,
+            user_timeout: 0,
             mptcp: true,
             foreign: None,
         }

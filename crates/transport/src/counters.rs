@@ -41,6 +41,7 @@ mib! {
     TcpExtTCPDSACKRecv "DSACKs received"
     TcpExtTCPOFOQueue "segments queued out of order"
     TcpExtTCPAbortOnTimeout "connections given up after too many timeouts"
+    TcpExtTCPKeepAlive "keep-alive probes sent"
     TcpExtPAWSEstab "segments refused by PAWS"
     TcpExtDelayedACKs "delayed ACKs sent"
     TcpExtTCPAckCompressed "ACKs of out-of-order segments left out for a later one"

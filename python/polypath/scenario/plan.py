@@ -333,6 +333,14 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "rto_min_ns": stack.rto_min,
         "rto_initial_ns": stack.rto_initial,
         "delayed_ack_ns": stack.delayed_ack,
+        "keepalive": {
+            "time_ns": stack.keepalive_time,
+            "interval_ns": stack.keepalive_interval,
+            "probes": stack.keepalive_probes,
+        }
+        if stack.keepalive
+        else None,
+        "user_timeout_ns": stack.user_timeout,
     }
 
 

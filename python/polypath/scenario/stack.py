@@ -44,6 +44,11 @@ _COMMON: dict[str, Any] = {
     "rto_min": 200 * MS,
     "rto_initial": 1000 * MS,
     "delayed_ack": 40 * MS,
+    "keepalive": False,
+    "keepalive_time": 7200 * 1000 * MS,
+    "keepalive_interval": 75 * 1000 * MS,
+    "keepalive_probes": 9,
+    "user_timeout": 0,
 }
 
 PROFILES: dict[str, Profile] = {
@@ -133,6 +138,16 @@ class Stack(Model):
     """Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1)."""
     delayed_ack: Time | None = None
     """Longest delay of an acknowledgement (RFC 1122 section 4.2.3.2)."""
+    keepalive: bool | None = None
+    """Whether an idle peer is probed (RFC 9293 section 3.8.4, SO_KEEPALIVE); in Multipath TCP on each subflow."""
+    keepalive_time: Period | None = None
+    """Silence before the first keep-alive probe (tcp_keepalive_time)."""
+    keepalive_interval: Period | None = None
+    """Time between keep-alive probes (tcp_keepalive_intvl)."""
+    keepalive_probes: int | None = Field(default=None, ge=1, le=127)
+    """Unanswered keep-alive probes after which the peer is given up (tcp_keepalive_probes)."""
+    user_timeout: Time | None = None
+    """How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit."""
 
 
 SETTINGS = tuple(Stack.model_fields)

@@ -150,6 +150,8 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         rto_min_ns: draw.pick(&[200 * MS, 200 * MS, SECOND]),
         rto_initial_ns: SECOND,
         delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),
+        keepalive: None,
+        user_timeout_ns: 0,
     }
 }
 

@@ -299,6 +299,11 @@ impl Connection {
             match self.sockets[me].on_timer(&mut self.core, &mut self.paths, me) {
                 Fired::Retransmission => self.on_retransmission_timeout(me),
                 Fired::TimeWaitOver => self.close_subflow(me),
+                Fired::Keepalive => {
+                    if !self.sockets[me].on_keepalive(&mut self.core, me) {
+                        self.lose_subflow(me, CloseReason::TimedOut);
+                    }
+                }
                 Fired::Nothing | Fired::LossProbe | Fired::Reordering => {}
             }
             self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);

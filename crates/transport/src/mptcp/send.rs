@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried, Decision, FRAGMENT, Head, Next, PathSet, View};
 use crate::tcp::{Chunk, Front, Kind, State, memory};
-use crate::{EventKind, Mib, NEVER, Nanos};
+use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,8 @@ pub(super) struct DataSender {
     fin_count: u32,
     probe_at: Nanos,
     probes: u32,
+    /// When the first of them left.
+    probed_since: Nanos,
     /// Probes since the peer was last heard of.
     unanswered: u32,
 }
@@ -78,6 +80,7 @@ impl DataSender {
             fin_count: 0,
             probe_at: NEVER,
             probes: 0,
+            probed_since: 0,
             unanswered: 0,
         }
     }
@@ -665,7 +668,13 @@ impl Connection {
         if !stuck {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {
-            self.send.probe_at = self.core.now + self.connection_timeout(self.send.probes);
+            let mut wait = self.connection_timeout(self.send.probes);
+            let timeout = self.core.config.user_timeout;
+            if timeout > 0 && window_closed && self.send.probes > 0 {
+                let passed = self.core.now - self.send.probed_since;
+                wait = wait.min(timeout.saturating_sub(passed).max(MILLISECOND));
+            }
+            self.send.probe_at = self.core.now + wait;
             self.deadline = self.deadline.min(self.send.probe_at);
         }
     }
@@ -711,11 +720,12 @@ impl Connection {
             self.send.probes += 1;
             self.send.unanswered += 1;
             self.send.probe_at = NEVER;
-            if self.send.unanswered > self.core.config.retries {
+            if self.send.unanswered > self.core.config.retries || self.window_closed_too_long() {
+                self.core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
                 return self.end(crate::CloseReason::TimedOut);
             }
             if let Some(me) = self.working_subflow() {
-                self.sockets[me].send_probe(&mut self.core, me);
+                self.sockets[me].send_probe(&mut self.core, me, Mib::TcpExtTCPWinProbe);
             }
             if self.send.probes > 1 {
                 self.reinject_head();
@@ -727,6 +737,16 @@ impl Connection {
             }
             self.send_data_fin();
         }
+    }
+
+    /// The peer's window was closed for the user timeout since the first probe (Linux `tcp_probe_timer`).
+    fn window_closed_too_long(&mut self) -> bool {
+        if self.send.probes == 1 {
+            self.send.probed_since = self.core.now;
+        }
+        let timeout = self.core.config.user_timeout;
+        let closed = self.send.unsent() > 0 && self.core.send_limit <= self.send.sent;
+        closed && timeout > 0 && self.core.now - self.send.probed_since >= timeout
     }
 
     /// The subflow on which connection-level signals travel: not failed, not a backup if that can be had, lowest RTT.

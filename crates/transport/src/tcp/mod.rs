@@ -5,6 +5,7 @@
 //! [`crate::mptcp`].
 
 mod group;
+mod keepalive;
 pub(crate) mod memory;
 mod paced;
 mod receiver;
@@ -128,6 +129,9 @@ pub struct Socket {
     last_sent_at: Nanos,
     /// When the peer last acknowledged anything.
     heard_at: Nanos,
+    /// Keep-alive probes since the peer was heard, and when the last one left.
+    probes: u32,
+    probed_at: Nanos,
     recovery: Recovery,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
@@ -222,6 +226,8 @@ impl Socket {
             last_small: 0,
             last_sent_at: 0,
             heard_at: 0,
+            probes: 0,
+            probed_at: 0,
             recovery: Recovery::default(),
             rack: Rack::default(),
             rtt: RttEstimator::default(),
@@ -402,6 +408,7 @@ impl Socket {
         }
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
+        self.start_keepalive(core);
         self.publish(&mut paths[me]);
         self.congestion.on_established(paths, me);
     }
@@ -481,12 +488,12 @@ impl Socket {
         core.emit(me, segment);
     }
 
-    /// Sends an ACK that repeats an old sequence number, to draw an answer (zero-window probe, RFC 9293 section 3.8.6.1).
-    pub(crate) fn send_probe(&mut self, core: &mut Core, me: usize) {
+    /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.
+    pub(crate) fn send_probe(&mut self, core: &mut Core, me: usize, kind: Mib) {
         let mut segment = self.header(core.now, self.una.saturating_sub(1));
         self.stamp(core, me, &mut segment);
         core.add_ack_options(me, &mut segment);
-        core.counters.increment(Mib::TcpExtTCPWinProbe);
+        core.counters.increment(kind);
         core.counters.increment(Mib::TcpOutSegs);
         core.emit(me, segment);
     }

@@ -2,7 +2,7 @@
 
 use polypath_wire::tcp::{SackBlocks, Segment};
 
-use super::timer::QUICK_ACKS;
+use super::timer::{Idle, QUICK_ACKS};
 use super::{Socket, State};
 use crate::Mib;
 use crate::mptcp::core::Core;
@@ -247,14 +247,14 @@ impl Socket {
 
     /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
     pub(crate) fn limit_fin_wait(&mut self, core: &Core) {
-        if self.timers.time_wait == crate::NEVER {
-            self.timers.time_wait = core.now + super::sender::TIME_WAIT;
+        if !self.timers.time_waits() {
+            (self.timers).set_idle(Idle::TimeWait, core.now + super::sender::TIME_WAIT);
         }
     }
 
     pub(super) fn enter_time_wait(&mut self, core: &mut Core) {
         self.timers.stop_retransmission();
-        self.timers.time_wait = core.now + super::sender::TIME_WAIT;
+        (self.timers).set_idle(Idle::TimeWait, core.now + super::sender::TIME_WAIT);
     }
 
     /// An empty segment from below the last acknowledgement is a probe: it draws an ACK (RFC 9293 section 3.10.7.4, first step).

@@ -22,14 +22,23 @@ pub(crate) enum Fired {
     Retransmission,
     LossProbe,
     Reordering,
+    Keepalive,
     TimeWaitOver,
+}
+
+/// What the slow timer waits for: a connection that is idle, or over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    Keepalive,
+    TimeWait,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
     pub pending: Pending,
     pub transmission: Nanos,
-    pub time_wait: Nanos,
+    idle: Idle,
+    idle_at: Nanos,
 }
 
 impl Default for Timers {
@@ -37,7 +46,8 @@ impl Default for Timers {
         Self {
             pending: Pending::None,
             transmission: NEVER,
-            time_wait: NEVER,
+            idle: Idle::Keepalive,
+            idle_at: NEVER,
         }
     }
 }
@@ -52,15 +62,33 @@ impl Timers {
         self.set(Pending::None, NEVER);
     }
 
+    /// The transmission timer fires at `at`, if it would later.
+    pub fn no_later_than(&mut self, at: Nanos) {
+        self.transmission = self.transmission.min(at);
+    }
+
+    pub fn set_idle(&mut self, idle: Idle, at: Nanos) {
+        self.idle = idle;
+        self.idle_at = at;
+    }
+
+    /// The end of the connection is awaited.
+    pub fn time_waits(&self) -> bool {
+        self.idle == Idle::TimeWait && self.idle_at != NEVER
+    }
+
     pub fn next(&self) -> Nanos {
-        self.transmission.min(self.time_wait)
+        self.transmission.min(self.idle_at)
     }
 
     /// What is due; the timer that fired is stopped.
     pub fn fire(&mut self, now: Nanos) -> Fired {
-        if self.time_wait <= now {
-            self.time_wait = NEVER;
-            return Fired::TimeWaitOver;
+        if self.idle_at <= now {
+            self.idle_at = NEVER;
+            return match self.idle {
+                Idle::Keepalive => Fired::Keepalive,
+                Idle::TimeWait => Fired::TimeWaitOver,
+            };
         }
         if self.transmission > now {
             return Fired::Nothing;
@@ -91,7 +119,7 @@ pub(super) struct AckState {
     interactive: bool,
     /// The present delay (Linux `icsk_ack.ato`).
     delay: Nanos,
-    last_received: Nanos,
+    pub last_received: Nanos,
     /// Segments since the last ACK that ended what the peer had to send: pushed, or short (Linux `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
     duplicates: Duplicates,

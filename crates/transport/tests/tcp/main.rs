@@ -6,6 +6,7 @@
 //! | [`sending`] | initial window, slow start, Nagle, silly window, zero-window probes, restart after idleness |
 //! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
+//! | [`liveness`] | keep-alive, user timeout |
 //! | [`closing`] | FIN in every state, simultaneous close, TIME-WAIT, resets |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -14,6 +15,7 @@ mod common;
 
 mod closing;
 mod handshake;
+mod liveness;
 mod receiving;
 mod recovery;
 mod sending;

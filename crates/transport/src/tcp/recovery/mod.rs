@@ -48,8 +48,9 @@ pub(in crate::tcp) struct Recovery {
     /// End of the flight that a tail loss probe was sent for, and whether the probe repeated data.
     probe_end: Option<u64>,
     probe_repeats: bool,
-    /// Timeouts in a row.
+    /// Timeouts in a row, and when what they are about was first sent again.
     pub timeouts: u32,
+    first_timeout: Nanos,
     pub backoff: u32,
 }
 
@@ -73,6 +74,7 @@ impl Default for Recovery {
             probe_end: None,
             probe_repeats: false,
             timeouts: 0,
+            first_timeout: 0,
             backoff: 0,
         }
     }

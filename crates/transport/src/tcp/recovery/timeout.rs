@@ -164,7 +164,16 @@ impl Socket {
         } else {
             core.config.syn_retries
         };
-        if self.recovery.timeouts >= limit {
+        if self.recovery.timeouts == 0 {
+            self.recovery.first_timeout = self.first_repetition(core.now);
+        }
+        let timeout = core.config.user_timeout;
+        let gives_up_at = match timeout {
+            0 => crate::NEVER,
+            _ => self.recovery.first_timeout + timeout,
+        };
+        let too_long = self.recovery.timeouts > 0 && core.now >= gives_up_at;
+        if self.recovery.timeouts >= limit || too_long {
             core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
             return false;
         }
@@ -187,8 +196,20 @@ impl Socket {
         self.recovery.backoff = (self.recovery.backoff + 1).min(16);
         self.timers.pending = Pending::None;
         self.arm_retransmission(core);
+        self.timers
+            .no_later_than(gives_up_at.max(core.now + MILLISECOND));
         self.publish(&mut paths[me]);
         true
+    }
+
+    /// When what a timeout is about was first sent again: now, unless a recovery is under way (Linux `retrans_stamp`).
+    fn first_repetition(&self, now: Nanos) -> Nanos {
+        match self.recovery.first_retransmission {
+            first if first > 0 && self.recovery.state >= CaState::Recovery => {
+                (u64::from(first - 1) * MILLISECOND).min(now)
+            }
+            _ => now,
+        }
     }
 
     pub(super) fn enter_loss(&mut self, paths: &mut [Path], me: usize) {

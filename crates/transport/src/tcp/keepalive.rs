@@ -1,0 +1,55 @@
+//! Keep-alive (RFC 9293 section 3.8.4) as Linux does it (`tcp_keepalive_timer`, net/ipv4/tcp_timer.c).
+
+use super::Socket;
+use super::timer::Idle;
+use crate::mptcp::core::Core;
+use crate::{Mib, Nanos};
+
+impl Socket {
+    /// Waits for the connection to be idle, where the host asked for it.
+    pub(super) fn start_keepalive(&mut self, core: &Core) {
+        if let Some(keepalive) = core.config.keepalive {
+            self.timers
+                .set_idle(Idle::Keepalive, core.now + keepalive.time);
+        }
+    }
+
+    /// When the peer was last heard of, by data or an acknowledgement.
+    fn last_heard(&self) -> Nanos {
+        self.heard_at.max(self.ack.last_received)
+    }
+
+    /// The time for a probe has come. False: the peer is given up. What is in flight or waits to be sent has timers of its own.
+    pub(crate) fn on_keepalive(&mut self, core: &mut Core, me: usize) -> bool {
+        let Some(keepalive) = core.config.keepalive else {
+            return true;
+        };
+        let now = core.now;
+        let busy = !self.sent.is_empty() || !self.unsent.is_empty();
+        let idle = now - self.last_heard();
+        let next = if busy {
+            keepalive.time
+        } else if idle < keepalive.time {
+            keepalive.time - idle
+        } else {
+            if self.probed_at <= self.last_heard() {
+                self.probes = 0;
+            }
+            let given_up = match core.config.user_timeout {
+                0 => self.probes >= keepalive.probes,
+                timeout => idle >= timeout && self.probes > 0,
+            };
+            if given_up {
+                core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
+                self.send_reset(core, me);
+                return false;
+            }
+            self.probes += 1;
+            self.probed_at = now;
+            self.send_probe(core, me, Mib::TcpExtTCPKeepAlive);
+            keepalive.interval
+        };
+        self.timers.set_idle(Idle::Keepalive, now + next);
+        true
+    }
+}

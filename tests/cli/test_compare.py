@@ -1,4 +1,4 @@
-"""polypath compare --all, with engines that hand out Recordings made by hand."""
+"""polypath compare --all and --labs, with engines that hand out Recordings made by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from tests.cli.conftest import Polypath, StandIn
 
-from polypath import engines
-from polypath.cli import fidelity
-from polypath.fidelity import Entry
+from polypath import engines, labs
+from polypath.cli import fidelity, fidelity_labs
+from polypath.fidelity import Entry, lab_causes
 from polypath.results import Recording
 
 
@@ -65,14 +65,82 @@ def test_the_page_has_every_figure(
     assert "- `tcp`: the moon was full" in page
 
 
+def _only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    chosen = {name: labs.get(name) for name in names}
+    monkeypatch.setattr(labs, "catalogue", lambda: chosen)
+
+
+def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
+    def stack_of(lab: str, run: str, host: str = "client") -> dict[str, str]:
+        chosen = labs.get(lab)
+        scenario = next(one for one in chosen.runs if one.name == run).of(chosen.scenario())
+        nodes = fidelity_labs.in_the_kernels_profile(scenario).plan().data["nodes"]
+        stack = next(each for each in nodes if each["name"] == host)["stack"]
+        return {kind: stack[kind]["name"] for kind in ("scheduler", "path_manager", "congestion")}
+
+    kernel = {"scheduler": "linux", "path_manager": "fullmesh", "congestion": "cubic"}
+    assert stack_of("aggregation", "mptcp") == kernel
+    assert stack_of("scheduler-reqres", "rr") == kernel | {"scheduler": "roundrobin"}
+    assert stack_of("scheduler-reqres", "mixed") == kernel
+    assert stack_of("scheduler-reqres", "mixed", "server") == kernel | {"scheduler": "roundrobin"}
+    assert stack_of("path-manager-one-path", "ndiffports") == kernel | {"path_manager": "ndiffports"}
+    assert stack_of("blest", "wlan-3g") == kernel | {"congestion": "olia"}
+
+
+def test_labs_are_compared_run_by_run(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _only(monkeypatch, "aggregation")
+    outcome = polypath("compare", "--labs", "--markdown", tmp_path / "labs.md")
+    assert outcome.code == 0
+    assert "0 of 4 runs agree" in outcome.out
+    page = (tmp_path / "labs.md").read_text()
+    for run in ("tcp", "mptcp", "window-100kB", "both-ways"):
+        assert f"| `aggregation/{run}` | " in page
+    assert " | 0.667 | 0.0 | **off** |" in page
+    assert "Not for both engines" not in page
+
+
+def test_causes_are_of_runs_that_there_are() -> None:
+    runs = {f"{lab.name}/{run.name}" for lab in labs.catalogue().values() for run in lab.runs}
+    assert lab_causes()
+    assert set(lab_causes()) <= runs
+
+
+def test_a_known_cause_stands_below_the_table(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _only(monkeypatch, "aggregation")
+    monkeypatch.setattr(fidelity_labs, "lab_causes", lambda: {"aggregation/tcp": "the moon was full"})
+    outcome = polypath("compare", "--labs", "--markdown", tmp_path / "labs.md")
+    assert "aggregation/tcp: the moon was full" in outcome.out
+    assert "- `aggregation/tcp`: the moon was full\n" in (tmp_path / "labs.md").read_text()
+
+
+def test_what_an_engine_refuses_is_listed_with_its_reason(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _only(monkeypatch, "path-manager-one-path")
+    two[1].failure = "no such thing in a kernel"
+    outcome = polypath("compare", "--labs", "--markdown", tmp_path / "labs.md")
+    assert outcome.code == 0
+    assert "0 of 0 runs agree" in outcome.out
+    assert not two[0].plans
+    runs = ", ".join(f"`path-manager-one-path/{run}`" for run in ("fullmesh", "ndiffports", "ndiffports-8"))
+    assert f"- {runs}: no such thing in a kernel" in (tmp_path / "labs.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--all", "aggregation"), "as it is"),
         (("--all", "--set", "seed=2"), "as it is"),
         (("--all", "--engines", "sim,linux,other"), "two engines"),
+        (("--all", "--labs"), "as it is"),
+        (("--labs", "aggregation"), "as they are"),
+        (("--labs", "--seed", "2"), "as they are"),
         ((), "name a lab or a scenario file"),
-        (("aggregation", "--markdown", "page.md"), "--markdown goes with --all"),
+        (("aggregation", "--markdown", "page.md"), "--markdown goes with --all or --labs"),
     ],
 )
 def test_mistakes_are_one_line(

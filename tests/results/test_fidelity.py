@@ -44,6 +44,14 @@ def test_figures_are_means_and_shares_differ_in_points(
     assert not single.ok
 
 
+def test_what_sends_to_the_end_of_the_run_has_a_goodput(recording: Recording) -> None:
+    for application in recording.plan["applications"]:
+        application["work"].pop("size_bytes", None)
+    iperf = rows([recording], [recording])[0]
+    assert (iperf.measure, iperf.unit) == ("goodput", "Mbps")
+    assert iperf.value
+
+
 @pytest.mark.parametrize(
     ("value", "share", "ok"),
     [(10.4, None, True), (10.6, None, False), (9.6, 5.0, True), (9.4, None, False), (10.0, 5.1, False)],
@@ -52,8 +60,14 @@ def test_tolerances(value: float, share: float | None, ok: bool) -> None:
     assert Row("a", "goodput", "Mbps", value, 10.0, share).ok is ok
 
 
+def test_a_figure_that_neither_has_is_no_difference() -> None:
+    assert Row("a", "mean delay", "ms", None, None, None).ok
+    assert not Row("a", "mean delay", "ms", None, 10.0, None).ok
+    assert not Row("a", "mean delay", "ms", 10.0, None, None).ok
+
+
 def test_every_file_is_an_entry_and_every_entry_a_scenario() -> None:
-    files = {path.stem for path in fidelity.FOLDER.glob("*.toml")} - {"catalogue"}
+    files = {path.stem for path in fidelity.FOLDER.glob("*.toml")} - {"catalogue", "labs"}
     assert files == {entry.name for entry in fidelity.catalogue()}
     for entry in fidelity.catalogue():
         stack = entry.scenario().plan(1).data["nodes"][0]["stack"]

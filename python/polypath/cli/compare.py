@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from polypath import engines
-from polypath.cli import fidelity, jobs, progress
+from polypath.cli import fidelity, fidelity_labs, jobs, progress
 from polypath.cli.codes import DONE
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import InputError
@@ -23,6 +23,7 @@ from polypath.results.files import require_writable, write_text, write_with
 def compare(
     target: Annotated[str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario of the fidelity table.")] = False,
+    every_lab: Annotated[bool, typer.Option("--labs", help="Every run of every lab, in the kernel's profile.")] = False,
     names: Annotated[str, typer.Option("--engines", metavar="A,B", help="Which engines; the first is the base.")] = (
         "sim,linux"
     ),
@@ -33,26 +34,34 @@ def compare(
         Path | None, typer.Option("--out", metavar="DIR", help="Write comparison.json and rates.png there.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --all, also write the table as a page.")
+        Path | None, typer.Option(metavar="FILE", help="With --all or --labs, also write the table as a page.")
     ] = None,
 ) -> int:
     """Run a lab or a scenario on several engines and lay their figures side by side.
 
     With --all: the scenarios of the fidelity table, on two engines; exit code 1 on a difference without a stated cause.
+    With --labs: what of the labs both engines can run, and why not the rest.
     """
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if len(chosen) < 2 or len(set(chosen)) < len(chosen):
         raise InputError("--engines takes two or more engines, each once, as in --engines sim,linux")
-    if everything:
-        if target or settings or runs or directory or seed is not None:
-            raise InputError("--all runs the fidelity table as it is: no lab, --set, --run, --seed or --out")
+    if everything or every_lab:
+        option = "--all" if everything else "--labs"
+        if target or settings or runs or directory or seed is not None or (everything and every_lab):
+            what = (
+                "the fidelity table as it is: no lab"
+                if everything
+                else "the labs as they are: no lab of its own, --all"
+            )
+            raise InputError(f"{option} runs {what}, --set, --run, --seed or --out")
         if len(chosen) != 2:
-            raise InputError("--all compares two engines, as in --engines sim,linux")
-        return fidelity.run(chosen[0], chosen[1], markdown)
+            raise InputError(f"{option} compares two engines, as in --engines sim,linux")
+        held = fidelity.run if everything else fidelity_labs.run
+        return held(chosen[0], chosen[1], markdown)
     if target is None:
-        raise InputError("name a lab or a scenario file, or --all")
+        raise InputError("name a lab or a scenario file, or --all or --labs")
     if markdown is not None:
-        raise InputError("--markdown goes with --all")
+        raise InputError("--markdown goes with --all or --labs")
     made = {name: engines.get(name) for name in chosen}
     for job in jobs.of_target(target, runs or (), settings or (), seed):
         where = None if directory is None else directory / job.folder

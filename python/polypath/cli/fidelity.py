@@ -66,7 +66,7 @@ def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
         for index, row in enumerate(outcome.rows):
             verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
             shown.add_row(
-                escape(outcome.entry.name) if index == 0 else "", escape(_figure(row, outcome)), *_cells(row), verdict
+                escape(outcome.entry.name) if index == 0 else "", escape(_figure(row, outcome)), *cells(row), verdict
             )
     out.print(shown)
     for outcome in outcomes:
@@ -80,7 +80,8 @@ def _figure(row: Row, outcome: Outcome) -> str:
     return f"{row.measure}{of}, {row.unit}"
 
 
-def _cells(row: Row) -> tuple[str, str, str, str]:
+def cells(row: Row) -> tuple[str, str, str, str]:
+    """Both figures, their quotient, the difference of shares: what a line of a table has."""
     return (
         _number(row.value),
         _number(row.reference),
@@ -126,8 +127,8 @@ def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
                 if index == 0
                 else ("", "", "")
             )
-            cells = (*head, _figure(row, outcome), *_cells(row), "ok" if row.ok else "**off**")
-            lines.append("| " + " | ".join(cells) + " |")
+            line = (*head, _figure(row, outcome), *cells(row), "ok" if row.ok else "**off**")
+            lines.append("| " + " | ".join(line) + " |")
     known = [outcome for outcome in outcomes if not outcome.ok and outcome.entry.cause]
     if known:
         lines += ["", "## Where they differ", ""]

@@ -42,3 +42,10 @@ def catalogue() -> tuple[Entry, ...]:
     """Every entry, in the catalogue's order."""
     data = tomllib.loads((FOLDER / "catalogue.toml").read_text("utf-8"))
     return tuple(Entry(**entry) for entry in data["entry"])
+
+
+@lru_cache(maxsize=1)
+def lab_causes() -> Mapping[str, str]:
+    """Why runs of labs, named LAB/RUN, are known to differ in `polypath compare --labs`."""
+    causes = tomllib.loads((FOLDER / "labs.toml").read_text("utf-8"))["cause"]
+    return {str(name): " ".join(str(cause).split()) for name, cause in causes.items()}

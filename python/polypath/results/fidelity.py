@@ -33,7 +33,9 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Whether both are within the tolerances."""
+        """Whether both are within the tolerances, or neither has a figure: nothing was answered on either."""
+        if self.value is None and self.reference is None:
+            return self.share_difference is None or self.share_difference <= SHARE_TOLERANCE
         near = self.ratio is not None and abs(self.ratio - 1) <= TOLERANCE
         return near and (self.share_difference is None or self.share_difference <= SHARE_TOLERANCE)
 
@@ -50,13 +52,14 @@ def rows(runs: Sequence[Recording], reference: Sequence[Recording]) -> list[Row]
 
 
 def _figures(runs: Sequence[Recording], name: str) -> tuple[str, str, list[float | None]]:
-    """Goodput of what sends for a time, the mean delay of requests, completion time of what has an end."""
+    """Goodput of what sends for a time or to the end of the run, mean delay of requests, completion time of others."""
     work = next(each["work"] for each in runs[0].plan["applications"] if each["name"] == name)
     of = [(run, metrics.connection(run, name)) for run in runs]
     if work["kind"] == "request-response":
         delays = [[delay for delay in metrics.delays(run, each) if delay is not None] for run, each in of]
         return "mean delay", "ms", [fmean(each) / 1e6 if each else None for each in delays]
-    if work.get("duration_ns") is None:
+    to_the_end = work["kind"] in {"bulk", "stream"} and work.get("size_bytes") is None
+    if work.get("duration_ns") is None and not to_the_end:
         completion = [metrics.completion_ns(each) for _, each in of]
         return "completion", "s", [None if time is None else time / 1e9 for time in completion]
     goodput = [metrics.goodput(run, each) for run, each in of]

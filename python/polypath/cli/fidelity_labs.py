@@ -1,0 +1,153 @@
+"""The comparison of two engines over the labs: `polypath compare --labs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from polypath import engines, labs
+from polypath.cli import fidelity, progress
+from polypath.cli.codes import DONE
+from polypath.cli.console import out, table
+from polypath.engines import EngineError
+from polypath.fidelity import lab_causes
+from polypath.results import Recording
+from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row, rows
+from polypath.results.files import require_writable, write_text
+from polypath.scenario import Scenario, ScenarioError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run of a lab and what came of it: rows, or why an engine cannot have it."""
+
+    name: str
+    rows: Sequence[Row] = ()
+    refusal: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+
+def run(base: str, other: str, markdown: Path | None) -> int:
+    """Holds engine `base` against `other` in every run of every lab."""
+    if markdown is not None:
+        require_writable(markdown.parent)
+    made = {name: engines.get(name) for name in (base, other)}
+    outcomes = [_outcome(name, scenario, made, base, other) for name, scenario in _runs()]
+    _show(outcomes, base, other)
+    if markdown is not None:
+        write_text(markdown, page(outcomes, base, other))
+    return DONE
+
+
+def _runs() -> Iterator[tuple[str, Scenario]]:
+    for lab in labs.catalogue().values():
+        for one in lab.runs:
+            yield f"{lab.name}/{one.name}", in_the_kernels_profile(one.of(lab.scenario()))
+
+
+def in_the_kernels_profile(scenario: Scenario) -> Scenario:
+    """The first point of the scenario, in the profile `linux`.
+
+    What the lab sets itself stays; without a path manager of its own it has `fullmesh`, and lowest RTT first, which the
+    kernel has not, becomes the kernel's own scheduler. Raises ScenarioError.
+    """
+    if scenario.axes:
+        scenario = scenario.at([axis.values[0] for axis in scenario.axes])
+    settings = ["defaults.profile=linux"]
+    if scenario.defaults.path_manager is None:
+        settings.append("defaults.path_manager=fullmesh")
+    stacks = {"defaults": scenario.defaults} | {f"host.{name}": host for name, host in scenario.host.items()}
+    for where, stack in stacks.items():
+        if stack.scheduler is not None and stack.scheduler.name == "default":
+            settings.append(f"{where}.scheduler=linux")
+    return scenario.with_settings(settings)
+
+
+def _outcome(name: str, scenario: Scenario, made: dict[str, engines.Engine], base: str, other: str) -> Outcome:
+    try:
+        plan = scenario.plan()
+        # The one that refuses goes first.
+        recordings: dict[str, Recording] = {}
+        for engine in (other, base):
+            with progress.shown(f"{name} on {engine}") as callback:
+                recordings[engine] = made[engine].run(plan, engines.Options(), callback)
+            if recordings[engine].metadata.interrupted:
+                raise KeyboardInterrupt
+    except (EngineError, ScenarioError) as error:
+        return Outcome(name, refusal=str(error).partition("; its last words")[0])
+    return Outcome(name, rows([recordings[base]], [recordings[other]]))
+
+
+def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
+    headings = ("lab/run", "figure", base, other, f"{base}/{other}", "share, points", "")
+    shown = table(*headings, numbers=frozenset((base, other, f"{base}/{other}", "share, points")))
+    for outcome in outcomes:
+        for index, row in enumerate(outcome.rows):
+            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
+            name = escape(outcome.name) if index == 0 else ""
+            shown.add_row(name, escape(_figure(row, outcome)), *fidelity.cells(row), verdict)
+    out.print(shown)
+    for outcome in outcomes:
+        if not outcome.ok and outcome.name in lab_causes():
+            out.print(f"{escape(outcome.name)}: {escape(lab_causes()[outcome.name])}")
+        if outcome.refusal:
+            out.print(f"{escape(outcome.name)}: {escape(outcome.refusal)}")
+    out.print(_count(outcomes))
+
+
+def _figure(row: Row, outcome: Outcome) -> str:
+    return f"{row.measure}{f' of {row.connection}' if len(outcome.rows) > 1 else ''}, {row.unit}"
+
+
+def _count(outcomes: Sequence[Outcome]) -> str:
+    compared = [outcome for outcome in outcomes if not outcome.refusal]
+    near = sum(outcome.ok for outcome in compared)
+    return (
+        f"{near} of {len(compared)} runs agree: figures within {TOLERANCE:.0%}, shares within {SHARE_TOLERANCE:g} "
+        f"points; {len(outcomes) - len(compared)} more are not for both engines"
+    )
+
+
+_HEAD = """# Fidelity: the labs beside the kernel
+
+Every run of every lab on the simulator and on the upstream kernel in virtual time, both in the profile `linux`.
+This page was written by
+
+    polypath compare --labs --markdown docs/fidelity-labs.md
+
+Of a sweep it is the first point, and every figure is of one run. What a lab sets itself stays; without a path manager
+of its own it has `fullmesh`, and lowest RTT first, which the kernel has not, becomes the kernel's own scheduler. So a
+figure here is not the lab's own, which is on [Validation](validation.md): the question is whether both engines answer
+alike. [Fidelity](fidelity.md) has scenarios that were made for this question, with means over seeds where chance
+decides. A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is listed with the limit that it had.
+"""
+
+
+def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
+    """The outcome as Markdown."""
+    lines = [_HEAD, f"{_count(outcomes)}.", ""]
+    lines.append(f"| lab/run | figure | {base} | {other} | {base}/{other} | share, points | |")
+    lines.append("|---|---|---:|---:|---:|---:|---|")
+    for outcome in outcomes:
+        for index, row in enumerate(outcome.rows):
+            name = f"`{outcome.name}`" if index == 0 else ""
+            cells = (name, _figure(row, outcome), *fidelity.cells(row), "ok" if row.ok else "**off**")
+            lines.append("| " + " | ".join(cells) + " |")
+    off = {outcome.name for outcome in outcomes if not outcome.ok}
+    known = [f"- `{name}`: {cause}" for name, cause in lab_causes().items() if name in off]
+    if known:
+        lines += ["", "## Where they differ, and why", "", *known]
+    refused: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.refusal:
+            refused.setdefault(outcome.refusal, []).append(f"`{outcome.name}`")
+    if refused:
+        lines += ["", "## Not for both engines", ""]
+        lines += [f"- {', '.join(names)}: {reason}" for reason, names in refused.items()]
+    return "\n".join(lines) + "\n"

@@ -26,7 +26,10 @@ from polypath.cli import errors
         (["run", "nowhere.toml"], "nowhere.toml: no such file"),
         (["run", "aggregation", "--plot"], "--plot needs --out DIR to write to"),
         (["run", "aggregation", "--pcap", "links"], "--pcap needs --out DIR to write to"),
-        (["run", "aggregation", "--run", "quic"], "lab 'aggregation' has no run 'quic'; it has tcp, mptcp"),
+        (
+            ["run", "aggregation", "--run", "quic"],
+            "lab 'aggregation' has no run 'quic'; it has tcp, mptcp, window-100kB, both-ways",
+        ),
         (["run", "aggregation", "--engine", "linux"], "engine 'linux' is not there yet; there is sim"),
         (["algorithms", "shedulers"], None),
         (["bench", "W9"], None),

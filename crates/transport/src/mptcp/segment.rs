@@ -317,6 +317,20 @@ impl Connection {
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
+        if self.core.receive.reader_waits() {
+            self.reader_empties(me);
+        }
+    }
+
+    /// A reader who takes what a segment of subflow `me` brought, and leaves nothing, acknowledges on the others too what was behind the
+    /// hole that it filled (Linux `mptcp_cleanup_rbuf`).
+    fn reader_empties(&mut self, me: usize) {
+        for other in (0..self.sockets.len()).filter(|&other| other != me) {
+            if self.sockets[other].read() {
+                self.sockets[other].flush_ack(&mut self.core, other);
+                self.note_deadline(other);
+            }
+        }
     }
 
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be

@@ -275,6 +275,15 @@ impl Socket {
         }
     }
 
+    /// The reader took all that came on this socket. True: it acknowledges what was put off.
+    pub(crate) fn read(&mut self) -> bool {
+        let owes = self.ack.deadline < crate::NEVER && self.ack.reader_acknowledges();
+        if owes {
+            self.ack.by_reader();
+        }
+        owes
+    }
+
     /// Sends an ACK if one is due.
     pub(crate) fn flush_ack(&mut self, core: &mut Core, me: usize) {
         if self.ack.due() {

@@ -207,7 +207,11 @@ impl AckState {
     /// part of the round trip `rtt` (Linux `__tcp_ack_snd_check`). `crowded`: it is not about the newest islands.
     pub fn duplicate(&mut self, now: Nanos, position: u64, rtt: Nanos, crowded: bool) {
         let Duplicates { waiting, .. } = self.duplicates;
-        if self.quick() || waiting >= MOST_COMPRESSED || (crowded && waiting > 0) {
+        if self.quick() {
+            self.quick -= 1;
+            return self.immediately();
+        }
+        if waiting >= MOST_COMPRESSED || (crowded && waiting > 0) {
             return self.immediately();
         }
         if self.duplicates.position != position {

@@ -245,3 +245,19 @@ fn data_behind_a_hole_is_not_acknowledged_by_the_reader() {
     script.expect_nothing();
     assert_eq!(script.expect_ack(at(62)).at, start + 40 * MS);
 }
+
+#[test]
+fn a_reader_who_empties_the_buffer_acknowledges_on_every_subflow() {
+    let mut config = upstream();
+    config.receive_buffer = Buffer {
+        minimum: 12_000,
+        default: 12_000,
+        maximum: 12_000,
+    };
+    let mut pair = meshed(&config, &[10 * MS, 12 * MS]);
+    pair.write(Side::Client, 300_000);
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 300_001);
+    let delayed = pair.counter(Side::Server, Mib::TcpExtDelayedACKs);
+    assert!(delayed < 3, "{delayed} delayed");
+}

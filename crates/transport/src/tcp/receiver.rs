@@ -129,6 +129,8 @@ impl Socket {
         core.deliver(me, held.offset + skip, u64::from(held.len) - skip);
     }
 
+    #[cold]
+    #[inline(never)]
     fn out_of_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);

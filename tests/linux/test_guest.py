@@ -161,6 +161,12 @@ def test_schedulers_differ_between_the_ends(linux: Run) -> None:
     assert sent[FAST] / sent.sum() > 0.85
 
 
+def test_jumbo_frames_pass_a_queue_in_bytes(linux: Run) -> None:
+    recording = linux("pair", "defaults.mtu=9000", "link.path0.queue=100 kB", "application.blocks.block=20 kB")
+    ends = recording.table("subflow_ends").sort("subflow")
+    assert ends["server_received_bytes"][FAST] > 0
+
+
 @pytest.mark.parametrize("line", ["WARNING: CPU: 0 PID: 1 at net/mptcp/lab.c:1", "INFO: task guest:1 blocked"])
 def test_a_complaint_in_the_kernel_s_log_ends_the_run(linux: Run, line: str) -> None:
     files = {"setup.sh": f"echo '<4>{line}' > /dev/kmsg\nexit 0\n", "job": "end 1 0\n", "collect.sh": ""}

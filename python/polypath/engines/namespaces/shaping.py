@@ -17,13 +17,14 @@ Channel = Mapping[str, Any]
 ETHERNET = 14
 #: More packets than are ever under way.
 _UNLIMITED = 1_000_000
-_LARGEST_PACKET = 1514
+#: The usual largest packet, header included: a bucket of tokens that holds less passes none of them.
+PACKET = 1500 + ETHERNET
 
 
-def commands(device: str, channel: Channel, verb: str = "add") -> list[str]:
-    """Lines for `tc -batch` that shape what leaves `device`. Raises EngineError."""
+def commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
+    """Lines for `tc -batch` that shape what leaves `device`, packets of up to `packet` bytes. Raises EngineError."""
     lines = [f"qdisc {verb} dev {device} root handle 1: netem {_under_way(channel)}"]
-    child = _bottleneck(channel)
+    child = _bottleneck(channel, packet)
     if child:
         lines.append(f"qdisc {verb} dev {device} parent 1:1 handle 10: {child}")
         inner = _inner_queue(channel)
@@ -34,7 +35,7 @@ def commands(device: str, channel: Channel, verb: str = "add") -> list[str]:
 
 def shape(channel: Channel) -> tuple[str, ...]:
     """The kinds of disciplines: while they stay the same, a change keeps the packets that wait."""
-    return tuple(line.split(" ", 1)[0] for line in (_bottleneck(channel), _inner_queue(channel)) if line)
+    return tuple(line.split(" ", 1)[0] for line in (_bottleneck(channel, PACKET), _inner_queue(channel)) if line)
 
 
 def _under_way(channel: Channel) -> str:
@@ -67,7 +68,7 @@ def _loss(channel: Channel) -> str:
             return ""
 
 
-def _bottleneck(channel: Channel) -> str:
+def _bottleneck(channel: Channel, packet: int) -> str:
     rate = channel["rate_bps"]
     if rate is None:
         return ""
@@ -79,9 +80,9 @@ def _bottleneck(channel: Channel) -> str:
         return f"netem limit {limit} rate {rate}bit{more}"
     if overhead:
         raise EngineError("Linux takes another overhead than 14 bytes only on links with a queue in packets")
-    burst = max(channel["burst_bytes"], _LARGEST_PACKET)
-    room = _LARGEST_PACKET if not channel["burst_bytes"] else 0
-    limit = _UNLIMITED * _LARGEST_PACKET if queue.get("bytes") is None else queue["bytes"] + room
+    burst = max(channel["burst_bytes"], packet)
+    room = packet if not channel["burst_bytes"] else 0
+    limit = _UNLIMITED * packet if queue.get("bytes") is None else queue["bytes"] + room
     return f"tbf rate {rate}bit burst {burst}b limit {limit}b"
 
 

@@ -42,6 +42,8 @@ class Netem:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.nodes = list(range(len(network.nodes)))
+        longest = max((network.mtu(node) for node in self.nodes if network.is_host(node)), default=0)
+        self._packet = max(shaping.PACKET, longest + shaping.ETHERNET)
         self._channels: dict[tuple[int, str], dict[str, Any]] = {
             (index, direction): dict(link[direction])
             for index, link in enumerate(network.links)
@@ -69,7 +71,7 @@ class Netem:
             for source, sink, direction in ((*names, "forward"), (*reversed(names), "backward")):
                 rules.append(f"qdisc add dev {source} clsact")
                 rules.append(f"filter add dev {source} ingress matchall action mirred egress redirect dev {sink}")
-                rules += shaping.commands(sink, link[direction])
+                rules += shaping.commands(sink, link[direction], packet=self._packet)
         script.ip(None, links, "links")
         script.inside(WIRES, [NO_IPV6], "sysctl")
         script.ip(WIRES, ups, "up")
@@ -89,7 +91,7 @@ class Netem:
             before = shaping.shape(channel)
             channel.update(changed)
             verb = "change" if shaping.shape(channel) == before else "replace"
-            lines += shaping.commands(device, channel, verb)
+            lines += shaping.commands(device, channel, verb, self._packet)
         name = f"event-{number}.batch"
         files[name] = "\n".join(lines) + "\n"
         return f"tc -n {WIRES} -batch {name}"

@@ -194,7 +194,7 @@ def test_what_has_no_effect_is_said(load: Any) -> None:
     assert load(TOPO, xp)[1] == [
         "snaplenPcap is read as snaplen_pcap; minitopo itself ignores it",
         "msgBytes has no effect with xpType:iperf",
-        "autocork has no effect: corking is not modelled",
+        "autocork has no effect: corking by itself is not modelled",
         "upmc has no effect: user-space path managers are not there yet",
         "clientPcap, serverPcap have no effect: captures are asked for with --pcap",
         "snaplenPcap has no effect: captures hold whole packets",

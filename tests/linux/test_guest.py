@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath.engines import EngineError, Options
+from polypath import fidelity
+from polypath.engines import EngineError, Options, get
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
 from polypath.engines.namespaces import iperf3
@@ -230,3 +231,21 @@ def test_iperf3_plays_an_application(linux: Run) -> None:
         assert other == 0
         # 2 s at 20 Mbps a path, without headers and slow start
         assert 0.7 < received * 8 / 40e6 / subflows < 1.1
+
+
+@pytest.mark.parametrize("transport", ["tcp", "mptcp"])
+def test_corked_requests_take_as_long_as_in_the_simulator(linux: Run, transport: str) -> None:
+    """The last part of each request and answer waits for the timer of window probes."""
+    scenario = next(entry for entry in fidelity.catalogue() if entry.name == "mptcp-requests").scenario()
+    own = (f"application.requests.transport={transport}", "duration=20 s")
+    medians: list[Any] = []
+    for cork in ("false", "true"):
+        plan = scenario.with_settings([*own, f"application.requests.stack.cork={cork}"]).plan()
+        for engine in ("sim", "linux"):
+            delays = get(engine).run(plan, Options()).table("requests")["delay_ns"].drop_nulls()
+            medians.append(delays.median())
+    free_sim, free_linux, sim, kernel = medians
+    assert free_sim == pytest.approx(free_linux, rel=0.05)
+    assert sim == pytest.approx(kernel, rel=0.05)
+    # two round trips of 40 ms, and twice a timeout that is longer than 200 ms
+    assert sim > free_sim + 400_000_000

@@ -144,6 +144,14 @@ def test_what_iperf3_cannot_do_is_refused(
     assert words in refusal(lambda plan: _iperf3(plan, **work))
 
 
+def test_iperf3_has_no_cork(refusal: Callable[..., str]) -> None:
+    def corked(plan: Plan) -> None:
+        _iperf3(plan)
+        _set("cork", True)(plan)
+
+    assert "iperf3 does not cork its sockets" in refusal(corked)
+
+
 def test_iperf3_that_is_not_there_is_one_line(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     iperf3.flag.cache_clear()
     monkeypatch.setattr("polypath.engines.namespaces.programs.PATH", "/nowhere")

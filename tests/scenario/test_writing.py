@@ -85,6 +85,7 @@ STACK: dict[str, st.SearchStrategy[Any]] = {
     "send_buffer": BUFFERS,
     "mtu": st.integers(576, 9000),
     "nagle": st.booleans(),
+    "cork": st.booleans(),
     "rto_min": PERIODS,
     "keepalive": st.booleans(),
     "keepalive_time": PERIODS,

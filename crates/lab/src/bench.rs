@@ -126,6 +126,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         ecn: false,
         checksum: false,
         nagle: true,
+        cork: false,
         rto_min_ns: 200_000_000,
         rto_initial_ns: 1_000_000_000,
         delayed_ack_ns: 40_000_000,

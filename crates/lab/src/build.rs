@@ -319,6 +319,7 @@ pub(crate) fn config(
         ecn: stack.ecn,
         checksum: stack.checksum,
         nagle: stack.nagle,
+        cork: stack.cork,
         rto_min: stack.rto_min_ns,
         rto_initial: stack.rto_initial_ns,
         delayed_ack: stack.delayed_ack_ns,

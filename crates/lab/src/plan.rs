@@ -253,6 +253,9 @@ pub struct Stack {
     /// Ask for DSS checksums (RFC 8684 section 3.3).
     pub checksum: bool,
     pub nagle: bool,
+    /// Whether small segments wait for more (TCP_CORK).
+    #[serde(default)]
+    pub cork: bool,
     pub rto_min_ns: u64,
     pub rto_initial_ns: u64,
     pub delayed_ack_ns: u64,

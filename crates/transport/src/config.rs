@@ -156,6 +156,8 @@ pub struct Config {
     /// Ask for DSS checksums.
     pub checksum: bool,
     pub nagle: bool,
+    /// What is smaller than a segment waits for more to be written, until nothing is in flight and a timeout has passed (TCP_CORK).
+    pub cork: bool,
     pub rto_min: Nanos,
     pub rto_initial: Nanos,
     pub rto_max: Nanos,
@@ -202,6 +204,7 @@ impl Default for Config {
             ecn: false,
             checksum: false,
             nagle: true,
+            cork: false,
             rto_min: 200 * MILLISECOND,
             rto_initial: SECOND,
             rto_max: 120 * SECOND,

@@ -330,6 +330,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "ecn": stack.ecn,
         "checksum": stack.checksum,
         "nagle": stack.nagle,
+        "cork": stack.cork,
         "rto_min_ns": stack.rto_min,
         "rto_initial_ns": stack.rto_initial,
         "delayed_ack_ns": stack.delayed_ack,

@@ -41,6 +41,7 @@ _COMMON: dict[str, Any] = {
     "ecn": False,
     "checksum": False,
     "nagle": True,
+    "cork": False,
     "rto_min": 200 * MS,
     "rto_initial": 1000 * MS,
     "delayed_ack": 40 * MS,
@@ -132,6 +133,10 @@ class Stack(Model):
     """Ask for DSS checksums (RFC 8684 section 3.3)."""
     nagle: bool | None = None
     """Nagle's algorithm (RFC 896); off is TCP_NODELAY."""
+    cork: bool | None = None
+    """Whether what is smaller than a segment waits for more (TCP_CORK, stronger than TCP_NODELAY): as long as something
+    is in flight, then a retransmission timeout of at least 200 ms. The end of the stream takes it along, in the profile
+    `linux` over TCP only."""
     rto_min: Period | None = None
     """Least retransmission timeout (RFC 6298 section 2.4)."""
     rto_initial: Period | None = None

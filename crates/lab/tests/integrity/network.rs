@@ -147,6 +147,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         ecn: draw.chance(0.5),
         checksum: draw.chance(0.4),
         nagle: draw.chance(0.5),
+        cork: draw.chance(0.2),
         rto_min_ns: draw.pick(&[200 * MS, 200 * MS, SECOND]),
         rto_initial_ns: SECOND,
         delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),

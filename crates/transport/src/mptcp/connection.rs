@@ -183,6 +183,7 @@ impl Connection {
             counters: Counters::default(),
             joins: Vec::new(),
             send_limit: 0,
+            uncorked: false,
             largest_window: 0,
             scratch: Vec::new(),
             config: config.clone(),
@@ -304,6 +305,7 @@ impl Connection {
                         self.lose_subflow(me, CloseReason::TimedOut);
                     }
                 }
+                Fired::Cork => self.uncork(me),
                 Fired::Nothing | Fired::LossProbe | Fired::Reordering => {}
             }
             self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);

@@ -121,6 +121,8 @@ pub(crate) struct Core {
     pub joins: Vec<Option<Box<Join>>>,
     /// The peer's window admits the stream up to here.
     pub send_limit: u64,
+    /// What a cork held back leaves now.
+    pub uncorked: bool,
     /// The largest window that the peer offered.
     pub largest_window: u64,
     /// Reused between acknowledgements.

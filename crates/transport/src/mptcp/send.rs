@@ -343,6 +343,25 @@ impl Connection {
         }
     }
 
+    /// The rules on small segments hold back what the peer's window admits.
+    fn hold(&mut self, me: usize) {
+        if self.core.config.cork && self.core.send_limit > self.send.sent {
+            self.sockets[me].hold(&self.core);
+            self.note_deadline(me);
+        }
+    }
+
+    /// A subflow's corked rest has waited long enough.
+    pub(super) fn uncork(&mut self, me: usize) {
+        self.core.uncorked = true;
+        if self.paths[me].queued > 0 {
+            self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+        } else {
+            self.push_data();
+        }
+        self.core.uncorked = false;
+    }
+
     fn push_plain(&mut self) {
         const ME: usize = 0;
         self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
@@ -350,6 +369,7 @@ impl Connection {
         while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
             let len = self.cut(ME);
             if len == 0 {
+                self.hold(ME);
                 break;
             }
             if self.send.bursts && left == 0 {
@@ -399,7 +419,9 @@ impl Connection {
             len,
             kind: Kind::New,
             push: push || self.send.unsent() == 0,
-            waits: self.send.queues && self.core.multipath.is_some() && !self.send.finishing(),
+            waits: self.send.queues
+                && self.core.multipath.is_some()
+                && (self.core.config.cork || !self.send.finishing()),
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);
@@ -516,6 +538,7 @@ impl Connection {
         }
         let len = self.cut(me);
         if len == 0 {
+            self.hold(me);
             return false;
         }
         if self.record_decisions {
@@ -564,7 +587,7 @@ impl Connection {
             len,
             kind: Kind::Reinjection,
             push: false,
-            waits: false,
+            waits: self.send.queues && self.core.config.cork,
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
         self.note_deadline(me);

@@ -4,6 +4,7 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
+mod cork;
 mod group;
 mod keepalive;
 pub(crate) mod memory;

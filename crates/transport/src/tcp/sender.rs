@@ -168,6 +168,7 @@ impl Socket {
             }
             let small = chunk.waits && self.unsent.len() == 1;
             if small && !self.nagle_admits(core, chunk.len, paths[me].mss) {
+                self.hold(core);
                 break;
             }
             if upstream && core.multipath.is_some() {
@@ -258,7 +259,7 @@ impl Socket {
         self.sent.push_back(sent);
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &sent);
-        if first || self.timers.pending == Pending::None {
+        if first || self.awaits_no_answer() {
             self.arm_retransmission(core);
         }
         self.schedule_loss_probe(core);
@@ -293,9 +294,14 @@ impl Socket {
         core.emit_data(me, segment, purpose);
     }
 
-    /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant).
+    /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant,
+    /// and a cork, which is stronger).
     pub(crate) fn nagle_admits(&self, core: &Core, len: u32, mss: u32) -> bool {
-        len >= mss || !core.config.nagle || self.sent.is_empty() || self.last_small <= self.una
+        if len >= mss {
+            return true;
+        }
+        let waits = core.config.nagle && !self.sent.is_empty() && self.last_small > self.una;
+        !waits && !self.corked(core)
     }
 
     /// Right edge of the peer's window, when this socket is the whole connection.
@@ -369,7 +375,7 @@ impl Socket {
         self.sent.push_back(fin);
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &fin);
-        if self.timers.pending == Pending::None {
+        if self.awaits_no_answer() {
             self.arm_retransmission(core);
         }
     }

@@ -13,6 +13,8 @@ pub(super) enum Pending {
     LossProbe,
     /// RACK's reordering window (RFC 8985 section 6.2).
     Reordering,
+    /// The longest that a corked rest waits while nothing is in flight.
+    Cork,
 }
 
 /// What a timer asks for.
@@ -22,6 +24,7 @@ pub(crate) enum Fired {
     Retransmission,
     LossProbe,
     Reordering,
+    Cork,
     Keepalive,
     TimeWaitOver,
 }
@@ -98,7 +101,11 @@ impl Timers {
             Pending::Retransmission => Fired::Retransmission,
             Pending::LossProbe => Fired::LossProbe,
             Pending::Reordering => Fired::Reordering,
+            Pending::Cork => Fired::Cork,
         };
+        if fired == Fired::Cork {
+            self.pending = Pending::None;
+        }
         self.transmission = NEVER;
         fired
     }

@@ -8,6 +8,7 @@
 //! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
+//! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a reader acknowledges pushed data where it empties the buffer | `data_behind_a_hole_is_not_acknowledged_by_the_reader` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
@@ -260,4 +261,33 @@ fn a_reader_who_empties_the_buffer_acknowledges_on_every_subflow() {
     pair.assert_whole(Side::Server, 300_001);
     let delayed = pair.counter(Side::Server, Mib::TcpExtDelayedACKs);
     assert!(delayed < 3, "{delayed} delayed");
+}
+
+/// The option is set on each subflow (`__mptcp_setsockopt_sol_tcp_cork`); a DATA_FIN goes ahead of what waits there.
+#[test]
+fn a_cork_holds_the_rest_in_the_subflows_queue() {
+    let config = Config {
+        cork: true,
+        ..upstream()
+    };
+    let mut pair = Pair::new(&config, &[50 * MS]);
+    let limit = pair.now + SECOND;
+    assert!(pair.run_until_that(limit, |pair| pair.client.connection().established()));
+    let mss = pair.client.connection().paths()[0].mss;
+    pair.write(Side::Client, 1_000);
+    pair.run_for(50 * MS);
+    pair.write(Side::Client, 1_000);
+    pair.close(Side::Client);
+    pair.run_for(10 * SECOND);
+    let sent: Vec<(u64, u32)> = pair
+        .data(Side::Client)
+        .map(|packet| (packet.at, packet.segment.payload.len))
+        .collect();
+    let [first, rest] = sent[..] else {
+        panic!("{sent:?}")
+    };
+    // The first segment carries MP_CAPABLE with both keys, which is longer than a mapping.
+    assert!(first.1 <= mss && first.1 + rest.1 == 2_000, "{sent:?}");
+    assert!(rest.0 - first.0 >= 300 * MS, "{sent:?}");
+    pair.assert_whole(Side::Server, 2_000);
 }

@@ -5,6 +5,7 @@
 //! | initial window, slow start | `the_initial_window_is_ten_segments`, `slow_start_sends_two_segments_for_each_acknowledged` |
 //! | window growth needs use | `a_window_that_is_not_used_does_not_grow`, `the_window_shrinks_after_idleness` |
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
+//! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
 //! | receive window | `the_peers_window_is_respected`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall` |
 
@@ -247,4 +248,74 @@ fn a_lost_window_update_does_not_stall() {
     pair.server.reading = true;
     pair.run_for(30 * SECOND);
     pair.assert_whole(Side::Server, 1_000_000);
+}
+
+fn corked() -> Config {
+    Config {
+        cork: true,
+        nagle: false,
+        ..tcp()
+    }
+}
+
+/// Linux `tcp_nagle_check`: stronger than TCP_NODELAY.
+#[test]
+fn a_corked_rest_waits_for_a_full_segment() {
+    let mut script = connected(&corked());
+    script.inject(script.ack(1));
+    script.write(100);
+    script.write(100);
+    script.expect_nothing();
+    script.write(MSS);
+    script.expect_data(1, 1460);
+    script.expect_nothing();
+    script.write(MSS - 200);
+    script.expect_data(1 + MSS, 1460);
+}
+
+/// Linux `tcp_probe0_base`: the retransmission timeout, here the handshake's round trip of 100 ms, four times half of it and thus 300 ms.
+#[test]
+fn a_corked_rest_leaves_when_a_timeout_has_passed() {
+    let mut script = connected(&corked());
+    script.inject(script.ack(1));
+    let written = script.now;
+    script.write(100);
+    script.run_for(100 * MS);
+    script.write(50);
+    let ceiling = 100 * MS + (4 * 50 * MS).max(200 * MS);
+    script.run_until(written + ceiling - 1);
+    script.expect_nothing();
+    script.run_until(written + ceiling);
+    script.expect_data(1, 150);
+    assert_eq!(script.counter(Mib::TcpRetransSegs), 0);
+}
+
+/// Linux `tcp_check_probe_timer`: it begins when the last segment in flight is acknowledged.
+#[test]
+fn a_corked_rest_waits_first_for_what_is_in_flight() {
+    let mut script = connected(&corked());
+    script.inject(script.ack(1));
+    script.write(MSS + 100);
+    script.expect_data(1, 1460);
+    script.run_for(100 * MS);
+    script.inject(script.ack(1 + MSS));
+    let acknowledged = script.now;
+    // The second sample of 100 ms takes a quarter off its deviation of 50 ms.
+    let ceiling = 100 * MS + 4 * 50 * MS * 3 / 4;
+    script.run_until(acknowledged + ceiling - 1);
+    script.expect_nothing();
+    script.run_until(acknowledged + ceiling);
+    script.expect_data(1 + MSS, 100);
+}
+
+/// Linux `tcp_send_fin` takes along what is left.
+#[test]
+fn closing_releases_a_corked_rest() {
+    let mut script = connected(&corked());
+    script.inject(script.ack(1));
+    script.write(100);
+    script.expect_nothing();
+    script.close();
+    script.expect_data(1, 100);
+    script.run_for(60 * SECOND);
 }

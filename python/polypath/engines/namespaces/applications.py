@@ -12,7 +12,7 @@ from polypath.engines.namespaces.kernel import Kernel
 Application = Mapping[str, Any]
 
 #: Settings that a socket can have apart from its host's.
-_OF_A_SOCKET = ("congestion", "nagle")
+_OF_A_SOCKET = ("congestion", "nagle", "cork")
 
 _REQUEST_HEAD = "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
@@ -71,7 +71,9 @@ def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Applic
     for name, value in own.items():
         if name not in _OF_A_SOCKET and value != host[name]:
             raise EngineError(f"Linux sets {name} for a host, not for application '{application['name']}' alone")
-    options: dict[str, Any] = {"nodelay": int(not own["nagle"])}
+    if own["cork"] and iperf3.plays(application):
+        raise EngineError(f"iperf3 does not cork its sockets, and application '{application['name']}' is to")
+    options: dict[str, Any] = {"nodelay": int(not own["nagle"]), "cork": int(own["cork"])}
     if own["congestion"] != host["congestion"] or not kernel.congestion_of_host:
         options["congestion"] = kernel.congestion(own)
     return options

@@ -22,7 +22,7 @@ HEAD_START_S = Decimal(2)
 BURST_BYTES = 15000
 
 _SILENT = {
-    "autocork": "corking is not modelled",
+    "autocork": "corking by itself is not modelled",
     "earlyRetrans": "RACK-TLP takes the place of early retransmit",
     "expiration": "no scheduler here reads it",
     "metric": "no scheduler here reads it",

@@ -1,7 +1,7 @@
 /* app: one end of an application's connection.
  *
  * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
- * own, see session.c), congestion=, nodelay=. The log's lines: C and S (sample.c), R request, O established, P the first and
+ * own, see session.c), congestion=, nodelay=, cork=. The log's lines: C and S (sample.c), R request, O established, P the first and
  * the last byte received, W a wrong byte, X how it ended.
  */
 
@@ -39,6 +39,9 @@ static void set_options(int descriptor, int count, char **argument)
 	if (number_option(count, argument, "nodelay", 0) &&
 	    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		die("TCP_NODELAY: %s", strerror(errno));
+	if (number_option(count, argument, "cork", 0) &&
+	    setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &one, sizeof(one)))
+		die("TCP_CORK: %s", strerror(errno));
 }
 
 static int open_socket(int family, int count, char **argument)

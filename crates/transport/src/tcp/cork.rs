@@ -1,0 +1,31 @@
+//! A corked socket (TCP_CORK) as Linux has it: what is smaller than a segment waits for more. While something is in flight it waits for the
+//! acknowledgement as well; from then on for the timer of window probes, which sends what waits (`tcp_nagle_check`,
+//! `tcp_check_probe_timer`, `tcp_write_wakeup`).
+
+use super::timer::Pending;
+use super::{FinState, Socket};
+use crate::mptcp::core::Core;
+use crate::{MILLISECOND, Nanos};
+
+/// The least that the timer of window probes takes (TCP_RTO_MIN in `tcp_probe0_base`).
+const SHORTEST: Nanos = 200 * MILLISECOND;
+
+impl Socket {
+    /// Whether a segment that is not full has to wait. A FIN takes with it what is left (`tcp_send_fin`).
+    pub(super) fn corked(&self, core: &Core) -> bool {
+        core.config.cork && !core.uncorked && self.fin == FinState::None
+    }
+
+    /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
+    pub(crate) fn hold(&mut self, core: &Core) {
+        if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(core) {
+            let wait = self.retransmission_timeout(core).max(SHORTEST);
+            self.timers.set(Pending::Cork, core.now + wait);
+        }
+    }
+
+    /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
+    pub(super) fn awaits_no_answer(&self) -> bool {
+        matches!(self.timers.pending, Pending::None | Pending::Cork)
+    }
+}

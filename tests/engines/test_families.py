@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from polypath import labs
 from polypath.engines import Options, get
 from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
@@ -38,3 +39,26 @@ def test_each_family_has_its_subflow_and_its_mss(tmp_path: Path, first: str, mtu
         assert syns == [[str(mtu - header)]] * 2
         longest = max(int(each[0]) for each in fields(tmp_path / "client.pcapng", f"{family} && tcp", "frame.len"))
         assert longest == mtu + 14
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@pytest.mark.parametrize("transport", ["tcp", "mptcp"])
+@pytest.mark.parametrize(("client", "server"), [(576, 576), (9000, 9000), (576, 9000), (9000, 576)])
+def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, client: int, server: int) -> None:
+    """RFC 9293 section 3.7.1: the MTU without 40 bytes of headers, and the smaller of both for data."""
+    hosts = [f"host.client.mtu={client}", f"host.server.mtu={server}"]
+    scenario = labs.get("aggregation").scenario()
+    for reverse in ("false", "true"):
+        own = [f"application.iperf.transport={transport}", f"application.iperf.reverse={reverse}", "duration=2 s"]
+        captures = tmp_path / reverse
+        get("sim").run(scenario.with_settings([*hosts, *own]).plan(), Options("hosts", captures))
+        capture = captures / "client.pcapng"
+        announced = {
+            side: fields(capture, f"tcp.flags.syn == 1 && tcp.{port} == 5001", "tcp.options.mss_val")
+            for side, port in (("client", "dstport"), ("server", "srcport"))
+        }
+        subflows = 1 if transport == "tcp" else 2
+        assert announced == {"client": [[str(client - 40)]] * subflows, "server": [[str(server - 40)]] * subflows}
+        assert {client - 40, server - 40} <= {536, 8960}
+        lengths = [int(each[0]) for each in fields(capture, "tcp.len > 0", "ip.len")]
+        assert max(lengths) == min(client, server)

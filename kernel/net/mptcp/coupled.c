@@ -92,7 +92,7 @@ void coupled_set_state(struct sock *sk, u8 state)
 	struct coupled *ca = coupled_of(sk);
 	u64 acked = tcp_sk(sk)->bytes_acked;
 
-	if (state != TCP_CA_Loss && state != TCP_CA_Recovery)
+	if (state < TCP_CA_CWR)
 		return;
 	if (acked == ca->acked_at_loss)
 		return;
@@ -159,7 +159,7 @@ u64 coupled_share(const struct coupled_view *view, const struct coupled_path *pa
 	u64 fraction = div64_u64(min_t(u64, path->rate, U64_MAX >> 24) << 24, view->total_rate);
 	u64 window = mul_u64_u64_shr(path->rtt_us, view->total_rate, 10);
 
-	return div64_u64(fraction << 20, max_t(u64, window, 1));
+	return div64_u64(fraction << (20 + COUPLED_SHARE), max_t(u64, window, 1));
 }
 EXPORT_SYMBOL_GPL(coupled_share);
 

@@ -10,8 +10,9 @@
 
 #include <net/tcp.h>
 
-/* Fixed point of increases: one packet. */
+/* Fixed point of increases: one packet. Shares have more bits, for balia multiplies them. */
 #define COUPLED_ONE	(1 << 24)
+#define COUPLED_SHARE	16
 
 struct coupled_group;
 
@@ -60,8 +61,8 @@ void coupled_set_state(struct sock *sk, u8 state);
  */
 bool coupled_look(struct sock *sk, struct coupled_view *view);
 
-/* rate_p / rtt_p / (sum of rates)^2, scaled by COUPLED_ONE: packets to add for
- * each packet acknowledged.
+/* rate_p / rtt_p / (sum of rates)^2, scaled by COUPLED_ONE << COUPLED_SHARE: packets
+ * to add for each packet acknowledged.
  */
 u64 coupled_share(const struct coupled_view *view, const struct coupled_path *path);
 

@@ -30,7 +30,7 @@ static s64 balia_increase(const struct coupled_view *view)
 	u64 share = coupled_share(view, &view->path[view->self]);
 
 	share = div_u64(share * (ALPHA_ONE + alpha), 2 * ALPHA_ONE);
-	return div_u64(share * (4 * ALPHA_ONE + alpha), 5 * ALPHA_ONE);
+	return div_u64(share * (4 * ALPHA_ONE + alpha), 5 * ALPHA_ONE) >> COUPLED_SHARE;
 }
 
 static void balia_cong_avoid(struct sock *sk, u32 ack, u32 acked)

@@ -16,7 +16,7 @@ static s64 lia_increase(const struct coupled_view *view)
 
 	for (i = 0; i < view->count; i++)
 		best = max(best, coupled_share(view, &view->path[i]));
-	return min_t(u64, best, COUPLED_ONE / view->path[view->self].cwnd);
+	return min_t(u64, best >> COUPLED_SHARE, COUPLED_ONE / view->path[view->self].cwnd);
 }
 
 static void lia_cong_avoid(struct sock *sk, u32 ack, u32 acked)

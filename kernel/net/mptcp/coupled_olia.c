@@ -57,7 +57,7 @@ static s64 olia_increase(const struct coupled_view *view)
 {
 	const struct coupled_path *self = &view->path[view->self];
 
-	return (s64)coupled_share(view, self) + div_s64(olia_alpha(view), self->cwnd);
+	return (s64)(coupled_share(view, self) >> COUPLED_SHARE) + div_s64(olia_alpha(view), self->cwnd);
 }
 
 static void olia_cong_avoid(struct sock *sk, u32 ack, u32 acked)

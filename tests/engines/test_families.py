@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from polypath import labs
-from polypath.engines import Options, get
+from polypath.engines import EngineError, Options, get
+from polypath.engines.linux.kernel import KernelError, find
 from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
 
@@ -62,3 +63,33 @@ def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, c
         assert {client - 40, server - 40} <= {536, 8960}
         lengths = [int(each[0]) for each in fields(capture, "tcp.len > 0", "ip.len")]
         assert max(lengths) == min(client, server)
+
+
+@pytest.mark.parametrize("subflows", [1, 2])
+@pytest.mark.parametrize("first", ["10.0.2.2", "2001:db8:2::2"])
+def test_the_kernel_has_both_families_as_the_simulator_has(first: str, subflows: int) -> None:
+    try:
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    settings = [
+        "defaults.profile=linux",
+        f"defaults.path_manager={{name='fullmesh', num_subflows={subflows}}}",
+        f"application.iperf.destination={first}",
+    ]
+    plan = Scenario.load(SCENARIO).with_settings(settings).plan()
+    ends = {}
+    for engine in ("sim", "linux"):
+        recording = get(engine).run(plan)
+        found = metrics.subflows(recording, metrics.connection(recording, "iperf"))
+        pairs = [tuple(end.rsplit(":", 1)[0] for end in (one.source, one.destination)) for one in found]
+        ends[engine] = sorted(pairs)
+        assert all(one.share > 0.3 / subflows for one in found)
+    assert ends["linux"] == ends["sim"]
+    assert set(ends["linux"]) == {("10.0.0.1", "10.0.2.2"), ("[2001:db8::1]", "[2001:db8:2::2]")}
+
+
+def test_iperf3_s_socket_of_one_family_is_told_before_the_run() -> None:
+    settings = ["application.iperf.program=iperf3", "application.iperf.duration=1 s", "defaults.profile=linux"]
+    with pytest.raises(EngineError, match=r"iperf3's socket to 10\.0\.2\.2 would have no subflows of IPv6"):
+        get("linux").run(Scenario.load(SCENARIO).with_settings(settings).plan())

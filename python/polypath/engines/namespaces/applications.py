@@ -53,6 +53,13 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
             else:
                 part, work = "app", _stream_work(application["work"])
             options |= {"transport": transport, "sample": plan["record"]["interval_ns"]}
+            if transport == "mptcp" and _both_families(plan, application):
+                options |= {"families": 2}
+                if part == iperf3.NAME and ":" not in str(options["destination"]):
+                    raise EngineError(
+                        f"iperf3's socket to {options['destination']} would have no subflows of IPv6; "
+                        f"give application '{application['name']}' the server's IPv6 address as destination"
+                    )
             options |= _socket_options(plan, kernel, application, side)
     words = [f"{name}={value}" for name, value in (options | work).items() if value is not None]
     return " ".join([part, *words])
@@ -63,6 +70,19 @@ def _first_address(plan: Mapping[str, Any], node: int) -> str:
         for address in interface["addresses"]:
             return str(address)
     raise EngineError(f"host {plan['nodes'][node]['name']} has no address")
+
+
+def _both_families(plan: Mapping[str, Any], application: Application) -> bool:
+    """Whether the hosts at both ends have addresses of IPv4 and of IPv6."""
+    return all(
+        {
+            ":" in address
+            for interface in plan["nodes"][application[side]]["interfaces"]
+            for address in interface["addresses"]
+        }
+        == {False, True}
+        for side in ("client", "server")
+    )
 
 
 def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Application, side: str) -> dict[str, Any]:

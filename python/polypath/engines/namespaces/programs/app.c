@@ -1,8 +1,9 @@
 /* app: one end of an application's connection.
  *
  * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
- * own, see session.c), congestion=, nodelay=, cork=. The log's lines: C and S (sample.c), R request, O established, P the first and
- * the last byte received, W a wrong byte, X how it ended.
+ * own, see session.c), congestion=, nodelay=, cork=, families=2: a socket for subflows of IPv4 and of IPv6.
+ * The log's lines: C and S (sample.c), R request, O established, P the first and the last byte received, W a wrong byte, X how
+ * it ended.
  */
 
 #define _GNU_SOURCE
@@ -42,6 +43,17 @@ static void set_options(int descriptor, int count, char **argument)
 	if (number_option(count, argument, "cork", 0) &&
 	    setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &one, sizeof(one)))
 		die("TCP_CORK: %s", strerror(errno));
+}
+
+/* A socket of IPv4 has subflows of IPv4 only (Linux net/mptcp/pm.c mptcp_pm_addr_families_match); one of IPv6 that names
+ * its first addresses as mapped ones has both.
+ */
+static socklen_t read_address(const char *text, uint16_t port, int count, char **argument,
+			      struct sockaddr_storage *address)
+{
+	socklen_t length = parse_address(text, port, address);
+
+	return number_option(count, argument, "families", 1) == 2 ? map_address(address) : length;
 }
 
 static int open_socket(int family, int count, char **argument)
@@ -85,12 +97,12 @@ __attribute__((noreturn)) static void ended(const char *state)
 static int connect_client(int count, char **argument)
 {
 	struct sockaddr_storage local, remote;
-	socklen_t length = parse_address(need_option(count, argument, "destination"),
-					 number_option(count, argument, "port", 0), &remote);
+	socklen_t length = read_address(need_option(count, argument, "destination"),
+					number_option(count, argument, "port", 0), count, argument, &remote);
 	int descriptor = open_socket(remote.ss_family, count, argument), error = 0;
 	const char *source = text_option(count, argument, "source", NULL);
 
-	if (source && bind(descriptor, (struct sockaddr *)&local, parse_address(source, 0, &local)))
+	if (source && bind(descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local)))
 		die("bind %s: %s", source, strerror(errno));
 	if (connect(descriptor, (struct sockaddr *)&remote, length) && errno != EINPROGRESS)
 		ended(reason(errno));
@@ -108,8 +120,8 @@ static int connect_client(int count, char **argument)
 static int accept_server(int count, char **argument)
 {
 	struct sockaddr_storage local;
-	socklen_t length = parse_address(need_option(count, argument, "destination"),
-					 number_option(count, argument, "port", 0), &local);
+	socklen_t length = read_address(need_option(count, argument, "destination"),
+					number_option(count, argument, "port", 0), count, argument, &local);
 	int listener = open_socket(local.ss_family, count, argument), descriptor;
 
 	/* any address: an MP_JOIN may come to another than the first */

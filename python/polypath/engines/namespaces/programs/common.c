@@ -153,6 +153,30 @@ socklen_t parse_address(const char *text, uint16_t port, struct sockaddr_storage
 	return sizeof(*v6);
 }
 
+socklen_t map_address(struct sockaddr_storage *address)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+	if (address->ss_family != AF_INET)
+		return sizeof(*v6);
+	memcpy(&v4, address, sizeof(v4));
+	memset(v6, 0, sizeof(*v6));
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = v4.sin_port;
+	memset(v6->sin6_addr.s6_addr + MAPPED_PREFIX - 2, 0xff, 2);
+	memcpy(v6->sin6_addr.s6_addr + MAPPED_PREFIX, &v4.sin_addr, sizeof(v4.sin_addr));
+	return sizeof(*v6);
+}
+
+void address_text(int family, const void *bytes, char text[INET6_ADDRSTRLEN])
+{
+	if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes))
+		inet_ntop(AF_INET, (const uint8_t *)bytes + MAPPED_PREFIX, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(family, bytes, text, INET6_ADDRSTRLEN);
+}
+
 void print_address(FILE *file, const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
@@ -160,7 +184,7 @@ void print_address(FILE *file, const struct sockaddr_storage *address)
 	bool six = address->ss_family == AF_INET6;
 	char text[INET6_ADDRSTRLEN] = "-";
 
-	inet_ntop(six ? AF_INET6 : AF_INET, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, text, sizeof(text));
+	address_text(six ? AF_INET6 : AF_INET, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, text);
 	fprintf(file, "%s %u", text, ntohs(six ? v6->sin6_port : v4->sin_port));
 }
 

@@ -2,6 +2,7 @@
 #ifndef POLYPATH_GUEST_H
 #define POLYPATH_GUEST_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,11 @@ FILE *open_lines(const char *path);
 /* An IPv4 or IPv6 address in text with a port; returns its length. */
 socklen_t parse_address(const char *text, uint16_t port, struct sockaddr_storage *address);
 /* Address and port in text, separated by a blank. */
+#define MAPPED_PREFIX 12
+/* An address of IPv4 becomes its mapped one: a prefix of 12 bytes, ::ffff:0:0, and the address. */
+socklen_t map_address(struct sockaddr_storage *address);
+/* A mapped address reads as the IPv4 address that it stands for. */
+void address_text(int family, const void *bytes, char text[INET6_ADDRSTRLEN]);
 void print_address(FILE *file, const struct sockaddr_storage *address);
 
 /* Set by SIGTERM: the run is over. */

@@ -84,9 +84,9 @@ static void put_end(const struct nlattr *v4, const struct nlattr *v6, const stru
 	char text[INET6_ADDRSTRLEN] = "-";
 
 	if (v4)
-		inet_ntop(AF_INET, attribute_value(v4), text, sizeof(text));
+		address_text(AF_INET, attribute_value(v4), text);
 	else if (v6)
-		inet_ntop(AF_INET6, attribute_value(v6), text, sizeof(text));
+		address_text(AF_INET6, attribute_value(v6), text);
 	fprintf(log_file, " %s %u", text, ntohs(number(port)));
 }
 
@@ -120,6 +120,11 @@ static bool read_end(struct end *end, const struct nlattr *v4, const struct nlat
 	end->family = v4 ? AF_INET : AF_INET6;
 	end->length = attribute_length(address);
 	memcpy(end->address, attribute_value(address), end->length);
+	if (end->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)attribute_value(address))) {
+		end->family = AF_INET;
+		end->length -= MAPPED_PREFIX;
+		memmove(end->address, end->address + MAPPED_PREFIX, end->length);
+	}
 	end->port = ntohs(number(port));
 	return true;
 }

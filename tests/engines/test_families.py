@@ -93,3 +93,19 @@ def test_iperf3_s_socket_of_one_family_is_told_before_the_run() -> None:
     settings = ["application.iperf.program=iperf3", "application.iperf.duration=1 s", "defaults.profile=linux"]
     with pytest.raises(EngineError, match=r"iperf3's socket to 10\.0\.2\.2 would have no subflows of IPv6"):
         get("linux").run(Scenario.load(SCENARIO).with_settings(settings).plan())
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+def test_joins_go_out_behind_the_data_of_their_instant(tmp_path: Path) -> None:
+    """Linux's worker opens subflows, when what arrived has been answered (net/mptcp/pm.c, mptcp_pm_schedule_work)."""
+    get("sim").run(
+        labs.get("aggregation").scenario().with_settings(["duration=1 s"]).plan(), Options("hosts", tmp_path)
+    )
+    frames = fields(
+        tmp_path / "client.pcapng", "tcp.dstport == 5001", "frame.time_relative", "tcp.flags.syn", "tcp.len"
+    )
+    joins = [index for index, (_, syn, _) in enumerate(frames) if syn in ("1", "True") and index]
+    at = frames[joins[0]][0]
+    data = [index for index, (time, _, length) in enumerate(frames) if time == at and int(length)]
+    assert data
+    assert max(data) < min(joins)

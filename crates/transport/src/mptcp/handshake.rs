@@ -341,14 +341,16 @@ impl Connection {
         false
     }
 
-    /// Both sides have both keys: path management may begin.
+    /// Both sides have both keys: path management may begin, once what arrived at this instant is answered. Linux's worker does it, not
+    /// the receiving path (net/mptcp/pm.c, `mptcp_pm_schedule_work`), so that joins queue behind the data that this instant released.
     pub(super) fn confirm(&mut self) {
         let Some(multipath) = &mut self.core.multipath else {
             return;
         };
         if !multipath.confirmed {
             multipath.confirmed = true;
-            self.manage_paths();
+            self.path_manager_at = self.core.now;
+            self.deadline = self.deadline.min(self.path_manager_at);
         }
     }
 

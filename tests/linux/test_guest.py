@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath import fidelity
+from polypath import fidelity, labs
 from polypath.engines import EngineError, Options, get
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
@@ -249,3 +249,36 @@ def test_corked_requests_take_as_long_as_in_the_simulator(linux: Run, transport:
     assert sim == pytest.approx(kernel, rel=0.05)
     # two round trips of 40 ms, and twice a timeout that is longer than 200 ms
     assert sim > free_sim + 400_000_000
+
+
+@pytest.mark.parametrize(
+    ("transport", "settings"),
+    [
+        ("tcp", ("keepalive=true", "keepalive_time=3 s", "keepalive_interval=1 s", "keepalive_probes=4")),
+        ("mptcp", ("keepalive=true", "keepalive_time=3 s", "keepalive_interval=1 s", "keepalive_probes=4")),
+        ("tcp", ("user_timeout=5 s",)),
+    ],
+)
+def test_a_dead_peer_is_given_up_when_it_is_in_the_simulator(
+    linux: Run, transport: str, settings: tuple[str, ...]
+) -> None:
+    """All paths go dark; a receiver has keep-alive alone, a sender the user timeout."""
+    reverse = str("keepalive=true" in settings).lower()
+    own = [f"host.client.{setting}" for setting in settings]
+    own += [f"application.iperf.transport={transport}", f"application.iperf.reverse={reverse}"]
+    scenario = labs.get("aggregation").scenario().with_settings(["defaults.profile=linux", "duration=30 s", *own])
+    dark = "".join(f'\n[[event]]\nat = "1500 ms"\nlink = "path{path}"\nup = false\n' for path in (0, 1))
+    plan = Scenario.parse(scenario.to_toml() + dark, "dark").plan()
+    ends = {}
+    for engine in ("sim", "linux"):
+        recording = get(engine).run(plan, Options())
+        if transport == "tcp":
+            row = recording.table("connection_ends").row(0, named=True)
+            assert row["state"] == "timed-out"
+            ended = row["end_ns"]
+        else:
+            # the kernel's connection outlives its last subflow by a minute (net.mptcp.close_timeout)
+            closed = (pl.col("kind") == "subflow-closed") & (pl.col("host") == "client")
+            ended = recording.table("events").filter(closed)["time_ns"].min()
+        ends[engine] = ended / 1e9 - 1.5
+    assert ends["sim"] == pytest.approx(ends["linux"], rel=0.05)

@@ -53,8 +53,12 @@ def _many_addresses(plan: Plan) -> None:
         (_choose("path_manager", "ndiffports", num_subflows=65536), "64 subflows of a connection at most, not 65536"),
         (_many_addresses, "8 addresses"),
         (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
-        (_set("keepalive", {"time_ns": 1, "interval_ns": 1, "probes": 1}), "do not ask their sockets for keepalive"),
-        (_set("user_timeout_ns", 1), "do not ask their sockets for user_timeout"),
+        (_set("keepalive", {"time_ns": 1, "interval_ns": 10**9, "probes": 1}), "keepalive_time in whole seconds"),
+        (
+            _set("keepalive", {"time_ns": 10**9, "interval_ns": 10**15, "probes": 1}),
+            "keepalive_interval in whole seconds",
+        ),
+        (_set("user_timeout_ns", 10**9), "no user_timeout for sockets of Multipath TCP"),
         (_red, "no queue 'red'"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
@@ -144,12 +148,13 @@ def test_what_iperf3_cannot_do_is_refused(
     assert words in refusal(lambda plan: _iperf3(plan, **work))
 
 
-def test_iperf3_has_no_cork(refusal: Callable[..., str]) -> None:
-    def corked(plan: Plan) -> None:
+@pytest.mark.parametrize(("setting", "value"), [("cork", True), ("user_timeout_ns", 10**9)])
+def test_what_iperf3_does_not_ask_of_its_sockets(refusal: Callable[..., str], setting: str, value: Any) -> None:
+    def change(plan: Plan) -> None:
         _iperf3(plan)
-        _set("cork", True)(plan)
+        _set(setting, value)(plan)
 
-    assert "iperf3 does not cork its sockets" in refusal(corked)
+    assert f"iperf3 does not ask its sockets for {setting.removesuffix('_ns')}" in refusal(change)
 
 
 def test_iperf3_that_is_not_there_is_one_line(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,10 @@ from polypath.engines.namespaces.kernel import Kernel
 Application = Mapping[str, Any]
 
 #: Settings that a socket can have apart from its host's.
-_OF_A_SOCKET = ("congestion", "nagle", "cork")
+_OF_A_SOCKET = ("congestion", "nagle", "cork", "keepalive", "user_timeout_ns")
+
+#: In seconds (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL).
+_LONGEST_KEEPALIVE = 32_767
 
 _REQUEST_HEAD = "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
@@ -91,11 +94,37 @@ def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Applic
     for name, value in own.items():
         if name not in _OF_A_SOCKET and value != host[name]:
             raise EngineError(f"Linux sets {name} for a host, not for application '{application['name']}' alone")
-    if own["cork"] and iperf3.plays(application):
-        raise EngineError(f"iperf3 does not cork its sockets, and application '{application['name']}' is to")
+    if iperf3.plays(application):
+        for name in ("cork", "keepalive", "user_timeout_ns"):
+            if own[name]:
+                raise EngineError(
+                    f"iperf3 does not ask its sockets for {name.removesuffix('_ns')}, as application"
+                    f" '{application['name']}' is to"
+                )
     options: dict[str, Any] = {"nodelay": int(not own["nagle"]), "cork": int(own["cork"])}
+    options |= _liveness(own, application["transport"])
     if own["congestion"] != host["congestion"] or not kernel.congestion_of_host:
         options["congestion"] = kernel.congestion(own)
+    return options
+
+
+def _liveness(stack: Mapping[str, Any], transport: str) -> dict[str, int]:
+    """Keep-alive and the user timeout, as options of sockets."""
+    options: dict[str, int] = {}
+    if keepalive := stack["keepalive"]:
+        for name, option in (("time_ns", "keepidle"), ("interval_ns", "keepintvl")):
+            seconds, rest = divmod(keepalive[name], 1_000_000_000)
+            if rest or not 1 <= seconds <= _LONGEST_KEEPALIVE:
+                setting = f"keepalive_{name.removesuffix('_ns')}"
+                raise EngineError(f"Linux takes {setting} in whole seconds, from 1 to {_LONGEST_KEEPALIVE}")
+            options[option] = seconds
+        options["keepcnt"] = keepalive["probes"]
+    if timeout := stack["user_timeout_ns"]:
+        if transport == "mptcp":
+            raise EngineError("Linux has no user_timeout for sockets of Multipath TCP")
+        if timeout % 1_000_000:
+            raise EngineError("Linux takes user_timeout in whole milliseconds")
+        options["user_timeout"] = timeout // 1_000_000
     return options
 
 

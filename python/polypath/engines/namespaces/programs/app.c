@@ -1,9 +1,9 @@
 /* app: one end of an application's connection.
  *
  * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
- * own, see session.c), congestion=, nodelay=, cork=, families=2: a socket for subflows of IPv4 and of IPv6.
- * The log's lines: C and S (sample.c), R request, O established, P the first and the last byte received, W a wrong byte, X how
- * it ended.
+ * own, see session.c), congestion=, nodelay=, cork=, keepidle=, keepintvl=, keepcnt= (seconds), user_timeout= (ms),
+ * families=2: a socket for subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P
+ * the first and the last byte received, W a wrong byte, X how it ended.
  */
 
 #define _GNU_SOURCE
@@ -29,6 +29,16 @@ static bool mptcp;
 static int64_t interval, next_sample, first_byte = -1, last_byte = -1;
 static uint64_t own_stream, peer_stream;
 
+static const struct {
+	const char *name;
+	int option;
+} numbers[] = {
+	{ "keepidle", TCP_KEEPIDLE },
+	{ "keepintvl", TCP_KEEPINTVL },
+	{ "keepcnt", TCP_KEEPCNT },
+	{ "user_timeout", TCP_USER_TIMEOUT },
+};
+
 static void set_options(int descriptor, int count, char **argument)
 {
 	const char *congestion = text_option(count, argument, "congestion", NULL);
@@ -43,6 +53,15 @@ static void set_options(int descriptor, int count, char **argument)
 	if (number_option(count, argument, "cork", 0) &&
 	    setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &one, sizeof(one)))
 		die("TCP_CORK: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		int value = number_option(count, argument, numbers[i].name, 0);
+
+		if (value && setsockopt(descriptor, IPPROTO_TCP, numbers[i].option, &value, sizeof(value)))
+			die("%s: %s", numbers[i].name, strerror(errno));
+	}
+	if (number_option(count, argument, "keepidle", 0) &&
+	    setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)))
+		die("SO_KEEPALIVE: %s", strerror(errno));
 }
 
 /* A socket of IPv4 has subflows of IPv4 only (Linux net/mptcp/pm.c mptcp_pm_addr_families_match); one of IPv6 that names

@@ -79,6 +79,27 @@ def test_delays_in_the_order_of_sending_and_the_unanswered_marked(recording: Rec
     assert distribution.get_xlabel() == "delay (ms)"
 
 
+def test_waits_stack_by_cause_and_say_where_what_was_missing_came(recording: Recording) -> None:
+    over_time, causes = drawn("waits", recording).axes
+    assert over_time.get_ylabel() == "waiting (kB)"
+    rows = [text.get_text() for text in causes.get_yticklabels()]
+    assert rows == [
+        "within subflow 0 (eth0)",
+        "between subflows, came on subflow 0 (eth0)",
+        "between subflows, came on subflow 1 (eth1, backup)",
+        "between subflows, nothing came",
+    ]
+    legend = causes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["late", "retransmitted", "missing"]
+    widths = {str(bars.get_label()): [bar.get_width() for bar in bars] for bars in causes.containers}
+    assert widths == {
+        "late": pytest.approx([0, 0, 0.4, 0]),
+        "retransmitted": pytest.approx([0.2, 0.1, 0, 0]),
+        "missing": pytest.approx([0, 0, 0, 0.05]),
+    }
+
+
 def test_topology_names_nodes_and_links(recording: Recording) -> None:
     (axes,) = drawn("topology", recording).axes
     texts = {text.get_text() for text in axes.texts}

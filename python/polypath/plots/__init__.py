@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from polypath.plots import delays, rate, sequence, topology, window
+from polypath.plots import delays, rate, sequence, topology, waits, window
 from polypath.plots.base import Plot, style
 from polypath.results import Recording
 from polypath.results.files import replacing
@@ -16,6 +16,7 @@ REGISTRY: Mapping[str, Plot] = {
         Plot("rate", "rate of each subflow, stacked", rate.draw),
         Plot("window", "congestion window and RTT of each subflow", window.draw),
         Plot("sequence", "data sequence numbers over time, by subflow", sequence.draw),
+        Plot("waits", "what waits at the receiver, and what it waited for", waits.draw),
         Plot("delays", "delay of each request", delays.draw),
         Plot("topology", "the network", topology.draw),
     )

@@ -15,8 +15,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
 /// `MPTCP_SEND_BURST_SIZE`: 64 kB without the longest TCP and IPv6 headers.
 const BURST: u64 = 65_536 - 20 - 40 - 40 - 8;
 
-/// What a writer that does not pause fills of a page fragment of 32 kB, less the fragment's own record (`struct mptcp_data_frag`).
-pub(crate) const FRAGMENT: u64 = 32_768 - 48;
+/// What a writer that does not pause fills of a page fragment of 32 kB, less the fragment's own record (`struct mptcp_data_frag`, 40 bytes).
+pub(crate) const FRAGMENT: u64 = 32_768 - 40;
 
 #[derive(Default)]
 struct Linux {

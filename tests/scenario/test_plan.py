@@ -54,6 +54,8 @@ def test_a_channel_is_complete(plan: dict[str, Any]) -> None:
         "reorder": 0.0,
         "duplicate": 0.0,
         "corrupt": 0.0,
+        "mtu": None,
+        "icmp": True,
         "up": True,
     }
     assert plan["links"][1]["backward"]["loss"] == {"kind": "random", "probability": 0.01}

@@ -68,6 +68,7 @@ CHANNEL: dict[str, st.SearchStrategy[Any]] = {
     "duplicate": SHARES,
     "corrupt": SHARES,
     "overhead": st.integers(0, 100),
+    "mtu": st.integers(576, 65535),
     "up": st.booleans(),
 }
 BUFFERS = st.one_of(

@@ -150,6 +150,8 @@ fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
         reorder: 0.0,
         duplicate: 0.0,
         corrupt: 0.0,
+        mtu: None,
+        icmp: true,
         up: true,
     }
 }

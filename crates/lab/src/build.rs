@@ -225,6 +225,7 @@ fn channel(channel: &plan::Channel) -> ChannelConfig {
         reorder: channel.reorder,
         duplicate: channel.duplicate,
         corrupt: channel.corrupt,
+        mtu: channel.mtu,
         up: channel.up,
     }
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use polypath_net::{ChannelId, Ecn, Observer, Packet};
 use polypath_trace::pcapng::{Direction, Interface, Writer};
 use polypath_trace::{Envelope, FrameBuilder, Mac};
+use polypath_wire::EmitError;
 use polypath_wire::icmp::Echo;
 use polypath_wire::tcp::Payload;
 
-use crate::flow::{Body, Content, Flow, ip_header_len};
+use crate::flow::{Body, Content, Flow, Quoted, ip_header_len};
 use crate::plan::{NodeKind, Plan};
 
 /// What is captured.
@@ -41,6 +42,8 @@ pub(crate) struct Captures {
     /// The files under temporary names, renamed at the end.
     names: Vec<(PathBuf, PathBuf)>,
     pub flows: Vec<Flow>,
+    /// Packets that routers' reports are about: here, so that packets of the usual kinds are dropped without a look at them.
+    pub quoted: Vec<Quoted>,
     builder: FrameBuilder,
     frame: Vec<u8>,
     failure: Option<io::Error>,
@@ -54,6 +57,7 @@ impl Captures {
             taps: Vec::new(),
             names: Vec::new(),
             flows: Vec::new(),
+            quoted: Vec::new(),
             builder: FrameBuilder::new(),
             frame: Vec::new(),
             failure: None,
@@ -167,50 +171,37 @@ impl Captures {
             dst: flow.destination.ip(),
             ttl,
             identification: packet.body.identification,
-            ecn: match packet.ecn {
-                Ecn::NotEct => 0,
-                Ecn::Ect1 => 1,
-                Ecn::Ect0 => 2,
-                Ecn::Ce => 3,
-            },
+            ecn: ecn_bits(packet.ecn),
             corrupted: packet.corrupted,
         };
-        let ports = (flow.source.port(), flow.destination.port());
         self.frame.clear();
         let built = match &packet.body.content {
-            Content::Tcp(segment) => {
-                let dsn = flow
-                    .first_dsn
-                    .map(|first| first.wrapping_add(segment.payload.offset));
-                self.builder
-                    .tcp(&envelope, ports, segment, flow.stream, dsn, &mut self.frame)
-            }
-            Content::Udp { sequence, len, .. } => {
-                let payload = Payload {
-                    offset: sequence * u64::from(*len),
-                    len: *len,
+            Content::TooBig { mtu, about } => {
+                let mut quoted = Vec::new();
+                let about = &self.quoted[*about as usize];
+                let flow = &self.flows[about.flow as usize];
+                let original = Envelope {
+                    src: flow.source.ip(),
+                    dst: flow.destination.ip(),
+                    ttl: TTL.saturating_sub((flow.crossed + about.hop.saturating_sub(1)) as u8),
+                    identification: about.body.identification,
+                    ecn: ecn_bits(about.ecn),
+                    corrupted: false,
+                    ..envelope
                 };
-                self.builder
-                    .udp(&envelope, ports, flow.stream, payload, &mut self.frame)
+                build(&mut self.builder, flow, &original, &about.body, &mut quoted).and_then(|()| {
+                    let packet = &quoted[ETHERNET_HEADER..];
+                    self.builder
+                        .icmp_too_big(&envelope, *mtu, packet, &mut self.frame)
+                })
             }
-            Content::Echo {
-                reply,
-                sequence,
-                len,
-                ..
-            } => {
-                let echo = Echo {
-                    reply: *reply,
-                    identifier: flow.identifier,
-                    sequence: *sequence,
-                };
-                let data = Payload {
-                    offset: u64::from(*sequence) * u64::from(*len),
-                    len: *len,
-                };
-                self.builder
-                    .icmp_echo(&envelope, echo, flow.stream, data, &mut self.frame)
-            }
+            _ => build(
+                &mut self.builder,
+                flow,
+                &envelope,
+                &packet.body,
+                &mut self.frame,
+            ),
         };
         if packet.body.altered && built.is_ok() {
             let payload = ETHERNET_HEADER + ip_header_len(flow.source) as usize;
@@ -223,6 +214,60 @@ impl Captures {
         if let Err(error) = written {
             self.failure.get_or_insert(error);
         }
+    }
+}
+
+/// The frame of a packet of an endpoint.
+fn build(
+    builder: &mut FrameBuilder,
+    flow: &Flow,
+    envelope: &Envelope,
+    body: &Body,
+    frame: &mut Vec<u8>,
+) -> Result<(), EmitError> {
+    let ports = (flow.source.port(), flow.destination.port());
+    match &body.content {
+        Content::Tcp(segment) => {
+            let dsn = flow
+                .first_dsn
+                .map(|first| first.wrapping_add(segment.payload.offset));
+            builder.tcp(envelope, ports, segment, flow.stream, dsn, frame)
+        }
+        Content::Udp { sequence, len, .. } => {
+            let payload = Payload {
+                offset: sequence * u64::from(*len),
+                len: *len,
+            };
+            builder.udp(envelope, ports, flow.stream, payload, frame)
+        }
+        Content::Echo {
+            reply,
+            sequence,
+            len,
+            ..
+        } => {
+            let echo = Echo {
+                reply: *reply,
+                identifier: flow.identifier,
+                sequence: *sequence,
+            };
+            let data = Payload {
+                offset: u64::from(*sequence) * u64::from(*len),
+                len: *len,
+            };
+            builder.icmp_echo(envelope, echo, flow.stream, data, frame)
+        }
+        // Nothing reports a report.
+        Content::TooBig { .. } => Ok(()),
+    }
+}
+
+fn ecn_bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::{ChannelId, RouteId, random};
+use polypath_net::{ChannelId, Ecn, RouteId, random};
 use polypath_transport::{Purpose, Segment};
 
 /// What a packet carries.
@@ -32,6 +32,22 @@ pub(crate) enum Content {
         sent_at: u64,
         len: u32,
     },
+    /// A router's report of a packet that was longer than the next link takes.
+    TooBig {
+        mtu: u32,
+        /// Number of the packet that it is about among those quoted.
+        about: u32,
+    },
+}
+
+/// A packet that a report is about, as it reached the router.
+#[derive(Clone, Debug)]
+pub(crate) struct Quoted {
+    pub flow: u32,
+    /// Channels that it had crossed.
+    pub hop: u16,
+    pub ecn: Ecn,
+    pub body: Body,
 }
 
 /// One direction of a conversation between two addresses and ports, as far as the next middlebox.

@@ -116,6 +116,12 @@ pub struct Channel {
     /// Probability that a packet arrives with a wrong checksum.
     #[serde(default)]
     pub corrupt: f64,
+    /// Longest IP packet in bytes; absent: any.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// Whether senders of longer ones are told, where the link begins at a router.
+    #[serde(default = "yes")]
+    pub icmp: bool,
     #[serde(default = "yes")]
     pub up: bool,
 }

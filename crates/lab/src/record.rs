@@ -472,6 +472,7 @@ fn describe(kind: &EventKind) -> Told {
             valued("reinjection", Some(subflow), bytes as f64)
         }
         EventKind::Penalised(subflow) => told("penalised", Some(subflow)),
+        EventKind::PathMtu { subflow, mtu } => valued("path-mtu", Some(subflow), f64::from(mtu)),
         EventKind::Fallback(why) => detailed("fallback", None, why.into()),
         EventKind::SubflowReset(subflow) => told("reset", Some(subflow)),
         EventKind::AddressAdded { id, address } => {

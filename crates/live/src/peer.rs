@@ -73,6 +73,7 @@ impl Peer {
         Accept {
             config: self.config.clone(),
             addresses: self.settings.local.iter().map(|&a| (a, false)).collect(),
+            mtus: Vec::new(),
             ports: Ports::default(),
             random: Pcg64Mcg::seed_from_u64(self.settings.seed),
         }

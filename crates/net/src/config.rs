@@ -34,6 +34,8 @@ pub struct ChannelConfig {
     pub duplicate: f64,
     /// Probability that a packet is marked as corrupted.
     pub corrupt: f64,
+    /// Longest IP packet in bytes; absent: any.
+    pub mtu: Option<u32>,
     pub up: bool,
 }
 
@@ -50,6 +52,7 @@ impl Default for ChannelConfig {
             reorder: 0.0,
             duplicate: 0.0,
             corrupt: 0.0,
+            mtu: None,
             up: true,
         }
     }
@@ -185,6 +188,7 @@ impl ChannelConfig {
             reorder: change.reorder.unwrap_or(self.reorder),
             duplicate: change.duplicate.unwrap_or(self.duplicate),
             corrupt: change.corrupt.unwrap_or(self.corrupt),
+            mtu: self.mtu,
             up: change.up.unwrap_or(self.up),
         }
     }

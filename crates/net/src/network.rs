@@ -28,6 +28,11 @@ pub enum Output<B> {
     Timer(TimerId),
     /// A scheduled change was applied.
     Changed(ChannelId),
+    /// A packet was longer than the channel's MTU, and dropped where the channel begins.
+    Refused {
+        channel: ChannelId,
+        packet: Packet<B>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -55,6 +60,8 @@ pub struct Network<B, Q = Wheel> {
     /// Changes to come, by time and order of scheduling.
     changes: BTreeMap<(Nanos, u64), (ChannelId, Change)>,
     scheduled: u64,
+    /// Packets too long for their next channel, of which the owner does not know yet.
+    refused: VecDeque<(ChannelId, Packet<B>)>,
     totals: Totals,
     egress: VecDeque<(Nanos, Output<B>)>,
 }
@@ -88,6 +95,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             timers: Timers::new(first_timer),
             changes: BTreeMap::new(),
             scheduled: 0,
+            refused: VecDeque::new(),
             totals: Totals::default(),
             egress: VecDeque::new(),
             topology,
@@ -233,8 +241,8 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
                     }
                 }
             } else if id == CONTROL {
-                if let Some(channel) = self.apply_next(obs) {
-                    return Some(Output::Changed(channel));
+                if let Some(output) = self.control(obs) {
+                    return Some(output);
                 }
             } else if let Some(timer) = self.timers.fire(id, at, &mut self.events) {
                 return Some(Output::Timer(timer));
@@ -349,6 +357,9 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     #[inline(never)]
     fn enter_general<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
         let entered = &mut self.channels[channel as usize];
+        if entered.config().up && !entered.passes(self.store.headers[slot as usize].len) {
+            return self.refuse(channel, slot, obs);
+        }
         if let Some(reason) = entered.loses() {
             self.discard(channel, slot, reason, obs);
             return;
@@ -448,6 +459,15 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         }
     }
 
+    /// A packet is longer than the channel's MTU: the owner hears of it before anything else happens now.
+    fn refuse<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
+        let packet = self.located(slot).cloned();
+        self.discard(channel, slot, DropReason::TooBig, obs);
+        self.refused
+            .extend(packet.map(|packet| (ChannelId(channel), packet)));
+        self.set_control();
+    }
+
     #[inline(never)]
     fn discard<O: Observer<B>>(
         &mut self,
@@ -485,19 +505,25 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     }
 
     fn set_control(&mut self) {
-        let at = self
-            .changes
-            .first_key_value()
-            .map_or(NEVER, |first| first.0.0);
+        let at = match self.changes.first_key_value() {
+            _ if !self.refused.is_empty() => self.now,
+            Some((&(at, _), _)) => at,
+            None => NEVER,
+        };
         self.events.set(CONTROL, at);
     }
 
-    fn apply_next<O: Observer<B>>(&mut self, obs: &mut O) -> Option<ChannelId> {
+    /// The entity of changes came up: tells of a packet that was refused, or applies the next change.
+    fn control<O: Observer<B>>(&mut self, obs: &mut O) -> Option<Output<B>> {
+        if let Some((channel, packet)) = self.refused.pop_front() {
+            self.set_control();
+            return Some(Output::Refused { channel, packet });
+        }
         let (_, (channel, change)) = self.changes.pop_first()?;
         self.set_control();
         let config = self.channels[channel.index()].config().with(&change);
         self.reconfigure(channel.0, config, obs);
-        Some(channel)
+        Some(Output::Changed(channel))
     }
 
     fn reconfigure<O: Observer<B>>(&mut self, channel: u32, config: ChannelConfig, obs: &mut O) {

@@ -49,6 +49,8 @@ pub enum DropReason {
     Codel,
     /// Longer than the token bucket is deep.
     TooLong,
+    /// Longer than the MTU.
+    TooBig,
     /// The loss model.
     Loss,
     /// The channel was down or went down.

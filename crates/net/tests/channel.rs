@@ -294,3 +294,26 @@ fn unknown_routes_and_impossible_lengths_do_no_harm() {
     pair.run(u64::MAX);
     assert_eq!(pair.network.totals().delivered, 2);
 }
+
+#[test]
+fn a_longer_packet_than_the_mtu_goes_back_to_the_owner() {
+    use common::Event;
+    let mut pair = Pair::new(ChannelConfig {
+        mtu: Some(1000),
+        ..config()
+    });
+    pair.send(&[1000, 1001, 500, 1400]);
+    pair.run(20 * MS);
+    assert_eq!(pair.delivered(), [(2 * MS, 0), (2_500 * US, 2)]);
+    assert_eq!(
+        pair.dropped(),
+        [(0, 1, DropReason::TooBig), (0, 3, DropReason::TooBig)]
+    );
+    let refused = |event: &&Event| matches!(event, Event::Refused(..));
+    let told: Vec<_> = pair.log.0.iter().filter(refused).cloned().collect();
+    assert_eq!(
+        told,
+        [Event::Refused(0, FORWARD, 1), Event::Refused(0, FORWARD, 3)]
+    );
+    assert_eq!(pair.network.stats(FORWARD).dropped_packets, 2);
+}

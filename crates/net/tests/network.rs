@@ -78,6 +78,7 @@ fn channels_come_before_timers_at_the_same_time() {
             Output::Changed(_) => "change",
             Output::Delivered { .. } => "packet",
             Output::Timer(_) => "timer",
+            Output::Refused { .. } => "refusal",
         });
     }
     assert_eq!(kinds, ["change", "packet", "timer"]);

@@ -140,6 +140,28 @@ impl FrameBuilder {
         self.frame(envelope, protocol, CORRUPTED_ICMP, out)
     }
 
+    /// The report that `packet`, an IP packet of which as much is quoted as the report has room for, is longer than `mtu`.
+    ///
+    /// # Errors
+    /// As [`icmp::emit`] and [`ip::emit`].
+    pub fn icmp_too_big(
+        &mut self,
+        envelope: &Envelope,
+        mtu: u32,
+        packet: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        let quoted = packet.len().min(too_big_quote(envelope.src) as usize);
+        self.payload.clear();
+        self.payload.extend_from_slice(&packet[..quoted]);
+        self.transport.clear();
+        let addresses = (envelope.src, envelope.dst);
+        let message = icmp::Message::TooBig { mtu };
+        icmp::emit(message, &self.payload, addresses, &mut self.transport)?;
+        let protocol = icmp::Version::of(envelope.src).protocol();
+        self.frame(envelope, protocol, CORRUPTED_ICMP, out)
+    }
+
     fn fill(&mut self, stream: u64, stretch: Payload) {
         self.payload.resize(stretch.len as usize, 0);
         payload::fill(stream, stretch.offset, &mut self.payload);
@@ -229,6 +251,12 @@ impl FrameBuilder {
         out.extend_from_slice(&self.transport);
         Ok(())
     }
+}
+
+/// Bytes of a packet that a report of its length from this address quotes at most.
+pub fn too_big_quote(source: IpAddr) -> u32 {
+    let ip = if source.is_ipv4() { 20 } else { 40 };
+    icmp::Version::of(source).longest_error() - ip - icmp::HEADER_LEN as u32
 }
 
 fn ip_header(envelope: &Envelope, protocol: u8) -> Result<(ip::Header, u16), EmitError> {

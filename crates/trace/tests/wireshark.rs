@@ -429,3 +429,53 @@ fn a_corrupted_packet_has_a_bad_checksum() {
     };
     assert_eq!(rows, [["0"], ["0"], ["0"], ["0"]]);
 }
+
+#[test]
+fn a_report_of_a_long_packet_quotes_it() {
+    let mut capture = Capture::new();
+    for (src, dst, router) in [
+        ("10.0.0.1", "10.9.0.1", "10.0.0.254"),
+        ("fd00::1", "fd00:9::1", "fd00::fe"),
+    ] {
+        let segment = Segment {
+            seq: 77,
+            payload: Payload {
+                offset: 0,
+                len: 1400,
+            },
+            ..plain(Flags::ACK)
+        };
+        let mut packet = Vec::new();
+        let there = envelope(src, dst);
+        capture
+            .builder
+            .tcp(&there, (1, 2), &segment, STREAM, None, &mut packet)
+            .unwrap();
+        let mut frame = Vec::new();
+        capture
+            .builder
+            .icmp_too_big(&envelope(router, src), 1300, &packet[14..], &mut frame)
+            .unwrap();
+        capture.put(&frame, Direction::Inbound);
+    }
+    let fields = [
+        "_ws.malformed",
+        "frame.len",
+        "icmp.mtu",
+        "icmpv6.mtu",
+        "icmp.checksum.status",
+        "icmpv6.checksum.status",
+        "tcp.srcport",
+    ];
+    let capture = capture.writer.into_inner().unwrap();
+    let Some(rows) = tshark("too-big", &capture, "frame", &fields) else {
+        return;
+    };
+    assert_eq!(
+        rows,
+        [
+            ["", "590", "1300", "", "1", "", "1"],
+            ["", "1294", "", "1300", "", "1", "1"]
+        ]
+    );
+}

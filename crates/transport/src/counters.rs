@@ -48,6 +48,7 @@ mib! {
     TcpExtTCPZeroWindowDrop "data beyond the offered window"
     TcpExtTCPToZeroWindowAdv "times the offered window closed"
     TcpExtTCPWinProbe "zero-window probes sent"
+    TcpExtOutOfWindowIcmps "ICMP messages about segments that are not in flight"
     MPTcpExtMPCapableSYNRX "SYN with MP_CAPABLE received"
     MPTcpExtMPCapableSYNTX "SYN with MP_CAPABLE sent"
     MPTcpExtMPCapableSYNACKRX "SYN/ACK with MP_CAPABLE received"

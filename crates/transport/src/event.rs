@@ -43,6 +43,11 @@ pub enum EventKind {
         bytes: u64,
     },
     Penalised(usize),
+    /// The path takes packets of `mtu` bytes at most.
+    PathMtu {
+        subflow: usize,
+        mtu: u32,
+    },
     Fallback(&'static str),
     SubflowReset(usize),
     AddressAdded {

@@ -92,17 +92,17 @@ pub fn udp(bytes: &[u8]) {
 pub fn icmp(bytes: &[u8]) {
     for addresses in [V4, V6] {
         let version = icmp::Version::of(addresses.0);
-        let Ok((echo, data)) = icmp::parse(version, bytes) else {
+        let Ok((message, data)) = icmp::parse(version, bytes) else {
             continue;
         };
         let mut out = Vec::new();
-        match icmp::emit(echo, data, addresses, &mut out) {
+        match icmp::emit(message, data, addresses, &mut out) {
             Ok(()) => {
                 assert!(icmp::verify_checksum(&out, addresses));
-                assert_eq!(icmp::parse(version, &out), Ok((echo, data)));
+                assert_eq!(icmp::parse(version, &out), Ok((message, data)));
             }
             Err(EmitError::TooLong { .. }) => assert!(out.is_empty()),
-            Err(error) => panic!("{error} for {echo:?} as parsed"),
+            Err(error) => panic!("{error} for {message:?} as parsed"),
         }
     }
 }

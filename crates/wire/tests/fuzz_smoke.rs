@@ -3,7 +3,7 @@
 mod common;
 
 use common::{addresses, segment};
-use polypath_wire::icmp::{self, Echo};
+use polypath_wire::icmp::{self, Echo, Message};
 use polypath_wire::{fuzz, ip, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -68,10 +68,12 @@ proptest! {
         udp::emit(1, 2, &data, addresses, &mut bytes).unwrap();
         apply(&mut bytes, &damage);
         run_all(&bytes);
-        bytes.clear();
-        icmp::emit(Echo { reply, identifier: 3, sequence: 4 }, &data, addresses, &mut bytes).unwrap();
-        apply(&mut bytes, &damage);
-        run_all(&bytes);
+        for message in [Message::Echo(Echo { reply, identifier: 3, sequence: 4 }), Message::TooBig { mtu: 1400 }] {
+            bytes.clear();
+            icmp::emit(message, &data, addresses, &mut bytes).unwrap();
+            apply(&mut bytes, &damage);
+            run_all(&bytes);
+        }
     }
 
     #[test]

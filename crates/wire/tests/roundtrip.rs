@@ -8,7 +8,7 @@ use common::{addresses, crowded_segment, mptcp_option, segment};
 use etherparse::{
     Icmpv4Type, Icmpv6Type, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, UdpHeaderSlice,
 };
-use polypath_wire::icmp::{self, Echo};
+use polypath_wire::icmp::{self, Echo, Message};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::{EmitError, ip, tcp, udp};
 use proptest::collection::vec;
@@ -193,7 +193,7 @@ proptest! {
         let mut out = Vec::new();
         icmp::emit(echo, &data, addresses, &mut out).unwrap();
         let version = icmp::Version::of(addresses.0);
-        prop_assert_eq!(icmp::parse(version, &out), Ok((echo, data.as_slice())));
+        prop_assert_eq!(icmp::parse(version, &out), Ok((Message::Echo(echo), data.as_slice())));
         prop_assert!(icmp::verify_checksum(&out, addresses));
 
         let header = etherparse::IcmpEchoHeader { id: identifier, seq: sequence };
@@ -207,6 +207,28 @@ proptest! {
             _ => unreachable!("the strategy gives one family"),
         };
         prop_assert_eq!(&out[2..4], &checksum.to_be_bytes());
+    }
+
+    #[test]
+    fn icmp_too_big(mtu: u16, quoted in vec(any::<u8>(), 0..64), addresses in addresses()) {
+        let message = Message::TooBig { mtu: mtu.into() };
+        let mut out = Vec::new();
+        icmp::emit(message, &quoted, addresses, &mut out).unwrap();
+        let version = icmp::Version::of(addresses.0);
+        prop_assert_eq!(icmp::parse(version, &out), Ok((message, quoted.as_slice())));
+        prop_assert!(icmp::verify_checksum(&out, addresses));
+
+        let header = match addresses {
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let kind = Icmpv6Type::PacketTooBig { mtu: mtu.into() };
+                etherparse::Icmpv6Header::with_checksum(kind, src.octets(), dst.octets(), &quoted).unwrap().to_bytes().to_vec()
+            }
+            _ => {
+                let reason = etherparse::icmpv4::DestUnreachableHeader::FragmentationNeeded { next_hop_mtu: mtu };
+                etherparse::Icmpv4Header::with_checksum(Icmpv4Type::DestinationUnreachable(reason), &quoted).to_bytes().to_vec()
+            }
+        };
+        prop_assert_eq!(&out[..8], &header[..8]);
     }
 }
 

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from polypath.scenario.expand import expand
 from polypath.scenario.fields import Address
 from polypath.scenario.positions import Path
-from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, nodes, split_end
+from polypath.scenario.tables import (
+    End,
+    Tables,
+    application_names,
+    attachments,
+    described_interfaces,
+    directions,
+    nodes,
+    split_end,
+)
 from polypath.scenario.traffic import Event
 from polypath.units import TIME, nearest
 
@@ -108,6 +117,17 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
         if application.start >= tables.duration:
             when, end = TIME.format(application.start), TIME.format(tables.duration)
             yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+
+
+def _mtus(tables: Tables) -> Iterator[Problem]:
+    boxed = [name for name, link in tables.link.items() if link.middlebox]
+    for name, link in tables.link.items():
+        sides = directions(link)
+        if any(side.icmp is not None and side.mtu is None for side in sides):
+            yield Problem(("link", name), f"link.{name}: 'icmp' is about packets longer than 'mtu', and there is none")
+        if boxed and any(side.mtu is not None and side.icmp is not False for side in sides):
+            message = f"link.{name}: middleboxes, as on link '{boxed[0]}', pass no ICMP on, which 'mtu' needs"
+            yield Problem(("link", name), f"{message}: 'icmp = false'")
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
@@ -236,6 +256,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _node_names,
     _application_names,
     _link_ends,
+    _mtus,
     _application_hosts,
     _application_times,
     _events,

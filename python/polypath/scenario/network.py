@@ -214,6 +214,11 @@ class Channel(Model):
     """Share of packets that arrive with a wrong checksum."""
     overhead: int | None = Field(default=None, ge=0, le=1000)
     """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet)."""
+    mtu: int | None = Field(default=None, ge=576, le=65535)
+    """Longest IP packet in bytes. A host sends no longer ones on its own link; a router drops them and tells the sender
+    (RFC 1191, RFC 8201); left out: any."""
+    icmp: bool | None = None
+    """Whether a router tells senders of packets longer than `mtu`; if not, they vanish."""
     up: bool | None = None
     """Whether the link carries anything when the run starts."""
 

@@ -360,6 +360,8 @@ def _channel(channel: Channel) -> dict[str, Any]:
         "reorder": channel.reorder or 0.0,
         "duplicate": channel.duplicate or 0.0,
         "corrupt": channel.corrupt or 0.0,
+        "mtu": channel.mtu,
+        "icmp": channel.icmp is not False,
         "up": channel.up is not False,
     }
 

@@ -63,6 +63,7 @@ impl Proxy {
         Accept {
             config: self.config.clone(),
             addresses: Vec::new(),
+            mtus: Vec::new(),
             ports: Ports::default(),
             random: random::stream(random.next_u64(), "proxy", 0, "transport"),
         }

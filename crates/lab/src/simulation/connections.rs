@@ -74,6 +74,7 @@ impl Simulation {
                             .map(|address| (*address, interface.backup))
                     })
                     .collect(),
+                mtus: self.interface_mtus(endpoint.node),
                 ports: self.ports[endpoint.node].clone(),
                 random: random::stream(
                     self.plan.seed,
@@ -139,6 +140,7 @@ impl Simulation {
                 self.follow_up(endpoint as usize);
             }
             Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
+            Content::TooBig { .. } => self.on_too_big(&packet),
         }
     }
 
@@ -379,6 +381,7 @@ impl Simulation {
             self.demultiplexer
                 .insert((node, tuple.local, tuple.remote), end);
             self.endpoints[index].flows.push(flow);
+            self.recall_mtu(index, subflow);
         }
         self.endpoints[index].flows[subflow]
     }

@@ -120,7 +120,7 @@ impl Simulation {
                 sent_at,
                 len,
             } => datagrams.arrived(sequence, len, now - sent_at),
-            Content::Tcp(_) => {}
+            Content::Tcp(_) | Content::TooBig { .. } => {}
         }
     }
 }

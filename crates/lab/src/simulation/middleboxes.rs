@@ -90,9 +90,20 @@ fn place(plan: &Plan, link: &plan::Link) -> plan::Attachment {
 pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>, PlanError> {
     let mut stands = Vec::new();
     let mut count = 0;
+    let reports = plan.links.iter().find(|link| {
+        let mut sides = [&link.forward, &link.backward].into_iter();
+        sides.any(|side| side.mtu.is_some() && side.icmp)
+    });
     for (index, link) in plan.links.iter().enumerate() {
         if link.middleboxes.is_empty() {
             continue;
+        }
+        if let Some(short) = reports {
+            let problem = format!(
+                "middleboxes do not pass ICMP on, which the mtu of link {} takes: set its icmp to false",
+                short.name
+            );
+            return Err(PlanError::invalid(format!("link {}", link.name), problem));
         }
         let place_name = format!("link {}", link.name);
         let (leaves, reaches) = (built.channels[index].0, place(plan, link) == link.b);
@@ -294,6 +305,8 @@ impl Simulation {
         let transport = match &passing.body.content {
             Content::Tcp(segment) => header_len(segment) as u32 + segment.payload.len,
             Content::Udp { len, .. } | Content::Echo { len, .. } => DATAGRAM_HEADER + len,
+            // Plans in which one could come here are refused.
+            Content::TooBig { .. } => return,
         };
         let Flow {
             source,

@@ -3,9 +3,10 @@
 mod connections;
 mod datagrams;
 mod middleboxes;
+mod path_mtu;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -66,6 +67,10 @@ pub struct Simulation {
     demultiplexer: BTreeMap<(usize, SocketAddr, SocketAddr), End>,
     /// MPTCP connections by node and token.
     tokens: BTreeMap<(usize, u32), usize>,
+    /// The flows of routers' reports of long packets, by channel and the flow that they are about.
+    reports: BTreeMap<(ChannelId, u32), Option<u32>>,
+    /// What hosts were told: by node, own address and destination.
+    path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
     ports: Vec<Ports>,
     timers: Vec<Owner>,
     recorder: Recorder,
@@ -143,6 +148,8 @@ impl Simulation {
             endpoints: Vec::new(),
             demultiplexer: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            reports: BTreeMap::new(),
+            path_mtus: BTreeMap::new(),
             timers: Vec::new(),
             sample_timer,
             unfinished: plan.applications.len(),
@@ -314,6 +321,7 @@ impl Simulation {
                 Some(Output::Delivered { packet, .. }) => self.on_packet(packet),
                 Some(Output::Timer(timer)) => self.on_timer(timer),
                 Some(Output::Changed(channel)) => self.on_change(channel),
+                Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
                 None => break,
             }
             self.ended = self.unfinished == 0;

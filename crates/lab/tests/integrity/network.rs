@@ -179,6 +179,8 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
         reorder: 0.0,
         duplicate: 0.0,
         corrupt: 0.0,
+        mtu: None,
+        icmp: true,
         up: true,
     };
     Link {
@@ -223,6 +225,8 @@ fn channel(draw: &mut Draw) -> Channel {
         reorder: fault(draw, 0.3),
         duplicate: fault(draw, 0.2),
         corrupt: fault(draw, 0.05),
+        mtu: None,
+        icmp: true,
         up: true,
     }
 }

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use polypath_lab::plan::{
-    Action, Application, Choice, Direction, Event, Loss, Plan, Queue, Stack, Transport, Work,
+    Action, Application, Attachment, Choice, Direction, Event, Loss, NodeKind, Plan, Queue, Stack,
+    Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -53,6 +54,7 @@ impl Scenario {
             .any(|application| bytes_depend_on_time(&application.work));
         plan.events = events(draw, &plan, fate);
         add_middleboxes(&mut Draw::of(seed, "middleboxes"), &mut plan);
+        add_mtus(&mut Draw::of(seed, "mtus"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -70,6 +72,21 @@ fn add_middleboxes(draw: &mut Draw, plan: &mut Plan) {
     }
     if middleboxes(plan).any(|name| name == "split") {
         plan.duration_ns *= SPLIT_PATIENCE;
+    }
+}
+
+/// In one network of three, MTUs on some links; not where middleboxes would keep senders from hearing of them, or switches.
+fn add_mtus(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.33) || middleboxes(plan).next().is_some() {
+        return;
+    }
+    let tells = |end: Attachment| plan.nodes[end.node].kind != NodeKind::Switch;
+    for link in &mut plan.links {
+        for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
+            if tells(end) && draw.chance(0.4) {
+                side.mtu = Some(draw.pick(&[1280, 1400, 1499, 4000]));
+            }
+        }
     }
 }
 

@@ -170,6 +170,11 @@ impl Channel {
             .then_some(DropReason::Loss)
     }
 
+    /// Whether the link carries packets of `len` bytes at all.
+    pub fn passes(&self, len: u32) -> bool {
+        self.general.config.mtu.is_none_or(|mtu| len <= mtu)
+    }
+
     /// Second part: whether a copy follows the packet.
     pub fn duplicates(&mut self) -> bool {
         let probability = self.general.config.duplicate;
@@ -397,6 +402,7 @@ impl Channel {
             self.general.streams = Some(Box::new(Streams::new(self.general.seed, self.general.id)));
         }
         self.plain = config.up
+            && config.mtu.is_none()
             && !faulty
             && self.general.staged.is_none()
             && bytes == u64::MAX

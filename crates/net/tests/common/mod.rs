@@ -36,6 +36,7 @@ pub enum Event {
     Dropped(Nanos, u32, DropReason),
     Delivered(Nanos, u32),
     Changed(Nanos),
+    Refused(Nanos, ChannelId, u32),
 }
 
 #[derive(Default)]
@@ -111,6 +112,9 @@ impl<Q: EventQueue> Pair<Q> {
                     self.packets.push(packet);
                 }
                 Output::Changed(_) => self.log.0.push(Event::Changed(now)),
+                Output::Refused { channel, packet } => {
+                    self.log.0.push(Event::Refused(now, channel, packet.body));
+                }
                 Output::Timer(_) => {}
             }
         }

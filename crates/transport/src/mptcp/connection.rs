@@ -75,6 +75,8 @@ pub struct Accept {
     pub config: Arc<Config>,
     /// Every address of the host; ids are given by the connection.
     pub addresses: Vec<(IpAddr, bool)>,
+    /// Longest packets of interfaces that take shorter ones than the host, by address.
+    pub mtus: Vec<(IpAddr, u32)>,
     pub ports: Ports,
     pub random: Pcg64Mcg,
 }
@@ -131,6 +133,7 @@ pub struct Connection {
     pub(super) unechoed: Vec<Unechoed>,
     pub(super) random: Pcg64Mcg,
     pub(super) ports: Ports,
+    mtus: Vec<(IpAddr, u32)>,
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
     pub(super) record_decisions: bool,
@@ -145,6 +148,7 @@ impl Connection {
         let Accept {
             config,
             addresses,
+            mtus,
             ports,
             mut random,
         } = host;
@@ -210,6 +214,7 @@ impl Connection {
             unechoed: Vec::new(),
             random,
             ports,
+            mtus,
             established: false,
             ended: None,
             record_decisions: false,
@@ -270,7 +275,10 @@ impl Connection {
         join: Option<Box<Join>>,
     ) -> Result<usize, RegistryError> {
         let config = &self.core.config;
-        let mss = crate::tcp::announced_mss(config.mtu, info.tuple.local.is_ipv6());
+        let local = info.tuple.local.ip();
+        let interface = self.mtus.iter().find(|(address, _)| *address == local);
+        let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
+        let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
         self.paths.push(Path {
             buffer: config.send_buffer.default,
             ..Path::new(mss.into(), config.initial_window)

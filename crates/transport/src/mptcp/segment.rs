@@ -56,6 +56,35 @@ impl Connection {
         self.housekeep();
     }
 
+    /// ICMP says of a packet of a subflow, whose segment began at `seq`, that it was longer than the next link takes.
+    pub fn on_packet_too_big(&mut self, me: usize, seq: u32, mtu: u32, now: Nanos) {
+        self.core.now = now;
+        if self.sockets[me].state == State::Closed {
+            return;
+        }
+        if !self.sockets[me].awaits(seq) {
+            self.core.counters.increment(Mib::TcpExtOutOfWindowIcmps);
+            return;
+        }
+        if !self.limit_mtu(me, mtu) {
+            return;
+        }
+        self.core.event(EventKind::PathMtu { subflow: me, mtu });
+        if self.sockets[me].state.synchronised() {
+            self.sockets[me].cut_long_segments(&self.core, &mut self.paths, me);
+            self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+        }
+        self.push();
+        self.note_deadline(me);
+        self.housekeep();
+    }
+
+    /// The path of a subflow is known to take packets of `mtu` bytes at most. False: no longer ones are sent anyway.
+    pub fn limit_mtu(&mut self, me: usize, mtu: u32) -> bool {
+        let ipv6 = self.subflows[me].tuple.local.is_ipv6();
+        self.sockets[me].limit_mtu(&mut self.paths[me], mtu, ipv6)
+    }
+
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
         if segment.flags.contains(Flags::SYN | Flags::ACK) && self.sockets[me].received() <= 1 {
             // Our third ACK was lost.

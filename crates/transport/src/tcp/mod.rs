@@ -9,6 +9,7 @@ mod group;
 mod keepalive;
 pub(crate) mod memory;
 mod paced;
+mod path_mtu;
 mod receiver;
 mod recovery;
 pub mod rtt;
@@ -111,6 +112,8 @@ pub struct Socket {
 
     /// The MSS that the SYN announces: that of this subflow's address family.
     announced: u16,
+    /// The MSS that both ends and the path take, options included.
+    mss: u16,
 
     // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
     iss: u32,
@@ -214,6 +217,7 @@ impl Socket {
             },
             totals: Totals::default(),
             announced,
+            mss: announced,
             iss,
             una: 0,
             next: 0,
@@ -299,7 +303,8 @@ impl Socket {
             .and_then(|options| options.mss)
             .unwrap_or(536)
             .max(SMALLEST_MSS);
-        let mss = u32::from(peer_mss.min(self.announced));
+        self.mss = self.mss.min(peer_mss);
+        let mss = u32::from(self.mss);
         let timestamps = if self.negotiated.timestamps {
             TIMESTAMP_OPTION
         } else {

@@ -97,6 +97,18 @@ impl Sent {
         self.flags &= !flag;
     }
 
+    /// Takes `len` bytes off its beginning, as a segment of their own.
+    pub fn cut_front(&mut self, len: u32) -> Self {
+        let mut front = Self { len, ..*self };
+        self.seq += u64::from(len);
+        self.offset += u64::from(len);
+        self.len -= len;
+        if self.len > 0 {
+            front.clear(Self::PUSH);
+        }
+        front
+    }
+
     pub fn retransmitted(&self) -> bool {
         self.has(Self::EVER_RETRANSMITTED)
     }

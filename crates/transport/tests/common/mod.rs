@@ -53,6 +53,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
             .into_iter()
             .map(|address| (address, false))
             .collect(),
+        mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(seed | 1),
     }

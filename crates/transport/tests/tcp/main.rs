@@ -7,6 +7,7 @@
 //! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
 //! | [`liveness`] | keep-alive, user timeout |
+//! | [`path_mtu`] | path MTU discovery |
 //! | [`closing`] | FIN in every state, simultaneous close, TIME-WAIT, resets |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -16,6 +17,7 @@ mod common;
 mod closing;
 mod handshake;
 mod liveness;
+mod path_mtu;
 mod receiving;
 mod recovery;
 mod sending;

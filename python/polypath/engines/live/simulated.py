@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath import _core
+from polypath.engines.base import EngineError
 from polypath.engines.namespaces.script import Script
 from polypath.engines.namespaces.topology import End, Network, namespace
 
@@ -31,6 +32,11 @@ class Simulated:
         return []
 
     def lay(self, script: Script) -> None:
+        for link in self.network.links:
+            if any(link[way]["mtu"] is not None for way in ("forward", "backward")):
+                raise EngineError(
+                    f"the simulator's network tells no real sender of an MTU, and link {link['name']} has one"
+                )
         for node in self.nodes:
             lines = []
             for end in self.network.ends(node):

@@ -91,6 +91,14 @@ class Network:
         stack = self.nodes[node]["stack"]
         return int(stack["mtu"]) if stack else LARGEST_MTU
 
+    def interface_mtu(self, end: End) -> int:
+        """That of a host's stack, and where routers tell of longer packets, the link's."""
+        link = self.links[self.link_at[end][0]]
+        side = link["forward" if link["a"] == {"node": end.node, "interface": end.interface} else "backward"]
+        own = self.mtu(end.node)
+        binds = side["mtu"] is not None and (side["icmp"] or self.is_host(end.node))
+        return min(own, side["mtu"]) if binds else own
+
     def device(self, end: End) -> str:
         """The interface's name in its namespace."""
         return self._devices[end.node][end.interface]

@@ -61,11 +61,16 @@ class Netem:
         links, rules, ups = [], [], []
         for index, link in enumerate(self.network.links):
             names = wire_devices(index)
-            for side, name in zip("ab", names, strict=True):
+            if link["forward"]["mtu"] != link["backward"]["mtu"]:
+                raise EngineError(
+                    f"Linux's interfaces have one MTU for both directions, and link {link['name']} has two"
+                )
+            for side, name, way in zip("ab", names, ("forward", "backward"), strict=True):
                 end = End(link[side]["node"], link[side]["interface"])
                 links.append(
                     f"link add {self.network.device(end)} netns {namespace(end.node)} address {end.mac}"
-                    f" mtu {self.network.mtu(end.node)} type veth peer name {name} netns {WIRES} mtu {LARGEST_MTU}"
+                    f" mtu {self.network.interface_mtu(end)} type veth"
+                    f" peer name {name} netns {WIRES} mtu {_wire_mtu(link[way])}"
                 )
                 ups.append(f"link set {name} up")
             for source, sink, direction in ((*names, "forward"), (*reversed(names), "backward")):
@@ -95,6 +100,16 @@ class Netem:
         name = f"event-{number}.batch"
         files[name] = "\n".join(lines) + "\n"
         return f"tc -n {WIRES} -batch {name}"
+
+
+#: Bytes beyond its MTU that a device of a pair takes (VLAN_HLEN, `__is_skb_forwardable`).
+_GRACE = 4
+
+
+def _wire_mtu(channel: Mapping[str, Any]) -> int:
+    """What the far end of an interface takes: what is longer than the MTU of a link without ICMP vanishes there."""
+    vanishes = channel["mtu"] is not None and not channel["icmp"]
+    return channel["mtu"] - _GRACE if vanishes else LARGEST_MTU
 
 
 #: Keeps the kernel from speaking IPv6 of its own accord where a namespace only forwards frames.

@@ -44,7 +44,7 @@ pub(in crate::tcp) struct Recovery {
     /// Timestamp of the episode's first retransmission; 0: none.
     first_retransmission: u32,
     /// Nothing below this waits for retransmission.
-    hint: u64,
+    pub hint: u64,
     /// End of the flight that a tail loss probe was sent for, and whether the probe repeated data.
     probe_end: Option<u64>,
     probe_repeats: bool,

@@ -243,6 +243,14 @@ impl Socket {
         self.set_state(paths, me, CaState::Loss);
     }
 
+    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
+    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, paths: &mut [Path], me: usize) {
+        self.recovery.end = self.next;
+        self.recovery.prior_ssthresh = 0;
+        self.recovery.undo_from = None;
+        self.set_state(paths, me, CaState::Loss);
+    }
+
     pub(crate) fn retransmission_timeout(&self, core: &Core) -> Nanos {
         self.rtt.rto(&core.config)
     }

@@ -1,0 +1,110 @@
+//! Path MTU discovery (RFC 1191, RFC 8201) as Linux does it: a packet that was too long is cut and sent again at once, and the congestion
+//! window stays (`tcp_v4_mtu_reduced`, `tcp_sync_mss`, `tcp_simple_retransmit`).
+
+use std::collections::VecDeque;
+
+use super::sender::Sent;
+use super::{Chunk, Socket, State, announced_mss};
+use crate::mptcp::core::Core;
+use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::seq::unwrap;
+
+/// The least MTU that a report is believed: Linux's ip_rt_min_pmtu, and what every link of IPv6 has (RFC 8200 section 5).
+const LEAST_IPV4: u32 = 552;
+const LEAST_IPV6: u32 = 1280;
+
+impl Socket {
+    /// Whether a report about a segment that began at `seq` may be about one in flight (RFC 5927 section 4.1).
+    pub(crate) fn awaits(&self, seq: u32) -> bool {
+        (self.una..=self.next).contains(&unwrap(self.iss, seq, self.una))
+    }
+
+    /// From now on no packet is longer than `mtu` bytes. False: none was.
+    pub(crate) fn limit_mtu(&mut self, path: &mut Path, mtu: u32, ipv6: bool) -> bool {
+        let least = if ipv6 { LEAST_IPV6 } else { LEAST_IPV4 };
+        let mss = announced_mss(mtu.max(least), ipv6);
+        let less = self.mss.saturating_sub(mss);
+        self.mss -= less;
+        if !matches!(self.state, State::Closed | State::SynSent) {
+            path.mss -= u32::from(less);
+        }
+        less > 0
+    }
+
+    /// Cuts what is longer than a segment may be now, and takes for lost what of it was sent.
+    pub(crate) fn cut_long_segments(&mut self, core: &Core, paths: &mut [Path], me: usize) {
+        let mss = paths[me].mss;
+        let most = |offset: u64| match offset {
+            0 => mss - core.first_segment_excess(),
+            _ => mss,
+        };
+        let mut unsent = VecDeque::with_capacity(self.unsent.len());
+        for mut chunk in std::mem::take(&mut self.unsent) {
+            while chunk.len > most(chunk.offset) {
+                let len = most(chunk.offset);
+                unsent.push_back(Chunk {
+                    len,
+                    push: false,
+                    ..chunk
+                });
+                chunk.offset += u64::from(len);
+                chunk.len -= len;
+            }
+            unsent.push_back(chunk);
+        }
+        self.unsent = unsent;
+        self.tail = None;
+        if self.cut_sent(most) {
+            self.resend_cut(paths, me);
+        }
+        self.publish(&mut paths[me]);
+    }
+
+    fn cut_sent(&mut self, most: impl Fn(u64) -> u32) -> bool {
+        let mut sent = VecDeque::with_capacity(self.sent.len());
+        let recovery = &mut self.recovery;
+        let mut first = None;
+        for mut whole in std::mem::take(&mut self.sent) {
+            if whole.len <= most(whole.offset) || whole.has(Sent::SACKED) {
+                sent.push_back(whole);
+                continue;
+            }
+            first.get_or_insert(whole.seq);
+            if whole.has(Sent::LOST) {
+                recovery.lost -= 1;
+            }
+            if whole.has(Sent::RETRANSMITTING) {
+                whole.clear(Sent::RETRANSMITTING);
+                recovery.retransmitting -= 1;
+            }
+            whole.set(Sent::LOST);
+            while whole.len > 0 {
+                let len = whole.len.min(most(whole.offset));
+                let piece = whole.cut_front(len);
+                recovery.lost += 1;
+                sent.push_back(piece);
+            }
+        }
+        self.sent = sent;
+        if let Some(first) = first {
+            recovery.hint = recovery.hint.min(first);
+        }
+        first.is_some()
+    }
+
+    /// What was cut is sent again as after a timeout, but for no congestion (`tcp_non_congestion_loss_retransmit`).
+    fn resend_cut(&mut self, paths: &mut [Path], me: usize) {
+        if !self.negotiated.sack {
+            let most = (self.sent.len() as u32).saturating_sub(self.recovery.lost);
+            self.recovery.sacked = self.recovery.sacked.min(most);
+        }
+        let path = &mut paths[me];
+        let reducing = matches!(self.recovery.state, CaState::Cwr | CaState::Recovery);
+        if self.recovery.state != CaState::Loss {
+            if !reducing && path.ssthresh != INFINITE_SSTHRESH {
+                path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
+            }
+            self.begin_loss_without_congestion(paths, me);
+        }
+    }
+}

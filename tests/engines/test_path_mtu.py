@@ -1,0 +1,138 @@
+"""A link on the way that takes shorter packets than the hosts: who is told, what they make of it."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath.engines import EngineError, Options, get
+from polypath.engines.linux.engine import translate
+from polypath.engines.linux.kernel import KernelError, find
+from polypath.engines.linux.kernel.make import supported
+from polypath.results import Recording
+from polypath.scenario import Scenario
+
+from .test_families import fields
+
+SCENARIO = Path(__file__).with_name("path_mtu.toml")
+tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+
+IPV6 = ("application.bulk.source=2001:db8::1", "application.bulk.destination=2001:db8:2::2")
+IPV4 = (
+    "host.client.interface.eth0.address=10.0.0.1",
+    "host.client.interface.eth1.address=10.0.1.1",
+    "host.server.interface.eth0.address=10.0.2.2",
+)
+MPTCP = ("application.bulk.transport=mptcp",)
+BLACK_HOLE = ("link.tunnel.icmp=false",)
+
+
+def run(engine: str, *settings: str, captures: Path | None = None) -> Recording:
+    plan = Scenario.load(SCENARIO).with_settings(list(settings)).plan()
+    return get(engine).run(plan, Options("hosts", captures) if captures else Options())
+
+
+def completion(recording: Recording, size: int = 4_000_000) -> float:
+    """Seconds, infinite where the server did not get everything."""
+    row = recording.table("connection_ends").row(0, named=True)
+    whole = row["server_received_bytes"] == size
+    return row["last_byte_ns"] / 1e9 if whole else float("inf")
+
+
+@tshark
+@pytest.mark.parametrize(("family", "header"), [("ip", 20), ("ipv6", 40)])
+def test_the_sender_is_told_and_sends_again_at_once(tmp_path: Path, family: str, header: int) -> None:
+    recording = run("sim", *(IPV6 if family == "ipv6" else ()), captures=tmp_path)
+    events = recording.table("events")
+    told = events.filter(pl.col("kind") == "path-mtu")
+    assert told["value"].to_list() == [1400]
+    assert events.filter(pl.col("kind") == "timeout").height == 0
+    # the ten segments of the initial window
+    assert events.filter(pl.col("kind") == "packet-too-big").height == 10
+    assert recording.table("link_ends").filter(pl.col("name") == "tunnel")["dropped_packets"].sum() >= 10
+    capture = tmp_path / "client.pcapng"
+    version = "icmpv6" if family == "ipv6" else "icmp"
+    reports = fields(
+        capture, f"{version} && !_ws.malformed", f"{version}.mtu", f"{family}.src", f"{version}.checksum.status"
+    )
+    router = "2001:db8::fe" if family == "ipv6" else "10.0.0.254"
+    assert [(mtu, source.split(",")[0], good) for mtu, source, good in reports] == [("1400", router, "1")] * 10
+    sent = fields(tmp_path / "server.pcapng", "tcp.len > 0 && tcp.dstport == 5001", "tcp.len")
+    assert max(int(each[0]) for each in sent) == 1400 - header - 20 - 12
+    assert completion(recording) < 2.5
+
+
+@tshark
+def test_multipath_tcp_learns_for_the_subflow(tmp_path: Path) -> None:
+    recording = run("sim", *MPTCP, captures=tmp_path)
+    lengths = {
+        source: max(int(each[0]) for each in fields(tmp_path / "server.pcapng", f"ip.src == {source}", "ip.len"))
+        for source in ("10.0.0.1", "10.0.1.1")
+    }
+    assert lengths == {"10.0.0.1": 1400, "10.0.1.1": 1500}
+    assert completion(recording) < 1.5
+
+
+def test_without_icmp_long_packets_vanish() -> None:
+    recording = run("sim", *BLACK_HOLE)
+    assert completion(recording) == float("inf")
+    events = recording.table("events")
+    assert events.filter(pl.col("kind") == "path-mtu").height == 0
+    assert events.filter(pl.col("kind") == "timeout").height >= 4
+    # the handshake passed, no full segment does
+    assert recording.table("connection_ends").row(0, named=True)["server_received_bytes"] == 0
+
+
+def test_a_host_announces_what_the_link_of_its_interface_takes() -> None:
+    recording = run("sim", "link.access.mtu=1300")
+    assert recording.table("events").filter(pl.col("kind") == "packet-too-big").height == 0
+    assert completion(recording) < 2.5
+
+
+def test_a_host_remembers_what_it_was_told() -> None:
+    text = SCENARIO.read_text()
+    later = text[text.index("[[application]]") :].replace('"bulk"', '"again"', 1)
+    recording = get("sim").run(
+        Scenario.parse(f'{text}\n{later}start = "5 s"\nport = 5002\n', "again").plan(), Options()
+    )
+    refused = recording.table("events").filter(pl.col("kind") == "packet-too-big")["time_ns"]
+    assert refused.max() < 5_000_000_000  # type: ignore[operator]
+    assert recording.table("connection_ends")["server_received_bytes"].to_list() == [4_000_000] * 2
+
+
+@tshark
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [("ip", ()), ("ipv6", IPV6), ("ip", MPTCP + IPV4), ("ip", BLACK_HOLE)],
+    ids=["ipv4", "ipv6", "mptcp", "black-hole"],
+)
+def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_path: Path) -> None:
+    """At 2 Mbps, where the initial window fills the path: how the kernel cuts its buffers costs it in slow start."""
+    try:
+        supported()
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    slow = [f"link.{name}.rate=2 Mbps" for name in ("access", "tunnel", "other")]
+    found = {}
+    for engine in ("sim", "linux"):
+        captures = tmp_path / engine
+        captures.mkdir()
+        recording = run(engine, *slow, "application.bulk.size=1 MB", *settings, captures=captures)
+        sources = ("2001:db8::1",) if family == "ipv6" else ("10.0.0.1", "10.0.1.1")
+        longest = [
+            max((int(each[0]) for each in fields(captures / "server.pcapng", wanted, "tcp.len")), default=0)
+            for wanted in (f"{family}.src == {source}" for source in sources)
+        ]
+        version = "icmpv6" if family == "ipv6" else "icmp"
+        reports = len(fields(captures / "client.pcapng", f"{version}.mtu == 1400", "frame.number"))
+        found[engine] = (longest, reports, completion(recording, 1_000_000))
+    assert found["sim"][:2] == found["linux"][:2]
+    assert found["sim"][2] == pytest.approx(found["linux"][2], rel=0.05)
+
+
+def test_two_mtus_of_an_interface_are_refused_by_linux() -> None:
+    plan = Scenario.load(SCENARIO).with_settings(["link.tunnel.forward.mtu=1300"]).plan()
+    with pytest.raises(EngineError, match="one MTU for both directions, and link tunnel has two"):
+        translate(plan.data)

@@ -133,12 +133,12 @@ def test_what_an_engine_refuses_is_listed_with_its_reason(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--all", "aggregation"), "as it is"),
+        (("--all", "aggregation"), "the fidelity table as it is"),
         (("--all", "--set", "seed=2"), "as it is"),
         (("--all", "--engines", "sim,linux,other"), "two engines"),
-        (("--all", "--labs"), "as it is"),
-        (("--labs", "aggregation"), "as they are"),
-        (("--labs", "--seed", "2"), "as they are"),
+        (("--all", "--labs"), "take one of them"),
+        (("--labs", "aggregation"), "every lab as it is"),
+        (("--labs", "--seed", "2"), "every lab as it is"),
         ((), "name a lab or a scenario file"),
         (("aggregation", "--markdown", "page.md"), "--markdown goes with --all or --labs"),
     ],

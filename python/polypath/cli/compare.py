@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from polypath import engines
-from polypath.cli import fidelity, fidelity_labs, jobs, progress
+from polypath.cli import agreement, fidelity, fidelity_labs, jobs
 from polypath.cli.codes import DONE
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import InputError
@@ -45,15 +45,12 @@ def compare(
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if len(chosen) < 2 or len(set(chosen)) < len(chosen):
         raise InputError("--engines takes two or more engines, each once, as in --engines sim,linux")
+    if everything and every_lab:
+        raise InputError("--all runs the fidelity table and --labs the labs: take one of them")
     if everything or every_lab:
-        option = "--all" if everything else "--labs"
-        if target or settings or runs or directory or seed is not None or (everything and every_lab):
-            what = (
-                "the fidelity table as it is: no lab"
-                if everything
-                else "the labs as they are: no lab of its own, --all"
-            )
-            raise InputError(f"{option} runs {what}, --set, --run, --seed or --out")
+        option, what = ("--all", "the fidelity table as it is") if everything else ("--labs", "every lab as it is")
+        if target or settings or runs or directory or seed is not None:
+            raise InputError(f"{option} runs {what}: without LAB, --set, --run, --seed or --out")
         if len(chosen) != 2:
             raise InputError(f"{option} compares two engines, as in --engines sim,linux")
         held = fidelity.run if everything else fidelity_labs.run
@@ -69,10 +66,7 @@ def compare(
             require_writable(where)
         recordings = {}
         for name, engine in made.items():
-            with progress.shown(f"{job.name} on {name}") as callback:
-                recordings[name] = engine.run(job.plan, engines.Options(), callback)
-            if recordings[name].metadata.interrupted:
-                raise KeyboardInterrupt
+            recordings[name] = agreement.recorded(engine, f"{job.name} on {name}", job.plan)
         figures = comparison.compare(recordings)
         _show(job.name, chosen, figures)
         if where is not None:

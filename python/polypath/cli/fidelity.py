@@ -9,14 +9,12 @@ from pathlib import Path
 from rich.markup import escape
 
 from polypath import engines
-from polypath.cli import progress
+from polypath.cli import agreement
 from polypath.cli.codes import DONE, MISSED
-from polypath.cli.console import out, table
+from polypath.cli.console import out
 from polypath.fidelity import Entry, catalogue
-from polypath.results import Recording
-from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row, rows
+from polypath.results.fidelity import Row, rows
 from polypath.results.files import require_writable, write_text
-from polypath.scenario import Plan
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,8 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     for entry in catalogue():
         plans = entry.plans()
         recordings = {
-            name: [_run(engine, f"{entry.name} on {name}", plan) for plan in plans] for name, engine in made.items()
+            name: [agreement.recorded(engine, f"{entry.name} on {name}", plan) for plan in plans]
+            for name, engine in made.items()
         }
         outcome = Outcome(entry, entry.scenario().description or "", rows(recordings[base], recordings[other]))
         outcomes.append(outcome)
@@ -51,55 +50,17 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     return MISSED if any(not outcome.ok and not outcome.entry.cause for outcome in outcomes) else DONE
 
 
-def _run(engine: engines.Engine, name: str, plan: Plan) -> Recording:
-    with progress.shown(name) as callback:
-        recording = engine.run(plan, engines.Options(), callback)
-    if recording.metadata.interrupted:
-        raise KeyboardInterrupt
-    return recording
-
-
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
-    headings = ("scenario", "figure", base, other, f"{base}/{other}", "share, points", "")
-    shown = table(*headings, numbers=frozenset((base, other, f"{base}/{other}", "share, points")))
-    for outcome in outcomes:
-        for index, row in enumerate(outcome.rows):
-            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
-            shown.add_row(
-                escape(outcome.entry.name) if index == 0 else "", escape(_figure(row, outcome)), *cells(row), verdict
-            )
-    out.print(shown)
+    agreement.show("scenario", [(outcome.entry.name, outcome.rows) for outcome in outcomes], base, other)
     for outcome in outcomes:
         if not outcome.ok and outcome.entry.cause:
             out.print(f"{escape(outcome.entry.name)}: {escape(' '.join(outcome.entry.cause.split()))}")
     out.print(_count(outcomes))
 
 
-def _figure(row: Row, outcome: Outcome) -> str:
-    of = f" of {row.connection}" if len(outcome.rows) > 1 else ""
-    return f"{row.measure}{of}, {row.unit}"
-
-
-def cells(row: Row) -> tuple[str, str, str, str]:
-    """Both figures, their quotient, the difference of shares: what a line of a table has."""
-    return (
-        _number(row.value),
-        _number(row.reference),
-        "" if row.ratio is None else f"{row.ratio:.3f}",
-        "" if row.share_difference is None else f"{row.share_difference:.1f}",
-    )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
-
-
 def _count(outcomes: Sequence[Outcome]) -> str:
     near = sum(outcome.ok for outcome in outcomes)
-    return (
-        f"{near} of {len(outcomes)} scenarios agree: figures within {TOLERANCE:.0%}, "
-        f"shares within {SHARE_TOLERANCE:g} points"
-    )
+    return f"{near} of {len(outcomes)} scenarios agree: {agreement.WITHIN}"
 
 
 _HEAD = """# Fidelity: the simulator beside the kernel
@@ -118,17 +79,11 @@ for a scenario; a difference is reported as one, with its cause where it is know
 def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     """The outcome as Markdown."""
     lines = [_HEAD, f"{_count(outcomes)}.", ""]
-    lines.append(f"| scenario | | runs | figure | {base} | {other} | {base}/{other} | share, points | |")
-    lines.append("|---|---|---:|---|---:|---:|---:|---:|---|")
-    for outcome in outcomes:
-        for index, row in enumerate(outcome.rows):
-            head = (
-                (f"`{outcome.entry.name}`", outcome.description, str(outcome.entry.seeds))
-                if index == 0
-                else ("", "", "")
-            )
-            line = (*head, _figure(row, outcome), *cells(row), "ok" if row.ok else "**off**")
-            lines.append("| " + " | ".join(line) + " |")
+    compared = [
+        ((f"`{outcome.entry.name}`", outcome.description, str(outcome.entry.seeds)), outcome.rows)
+        for outcome in outcomes
+    ]
+    lines += agreement.markdown({"scenario": "---", "": "---", "runs": "---:"}, compared, base, other)
     known = [outcome for outcome in outcomes if not outcome.ok and outcome.entry.cause]
     if known:
         lines += ["", "## Where they differ", ""]

@@ -9,13 +9,12 @@ from pathlib import Path
 from rich.markup import escape
 
 from polypath import engines, labs
-from polypath.cli import fidelity, progress
+from polypath.cli import agreement
 from polypath.cli.codes import DONE
-from polypath.cli.console import out, table
+from polypath.cli.console import out
 from polypath.engines import EngineError
 from polypath.fidelity import lab_causes
-from polypath.results import Recording
-from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row, rows
+from polypath.results.fidelity import Row, rows
 from polypath.results.files import require_writable, write_text
 from polypath.scenario import Scenario, ScenarioError
 
@@ -73,26 +72,16 @@ def _outcome(name: str, scenario: Scenario, made: dict[str, engines.Engine], bas
     try:
         plan = scenario.plan()
         # The one that refuses goes first.
-        recordings: dict[str, Recording] = {}
-        for engine in (other, base):
-            with progress.shown(f"{name} on {engine}") as callback:
-                recordings[engine] = made[engine].run(plan, engines.Options(), callback)
-            if recordings[engine].metadata.interrupted:
-                raise KeyboardInterrupt
+        recordings = {
+            engine: [agreement.recorded(made[engine], f"{name} on {engine}", plan)] for engine in (other, base)
+        }
     except (EngineError, ScenarioError) as error:
         return Outcome(name, refusal=str(error).partition("; its last words")[0])
-    return Outcome(name, rows([recordings[base]], [recordings[other]]))
+    return Outcome(name, rows(recordings[base], recordings[other]))
 
 
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
-    headings = ("lab/run", "figure", base, other, f"{base}/{other}", "share, points", "")
-    shown = table(*headings, numbers=frozenset((base, other, f"{base}/{other}", "share, points")))
-    for outcome in outcomes:
-        for index, row in enumerate(outcome.rows):
-            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
-            name = escape(outcome.name) if index == 0 else ""
-            shown.add_row(name, escape(_figure(row, outcome)), *fidelity.cells(row), verdict)
-    out.print(shown)
+    agreement.show("lab/run", [(outcome.name, outcome.rows) for outcome in outcomes], base, other)
     for outcome in outcomes:
         if not outcome.ok and outcome.name in lab_causes():
             out.print(f"{escape(outcome.name)}: {escape(lab_causes()[outcome.name])}")
@@ -101,17 +90,11 @@ def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
     out.print(_count(outcomes))
 
 
-def _figure(row: Row, outcome: Outcome) -> str:
-    return f"{row.measure}{f' of {row.connection}' if len(outcome.rows) > 1 else ''}, {row.unit}"
-
-
 def _count(outcomes: Sequence[Outcome]) -> str:
     compared = [outcome for outcome in outcomes if not outcome.refusal]
     near = sum(outcome.ok for outcome in compared)
-    return (
-        f"{near} of {len(compared)} runs agree: figures within {TOLERANCE:.0%}, shares within {SHARE_TOLERANCE:g} "
-        f"points; {len(outcomes) - len(compared)} more are not for both engines"
-    )
+    more = len(outcomes) - len(compared)
+    return f"{near} of {len(compared)} runs agree: {agreement.WITHIN}; {more} more are not for both engines"
 
 
 _HEAD = """# Fidelity: the labs beside the kernel
@@ -132,13 +115,8 @@ decides. A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is list
 def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     """The outcome as Markdown."""
     lines = [_HEAD, f"{_count(outcomes)}.", ""]
-    lines.append(f"| lab/run | figure | {base} | {other} | {base}/{other} | share, points | |")
-    lines.append("|---|---|---:|---:|---:|---:|---|")
-    for outcome in outcomes:
-        for index, row in enumerate(outcome.rows):
-            name = f"`{outcome.name}`" if index == 0 else ""
-            cells = (name, _figure(row, outcome), *fidelity.cells(row), "ok" if row.ok else "**off**")
-            lines.append("| " + " | ".join(cells) + " |")
+    compared = [((f"`{outcome.name}`",), outcome.rows) for outcome in outcomes]
+    lines += agreement.markdown({"lab/run": "---"}, compared, base, other)
     off = {outcome.name for outcome in outcomes if not outcome.ok}
     known = [f"- `{name}`: {cause}" for name, cause in lab_causes().items() if name in off]
     if known:

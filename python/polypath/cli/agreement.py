@@ -1,0 +1,79 @@
+"""Two engines side by side: a run of one, and the table of how far their figures agree, on a terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.markup import escape
+
+from polypath import engines
+from polypath.cli import progress
+from polypath.cli.console import out, table
+from polypath.results import Recording
+from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row
+from polypath.scenario import Plan
+
+#: What counts as agreement.
+WITHIN = f"figures within {TOLERANCE:.0%}, shares within {SHARE_TOLERANCE:g} points"
+
+
+def recorded(engine: engines.Engine, name: str, plan: Plan) -> Recording:
+    """The engine's Recording, with a bar under that name. Raises KeyboardInterrupt where the run was interrupted."""
+    with progress.shown(name) as callback:
+        recording = engine.run(plan, engines.Options(), callback)
+    if recording.metadata.interrupted:
+        raise KeyboardInterrupt
+    return recording
+
+
+def show(subject: str, compared: Sequence[tuple[str, Sequence[Row]]], base: str, other: str) -> None:
+    """A table on the terminal: a group of lines for each name and its rows."""
+    columns = _columns(base, other)
+    shown = table(subject, *columns, numbers=frozenset(columns[1:-1]))
+    for name, rows in compared:
+        for lead, row in _led((escape(name),), rows):
+            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
+            shown.add_row(*lead, escape(_figure(row, rows)), *_cells(row), verdict)
+    out.print(shown)
+
+
+def markdown(
+    leading: Mapping[str, str], compared: Sequence[tuple[Sequence[str], Sequence[Row]]], base: str, other: str
+) -> Iterator[str]:
+    """The lines of a Markdown table. `leading`: headings and rules of the first columns, filled once a group."""
+    yield _line((*leading, *_columns(base, other))).replace("|  |", "| |")
+    yield f"|{'|'.join((*leading.values(), '---', '---:', '---:', '---:', '---:', '---'))}|"
+    for first, rows in compared:
+        for lead, row in _led(first, rows):
+            yield _line((*lead, _figure(row, rows), *_cells(row), "ok" if row.ok else "**off**"))
+
+
+def _columns(base: str, other: str) -> tuple[str, ...]:
+    return ("figure", base, other, f"{base}/{other}", "share, points", "")
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _led(first: Sequence[str], rows: Sequence[Row]) -> Iterator[tuple[Sequence[str], Row]]:
+    for index, row in enumerate(rows):
+        yield (first if index == 0 else [""] * len(first)), row
+
+
+def _figure(row: Row, rows: Sequence[Row]) -> str:
+    of = f" of {row.connection}" if len(rows) > 1 else ""
+    return f"{row.measure}{of}, {row.unit}"
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    return (
+        _number(row.value),
+        _number(row.reference),
+        "" if row.ratio is None else f"{row.ratio:.3f}",
+        "" if row.share_difference is None else f"{row.share_difference:.1f}",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"

@@ -151,7 +151,7 @@ def test_a_path_that_goes_dark(run: Run, dark: str) -> None:
     for at_ms in (30, 60, 120, 240):
         found = run("connect", send=3_000_000, actions=[{"at_ms": at_ms, "address": dark, "deed": "black-hole"}])
         acked = _by_address(found)
-        if acked.get(dark) and found["ours"]["counters"]["TcpExtTCPTimeouts"]:
+        if acked.get(dark):
             break
     other = next(address for address in acked if address != dark)
     assert acked[other] > acked[dark] > 0

@@ -27,6 +27,9 @@ use crate::scheduler::Scheduler;
 use crate::tcp::{Fired, Socket, State};
 use crate::{CloseReason, Counters, Event, EventKind, Mib, NEVER, Nanos};
 
+/// Bytes that an application reads at a time, as the programs of the kernel engines do.
+const PIECE: u64 = 1 << 16;
+
 /// The two ends of a subflow, this host's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tuple {
@@ -424,12 +427,17 @@ impl Connection {
         self.send.written()
     }
 
-    /// Gives up to `bytes` in-order bytes to the application.
+    /// Gives up to `bytes` in-order bytes to the application, which reads in pieces.
     pub fn read(&mut self, bytes: u64, now: Nanos) -> u64 {
         self.core.now = now;
         let taken = bytes.min(self.core.receive.available());
-        if taken > 0 && self.core.receive.read(taken, now) {
-            self.announce_window();
+        let mut left = taken;
+        while left > 0 {
+            let piece = left.min(PIECE);
+            left -= piece;
+            if self.core.receive.read(piece, now) {
+                self.announce_window();
+            }
         }
         taken
     }

@@ -278,7 +278,7 @@ impl DataReceiver {
 
     /// The application took everything before the last segment, and will have emptied the buffer with what this brought: out-of-order data
     /// of an MPTCP connection lies in it too (Linux `mptcp_cleanup_rbuf`).
-    pub fn reader_waits(&self) -> bool {
+    pub fn reader_leaves_nothing(&self) -> bool {
         let reads = 0 < self.fresh && self.unread <= self.fresh;
         reads && self.upstream.is_some() && self.reassembly.is_empty()
     }
@@ -301,6 +301,7 @@ impl DataReceiver {
         len: u32,
         pushed: bool,
         received: u64,
+        waiting: u64,
         now: Nanos,
     ) -> bool {
         let Some(upstream) = &mut self.upstream else {
@@ -315,15 +316,29 @@ impl DataReceiver {
             self.share = (7 * self.share + share) / 8;
         }
         self.segment = upstream.side(me).segment;
-        upstream.grow(me, self.mss, len, 0);
+        upstream.grow(me, self.mss, len, waiting);
         short || pushed
     }
 
-    /// A segment came out of sequence on a subflow that holds `waiting` bytes now.
-    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64) {
+    /// A segment came out of sequence on a subflow where `waiting` bytes do already; the last of all lies `span` beyond the next expected.
+    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64, span: u64) {
+        let Some(upstream) = &mut self.upstream else {
+            return;
+        };
+        upstream.grow(me, self.mss, len, waiting);
+        upstream.holds(me, span);
+        if self.autotuning {
+            upstream.make_room(me, self.largest_buffer);
+        }
+        if !upstream.multipath {
+            self.buffer = upstream.buffer();
+        }
+    }
+
+    /// What waits out of order in a subflow ends `span` bytes beyond the next that is expected there.
+    pub fn subflow_holds(&mut self, me: usize, span: u64) {
         if let Some(upstream) = &mut self.upstream {
-            let held = window::memory_of_run(waiting, len, u64::MAX);
-            upstream.grow(me, self.mss, len, held);
+            upstream.holds(me, span);
         }
     }
 
@@ -396,6 +411,7 @@ impl DataReceiver {
         self.upstream.is_some()
     }
 
+    /// Upstream does not count what was read while more was there to be read (`mptcp_inq_hint`).
     fn tune(&mut self, now: Nanos) {
         if let Some(upstream) = &mut self.upstream {
             self.rtt = upstream.rtt();
@@ -403,7 +419,10 @@ impl DataReceiver {
         if self.rtt == 0 || now - self.tuning.began_at < self.rtt {
             return;
         }
-        let copied = self.tuning.read - self.tuning.read_then;
+        let mut copied = self.tuning.read - self.tuning.read_then;
+        if self.upstream.is_some() {
+            copied = copied.saturating_sub(self.unread);
+        }
         if copied > self.tuning.space {
             if self.autotuning {
                 self.grow_buffer(copied);
@@ -417,15 +436,19 @@ impl DataReceiver {
     /// Room for a sender of whom `copied` bytes were read in a round trip: twice that and what it grew by. Older kernels leave room for
     /// sixteen segments more.
     fn grow_buffer(&mut self, copied: u64) {
-        let before = self.tuning.space.max(1);
-        let wanted = match &self.upstream {
+        let before = self.tuning.space;
+        let wanted = match &mut self.upstream {
             None => {
                 let window = 2 * copied + 16 * u64::from(self.mss);
-                let growth = u128::from(window) * u128::from(copied - self.tuning.space);
-                window + 2 * (growth / u128::from(before)) as u64
+                let growth = u128::from(window) * u128::from(copied - before);
+                window + 2 * (growth / u128::from(before.max(1))) as u64
             }
             Some(upstream) if upstream.multipath => window::wanted_window(copied, before),
-            Some(_) => window::wanted_window_at(self.rtt, copied, before) + self.held,
+            Some(upstream) => {
+                upstream.follow(copied, self.largest_buffer);
+                self.buffer = upstream.buffer();
+                return;
+            }
         };
         let buffer = (wanted * 256 / self.share).min(self.largest_buffer);
         if buffer <= self.buffer {
@@ -433,11 +456,7 @@ impl DataReceiver {
         }
         self.buffer = buffer;
         if let Some(upstream) = &mut self.upstream {
-            if upstream.multipath {
-                upstream.follow(copied, self.largest_buffer);
-            } else {
-                upstream.set_buffer(buffer);
-            }
+            upstream.follow(copied, self.largest_buffer);
         }
     }
 

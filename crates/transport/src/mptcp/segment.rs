@@ -346,7 +346,7 @@ impl Connection {
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
-        if self.core.receive.reader_waits() {
+        if self.core.receive.reader_leaves_nothing() {
             self.reader_empties(me);
         }
     }

@@ -60,6 +60,8 @@ pub(super) struct Side {
     last_echo: u32,
     /// Bytes read in the round trip before (`rcvq_space.space`).
     space: u64,
+    /// From the next byte expected to the end of what waits out of order in the subflow; 0 while nothing does.
+    span: u64,
 }
 
 impl Side {
@@ -70,6 +72,13 @@ impl Side {
     /// What is left of the window told last.
     fn left(&self, received: u64) -> u64 {
         self.window.saturating_sub(received - self.told_at)
+    }
+
+    /// Room for a sender of whom `read` bytes were read in a round trip, and for what waits out of order (`tcp_rcvbuf_grow`).
+    fn grow_buffer(&mut self, read: u64, largest: u64) {
+        let before = std::mem::replace(&mut self.space, read);
+        let wanted = (wanted_window_at(self.rtt, read, before) + self.span) * 256 / self.share;
+        self.buffer = self.buffer.max(wanted.min(largest));
     }
 
     fn smooth(&mut self, sample: Nanos) {
@@ -130,6 +139,7 @@ impl Offers {
                 timed_to: 0,
                 last_echo: 0,
                 space: 0,
+                span: 0,
             });
         }
         &mut self.sides[me]
@@ -274,13 +284,17 @@ impl Offers {
         self.side(me).rtt
     }
 
-    /// A segment of `len` bytes was queued, with `held` bytes of memory waiting out of order in the subflow: its window may grow by two
-    /// segments (`tcp_grow_window`).
-    pub fn grow(&mut self, me: usize, mss: u32, len: u32, held: u64) {
+    /// A segment of `len` bytes was queued, with `waiting` bytes out of order in the subflow: its window may grow by two segments
+    /// (`tcp_grow_window`).
+    pub fn grow(&mut self, me: usize, mss: u32, len: u32, waiting: u64) {
         if len < COUNTS {
             return;
         }
         let step = 2 * u64::from(mss.max(len));
+        let held = match waiting {
+            0 => 0,
+            _ => memory_of_run(waiting, len, u64::MAX),
+        };
         let side = self.side(me);
         let free = side.buffer.saturating_sub(held + memory(len)) * side.share / 256;
         let room = side.clamp().min(free).saturating_sub(side.slow_start);
@@ -293,30 +307,40 @@ impl Offers {
         std::mem::take(&mut self.grew)
     }
 
-    /// `read` bytes were read in a round trip: the subflows' buffers follow the connection's (`tcp_rcvbuf_grow`).
+    /// What waits out of order in a subflow ends `span` bytes beyond the next that is expected.
+    pub fn holds(&mut self, me: usize, span: u64) {
+        self.side(me).span = span;
+    }
+
+    /// `read` bytes were read in a round trip: the subflows' buffers follow the connection's.
     pub fn follow(&mut self, read: u64, largest: u64) {
         for side in &mut self.sides {
-            let before = std::mem::replace(&mut side.space, read).max(1);
-            let wanted = wanted_window(read, before) * 256 / side.share;
-            side.buffer = side.buffer.max(wanted.min(largest));
+            side.grow_buffer(read, largest);
         }
     }
 
-    /// The one buffer of plain TCP.
-    pub fn set_buffer(&mut self, buffer: u64) {
-        self.side(0).buffer = buffer;
+    /// A segment came out of order: the subflow's buffer makes room for what will fill the hole (`tcp_data_queue_ofo`).
+    pub fn make_room(&mut self, me: usize, largest: u64) {
+        let side = self.side(me);
+        side.grow_buffer(side.space, largest);
+    }
+
+    /// A subflow's buffer: that of a plain TCP connection is its first one's.
+    pub fn buffer(&self) -> u64 {
+        self.sides.first().map_or(self.buffer, |side| side.buffer)
     }
 }
 
 /// The window for a sender of whom `read` bytes were read in a round trip, `before` in the one before.
 pub(super) fn wanted_window(read: u64, before: u64) -> u64 {
     let window = 2 * read;
-    let growth = u128::from(window) * u128::from(read.saturating_sub(before)) / u128::from(before);
+    let growth =
+        u128::from(window) * u128::from(read.saturating_sub(before)) / u128::from(before.max(1));
     window + 2 * growth as u64
 }
 
 /// The same where round trips are short.
-pub(super) fn wanted_window_at(rtt: Nanos, read: u64, before: u64) -> u64 {
+fn wanted_window_at(rtt: Nanos, read: u64, before: u64) -> u64 {
     if rtt < LOW_RTT {
         return 2 * read + 2 * read * rtt / LOW_RTT;
     }

@@ -75,9 +75,14 @@ impl Socket {
         let start = self.received;
         self.pass_up(core, me, arrived.into());
         let Arrived { len, pushed, .. } = arrived;
-        let ends = core
-            .receive
-            .in_sequence(me, len, pushed, self.received, core.now);
+        let ends = core.receive.in_sequence(
+            me,
+            len,
+            pushed,
+            self.received,
+            self.islands.bytes(),
+            core.now,
+        );
         if ends {
             self.ack.pushed();
         }
@@ -92,7 +97,7 @@ impl Socket {
             if self.ack.quick() {
                 self.ack.immediately();
             } else if unacknowledged > core.receive.acknowledges_beyond(me)
-                || (self.ack.reader_acknowledges() && core.receive.reader_waits())
+                || (self.ack.reader_acknowledges() && core.receive.reader_leaves_nothing())
             {
                 self.ack.by_reader();
             } else {
@@ -118,6 +123,7 @@ impl Socket {
         self.islands.remove_below(self.received);
         let drained = before - self.islands.bytes();
         core.receive.held -= drained;
+        core.receive.subflow_holds(me, self.islands_span());
         let (left, cause) = (self.islands.bytes(), core.arriving.into());
         (core.blocking).subflow_advances(me, left, cause, core.now);
         self.totals.received += self.received - start - drained;
@@ -138,7 +144,8 @@ impl Socket {
         self.islands.insert(seq, end, |_, _| {});
         let fresh = self.islands.bytes() - before;
         let rank = self.remember_island(seq);
-        core.receive.out_of_sequence(me, len, before);
+        core.receive
+            .out_of_sequence(me, len, before, self.islands_span());
         if core.receive.grew() {
             self.ack.window_grew();
         }
@@ -168,6 +175,11 @@ impl Socket {
             _ => self.out_of_order.len(),
         };
         self.out_of_order.insert(at, held);
+    }
+
+    /// From the next byte expected to the end of the last island.
+    fn islands_span(&self) -> u64 {
+        self.islands.highest().saturating_sub(self.received)
     }
 
     /// The most recent island is reported first (RFC 2018 section 4). Returns how many were reported before this one so far.

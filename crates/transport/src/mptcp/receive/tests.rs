@@ -42,10 +42,14 @@ fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
 }
 
 fn upstream(mptcp: bool, buffer: u64) -> DataReceiver {
+    autotuned(mptcp, buffer, buffer)
+}
+
+fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> DataReceiver {
     let receive_buffer = Buffer {
         minimum: buffer,
         default: buffer,
-        maximum: buffer,
+        maximum,
     };
     let mut receiver = DataReceiver::new(&Config {
         profile: Profile::Linux,
@@ -68,7 +72,7 @@ fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
         let received = 1 + segment * 1448;
         receiver.begin_segment();
         receiver.deliver(receiver.next, 1448);
-        receiver.in_sequence(0, 1448, false, received, segment);
+        receiver.in_sequence(0, 1448, false, received, 0, segment);
         assert_eq!(receiver.grew(), segment < 8);
         windows.push(receiver.window(0, received));
         receiver.read(1448, segment);
@@ -87,7 +91,7 @@ fn upstreams_connection_follows_the_share_of_its_subflows() {
     let mut shares = Vec::new();
     for round in 1..=20 {
         receiver.sample_rtt(0, 1424, round as u32, 20);
-        receiver.in_sequence(0, 1424, false, round * 1_000_000, round);
+        receiver.in_sequence(0, 1424, false, round * 1_000_000, 0, round);
         shares.push(receiver.share);
         receiver.window(0, round * 1_000_000);
     }
@@ -101,7 +105,7 @@ fn upstream_counts_what_waits_as_memory() {
     let mut receiver = upstream(true, 262_144);
     receiver.first_window(0, 1448);
     receiver.sample_rtt(0, 1448, 1, 20);
-    receiver.in_sequence(0, 1424, false, 1425, 1);
+    receiver.in_sequence(0, 1424, false, 1425, 0, 1);
     receiver.deliver(1424, 17 * 1424);
     assert_eq!(
         receiver.space().free,
@@ -112,6 +116,48 @@ fn upstream_counts_what_waits_as_memory() {
         receiver.space().free,
         (262_144 - 17 * 1424 - 832) * 132 / 256
     );
+}
+
+/// Ten segments of 1460 bytes twice, and a megabyte beyond a hole, of which 162/256 of the memory is payload.
+#[test]
+fn upstream_makes_room_for_what_waits_behind_a_hole() {
+    let mut receiver = autotuned(false, 131_072, 6_291_456);
+    receiver.first_window(0, 1448);
+    receiver.in_sequence(0, 1448, false, 1449, 0, 1);
+    receiver.out_of_sequence(0, 1448, 0, 1_000_000);
+    assert_eq!(receiver.buffer(), (29_200 + 1_000_000) * 256 / 162);
+    let mut fixed = upstream(false, 131_072);
+    fixed.first_window(0, 1448);
+    fixed.out_of_sequence(0, 1448, 0, 1_000_000);
+    assert_eq!(fixed.buffer(), 131_072);
+}
+
+/// What waits out of order takes from the room into which a window may grow.
+#[test]
+fn upstreams_window_does_not_grow_into_what_waits() {
+    let mut grew = Vec::new();
+    for waiting in [0, 50_000, 100_000] {
+        let mut receiver = upstream(false, 131_072);
+        receiver.first_window(0, 1448);
+        receiver.in_sequence(0, 1448, false, 1449, waiting, 1);
+        grew.push(receiver.grew());
+    }
+    assert_eq!(grew, [true, false, false]);
+}
+
+#[test]
+fn upstream_does_not_measure_while_more_is_to_be_read() {
+    for (pieces, grows) in [(&[300_000][..], true), (&[65_536, 234_464][..], false)] {
+        let mut receiver = autotuned(true, 131_072, 6_291_456);
+        receiver.first_window(0, 1448);
+        receiver.sample_rtt(0, 1448, 1, 20);
+        receiver.in_sequence(0, 1448, false, 1449, 0, 1);
+        receiver.deliver(0, 300_000);
+        for &piece in pieces {
+            receiver.read(piece, 100 * MILLISECOND);
+        }
+        assert_eq!(receiver.buffer() > 131_072, grows, "{pieces:?}");
+    }
 }
 
 /// As in the kernel's SYN and SYN/ACK over Ethernet: 44 segments of 1460 bytes, 45 of 1448.
@@ -128,7 +174,7 @@ fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
     for (segment, me, rtt) in [(1, 1, 100), (2, 0, 40), (3, 0, 20)] {
         receiver.sample_rtt(me, 1448, segment, rtt);
         let now = u64::from(segment) * 100_000_000;
-        receiver.in_sequence(me, 1448, false, now, now);
+        receiver.in_sequence(me, 1448, false, now, 0, now);
     }
     receiver.read(1, 1);
     receiver.tune(1_000_000_000);

@@ -35,6 +35,8 @@ mib! {
     TcpExtTCPLossUndo "timeouts undone"
     TcpExtTCPDSACKUndo "reductions undone by DSACK"
     TcpExtTCPSACKReorder "reordering seen by SACK"
+    TcpExtTCPTSReorder "reordering seen by timestamps"
+    TcpExtTCPSpuriousRTOs "timeouts that F-RTO found needless"
     TcpExtTCPLostRetransmit "retransmissions lost again"
     TcpExtTCPDSACKOldSent "DSACKs sent for data below the window"
     TcpExtTCPDSACKOfoSent "DSACKs sent for out-of-order data"

@@ -48,7 +48,7 @@ impl Connection {
             _ => self.on_synchronised(me, segment, arrival),
         }
         if self.sockets[me].state.synchronised() {
-            self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+            self.send_lost(me);
         }
         self.push();
         self.sockets[me].flush_ack(&mut self.core, me);
@@ -83,6 +83,17 @@ impl Connection {
     pub fn limit_mtu(&mut self, me: usize, mtu: u32) -> bool {
         let ipv6 = self.subflows[me].tuple.local.is_ipv6();
         self.sockets[me].limit_mtu(&mut self.paths[me], mtu, ipv6)
+    }
+
+    /// Sends again what is lost, after new data where F-RTO wants that and there is some.
+    fn send_lost(&mut self, me: usize) {
+        if self.sockets[me].wants_new_first() {
+            self.push();
+            if self.sockets[me].sent_new() {
+                return;
+            }
+        }
+        self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
     }
 
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {

@@ -5,6 +5,7 @@
 //! | [`handshake`] | options and how each falls back, SYN retransmission, refusal, duplicates, wrap of the ISN |
 //! | [`sending`] | initial window, slow start, Nagle, silly window, zero-window probes, restart after idleness |
 //! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
+//! | [`spurious`] | needless retransmissions and timeouts: timestamps, F-RTO, DSACK |
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
 //! | [`liveness`] | keep-alive, user timeout |
 //! | [`path_mtu`] | path MTU discovery |
@@ -21,3 +22,4 @@ mod path_mtu;
 mod receiving;
 mod recovery;
 mod sending;
+mod spurious;

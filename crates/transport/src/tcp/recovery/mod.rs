@@ -1,5 +1,7 @@
-//! Acknowledgements and loss recovery: SACK (RFC 6675's scoreboard), RACK-TLP (RFC 8985), PRR (RFC 6937), undo (RFC 3522, RFC 3708), RTO (RFC 6298).
+//! Acknowledgements and loss recovery: SACK (RFC 6675's scoreboard), RACK-TLP (RFC 8985), PRR (RFC 6937), undo (RFC 3522,
+//! RFC 3708), RTO (RFC 6298), F-RTO (RFC 5682).
 
+mod loss;
 mod rack;
 mod scoreboard;
 mod timeout;
@@ -43,11 +45,13 @@ pub(in crate::tcp) struct Recovery {
     prr_out: u32,
     /// Timestamp of the episode's first retransmission; 0: none.
     first_retransmission: u32,
+    /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
+    frto: bool,
+    pub new_first: bool,
     /// Nothing below this waits for retransmission.
     pub hint: u64,
-    /// End of the flight that a tail loss probe was sent for, and whether the probe repeated data.
+    /// End of the flight that a tail loss probe was sent for.
     probe_end: Option<u64>,
-    probe_repeats: bool,
     /// Timeouts in a row, and when what they are about was first sent again.
     pub timeouts: u32,
     first_timeout: Nanos,
@@ -70,9 +74,10 @@ impl Default for Recovery {
             prr_delivered: 0,
             prr_out: 0,
             first_retransmission: 0,
+            frto: false,
+            new_first: false,
             hint: 0,
             probe_end: None,
-            probe_repeats: false,
             timeouts: 0,
             first_timeout: 0,
             backoff: 0,
@@ -125,10 +130,25 @@ pub(in crate::tcp) struct Delivery {
     /// The segment carried nothing but this acknowledgement.
     bare: bool,
     duplicate_sack: bool,
+    /// The DSACK is about a tail loss probe.
+    of_probe: bool,
+    /// Something was SACKed; something never sent again, of before the episode, arrived (Linux `FLAG_ORIG_SACK_ACKED`).
+    sacked: bool,
+    original: bool,
+    /// The lowest sequence number that arrived after higher ones without having been sent again.
+    overtaken: Option<u64>,
+    /// The timestamp that the segment echoes; 0: none.
+    echo: u32,
     pub newly_lost: u32,
     retransmission_lost: bool,
     /// The timer must be set anew.
     rearm: bool,
+}
+
+impl Delivery {
+    fn overtake(&mut self, seq: u64) {
+        self.overtaken = Some(self.overtaken.map_or(seq, |low| low.min(seq)));
+    }
 }
 
 impl Socket {
@@ -152,20 +172,24 @@ impl Socket {
         if self.paced.is_some() {
             self.note_arrival_of_ack();
         }
-        let mut delivery = Delivery::default();
+        let mut delivery = Delivery {
+            echo: segment.timestamps.map_or(0, |(_, echo)| echo),
+            ..Delivery::default()
+        };
+        let mss = paths[me].mss;
         let window_changed = ack >= self.una && self.update_window(ack, segment);
         if !segment.sack.is_empty() && self.negotiated.sack {
-            self.take_sack(core, segment, ack, highest_sacked, &mut delivery);
+            self.take_sack(core, segment, ack, highest_sacked, mss, &mut delivery);
         }
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
-                self.conclude(core, paths, me, segment, delivery, before);
+                self.conclude(core, paths, me, delivery, before);
             }
             return true;
         }
         if ack > before {
-            self.take_cumulative(core, ack, highest_sacked, &mut delivery);
+            self.take_cumulative(core, ack, highest_sacked, mss, &mut delivery);
             self.recovery.timeouts = 0;
             if paths[me].potentially_failed {
                 paths[me].potentially_failed = false;
@@ -185,7 +209,7 @@ impl Socket {
             || self.recovery.state != CaState::Open
             || self.recovery.probe_end.is_some()
         {
-            self.conclude(core, paths, me, segment, delivery, before);
+            self.conclude(core, paths, me, delivery, before);
         }
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.on_congestion_experienced(paths, me);
@@ -210,11 +234,10 @@ impl Socket {
         core: &mut Core,
         paths: &mut [Path],
         me: usize,
-        segment: &Segment,
         mut delivery: Delivery,
         before: u64,
     ) {
-        let rtt = self.sample_rtt(core, segment, &delivery);
+        let rtt = self.sample_rtt(core, &delivery);
         if let Some(rtt) = rtt {
             paths[me].latest_rtt = rtt;
         }
@@ -232,7 +255,7 @@ impl Socket {
             self.congestion.on_sample(paths, me, &ack);
         }
         self.judge_probe(core, paths, me, &mut delivery);
-        self.step_recovery(core, paths, me, segment, &mut delivery, before);
+        self.step_recovery(core, paths, me, &mut delivery, before);
         if delivery.rearm {
             self.arm_after_ack(core);
         }
@@ -242,7 +265,7 @@ impl Socket {
             self.reduce(&mut paths[me], &delivery);
         } else if delivery.packets > 0
             && (delivery.advanced
-                || (self.rack.reordering_seen && self.recovery.state != CaState::Loss))
+                || (delivery.sacked && self.rack.degree > u64::from(DUPLICATE_THRESHOLD)))
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             self.publish(&mut paths[me]);
@@ -251,113 +274,117 @@ impl Socket {
     }
 
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
-    fn sample_rtt(&mut self, core: &Core, segment: &Segment, delivery: &Delivery) -> Option<Nanos> {
+    fn sample_rtt(&mut self, core: &Core, delivery: &Delivery) -> Option<Nanos> {
         let elapsed = |at: Option<Nanos>| at.map(|at| core.now - at);
         let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));
-        let newest = in_order(delivery.last).or(elapsed(delivery.last_sacked));
+        let by_timestamp = || {
+            let age = super::timestamp(core.now).wrapping_sub(delivery.echo);
+            let known = delivery.advanced && delivery.echo != 0 && age < 1 << 20;
+            known.then(|| u64::from(age.max(1)) * MILLISECOND)
+        };
+        let oldest = in_order(delivery.first)
+            .or(elapsed(delivery.first_sacked))
+            .or_else(by_timestamp)?;
+        let newest = elapsed(delivery.last_sacked)
+            .or(in_order(delivery.last))
+            .or_else(by_timestamp);
         if let Some(newest) = newest {
             self.rtt.sample_min(newest, core.now);
         }
-        let oldest = in_order(delivery.first)
-            .or(elapsed(delivery.first_sacked))
-            .or_else(|| {
-                let (_, echo) = segment
-                    .timestamps
-                    .filter(|(_, echo)| delivery.advanced && *echo != 0)?;
-                let elapsed = super::timestamp(core.now).wrapping_sub(echo);
-                (elapsed < 1 << 20).then(|| u64::from(elapsed.max(1)) * MILLISECOND)
-            })?;
         self.rtt.sample(oldest, self.una, self.next, &core.config);
         self.recovery.backoff = 0;
         newest
     }
 
+    /// What an acknowledgement means for the episode (Linux `tcp_fastretrans_alert`).
     fn step_recovery(
         &mut self,
         core: &mut Core,
         paths: &mut [Path],
         me: usize,
-        segment: &Segment,
         delivery: &mut Delivery,
         before: u64,
     ) {
-        let advanced = self.una > before;
-        if self.recovery.state == CaState::Open && self.recovery.retransmitting == 0 {
+        self.adapt_reordering_window();
+        if self.recovery.state == CaState::Open {
             self.recovery.first_retransmission = 0;
-        }
-        self.adapt_reordering_window(delivery);
-        if self.recovery.state > CaState::Disorder
-            && self.una >= self.recovery.end
-            && self.leave(core, paths, me, segment)
-        {
-            self.detect_losses(core, delivery);
-            return self.keep_open(core, paths, me);
+        } else if self.una >= self.recovery.end {
+            self.leave(core, paths, me, delivery);
         }
         match self.recovery.state {
             CaState::Recovery => {
-                if advanced && self.undo_in_mid_recovery(core, paths, me, segment) {
+                if delivery.advanced && self.undo_in_mid_recovery(core, paths, me, delivery, before)
+                {
                     return;
                 }
-                if advanced && !self.negotiated.sack {
-                    self.mark_head_lost(delivery);
+                if self.undo_by_duplicates(core, paths, me) {
+                    self.try_to_open(paths, me);
                 }
-                self.detect_losses(core, delivery);
+                self.identify_losses(core, delivery);
+                if self.recovery.state != CaState::Recovery && self.recovery.lost > 0 {
+                    self.enter_recovery(core, paths, me);
+                }
             }
             CaState::Loss => {
-                if advanced && self.delayed_not_lost(segment) && self.recovery.undo_from.is_some() {
-                    core.counters.increment(Mib::TcpExtTCPLossUndo);
-                    self.undo(paths, me, true);
-                    return self.set_state(paths, me, CaState::Open);
-                }
-                self.detect_losses(core, delivery);
-            }
-            _ => {
-                if self.recovery.undo_from.is_some()
-                    && self.recovery.undo_count == 0
-                    && self.recovery.state <= CaState::Disorder
-                {
-                    core.counters.increment(Mib::TcpExtTCPDSACKUndo);
-                    self.undo(paths, me, false);
-                }
-                self.detect_losses(core, delivery);
-                if !self.negotiated.sack && self.recovery.sacked >= DUPLICATE_THRESHOLD {
-                    self.mark_head_lost(delivery);
-                }
-                if self.recovery.lost > 0 {
-                    self.enter_recovery(core, paths, me);
-                } else {
-                    self.keep_open(core, paths, me);
+                self.step_loss(core, paths, me, delivery);
+                self.identify_losses(core, delivery);
+                if self.recovery.state == CaState::Open || delivery.retransmission_lost {
+                    self.settle(core, paths, me, delivery);
                 }
             }
+            _ => self.settle(core, paths, me, delivery),
         }
     }
 
-    /// Ends an episode whose end was acknowledged. True: the state is Open now.
-    fn leave(&mut self, core: &mut Core, paths: &mut [Path], me: usize, segment: &Segment) -> bool {
+    fn settle(&mut self, core: &mut Core, paths: &mut [Path], me: usize, delivery: &mut Delivery) {
+        if self.recovery.state <= CaState::Disorder {
+            self.undo_by_duplicates(core, paths, me);
+        }
+        self.identify_losses(core, delivery);
+        if self.recovery.lost > 0 {
+            self.enter_recovery(core, paths, me);
+        } else {
+            self.try_to_open(paths, me);
+        }
+    }
+
+    /// Ends an episode of reduction or fast recovery whose end was acknowledged.
+    fn leave(&mut self, core: &mut Core, paths: &mut [Path], me: usize, delivery: &Delivery) {
         match self.recovery.state {
-            CaState::Cwr if self.una == self.recovery.end => return false,
-            CaState::Recovery | CaState::Loss => {
+            CaState::Cwr if self.una > self.recovery.end => {
+                self.end_reduction(&mut paths[me]);
+                self.set_state(paths, me, CaState::Open);
+            }
+            CaState::Recovery => {
                 if !self.negotiated.sack {
                     self.recovery.sacked = 0;
                 }
-                let undone = self.recovery.undo_from.is_some()
-                    && (self.recovery.undo_count == 0 || self.delayed_not_lost(segment));
-                if undone {
-                    core.counters
-                        .increment(if self.recovery.state == CaState::Loss {
-                            Mib::TcpExtTCPLossUndo
-                        } else {
-                            Mib::TcpExtTCPFullUndo
-                        });
-                    self.undo(paths, me, false);
-                } else if self.recovery.state == CaState::Recovery {
+                if !self.finish(core, paths, me, delivery, Mib::TcpExtTCPFullUndo) {
                     self.end_reduction(&mut paths[me]);
                 }
             }
-            _ => self.end_reduction(&mut paths[me]),
+            _ => {}
+        }
+    }
+
+    /// Everything of the episode was acknowledged. True: its reduction was undone (Linux `tcp_try_undo_recovery`).
+    fn finish(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        delivery: &Delivery,
+        counter: Mib,
+    ) -> bool {
+        let undone = self.may_undo(delivery);
+        if undone {
+            core.counters.increment(counter);
+            self.undo(paths, me, false);
+        } else {
+            self.rack.persist = self.rack.persist.saturating_sub(1);
         }
         self.set_state(paths, me, CaState::Open);
-        true
+        undone
     }
 
     fn end_reduction(&mut self, path: &mut Path) {
@@ -366,16 +393,28 @@ impl Socket {
         }
     }
 
+    /// Something sent again is under way, or the oldest in flight was.
+    fn any_repeated(&self) -> bool {
+        self.recovery.retransmitting > 0 || self.sent.front().is_some_and(Sent::retransmitted)
+    }
+
+    /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
+    fn forget_repetitions(&mut self) {
+        if !self.any_repeated() {
+            self.recovery.first_retransmission = 0;
+        }
+    }
+
+    fn try_to_open(&mut self, paths: &mut [Path], me: usize) {
+        self.forget_repetitions();
+        if self.recovery.state != CaState::Cwr {
+            self.keep_open(paths, me);
+        }
+    }
+
     /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
-    fn keep_open(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        if self.recovery.state > CaState::Disorder {
-            return;
-        }
-        let recovery = &self.recovery;
-        let calm = recovery.sacked + recovery.lost + recovery.retransmitting == 0;
-        if !calm && self.recovery.lost > 0 && self.recovery.state != CaState::Recovery {
-            return self.enter_recovery(core, paths, me);
-        }
+    fn keep_open(&mut self, paths: &mut [Path], me: usize) {
+        let calm = self.recovery.sacked + self.recovery.lost == 0 && !self.any_repeated();
         let state = if calm {
             CaState::Open
         } else {
@@ -383,6 +422,7 @@ impl Socket {
         };
         if state != self.recovery.state {
             self.set_state(paths, me, state);
+            self.recovery.end = self.next;
         }
     }
 
@@ -399,12 +439,9 @@ impl Socket {
             Mib::TcpExtTCPRenoRecovery
         });
         core.event(EventKind::Loss(me));
-        self.rack.persist = self.rack.persist.saturating_sub(1);
-        if self.rack.persist == 0 {
-            self.rack.steps = 0;
-        }
+        self.forget_repetitions();
         self.recovery.begin_undo(self.una);
-        if self.recovery.state < CaState::Cwr {
+        if !self.recovery.reducing() {
             self.begin_reduction(paths, me);
         }
         self.recovery.end = self.next;

@@ -7,38 +7,85 @@ use crate::path::CaState;
 use crate::tcp::Socket;
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::Pending;
-use crate::{Mib, Nanos};
+use crate::tcp::timestamp;
+use crate::{MILLISECOND, Mib, Nanos};
 
 /// RACK's state (RFC 8985 section 5.3).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::tcp) struct Rack {
     /// Transmission time and end of the segment sent last among those delivered.
     pub(super) sent_at: Nanos,
     pub(super) end: u64,
     pub(super) rtt: Nanos,
+    /// Something was delivered since losses were last looked for.
+    pub(super) advanced: bool,
     pub(super) reordering_seen: bool,
+    /// How far packets are known to overtake each other, in packets (Linux `tp->reordering`).
+    pub(super) degree: u64,
+    /// A DSACK that reordering may have caused waits to widen the window.
+    pub(super) duplicate_seen: bool,
     /// Multiplier of the reordering window (section 6.2, step 4), the round in which it last grew, and the recoveries until it is reset.
     pub(super) steps: u32,
     pub(super) steps_round: u64,
     pub(super) persist: u32,
 }
 
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            sent_at: 0,
+            end: 0,
+            rtt: 0,
+            advanced: false,
+            reordering_seen: false,
+            degree: u64::from(DUPLICATE_THRESHOLD),
+            duplicate_seen: false,
+            steps: 0,
+            steps_round: 0,
+            persist: 0,
+        }
+    }
+}
+
 /// Recoveries after which the reordering window returns to its smallest (section 6.2: 16).
-const STEPS_PERSIST: u32 = 16;
+pub(super) const STEPS_PERSIST: u32 = 16;
+
+/// Linux waits this much longer than the reordering window (TCP_TIMEOUT_MIN_US).
+const REORDERING_GRACE: Nanos = 2 * MILLISECOND;
+/// No packet is taken to be overtaken by more (tcp_max_reordering).
+const MOST_REORDERING: u64 = 300;
 
 impl Socket {
-    pub(super) fn reordering_found(&mut self, core: &mut Core) {
-        self.rack.reordering_seen = true;
-        core.counters.increment(Mib::TcpExtTCPSACKReorder);
-    }
-
-    /// RFC 8985 section 6.2, steps 1 and 2.
-    pub(super) fn advance_rack(&mut self, now: Nanos, sent: &Sent) {
-        let rtt = now - sent.sent_at;
-        if sent.retransmitted() && rtt < self.rtt.min() {
-            // The original, not the retransmission, was delivered.
+    /// What begins at `low`, and was never sent again, was delivered after something higher, if that is still so (Linux
+    /// `tcp_check_sack_reordering`).
+    pub(super) fn note_reordering(&mut self, core: &mut Core, low: u64, mss: u32, counter: Mib) {
+        let highest = match self.recovery.sacked {
+            0 => self.una,
+            _ => self.recovery.scoreboard.highest(),
+        };
+        if low >= highest {
             return;
         }
+        let distance = (highest - low).div_ceil(u64::from(mss.max(1)));
+        self.rack.degree = self.rack.degree.max(distance.min(MOST_REORDERING));
+        self.rack.reordering_seen = true;
+        core.counters.increment(counter);
+    }
+
+    /// RFC 8985 section 6.2, steps 1 and 2. `echo`: the timestamp that a cumulative acknowledgement echoes, 0 where there is none.
+    pub(super) fn advance_rack(&mut self, now: Nanos, sent: &Sent, echo: u32) {
+        if !self.negotiated.sack {
+            return;
+        }
+        let rtt = now - sent.sent_at;
+        if sent.retransmitted() {
+            let before = (echo.wrapping_sub(timestamp(sent.sent_at)) as i32) < 0;
+            if rtt < self.rtt.min() || (echo != 0 && before) {
+                // The original, not the retransmission, was delivered.
+                return;
+            }
+        }
+        self.rack.advanced = true;
         self.rack.rtt = rtt;
         if (sent.sent_at, sent.end()) > (self.rack.sent_at, self.rack.end) {
             self.rack.sent_at = sent.sent_at;
@@ -57,18 +104,38 @@ impl Socket {
         (self.rtt.min() / 4 * u64::from(self.rack.steps + 1)).min(self.rtt.srtt())
     }
 
-    /// Widens the reordering window when a DSACK shows a needless retransmission, and narrows it after 16 recoveries.
-    pub(super) fn adapt_reordering_window(&mut self, delivery: &Delivery) {
-        if delivery.duplicate_sack && self.una >= self.rack.steps_round {
+    /// Widens the reordering window when a DSACK shows a needless retransmission that reordering may have caused, once a round trip, and
+    /// narrows it after 16 recoveries (Linux `tcp_rack_update_reo_wnd`).
+    pub(super) fn adapt_reordering_window(&mut self) {
+        if self.rack.duplicate_seen && self.una >= self.rack.steps_round {
             self.rack.steps = (self.rack.steps + 1).min(254);
             self.rack.steps_round = self.next;
             self.rack.persist = STEPS_PERSIST;
+        } else if self.rack.persist == 0 {
+            self.rack.steps = 0;
+        }
+        self.rack.duplicate_seen = false;
+    }
+
+    /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
+    pub(super) fn identify_losses(&mut self, core: &mut Core, delivery: &mut Delivery) {
+        if self.negotiated.sack {
+            if std::mem::take(&mut self.rack.advanced) {
+                self.detect_losses(core, delivery);
+            }
+            return;
+        }
+        let state = self.recovery.state;
+        if (state < CaState::Recovery && self.recovery.sacked >= DUPLICATE_THRESHOLD)
+            || (state == CaState::Recovery && delivery.advanced)
+        {
+            self.mark_head_lost(delivery);
         }
     }
 
     /// RFC 8985 section 6.2, step 5: what was sent a reordering window before something delivered is lost.
     pub(super) fn detect_losses(&mut self, core: &mut Core, delivery: &mut Delivery) {
-        if !self.negotiated.sack || self.rack.sent_at == 0 || self.sent.is_empty() {
+        if self.rack.sent_at == 0 || self.sent.is_empty() {
             return;
         }
         let recovery = &mut self.recovery;
@@ -105,7 +172,8 @@ impl Socket {
             Self::mark_lost(&mut self.recovery, sent, delivery);
         }
         if wait > 0 {
-            self.timers.set(Pending::Reordering, core.now + wait);
+            self.timers
+                .set(Pending::Reordering, core.now + wait + REORDERING_GRACE);
             delivery.rearm = false;
         }
     }

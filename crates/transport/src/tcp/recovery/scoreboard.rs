@@ -5,6 +5,7 @@ use polypath_wire::tcp::Segment;
 use super::{Delivery, Recovery};
 use crate::Mib;
 use crate::mptcp::core::Core;
+use crate::path::CaState;
 use crate::seq::unwrap;
 use crate::tcp::Socket;
 use crate::tcp::sender::Sent;
@@ -16,6 +17,7 @@ impl Socket {
         segment: &Segment,
         ack: u64,
         highest: u64,
+        mss: u32,
         delivery: &mut Delivery,
     ) {
         let mut fresh = std::mem::take(&mut core.scratch);
@@ -43,6 +45,11 @@ impl Socket {
             self.mark_sacked(core, start, end, highest, delivery);
         }
         core.scratch = fresh;
+        if let Some(low) = delivery.overtaken.take()
+            && (self.recovery.state != CaState::Loss || self.recovery.undo_from.is_some())
+        {
+            self.note_reordering(core, low, mss, Mib::TcpExtTCPSACKReorder);
+        }
     }
 
     pub(super) fn take_duplicate_sack(
@@ -53,6 +60,9 @@ impl Socket {
     ) {
         core.counters.increment(Mib::TcpExtTCPDSACKRecv);
         delivery.duplicate_sack = true;
+        delivery.of_probe = self.recovery.probe_end == Some(end);
+        delivery.packets += 1;
+        self.rack.duplicate_seen |= self.rack.reordering_seen && !delivery.of_probe;
         let recovery = &mut self.recovery;
         if recovery.undo_from.is_some_and(|from| end > from) && recovery.undo_count > 0 {
             recovery.undo_count -= 1;
@@ -91,11 +101,13 @@ impl Socket {
             if !copy.retransmitted() {
                 delivery.first_sacked.get_or_insert(copy.sent_at);
                 delivery.last_sacked = Some(copy.sent_at);
+                delivery.original |= copy.end() <= self.recovery.end;
                 if copy.seq < highest {
-                    self.reordering_found(core);
+                    delivery.overtake(copy.seq);
                 }
             }
-            self.advance_rack(core.now, &copy);
+            delivery.sacked = true;
+            self.advance_rack(core.now, &copy, 0);
         }
     }
 
@@ -105,6 +117,7 @@ impl Socket {
         core: &mut Core,
         ack: u64,
         highest_sacked: u64,
+        mss: u32,
         delivery: &mut Delivery,
     ) {
         delivery.advanced = true;
@@ -142,11 +155,12 @@ impl Socket {
             } else {
                 delivery.first.get_or_insert(sent.sent_at);
                 delivery.last = Some(sent.sent_at);
+                delivery.original |= sent.end() <= self.recovery.end;
                 if sent.end() < highest_sacked {
-                    self.reordering_found(core);
+                    delivery.overtake(sent.seq);
                 }
             }
-            self.advance_rack(core.now, &sent);
+            self.advance_rack(core.now, &sent, delivery.echo);
         }
         if !self.negotiated.sack && self.recovery.sacked > 0 {
             // Duplicate ACKs stood for packets that this ACK now covers.
@@ -158,6 +172,9 @@ impl Socket {
         }
         self.una = ack;
         self.recovery.scoreboard.remove_below(ack);
+        if let Some(low) = delivery.overtaken.take() {
+            self.note_reordering(core, low, mss, Mib::TcpExtTCPSACKReorder);
+        }
     }
 
     pub(super) fn mark_lost(recovery: &mut Recovery, sent: &mut Sent, delivery: &mut Delivery) {

@@ -51,7 +51,6 @@ impl Socket {
         core.counters.increment(Mib::TcpExtTCPLossProbes);
         core.event(EventKind::TailLossProbe(me));
         self.recovery.probe_end = Some(self.next);
-        self.recovery.probe_repeats = true;
         self.retransmit(core, me, last);
     }
 
@@ -69,20 +68,17 @@ impl Socket {
         if self.una < end {
             return;
         }
-        if delivery.duplicate_sack
+        if delivery.of_probe
             || (self.una == end && delivery.bare && !delivery.advanced && delivery.packets == 0)
         {
             // Both the original and the probe arrived.
             self.recovery.probe_end = None;
         } else if self.una > end {
-            self.recovery.probe_end = None;
             core.counters.increment(Mib::TcpExtTCPLossProbeRecovery);
-            if self.recovery.state < CaState::Cwr {
-                self.begin_reduction(paths, me);
-                self.recovery.undo_from = None;
-                self.end_reduction(&mut paths[me]);
-                self.set_state(paths, me, CaState::Open);
-            }
+            self.begin_reduction(paths, me);
+            self.recovery.undo_from = None;
+            self.end_reduction(&mut paths[me]);
+            self.keep_open(paths, me);
         }
     }
 
@@ -132,17 +128,11 @@ impl Socket {
                 self.detect_losses(core, &mut delivery);
                 if delivery.newly_lost > 0 {
                     self.note_lost(delivery.newly_lost);
-                    if self.recovery.state < CaState::Recovery {
+                    if self.recovery.state != CaState::Recovery {
                         self.enter_recovery(core, paths, me);
+                        delivery.packets = 1;
+                        self.reduce(&mut paths[me], &delivery);
                     }
-                    self.reduce(
-                        &mut paths[me],
-                        &Delivery {
-                            packets: 1,
-                            newly_lost: 1,
-                            ..Delivery::default()
-                        },
-                    );
                 }
                 if self.timers.next() == crate::NEVER {
                     self.arm_retransmission(core);
@@ -183,7 +173,7 @@ impl Socket {
             backoff: self.recovery.backoff,
         });
         if self.state.synchronised() {
-            self.enter_loss(paths, me);
+            self.enter_loss(core, paths, me);
         } else {
             self.recovery.lost = 1;
             self.sent[0].set(Sent::LOST);
@@ -210,45 +200,6 @@ impl Socket {
             }
             _ => now,
         }
-    }
-
-    pub(super) fn enter_loss(&mut self, paths: &mut [Path], me: usize) {
-        let new_episode = self.recovery.state <= CaState::Disorder
-            || self.una >= self.recovery.end
-            || (self.recovery.state == CaState::Loss && self.recovery.timeouts == 0);
-        if new_episode {
-            self.recovery.prior_cwnd = paths[me].cwnd;
-            self.recovery.prior_ssthresh = paths[me].ssthresh;
-            paths[me].ssthresh = self.congestion.ssthresh(paths, me);
-            self.recovery.begin_undo(self.una);
-        }
-        let lost_before = self.recovery.lost;
-        for sent in &mut self.sent {
-            if !sent.has(Sent::SACKED) {
-                sent.set(Sent::LOST);
-            }
-            sent.clear(Sent::RETRANSMITTING);
-        }
-        if !self.negotiated.sack {
-            self.recovery.sacked = 0;
-        }
-        self.recovery.retransmitting = 0;
-        self.recovery.lost = self.sent.len() as u32 - self.recovery.sacked;
-        self.note_lost(self.recovery.lost.saturating_sub(lost_before));
-        self.recovery.hint = 0;
-        self.recovery.end = self.next;
-        self.recovery.probe_end = None;
-        paths[me].cwnd = self.in_flight() + 1;
-        paths[me].cwnd_count = 0;
-        self.set_state(paths, me, CaState::Loss);
-    }
-
-    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
-    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, paths: &mut [Path], me: usize) {
-        self.recovery.end = self.next;
-        self.recovery.prior_ssthresh = 0;
-        self.recovery.undo_from = None;
-        self.set_state(paths, me, CaState::Loss);
     }
 
     pub(crate) fn retransmission_timeout(&self, core: &Core) -> Nanos {

@@ -1,0 +1,118 @@
+//! After a retransmission timeout (RFC 5681 section 3.1): what is lost, and whether the timeout was needless (F-RTO, RFC 5682).
+
+use super::Delivery;
+use crate::Mib;
+use crate::mptcp::core::Core;
+use crate::path::{CaState, Path};
+use crate::tcp::Socket;
+use crate::tcp::sender::Sent;
+
+impl Socket {
+    /// Linux `tcp_enter_loss`.
+    pub(super) fn enter_loss(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        let fresh = self.recovery.state < CaState::Recovery;
+        let repeated = self.recovery.timeouts > 0;
+        self.mark_timed_out(core);
+        let new_episode = self.recovery.state <= CaState::Disorder
+            || self.una >= self.recovery.end
+            || (self.recovery.state == CaState::Loss && !repeated);
+        if new_episode {
+            self.recovery.prior_cwnd = paths[me].cwnd;
+            self.recovery.prior_ssthresh = paths[me].ssthresh;
+            paths[me].ssthresh = self.congestion.ssthresh(paths, me);
+            self.recovery.begin_undo(self.una);
+        }
+        self.recovery.hint = 0;
+        self.recovery.probe_end = None;
+        paths[me].cwnd = self.in_flight() + 1;
+        paths[me].cwnd_count = 0;
+        self.set_state(paths, me, CaState::Loss);
+        self.recovery.end = self.next;
+        self.recovery.frto = self.negotiated.sack && (fresh || repeated);
+        self.recovery.new_first = false;
+    }
+
+    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
+    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, paths: &mut [Path], me: usize) {
+        self.recovery.end = self.next;
+        self.recovery.prior_ssthresh = 0;
+        self.recovery.undo_from = None;
+        self.set_state(paths, me, CaState::Loss);
+    }
+
+    /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`).
+    fn mark_timed_out(&mut self, core: &mut Core) {
+        if !self.negotiated.sack {
+            self.recovery.sacked = 0;
+        }
+        let before = self.recovery.lost;
+        for (index, sent) in self.sent.iter_mut().enumerate() {
+            let recent = index > 0 && sent.sent_at + self.rack.rtt > core.now;
+            if sent.has(Sent::SACKED) || recent {
+                continue;
+            }
+            if !sent.has(Sent::LOST) {
+                sent.set(Sent::LOST);
+                self.recovery.lost += 1;
+            }
+            if sent.has(Sent::RETRANSMITTING) {
+                sent.clear(Sent::RETRANSMITTING);
+                self.recovery.retransmitting -= 1;
+                core.counters.increment(Mib::TcpExtTCPLostRetransmit);
+            }
+        }
+        self.note_lost(self.recovery.lost.saturating_sub(before));
+    }
+
+    /// An acknowledgement after a timeout (Linux `tcp_process_loss`; the steps are RFC 5682's, section 3.1).
+    pub(super) fn step_loss(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        delivery: &Delivery,
+    ) {
+        let recovered = self.una >= self.recovery.end;
+        if delivery.advanced && self.may_undo(delivery) {
+            return self.undo_loss(core, paths, me);
+        }
+        if self.recovery.frto {
+            if delivery.original && self.recovery.undo_from.is_some() {
+                // Step 3b: what the timeout took for lost arrives.
+                core.counters.increment(Mib::TcpExtTCPSpuriousRTOs);
+                return self.undo_loss(core, paths, me);
+            }
+            if self.next > self.recovery.end {
+                // Step 3a: duplicates after new data was sent.
+                let duplicate = delivery.bare && !delivery.advanced && !delivery.duplicate_sack;
+                self.recovery.frto = !delivery.sacked && !duplicate;
+            } else if delivery.advanced && !recovered {
+                // Step 2b: new data tells whether the old is still under way.
+                self.recovery.end = self.next;
+                self.recovery.new_first = true;
+                return;
+            }
+        }
+        if recovered {
+            self.finish(core, paths, me, delivery, Mib::TcpExtTCPLossUndo);
+        }
+    }
+
+    fn undo_loss(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        core.counters.increment(Mib::TcpExtTCPLossUndo);
+        self.undo(paths, me, true);
+        self.set_state(paths, me, CaState::Open);
+    }
+
+    /// Whether new data is to be sent before what is lost. Asked once.
+    pub(crate) fn wants_new_first(&mut self) -> bool {
+        std::mem::take(&mut self.recovery.new_first)
+    }
+
+    /// What was to be sent first was: what is lost follows where there was none.
+    pub(crate) fn sent_new(&mut self) -> bool {
+        let sent = self.next > self.recovery.end;
+        self.recovery.frto &= sent;
+        sent
+    }
+}

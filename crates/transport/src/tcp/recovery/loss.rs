@@ -104,14 +104,15 @@ impl Socket {
         self.set_state(paths, me, CaState::Open);
     }
 
-    /// Whether new data is to be sent before what is lost. Asked once.
+    /// Whether new data is to be sent before what is lost.
     pub(crate) fn wants_new_first(&mut self) -> bool {
-        std::mem::take(&mut self.recovery.new_first)
+        self.recovery.new_first
     }
 
     /// What was to be sent first was: what is lost follows where there was none.
     pub(crate) fn sent_new(&mut self) -> bool {
         let sent = self.next > self.recovery.end;
+        self.recovery.new_first = false;
         self.recovery.frto &= sent;
         sent
     }

@@ -146,6 +146,11 @@ pub(in crate::tcp) struct Delivery {
 }
 
 impl Delivery {
+    /// The acknowledgement is one that may tell of a loss (Linux `tcp_ack_is_dubious`).
+    fn dubious(&self) -> bool {
+        self.sacked || self.duplicate_sack || (self.bare && !self.advanced)
+    }
+
     fn overtake(&mut self, seq: u64) {
         self.overtaken = Some(self.overtaken.map_or(seq, |low| low.min(seq)));
     }
@@ -184,7 +189,7 @@ impl Socket {
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
-                self.conclude(core, paths, me, delivery, before);
+                self.conclude(core, paths, me, &mut delivery, before);
             }
             return true;
         }
@@ -209,7 +214,7 @@ impl Socket {
             || self.recovery.state != CaState::Open
             || self.recovery.probe_end.is_some()
         {
-            self.conclude(core, paths, me, delivery, before);
+            self.conclude(core, paths, me, &mut delivery, before);
         }
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.on_congestion_experienced(paths, me);
@@ -234,10 +239,10 @@ impl Socket {
         core: &mut Core,
         paths: &mut [Path],
         me: usize,
-        mut delivery: Delivery,
+        delivery: &mut Delivery,
         before: u64,
     ) {
-        let rtt = self.sample_rtt(core, &delivery);
+        let rtt = self.sample_rtt(core, delivery);
         if let Some(rtt) = rtt {
             paths[me].latest_rtt = rtt;
         }
@@ -254,15 +259,18 @@ impl Socket {
         if delivery.packets > 0 {
             self.congestion.on_sample(paths, me, &ack);
         }
-        self.judge_probe(core, paths, me, &mut delivery);
-        self.step_recovery(core, paths, me, &mut delivery, before);
+        self.judge_probe(core, paths, me, delivery);
+        self.adapt_reordering_window();
+        if self.recovery.state != CaState::Open || delivery.dubious() {
+            self.step_recovery(core, paths, me, delivery, before);
+        }
         if delivery.rearm {
             self.arm_after_ack(core);
         }
         if self.paced.is_some() {
-            self.control(paths, me, &ack, &delivery, before);
+            self.control(paths, me, &ack, delivery, before);
         } else if self.recovery.reducing() {
-            self.reduce(&mut paths[me], &delivery);
+            self.reduce(&mut paths[me], delivery);
         } else if delivery.packets > 0
             && (delivery.advanced
                 || (delivery.sacked && self.rack.degree > u64::from(DUPLICATE_THRESHOLD)))
@@ -297,6 +305,7 @@ impl Socket {
     }
 
     /// What an acknowledgement means for the episode (Linux `tcp_fastretrans_alert`).
+    #[inline(never)]
     fn step_recovery(
         &mut self,
         core: &mut Core,
@@ -305,7 +314,6 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) {
-        self.adapt_reordering_window();
         if self.recovery.state == CaState::Open {
             self.recovery.first_retransmission = 0;
         } else if self.una >= self.recovery.end {

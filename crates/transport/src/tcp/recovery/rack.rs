@@ -58,6 +58,7 @@ const MOST_REORDERING: u64 = 300;
 impl Socket {
     /// What begins at `low`, and was never sent again, was delivered after something higher, if that is still so (Linux
     /// `tcp_check_sack_reordering`).
+    #[cold]
     pub(super) fn note_reordering(&mut self, core: &mut Core, low: u64, mss: u32, counter: Mib) {
         let highest = match self.recovery.sacked {
             0 => self.una,

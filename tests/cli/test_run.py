@@ -36,7 +36,7 @@ def test_out_has_the_documented_layout(polypath: Any, engine: Any, scenario: Pat
     out = tmp_path / "deep" / "out"
     assert polypath("run", scenario, "--out", out, "--pcap", "hosts", "--plot").code == 0
     series = {f"series/{name}.parquet" for name in engine.recording.tables if name != "events"}
-    plots = {f"plots/{name}.png" for name in ("rate", "window", "sequence", "delays", "topology")}
+    plots = {f"plots/{name}.png" for name in ("rate", "window", "sequence", "delays", "waits", "topology")}
     single = {"manifest.json", "plan.json", "scenario.toml", "summary.json", "events.parquet", "capture/client.pcapng"}
     assert files(out) == single | series | plots
     assert Recording.load(out).metadata.scenario == "small"

@@ -151,19 +151,21 @@ def test_a_connection_shares_with_tcp(recorded: Recorded, controller: str) -> No
             assert 0.75 * published <= measured <= 1.25 * published, (start, measured)
 
 
-def test_four_subflows_take_what_their_controller_lets_them(recorded: Recorded) -> None:
+_MISSED = pytest.mark.xfail(raises=AssertionError, strict=True, reason="a known miss of lab congestion")
+
+
+@pytest.mark.parametrize("name", ["tcp_1", pytest.param("tcp_2", marks=_MISSED)])
+def test_four_subflows_take_what_their_controller_lets_them(recorded: Recorded, name: str) -> None:
     reno, olia = _congestion(recorded, "reno_4sf"), _congestion(recorded, "olia_4sf")
     for recording in (reno, olia):
         assert measures.subflows(recording, connection="iperf") == 8
     link = 20.0
-    spans = {"tcp_1": (12, 30), "tcp_2": (22, 40)}
-    shares = {name: [_goodput(recording, name, *spans[name]) / link for recording in (reno, olia)] for name in spans}
-    beside_reno, beside_olia = shares["tcp_1"]
+    span = {"tcp_1": (12, 30), "tcp_2": (22, 40)}[name]
+    beside_reno, beside_olia = (_goodput(recording, name, *span) / link for recording in (reno, olia))
     assert beside_reno <= 0.32
     assert beside_olia >= 1.3 * beside_reno
-    assert beside_olia >= 0.36
-    # The catalogue states why what is published of TCP 2 is missed; it has no less than each of five equals.
-    assert min(shares["tcp_2"]) >= 0.2
+    if name == "tcp_1":
+        assert beside_olia >= 0.36
 
 
 @pytest.mark.parametrize("xp", ["xp_quic", "xp_mpquic_rtt", "xp_mpquic_rr", "xp_mpquic_rtt_asym"])

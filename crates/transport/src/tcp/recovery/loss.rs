@@ -105,7 +105,7 @@ impl Socket {
     }
 
     /// Whether new data is to be sent before what is lost.
-    pub(crate) fn wants_new_first(&mut self) -> bool {
+    pub(crate) fn wants_new_first(&self) -> bool {
         self.recovery.new_first
     }
 

@@ -47,7 +47,7 @@ pub(in crate::tcp) struct Recovery {
     first_retransmission: u32,
     /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
     frto: bool,
-    pub new_first: bool,
+    new_first: bool,
     /// Nothing below this waits for retransmission.
     pub hint: u64,
     /// End of the flight that a tail loss probe was sent for.

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from polypath.engines.base import EngineError
+from polypath.engines.linux import processor
 from polypath.engines.linux.kernel import Installed, KernelError
 from polypath.engines.namespaces import programs, run
 
@@ -55,7 +56,8 @@ def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None])
         "time-travel-start=1700000000000000000",
         f"randseed={seed}",
     ]
-    ended = run.follow(command, path, LIMIT, progress)
+    with processor.reserved() as number:
+        ended = run.follow(command, path, LIMIT, progress, number)
     if not ended.interrupted:
         _judge(ended)
     return ended.interrupted

@@ -89,22 +89,29 @@ class Ended:
         return " | ".join(self.log[-_LOG_LINES:]) or "none"
 
 
-def follow(command: list[str], path: Path, limit: Limit, progress: Callable[[int], None]) -> Ended:
-    """Runs the command in the run's folder to its end, or until Ctrl-C.
+def follow(
+    command: list[str],
+    path: Path,
+    limit: Limit,
+    progress: Callable[[int], None],
+    processor: int | None = None,
+) -> Ended:
+    """Runs the command in the run's folder to its end, or until Ctrl-C; where a processor is given, on that one.
 
     It leads a session of its own, which is killed with all that is in it, also where this process dies. Raises
     EngineError where it takes too long.
     """
     ended = Ended()
-    process = subprocess.Popen(
-        ["sh", "-c", _GUARDED, "sh", *command],
-        cwd=path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={"HOME": str(path), "PATH": programs.PATH, "LC_ALL": "C"},
-        start_new_session=True,
-    )
+    with _confined(processor):
+        process = subprocess.Popen(
+            ["sh", "-c", _GUARDED, "sh", *command],
+            cwd=path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"HOME": str(path), "PATH": programs.PATH, "LC_ALL": "C"},
+            start_new_session=True,
+        )
     try:
         _read(process, limit, ended, progress)
     except KeyboardInterrupt:
@@ -113,6 +120,20 @@ def follow(command: list[str], path: Path, limit: Limit, progress: Callable[[int
         _end(process)
     ended.code = process.returncode
     return ended
+
+
+@contextmanager
+def _confined(processor: int | None) -> Iterator[None]:
+    """What this thread starts runs on that processor only; from outside, root may lack the right once it is nobody."""
+    if processor is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress: Callable[[int], None]) -> None:

@@ -19,7 +19,7 @@ from polypath.units import nearest
 Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "middlebox", "application", "topology"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_TITLES: dict[Kind, str] = {
+TITLES: dict[Kind, str] = {
     "scheduler": "scheduler",
     "congestion": "congestion control",
     "path-manager": "path manager",
@@ -157,7 +157,7 @@ def find(kind: Kind, name: str) -> Entry:
     known = entries(kind)
     if name not in known:
         hint = nearest(name, known)
-        message = f"unknown {_TITLES[kind]} '{name}'"
+        message = f"unknown {TITLES[kind]} '{name}'"
         raise RegistryError(message if hint else f"{message}; there is {', '.join(known)}", hint)
     return known[name]
 
@@ -165,7 +165,7 @@ def find(kind: Kind, name: str) -> Entry:
 def resolve(kind: Kind, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The algorithm's parameters with defaults filled in; raises RegistryError for what it does not take."""
     entry = find(kind, name)
-    owner = f"{_TITLES[kind]} '{name}'"
+    owner = f"{TITLES[kind]} '{name}'"
     known = {parameter.name: parameter for parameter in entry.parameters}
     for key, value in given.items():
         if key not in known:

@@ -30,7 +30,7 @@ from polypath.cli import errors
             ["run", "aggregation", "--run", "quic"],
             "lab 'aggregation' has no run 'quic'; it has tcp, mptcp, window-100kB, both-ways",
         ),
-        (["run", "aggregation", "--engine", "linux"], "engine 'linux' is not there yet; there is sim"),
+        (["run", "aggregation", "--engine", "linux"], "unknown engine 'linux'; there is sim"),
         (["algorithms", "shedulers"], None),
         (["bench", "W9"], None),
         (["run", "aggregation", "--seed", "-1"], None),

@@ -72,7 +72,9 @@ def _line(error: BaseException) -> str | None:
         case KeyboardInterrupt() | typer.Abort():
             return "interrupted"
         case typer.TyperException():
-            return f"polypath: {_one_line(error.format_message())}"
+            # none where a group of commands has shown its help instead
+            message = _one_line(error.format_message())
+            return f"polypath: {message}" if message else None
         case InputError():
             return f"polypath: {error}"
         case OSError():

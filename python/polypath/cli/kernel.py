@@ -47,6 +47,7 @@ def status(
 ) -> int:
     """Say whether the kernel is built and up to date; exit code 2 where it is not."""
     try:
+        kernel.supported()
         found = kernel.find(debug)
     except KernelError as error:
         typer.echo(str(error))

@@ -9,6 +9,7 @@ from polypath.engines.linux import LinuxEngine
 from polypath.engines.live import LiveEngine
 from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator
+from polypath.units import nearest
 
 REGISTRY: Mapping[str, Callable[[], Engine]] = {
     "sim": Simulator,
@@ -20,7 +21,9 @@ REGISTRY: Mapping[str, Callable[[], Engine]] = {
 def get(name: str) -> Engine:
     """The engine of that name. Raises EngineError where it is not there."""
     if name not in REGISTRY:
-        raise EngineError(f"engine '{name}' is not there yet; there is {', '.join(REGISTRY)}")
+        hint = nearest(name, REGISTRY)
+        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(REGISTRY)}"
+        raise EngineError(f"unknown engine '{name}'; {better}")
     return REGISTRY[name]()
 
 

@@ -64,6 +64,7 @@ def _memory(data: dict[str, Any], options: Options) -> int:
     wanted = _LEAST_MEMORY_MB + 2 * buffers // 2**20 + (1024 if options.captures != "none" else 0)
     if wanted > _MOST_MEMORY_MB:
         raise EngineError(
-            f"the applications' buffers need {wanted} MB in the guest; it takes {_MOST_MEMORY_MB} at most"
+            f"the applications' buffers need {wanted} MB in the guest, which has {_MOST_MEMORY_MB} at most; "
+            "lower receive_buffer and send_buffer"
         )
     return int(wanted)

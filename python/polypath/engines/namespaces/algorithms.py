@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
+from polypath.registry import TITLES, Kind, entries
 
 Choice = Mapping[str, Any]
 _Name = Callable[[Mapping[str, Any]], str]
@@ -93,12 +94,17 @@ def refuse(name: str) -> None:
         raise EngineError(f"Linux has no {_REFUSED[name]}; --engine sim has it")
 
 
-def _named(kind: str, known: Mapping[str, _Name], choice: Choice) -> str:
+def lacks(kind: Kind, name: str, known: Iterable[str]) -> EngineError:
+    """What to say of an algorithm that only the simulator has: which ones that a scenario can name are in Linux."""
+    offered = ", ".join(each for each in known if each in entries(kind))
+    return EngineError(f"Linux has no {TITLES[kind]} '{name}' (--engine sim has); it has {offered}")
+
+
+def _named(kind: Kind, known: Mapping[str, _Name], choice: Choice) -> str:
     name = choice["name"]
     refuse(name)
     if name not in known:
-        offered = ", ".join(known)
-        raise EngineError(f"Linux has no {kind} '{name}' (--engine sim has); it has {offered}")
+        raise lacks(kind, name, known)
     return known[name](choice.get("parameters") or {})
 
 
@@ -109,4 +115,4 @@ def scheduler(choice: Choice) -> str:
 
 def congestion(choice: Choice) -> str:
     """The value of net.ipv4.tcp_congestion_control. Raises EngineError."""
-    return _named("congestion control", CONGESTION, choice)
+    return _named("congestion", CONGESTION, choice)

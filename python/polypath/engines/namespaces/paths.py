@@ -58,7 +58,7 @@ def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
     name, parameters = choice["name"], choice.get("parameters") or {}
     algorithms.refuse(name)
     if name not in _MANAGERS:
-        raise EngineError(f"Linux has no path manager '{name}'; it has {', '.join(_MANAGERS)}")
+        raise algorithms.lacks("path-manager", name, _MANAGERS)
     return _MANAGERS[name](network, kernel, node, parameters)
 
 

@@ -1,0 +1,41 @@
+"""What is said where there is no kernel to run on, or none to be had."""
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = ("run", "aggregation", "--run", "tcp", "--engine", "linux")
+
+
+@pytest.mark.parametrize("command", [("kernel", "status"), ("kernel", "wheel"), RUN])
+def test_a_kernel_that_is_missing_is_to_be_built(
+    polypath: Any, command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    outcome = polypath(*command)
+    assert outcome.code == 2
+    said = outcome.out + outcome.err
+    assert said.removeprefix("polypath: ") == (
+        "the kernel of engine linux is not built yet; run `polypath kernel build`\n"
+    )
+
+
+@pytest.mark.parametrize("command", [("kernel", "status"), ("kernel", "build"), RUN])
+def test_a_machine_that_cannot_run_it_is_told_what_can(
+    polypath: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    outcome = polypath(*command)
+    assert outcome.code == 2
+    said = outcome.out + outcome.err
+    assert "needs Linux on x86-64 (User Mode Linux), and this is Linux on aarch64; --engine live" in said
+    assert said.count("\n") == 1
+
+
+def test_a_group_without_a_command_shows_its_help(polypath: Any) -> None:
+    outcome = polypath("kernel")
+    assert outcome.code == 2
+    assert "wheel" in outcome.out + outcome.err
+    assert "polypath: " not in outcome.err

@@ -18,11 +18,11 @@ def wait(condition: Callable[[], T]) -> T:
 
 
 def inside(folder: Path) -> list[str]:
-    """Processes whose working directory is the folder."""
+    """Processes whose working directory is the folder, or was until it was removed."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cwd").readlink() == folder:
+            if str((process / "cwd").readlink()).removesuffix(" (deleted)") == str(folder):
                 found.append(process.name)
         except OSError:
             continue

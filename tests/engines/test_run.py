@@ -21,8 +21,12 @@ WAITING = "{ sleep 60 & } ; { kill -STOP $$ & } ; sleep 60"
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_killed_run_leaves_no_process(tmp_path: Path, early: bool) -> None:
-    with subprocess.Popen([sys.executable, "-c", FOLLOW, WAITING, str(tmp_path)]) as runner:
-        wait(lambda: len(inside(tmp_path)) > (0 if early else 2))
+def test_a_killed_run_leaves_no_process_and_no_folder(tmp_path: Path, early: bool) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "linux").touch()
+    with subprocess.Popen([sys.executable, "-c", FOLLOW, WAITING, str(folder)]) as runner:
+        wait(lambda: len(inside(folder)) > (0 if early else 2))
         runner.send_signal(signal.SIGKILL)
-    wait(lambda: not inside(tmp_path))
+    wait(lambda: not inside(folder))
+    assert list(tmp_path.iterdir()) == []

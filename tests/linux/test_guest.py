@@ -206,7 +206,6 @@ def test_nothing_is_left_of_a_run_that_was_killed(
         wait(lambda: inside(folder))
         runner.send_signal(signal.SIGKILL)
     wait(lambda: not inside(folder))
-    linux("pair", "duration=100 ms")
     assert not folder.exists()
 
 

@@ -20,15 +20,18 @@ from polypath.engines.namespaces import programs
 
 _LOG_LINES = 8
 
-#: Becomes the command, beside a guard that kills the process group when whoever holds the pipe to it is gone, however
-#: early: a signal on the parent's death misses a parent that died before it was asked for, and children that a killed
-#: guest leaves stopped.
-_GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&- && exec "$@"'
+#: Becomes the command, beside a guard that ends it, removes its folder and kills the process group when whoever holds
+#: the pipe to it is gone, however early: a signal on the parent's death misses a parent that died before it was asked
+#: for, and children that a killed guest leaves stopped.
+_GUARDED = (
+    'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL $$; rm -rf -- "$PWD"; kill -KILL 0; } >/dev/null 2>&1 & '
+    'exec 3<&- && exec "$@"'
+)
 
 
 @contextmanager
 def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
-    """The run's folder with everything in it; gone afterwards, and after a run that was killed, at the next one.
+    """The run's folder with everything in it; gone afterwards, and what is left by one that was killed at the next.
 
     `executables` are copied into it by name, besides the applications; `owner` gets it all.
     """
@@ -98,8 +101,8 @@ def follow(
 ) -> Ended:
     """Runs the command in the run's folder to its end, or until Ctrl-C; where a processor is given, on that one.
 
-    It leads a session of its own, which is killed with all that is in it, also where this process dies. Raises
-    EngineError where it takes too long.
+    It leads a session of its own, which is killed with all that is in it, also where this process dies; then the
+    folder is removed as well. Raises EngineError where it takes too long.
     """
     ended = Ended()
     with _confined(processor):

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from polypath.engines.linux import kernel
+from polypath.engines.linux.kernel import Installed
+from polypath.engines.linux.kernel.make import Progress
+
 RUN = ("run", "aggregation", "--run", "tcp", "--engine", "linux")
 
 
@@ -39,3 +43,20 @@ def test_a_group_without_a_command_shows_its_help(polypath: Any) -> None:
     assert outcome.code == 2
     assert "wheel" in outcome.out + outcome.err
     assert "polypath: " not in outcome.err
+
+
+def test_a_build_that_nobody_watches_says_each_stage_once(
+    polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = Installed(tmp_path, "7.2", "source", "recipe", False, "gcc", "00")
+
+    def build(source: object, debug: bool, jobs: int, progress: Progress) -> tuple[Installed, bool]:
+        progress("preparing the source", 0, 0)
+        for step in range(3):
+            progress("compiling the kernel", step, 3)
+        return built, True
+
+    monkeypatch.setattr(kernel, "build", build)
+    outcome = polypath("kernel", "build")
+    assert (outcome.code, outcome.err) == (0, "preparing the source\ncompiling the kernel\n")
+    assert outcome.out.startswith("Linux 7.2 built in ")

@@ -29,10 +29,15 @@ def build(
 ) -> int:
     """Fetch the source, patch it, compile it, install the kernel in the user's cache. Once built, it is instant."""
     started = time.monotonic()
+    stage = "looking for the kernel"
     with _shown() as bar:
-        task = bar.add_task("looking for the kernel", total=None)
+        task = bar.add_task(stage, total=None)
 
         def progress(what: str, done: int, total: int) -> None:
+            nonlocal stage
+            if what != stage and not err.is_terminal:
+                typer.echo(what, err=True)
+            stage = what
             bar.update(task, description=what, completed=done, total=total or None)
 
         built, new = kernel.build(source, debug, jobs, progress)

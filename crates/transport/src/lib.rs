@@ -23,8 +23,9 @@ pub use blocking::{Blocked, Cause, Level, Waited};
 pub use config::{Buffer, Choice, Config, Foreign, Keepalive, Profile};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use mptcp::connection::{Accept, Connection, Ports, Purpose, SubflowInfo, Transmit, Tuple};
+pub use mptcp::connection::{Accept, Connection, Ports};
 pub use mptcp::segment::Arrival;
+pub use mptcp::subflow::{Purpose, SubflowInfo, Transmit, Tuple};
 pub use polypath_wire::tcp::Segment;
 
 /// Time in nanoseconds from an origin that the owner chooses.

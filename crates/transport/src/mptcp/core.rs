@@ -5,9 +5,9 @@ use std::sync::Arc;
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
 use polypath_wire::tcp::Segment;
 
-use super::connection::{Purpose, Transmit};
 use super::keys;
 use super::receive::DataReceiver;
+use super::subflow::{Purpose, Transmit};
 use crate::blocking::Blocking;
 use crate::config::Config;
 use crate::{Counters, Event, EventKind, Mib, Nanos};

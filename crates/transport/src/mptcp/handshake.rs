@@ -6,9 +6,10 @@ use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 use rand::RngCore;
 
-use super::connection::{Connection, SubflowInfo, Tuple};
+use super::connection::Connection;
 use super::core::Join;
 use super::keys;
+use super::subflow::{SubflowInfo, Tuple};
 use crate::path_manager::Pair;
 use crate::registry::RegistryError;
 use crate::tcp::State;

@@ -3,7 +3,8 @@
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::connection::{Connection, Purpose};
+use super::connection::Connection;
+use super::subflow::Purpose;
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos};

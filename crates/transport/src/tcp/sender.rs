@@ -4,8 +4,8 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
 use super::{FinState, Front, Socket, State, memory};
-use crate::mptcp::connection::Purpose;
 use crate::mptcp::core::Core;
+use crate::mptcp::subflow::Purpose;
 use crate::path::Path;
 use crate::{Mib, NEVER, Nanos, SECOND};
 

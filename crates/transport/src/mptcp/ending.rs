@@ -1,0 +1,88 @@
+//! The end of subflows, and of the connection with them.
+
+use super::connection::Connection;
+use crate::blocking::Cause;
+use crate::tcp::State;
+use crate::{CloseReason, EventKind, Mib};
+
+impl Connection {
+    pub(super) fn end(&mut self, reason: CloseReason) {
+        self.deadline = 0;
+        if self.ended.is_none() {
+            self.ended = Some(reason);
+            if reason != CloseReason::Finished {
+                let counter = if self.established {
+                    Mib::TcpEstabResets
+                } else {
+                    Mib::TcpAttemptFails
+                };
+                self.core.counters.increment(counter);
+                for me in 0..self.sockets.len() {
+                    self.close_subflow(me);
+                }
+                self.send.stop();
+                self.core.blocking.end(self.core.now);
+                self.unechoed.clear();
+            }
+            self.core.event(EventKind::ConnectionClosed(reason));
+        }
+    }
+
+    /// Ends the subflow's life on this side.
+    pub(super) fn close_subflow(&mut self, me: usize) {
+        self.deadline = 0;
+        let waiting = self.sockets[me].out_of_order_bytes();
+        if waiting > 0 {
+            self.core.receive.held -= waiting;
+            let now = self.core.now;
+            (self.core.blocking).subflow_advances(me, 0, Cause::Missing, now);
+        }
+        self.sockets[me].abandon(&mut self.paths[me]);
+        if self.subflows[me].closed_at.is_none() {
+            self.subflows[me].closed_at = Some(self.core.now);
+            self.core.event(EventKind::SubflowClosed(me));
+        }
+    }
+
+    /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6).
+    pub(super) fn lose_subflow(&mut self, me: usize, reason: CloseReason) {
+        self.reinject(me);
+        self.close_subflow(me);
+        let alive = self
+            .sockets
+            .iter()
+            .any(|socket| socket.state != State::Closed);
+        if !alive {
+            let complete = self.send.closed() && self.core.receive.at_end();
+            self.end(if complete {
+                CloseReason::Finished
+            } else {
+                reason
+            });
+        }
+    }
+
+    /// Follows up on what the last call changed: closing, the end of the connection.
+    pub(super) fn housekeep(&mut self) {
+        if self.ended.is_some() || !self.closing() {
+            return;
+        }
+        self.step_closing();
+        self.deadline = 0;
+        let over = |state: State| matches!(state, State::Closed | State::TimeWait);
+        if self.established && self.send.closed() && self.core.receive.at_end() {
+            for me in 0..self.sockets.len() {
+                match self.sockets[me].state {
+                    State::Closed if self.subflows[me].closed_at.is_none() => {
+                        self.close_subflow(me);
+                    }
+                    State::FinWait2 => self.sockets[me].limit_fin_wait(&self.core),
+                    _ => {}
+                }
+            }
+            if self.sockets.iter().all(|socket| over(socket.state)) {
+                self.end(CloseReason::Finished);
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The end of the stream: DATA_FIN, and the FINs of the subflows after it (RFC 8684 section 3.3.3).
+
+use crate::mptcp::connection::Connection;
+use crate::path::Path;
+use crate::tcp::State;
+
+impl Connection {
+    /// Moves the closing of this side's stream along: DATA_FIN after the data, FINs after its acknowledgement (RFC 8684 section 3.3.3).
+    pub(in crate::mptcp) fn step_closing(&mut self) {
+        if !self.established {
+            return;
+        }
+        if self.core.multipath.is_some() {
+            self.answer_fins();
+        }
+        if !self.send.finishing() {
+            return;
+        }
+        if self.core.multipath.is_none() {
+            if self.send.unsent() == 0 {
+                self.sockets[0].close(&mut self.core, &mut self.paths, 0);
+                self.send.fin_sent = true;
+                let finished = matches!(
+                    self.sockets[0].state,
+                    State::FinWait2 | State::TimeWait | State::Closed
+                );
+                self.send.fin_acked |= finished;
+            }
+            return;
+        }
+        if self.send.unsent() == 0 && !self.send.fin_sent {
+            self.send.fin_sent = true;
+            self.send_data_fin();
+        }
+        if self.send.fin_acked && self.core.receive.at_end() {
+            for me in 0..self.sockets.len() {
+                if matches!(self.sockets[me].state, State::SynSent | State::SynReceived) {
+                    // CLOSE before the handshake is done deletes the subflow (RFC 9293 section 3.10.4).
+                    self.close_subflow(me);
+                } else if self.dispensable(me) {
+                    self.sockets[me].send_reset(&mut self.core, me);
+                    self.close_subflow(me);
+                } else if !self.sockets[me].closing() {
+                    self.sockets[me].close(&mut self.core, &mut self.paths, me);
+                }
+            }
+        }
+    }
+
+    /// A subflow that failed while another works: with the stream over there is nothing to wait for on it.
+    fn dispensable(&self, me: usize) -> bool {
+        let works = |path: &Path| path.established && !path.potentially_failed;
+        self.sockets[me].state != State::Closed
+            && self.paths[me].potentially_failed
+            && self.paths.iter().any(works)
+    }
+
+    /// Whether closing has begun in either direction, on any level.
+    pub(in crate::mptcp) fn closing(&self) -> bool {
+        self.send.closing || self.core.fin_seen || self.core.receive.end.is_some()
+    }
+
+    /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through.
+    fn answer_fins(&mut self) {
+        for me in 0..self.sockets.len() {
+            let elsewhere = |other: usize| {
+                other != me && self.paths[other].established && self.sockets[other].sending()
+            };
+            let dispensable = self.send.idle() || (0..self.sockets.len()).any(elsewhere);
+            if self.sockets[me].state == State::CloseWait
+                && self.sockets[me].nothing_unsent()
+                && dispensable
+            {
+                self.sockets[me].close(&mut self.core, &mut self.paths, me);
+            }
+        }
+    }
+
+    pub(super) fn send_data_fin(&mut self) {
+        let offset = self.send.written;
+        self.send.fin_at = self.core.now + self.connection_timeout(self.send.fin_count);
+        self.send.fin_count += 1;
+        if let Some(me) = self.working_subflow() {
+            self.sockets[me].send_data_fin(&mut self.core, me, offset);
+        }
+    }
+}

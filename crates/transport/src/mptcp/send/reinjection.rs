@@ -1,0 +1,131 @@
+//! The stream's bytes sent a second time, on another subflow.
+
+use crate::mptcp::connection::Connection;
+use crate::scheduler::{Blocked, PathSet};
+use crate::tcp::{Chunk, Kind};
+use crate::{EventKind, Mib};
+
+impl Connection {
+    /// Sends on another path the segment that begins at `offset`.
+    pub(super) fn repeat(&mut self, me: usize, offset: u64) -> bool {
+        let mss = self.paths[me].mss;
+        let Some(record) = self.send.record(offset) else {
+            return false;
+        };
+        let rest = (record.offset + u64::from(record.len) - offset) as u32;
+        if !self.sockets[me].sending() {
+            return false;
+        }
+        self.send_again(me, offset, rest.min(mss));
+        true
+    }
+
+    pub(in crate::mptcp) fn send_again(&mut self, me: usize, offset: u64, len: u32) {
+        if let Some(record) = self.send.record(offset) {
+            record.carried.insert(me);
+            record.holder = me as u16;
+        }
+        self.core.counters.increment(Mib::MPTcpExtMPTCPRetrans);
+        let chunk = Chunk {
+            offset,
+            len,
+            kind: Kind::Reinjection,
+            push: false,
+            waits: self.send.queues && self.core.config.cork,
+        };
+        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.note_deadline(me);
+        self.tell_scheduler(me, offset, len, false);
+    }
+
+    /// Nothing can be scheduled although a path has room: lets the scheduler help (NSDI 2012, section 4.2).
+    pub(super) fn rescue(&mut self) -> bool {
+        let cause = if self.send.unsent() > 0 {
+            Blocked::ReceiveWindow
+        } else if self.send.waiting > 0 {
+            Blocked::SendBuffer
+        } else {
+            return false;
+        };
+        let view = Self::view(&self.core, &self.paths, &self.send, None);
+        let rescue = self.scheduler.rescue(&view, cause);
+        if let Some(me) = rescue.penalise {
+            self.sockets[me].penalise(&mut self.paths[me]);
+            self.core.event(EventKind::Penalised(me));
+        }
+        let Some(me) = rescue.repeat_head_on else {
+            return false;
+        };
+        let Some(offset) = self.send.in_flight.front().map(|record| record.offset) else {
+            return false;
+        };
+        self.repeat(me, offset)
+    }
+
+    /// A working path has the byte at `offset` in its care: it will repeat it until it is acknowledged. What it delivered before counts
+    /// no more: the data ACK may have been on its way on a path that failed.
+    pub(super) fn under_way(&self, me: usize, offset: u64) -> bool {
+        self.paths[me].established
+            && !self.paths[me].potentially_failed
+            && self.sockets[me]
+                .undelivered()
+                .any(|(start, len)| (start..start + u64::from(len)).contains(&offset))
+    }
+
+    /// A subflow timed out or died: what only failed paths carried goes to the others (RFC 8684 section 3.3.6).
+    pub(in crate::mptcp) fn reinject(&mut self, me: usize) {
+        if self.core.multipath.is_none() {
+            return;
+        }
+        if !self.core.config.profile.reinjects_on_timeout() {
+            return self.reinject_everything(me);
+        }
+        let stranded: Vec<(u64, u32)> = self.sockets[me]
+            .undelivered()
+            .filter(|(offset, len)| offset + u64::from(*len) > self.send.una)
+            .collect();
+        let mut bytes = 0;
+        for (offset, len) in stranded {
+            let carried = self
+                .send
+                .record(offset)
+                .map_or(PathSet::default(), |record| record.carried);
+            let elsewhere = (0..self.paths.len()).any(|index| {
+                index != me && carried.contains(index) && self.under_way(index, offset)
+            });
+            if !elsewhere && self.send.reinject.iter().all(|entry| entry.0 != offset) {
+                bytes += u64::from(len);
+                self.send.reinject.push_back((offset, len));
+            }
+        }
+        if bytes > 0 {
+            self.send.reinject.make_contiguous().sort_unstable();
+            self.core
+                .event(EventKind::Reinjection { subflow: me, bytes });
+        }
+    }
+
+    /// Everything in flight at connection level is scheduled anew, whoever carried it (Linux `__mptcp_retransmit_pending_data`).
+    pub(in crate::mptcp) fn reinject_everything(&mut self, me: usize) {
+        let bytes = self.send.sent - self.send.una;
+        if bytes > 0 {
+            self.send.reinject.clear();
+            self.send.reinject.push_back((self.send.una, bytes as u32));
+            self.core
+                .event(EventKind::Reinjection { subflow: me, bytes });
+        }
+    }
+
+    /// The peer answered a probe and still lacks the first segment in flight.
+    pub(super) fn reinject_head(&mut self) {
+        if let Some(head) = self.send.in_flight.front()
+            && self.send.reinject.is_empty()
+        {
+            self.core.event(EventKind::Reinjection {
+                subflow: usize::from(head.holder),
+                bytes: u64::from(head.len),
+            });
+            self.send.reinject.push_back((head.offset, head.len));
+        }
+    }
+}

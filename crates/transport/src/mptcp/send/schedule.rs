@@ -1,0 +1,313 @@
+//! What leaves next, and on which subflow.
+
+use super::{DataSender, Record};
+use crate::EventKind;
+use crate::mptcp::connection::Connection;
+use crate::mptcp::core::Core;
+use crate::path::Path;
+use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View};
+use crate::tcp::{Chunk, Front, Kind, memory};
+
+impl Connection {
+    /// Sends what may be sent.
+    pub(in crate::mptcp) fn push(&mut self) {
+        self.push_data();
+        if self.paced {
+            self.settle_pacing();
+        }
+    }
+
+    /// Sees to pacing after everything that could leave has left.
+    fn settle_pacing(&mut self) {
+        for me in 0..self.sockets.len() {
+            if self.sockets[me].is_paced() && self.paths[me].established {
+                let path = &mut self.paths[me];
+                let dry = self.send.unsent() < u64::from(path.mss);
+                self.sockets[me].settle_pacing(&self.core, path, dry);
+                self.deadline = self.deadline.min(self.sockets[me].pacing_deadline());
+            }
+        }
+    }
+
+    fn push_data(&mut self) {
+        if !self.established || self.ended.is_some() {
+            return;
+        }
+        if self.paced || self.send.queues || self.retransmission.upstream {
+            if self.send.waiting > 0 && self.send.by_subflow {
+                self.send.grow_buffer(&self.core.config, &mut self.paths);
+            }
+            self.flush_queues();
+        }
+        self.send
+            .refill(&self.core.config, &mut self.paths, self.core.send_limit);
+        if self.send.idle() {
+            return;
+        }
+        if self.core.multipath.is_some() {
+            self.push_multipath();
+        } else {
+            self.push_plain();
+        }
+        self.watch_standstill();
+    }
+
+    /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
+    fn cut(&self, me: usize) -> u32 {
+        let mss = self.paths[me].mss
+            - if self.send.sent == 0 {
+                self.core.first_segment_excess()
+            } else {
+                0
+            };
+        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let available = self.send.unsent().min(window);
+        if available >= u64::from(mss) {
+            return mss;
+        }
+        let len = available as u32;
+        if self.core.multipath.is_some() && self.send.queues {
+            // The subflow's queue applies the rules on small segments.
+            return len;
+        }
+        let window_limited = window < self.send.unsent();
+        if window_limited && !self.send.bursts && !self.sockets[me].nothing_in_flight() {
+            // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
+            return 0;
+        }
+        if self.send.finishing() || self.sockets[me].nagle_admits(&self.core, len, mss) {
+            len
+        } else {
+            0
+        }
+    }
+
+    /// The rules on small segments hold back what the peer's window admits.
+    fn hold(&mut self, me: usize) {
+        if self.core.config.cork && self.core.send_limit > self.send.sent {
+            self.sockets[me].hold(&self.core);
+            self.note_deadline(me);
+        }
+    }
+
+    /// A subflow's corked rest has waited long enough.
+    pub(in crate::mptcp) fn uncork(&mut self, me: usize) {
+        self.core.uncorked = true;
+        if self.paths[me].queued > 0 {
+            self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+        } else {
+            self.push_data();
+        }
+        self.core.uncorked = false;
+    }
+
+    fn push_plain(&mut self) {
+        const ME: usize = 0;
+        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        let (mut left, mut several) = (0, false);
+        while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
+            let len = self.cut(ME);
+            if len == 0 {
+                self.hold(ME);
+                break;
+            }
+            if self.send.bursts && left == 0 {
+                let group = self.sockets[ME].group(&self.paths[ME], self.core.now, self.front());
+                let Some(group) = group else {
+                    break;
+                };
+                (left, several) = (group, group > 1);
+            }
+            left = left.saturating_sub(1);
+            self.send_new(ME, len, several && left == 0);
+        }
+    }
+
+    /// The buffer that plain TCP sends from: the stream is written in pieces of as many segments as one holds.
+    fn front(&self) -> Front {
+        let mss = u64::from(self.paths[0].mss.max(1));
+        let piece = memory::LARGEST_BUFFER / mss * mss;
+        let in_piece = piece - self.send.sent % piece;
+        let unsent = self.send.unsent();
+        let bytes = unsent.min(in_piece);
+        let rest = (bytes % mss) as u32;
+        Front {
+            bytes,
+            window: self.core.send_limit.saturating_sub(self.send.sent),
+            followed: unsent > in_piece,
+            rest_leaves: self.send.finishing()
+                || self.sockets[0].nagle_admits(&self.core, rest, self.paths[0].mss),
+        }
+    }
+
+    fn send_new(&mut self, me: usize, len: u32, push: bool) {
+        let offset = self.send.sent;
+        self.send.sent += u64::from(len);
+        if self.core.multipath.is_some() {
+            let mut carried = PathSet::default();
+            carried.insert(me);
+            self.send.in_flight.push_back(Record {
+                offset,
+                len,
+                carried,
+                holder: me as u16,
+            });
+        }
+        let chunk = Chunk {
+            offset,
+            len,
+            kind: Kind::New,
+            push: push || self.send.unsent() == 0,
+            waits: self.send.queues
+                && self.core.multipath.is_some()
+                && (self.core.config.cork || !self.send.finishing()),
+        };
+        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.note_deadline(me);
+        self.data_scheduled();
+    }
+
+    /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
+    fn flush_queues(&mut self) {
+        for me in 0..self.sockets.len() {
+            if self.paths[me].queued > 0 {
+                self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+                self.note_deadline(me);
+            }
+        }
+    }
+
+    fn push_multipath(&mut self) {
+        self.revive_subflows();
+        self.scheduler.begin();
+        loop {
+            let room = |path: &Path| path.established && path.room() > 0;
+            if !self.send.queues && !self.paths.iter().any(room) {
+                break;
+            }
+            let next = self.next_to_send();
+            let view = Self::view(&self.core, &self.paths, &self.send, next);
+            let decision = self.scheduler.select(&view);
+            let progressed = match decision {
+                Decision::Send(me) => {
+                    next.is_some_and(|next| self.carry(me, next))
+                        || (self.window_too_small() && self.rescue())
+                }
+                Decision::Repeat { path, offset } => self.repeat(path, offset),
+                Decision::Wait if next.is_none() => self.rescue(),
+                Decision::Wait => false,
+            };
+            if !progressed {
+                break;
+            }
+        }
+        if self.send.queues {
+            self.flush_queues();
+        }
+    }
+
+    /// The oldest reinjection still of use, else new data, if the window admits any.
+    fn next_to_send(&mut self) -> Option<Next> {
+        while let Some(&(offset, len)) = self.send.reinject.front() {
+            let end = offset + u64::from(len);
+            let carried = self
+                .send
+                .record(offset)
+                .map_or(PathSet::default(), |record| record.carried);
+            let again = self.core.config.profile.reinjects_on_timeout();
+            let recovered = |me: usize| again && carried.contains(me) && self.under_way(me, offset);
+            if end <= self.send.una || (0..self.paths.len()).any(recovered) {
+                self.send.reinject.pop_front();
+                continue;
+            }
+            if offset < self.send.una {
+                self.send.reinject[0] = (self.send.una, (end - self.send.una) as u32);
+                continue;
+            }
+            return Some(Next {
+                offset,
+                len: u64::from(len),
+                carried,
+                reinjection: true,
+            });
+        }
+        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let len = self.send.unsent().min(window);
+        (len > 0).then_some(Next {
+            offset: self.send.sent,
+            len,
+            carried: PathSet::default(),
+            reinjection: false,
+        })
+    }
+
+    pub(super) fn view<'a>(
+        core: &Core,
+        paths: &'a [Path],
+        send: &DataSender,
+        next: Option<Next>,
+    ) -> View<'a> {
+        let head = send.in_flight.front().map(|record| Head {
+            offset: record.offset,
+            carried: record.carried,
+            holder: usize::from(record.holder),
+        });
+        View {
+            now: core.now,
+            paths,
+            next,
+            head,
+            una: send.una,
+            sent: send.sent,
+            unsent: send.unsent(),
+            window: core.send_limit.saturating_sub(send.sent),
+        }
+    }
+
+    /// Puts `next` on a path. False: the rules on small segments hold it back.
+    fn carry(&mut self, me: usize, next: Next) -> bool {
+        if !self.sockets[me].sending() {
+            return false;
+        }
+        if next.reinjection {
+            let (offset, len) = self.send.reinject[0];
+            let part = len.min(self.paths[me].mss);
+            if part < len {
+                self.send.reinject[0] = (offset + u64::from(part), len - part);
+            } else {
+                self.send.reinject.pop_front();
+            }
+            self.send_again(me, offset, part);
+            return true;
+        }
+        let len = self.cut(me);
+        if len == 0 {
+            self.hold(me);
+            return false;
+        }
+        if self.record_decisions {
+            self.core.event(EventKind::Scheduled {
+                subflow: me,
+                offset: next.offset,
+                bytes: len,
+            });
+        }
+        self.send_new(me, len, false);
+        self.tell_scheduler(me, next.offset, len, true);
+        true
+    }
+
+    pub(super) fn tell_scheduler(&mut self, path: usize, offset: u64, bytes: u32, new: bool) {
+        self.scheduler.carried(Carried {
+            path,
+            offset,
+            bytes,
+            new,
+        });
+    }
+
+    /// The peer's window has room for less than what there is to send.
+    fn window_too_small(&self) -> bool {
+        self.core.send_limit.saturating_sub(self.send.sent) < self.send.unsent()
+    }
+}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polypath.engines.linux.kernel import KernelError, cache, find, source, wheel
+from polypath.engines.linux.kernel import KernelError, cache, find, make, source, wheel
 from polypath.engines.linux.kernel.cache import Installed, Recipe
 from polypath.engines.linux.kernel.tree import Tree
 
@@ -111,6 +111,15 @@ def test_a_kernel_is_found_while_its_recipe_is_the_present_one(
     (recipe.folder / "config.fragment").write_text("CONFIG_NET=n\n")
     with pytest.raises(KernelError, match="out of date"):
         find()
+
+
+def test_a_kernel_does_not_tell_who_built_it_nor_how_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBUILD_BUILD_USER", "me")
+    monkeypatch.setenv("KBUILD_BUILD_VERSION", "7")
+    told = ["USER", "HOST", "VERSION", "TIMESTAMP"]
+    (tmp_path / "Makefile").write_text("linux:\n\t@echo " + " ".join(f"$(KBUILD_BUILD_{name})" for name in told))
+    make._compile(tmp_path, tmp_path, 1, 1, lambda what, done, total: None)
+    assert "polypath polypath 1 @0\n" in (tmp_path / "build.log").read_text()
 
 
 def test_apt_gets_a_state_of_its_own(tmp_path: Path) -> None:

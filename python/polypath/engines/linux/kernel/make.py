@@ -16,6 +16,7 @@ from pathlib import Path
 from polypath.engines.linux.kernel import source as sources
 from polypath.engines.linux.kernel.cache import Installed, KernelError, Recipe, cache, installed, key, recipe
 from polypath.engines.linux.kernel.tree import Tree
+from polypath.engines.namespaces import programs
 
 #: Called with what is being done, and with the steps done so far and in all (0: not known).
 Progress = Callable[[str, int, int], None]
@@ -33,6 +34,14 @@ _TOOLS = {
     "xz": "xz-utils",
 }
 _LOG = "build.log"
+#: Who built when, where and how often is in a kernel's version, and the version in its entropy (drivers/char/random.c,
+#: random_init_early): the same for everyone, so that runs are.
+_SAME = {
+    "KBUILD_BUILD_TIMESTAMP": "@0",
+    "KBUILD_BUILD_HOST": "polypath",
+    "KBUILD_BUILD_USER": "polypath",
+    "KBUILD_BUILD_VERSION": "1",
+}
 
 
 def supported() -> None:
@@ -51,7 +60,10 @@ def build(
     jobs: int,
     progress: Progress = lambda what, done, total: None,
 ) -> tuple[Installed, bool]:
-    """The kernel of the present recipe, and whether it had to be built. Raises KernelError."""
+    """The kernel of the present recipe, and whether it had to be built. Raises KernelError.
+
+    The applications are compiled along with it, so that the first run need not.
+    """
     supported()
     wanted = recipe()
     if wanted is None:
@@ -61,8 +73,11 @@ def build(
     expected = f"{pin.package} {pin.version} {pin.sha256}" if identity is None else identity.identity
     for kernel in installed():
         if kernel.recipe == digest and kernel.source == expected:
+            programs.build()
             return kernel, False
     _require_tools()
+    progress("compiling the applications", 0, 0)
+    programs.build()
     cache().mkdir(parents=True, exist_ok=True)
     with _alone(cache()):
         chosen = identity or sources.pinned(pin, cache() / "download", lambda what: progress(what, 0, 0))
@@ -98,8 +113,7 @@ def _make(tree: Path, objects: Path) -> list[str]:
         str(tree),
         "ARCH=um",
         f"O={objects}",
-        "KBUILD_BUILD_TIMESTAMP=@0",
-        "KBUILD_BUILD_HOST=polypath",
+        *(f"{name}={value}" for name, value in _SAME.items()),
     ]
 
 

@@ -53,6 +53,12 @@ impl Profile {
         self != Self::Linux
     }
 
+    /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
+    /// others end it at once.
+    pub(crate) fn close_timeout(self) -> Nanos {
+        if self == Self::Linux { 60 * SECOND } else { 0 }
+    }
+
     /// Repetitions of a SYN or SYN/ACK that leave the initial window as it is: none by RFC 5681 section 3.1, one in Linux since the initial
     /// timeout is a second (`tcp_init_transfer`).
     pub(crate) fn forgiven_syns(self) -> u32 {

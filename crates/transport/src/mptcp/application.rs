@@ -83,6 +83,7 @@ impl Connection {
     pub fn close(&mut self, now: Nanos) {
         self.core.now = now;
         self.send.close();
+        self.give_up_on_subflows();
         if self.established {
             self.push();
             self.housekeep();

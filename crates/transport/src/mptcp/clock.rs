@@ -83,6 +83,7 @@ impl Connection {
             .min(self.pacing_deadline())
             .min(self.next_announcement())
             .min(self.path_manager_at)
+            .min(self.orphaned_until())
             .min(self.send.deadline())
             .min(self.retransmission.deadline());
     }

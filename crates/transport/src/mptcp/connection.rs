@@ -77,6 +77,8 @@ pub struct Connection {
     mtus: Vec<(IpAddr, u32)>,
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
+    /// Every subflow is gone: until when another may join, and why the connection ends otherwise.
+    pub(super) orphaned: Option<(Nanos, CloseReason)>,
     pub(super) record_decisions: bool,
     /// Some subflow has a congestion controller that sets a rate.
     pub(super) paced: bool,
@@ -158,6 +160,7 @@ impl Connection {
             mtus,
             established: false,
             ended: None,
+            orphaned: None,
             record_decisions: false,
             paced: false,
             deadline: 0,

@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use crate::blocking::Cause;
 use crate::tcp::State;
-use crate::{CloseReason, EventKind, Mib};
+use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
 impl Connection {
     pub(super) fn end(&mut self, reason: CloseReason) {
@@ -44,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6).
+    /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6), at once or after a while.
     pub(super) fn lose_subflow(&mut self, me: usize, reason: CloseReason) {
         self.reinject(me);
         self.close_subflow(me);
@@ -52,13 +52,42 @@ impl Connection {
             .sockets
             .iter()
             .any(|socket| socket.state != State::Closed);
-        if !alive {
-            let complete = self.send.closed() && self.core.receive.at_end();
-            self.end(if complete {
-                CloseReason::Finished
-            } else {
-                reason
-            });
+        if alive {
+            return;
+        }
+        if self.send.closed() && self.core.receive.at_end() {
+            self.end(CloseReason::Finished);
+        } else if self.outlives_subflows() {
+            let at = self.core.now + self.core.config.profile.close_timeout();
+            self.orphaned.get_or_insert((at, reason));
+        } else {
+            self.end(reason);
+        }
+    }
+
+    /// Upstream Linux waits for another subflow while neither side has closed, and not after a fallback (`__mptcp_close_ssk`,
+    /// `__mptcp_subflow_error_report`).
+    fn outlives_subflows(&self) -> bool {
+        self.core.config.profile.close_timeout() > 0
+            && self.core.multipath.is_some()
+            && self.established
+            && !self.send.closing()
+            && !self.core.receive.at_end()
+    }
+
+    /// Another subflow is on its way (Linux `mptcp_stop_tout_timer`).
+    pub(super) fn adopt(&mut self) {
+        self.orphaned = None;
+    }
+
+    pub(super) fn orphaned_until(&self) -> Nanos {
+        self.orphaned.map_or(NEVER, |(at, _)| at)
+    }
+
+    /// No subflow came within the time.
+    pub(super) fn give_up_on_subflows(&mut self) {
+        if let Some((_, reason)) = self.orphaned.take() {
+            self.end(reason);
         }
     }
 

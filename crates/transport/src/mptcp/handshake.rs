@@ -57,6 +57,7 @@ impl Connection {
             self.paths[me].backup = local.backup;
             self.sockets[me].connect(&mut self.core, &mut self.paths[me], me);
             self.note_deadline(me);
+            self.adopt();
         }
     }
 
@@ -250,6 +251,7 @@ impl Connection {
     fn join_established(&mut self, me: usize) {
         self.paths[me].established = true;
         self.subflows[me].established_at = Some(self.core.now);
+        self.adopt();
         self.core.event(EventKind::SubflowEstablished(me));
     }
 

@@ -5,7 +5,7 @@
 //! | data of a subflow that timed out goes to the others | `a_timeout_reinjects_on_the_other_path` |
 //! | a path that comes back is used again | `a_path_that_recovers_carries_data_again` |
 //! | one subflow's reset leaves the connection alone | `a_reset_subflow_hands_its_data_over`, `mp_tcprst_says_why` |
-//! | the last subflow's end is the connection's | `the_death_of_every_path_ends_the_connection`, `the_reset_of_the_only_subflow_ends_the_connection` |
+//! | the last subflow's end is the connection's, but see [`crate::last_subflow`] | `the_death_of_every_path_ends_the_connection`, `the_reset_of_the_only_subflow_ends_the_connection` |
 //! | MP_FASTCLOSE by reset and by ACK | `abort_closes_every_subflow_with_the_peers_key`, `a_fastclose_with_a_wrong_key_closes_one_subflow`, `a_fastclose_on_an_ack_ends_the_connection` |
 //! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
 

@@ -8,6 +8,7 @@
 //! | [`addresses`] | sections 3.3.8 and 3.4: ADD_ADDR, REMOVE_ADDR, MP_PRIO, backups |
 //! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
+//! | [`last_subflow`] | what becomes of a connection whose last subflow is gone |
 //! | [`upstream`] | Linux net/mptcp: retransmission at connection level, stale subflows, queues |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -20,6 +21,7 @@ mod data;
 mod failure;
 mod fallback;
 mod handshake;
+mod last_subflow;
 mod upstream;
 
 use common::{MS, Pair, Side};

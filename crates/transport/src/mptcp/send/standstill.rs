@@ -43,6 +43,9 @@ impl Connection {
     }
 
     pub(in crate::mptcp) fn on_connection_timers(&mut self) {
+        if self.orphaned_until() <= self.core.now {
+            return self.give_up_on_subflows();
+        }
         if self.next_announcement() <= self.core.now {
             self.repeat_announcements();
         }

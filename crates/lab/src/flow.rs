@@ -138,6 +138,26 @@ pub(crate) enum End {
     },
 }
 
+impl End {
+    /// Who answers a sender: endpoints come in pairs, the client's first.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Subflow { endpoint, subflow } => Self::Subflow {
+                endpoint: endpoint ^ 1,
+                subflow,
+            },
+            other => other,
+        }
+    }
+
+    pub fn endpoint(self) -> Option<u32> {
+        match self {
+            Self::Subflow { endpoint, .. } => Some(endpoint),
+            _ => None,
+        }
+    }
+}
+
 /// IP header without options or extension headers.
 pub(crate) fn ip_header_len(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 20 } else { 40 }

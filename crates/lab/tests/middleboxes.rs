@@ -114,8 +114,11 @@ impl Lab {
     }
 
     fn run(&self) -> Outcome {
-        let plan = self.plan().to_string();
-        let mut simulation = Simulation::new(&plan, CaptureMode::None, None)
+        Self::run_plan(&self.plan())
+    }
+
+    fn run_plan(plan: &Value) -> Outcome {
+        let mut simulation = Simulation::new(&plan.to_string(), CaptureMode::None, None)
             .unwrap_or_else(|error| panic!("{error}"));
         simulation.step_until(u64::MAX);
         let reports = simulation.middleboxes();
@@ -161,6 +164,15 @@ impl Outcome {
 
     fn end(&self, column: &str) -> String {
         self.rows("connection_ends")[0][column].clone()
+    }
+
+    /// How many segments a host refused for this reason.
+    fn refused(&self, host: &str, why: &str) -> usize {
+        let rows = self.rows("events");
+        let refused = rows.iter().filter(|row| {
+            row["kind"] == "refused" && row["host"] == host && row["detail"].starts_with(why)
+        });
+        refused.count()
     }
 
     fn received(&self) -> u64 {
@@ -432,7 +444,63 @@ fn a_nat_that_forgets_breaks_an_idle_subflow() {
         work,
         ..Lab::new(1).with(0, "nat", json!({"timeout_s": 10, "keep_ports": false}))
     };
-    assert_ne!(forgetful.run().end("state"), "finished");
+    let outcome = forgetful.run();
+    assert_eq!(outcome.end("state"), "reset");
+    // RFC 9293 section 3.10.7.1: the first request goes out after 20 s, and the server resets what it knows nothing of.
+    let ended: u64 = outcome.end("end_ns").parse().expect("a time");
+    assert!(
+        (20 * SECOND..20 * SECOND + 200 * MS).contains(&ended),
+        "{ended}"
+    );
+    assert!(outcome.refused("server", "segment of an unknown connection") > 0);
+}
+
+/// RFC 8684 section 3.2: whoever knows no connection by the token answers the join with a reset and its reason.
+#[test]
+fn a_join_of_a_connection_that_is_over_is_refused() {
+    // The server thinks for long. Its probes meet a NAT that forgot the subflow, so that it gives the connection up; the client waits.
+    let work = json!({
+        "kind": "request-response", "count": 1, "interval_ns": 50 * MS, "request_bytes": 100, "response_bytes": 100,
+        "think_ns": 40 * SECOND,
+    });
+    let lab = Lab {
+        work,
+        ..Lab::new(2).with(0, "nat", json!({"timeout_s": 5, "keep_ports": false}))
+    };
+    let mut plan = lab.plan();
+    plan["nodes"][1]["stack"]["keepalive"] =
+        json!({"time_ns": 8 * SECOND, "interval_ns": SECOND, "probes": 2});
+    plan["nodes"][0]["stack"]["path_manager"] = json!({
+        "name": "scripted", "parameters": {"steps": ["15 s open 10.0.1.1 10.1.0.1"]},
+    });
+    let outcome = Lab::run_plan(&plan);
+    assert_eq!(
+        outcome.refused("server", "MP_JOIN of an unknown connection"),
+        1
+    );
+    let join = &outcome.rows("subflow_ends")[1];
+    let closed: u64 = join["closed_ns"].parse().expect("a time");
+    assert_eq!(join["established_ns"], "");
+    assert!(
+        (15 * SECOND..15 * SECOND + 300 * MS).contains(&closed),
+        "{closed}"
+    );
+}
+
+/// A join that a middlebox made a SYN of plain TCP reaches a client, which listens nowhere.
+#[test]
+fn a_syn_to_where_nobody_listens_is_refused() {
+    let lab = Lab::new(2).with(1, "strip-options", json!({"on": "syn"}));
+    let mut plan = lab.plan();
+    plan["nodes"][0]["stack"]["path_manager"] = json!({
+        "name": "scripted", "parameters": {"steps": ["10 ms announce 10.0.1.1"]},
+    });
+    plan["nodes"][1]["stack"]["path_manager"] = json!({
+        "name": "scripted", "parameters": {"steps": ["100 ms open 10.1.0.1 10.0.1.1"]},
+    });
+    let outcome = Lab::run_plan(&plan);
+    outcome.assert_whole("mptcp");
+    assert_eq!(outcome.refused("client", "SYN to where nobody listens"), 1);
 }
 
 #[test]

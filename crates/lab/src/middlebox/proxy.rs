@@ -77,8 +77,8 @@ impl Proxy {
         };
         let accepted = Connection::accept(self.host(work.random), tuple, syn, work.now).ok()?;
         let answers = Conversation {
-            sender: opposite(packet.conversation.sender),
-            stream: stream_of(opposite(packet.conversation.sender)),
+            sender: packet.conversation.sender.opposite(),
+            stream: stream_of(packet.conversation.sender.opposite()),
             first_dsn: None,
         };
         self.relays.push(Relay {
@@ -177,17 +177,6 @@ impl Relay {
     fn deadline(&self) -> Nanos {
         let times = self.ends.iter().flatten().map(Connection::next_deadline);
         times.min().unwrap_or(NEVER)
-    }
-}
-
-/// Who answers a sender: endpoints come in pairs, the client's first.
-fn opposite(sender: End) -> End {
-    match sender {
-        End::Subflow { endpoint, subflow } => End::Subflow {
-            endpoint: endpoint ^ 1,
-            subflow,
-        },
-        other => other,
     }
 }
 

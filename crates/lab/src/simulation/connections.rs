@@ -161,10 +161,11 @@ impl Simulation {
         let Content::Tcp(segment) = &packet.body.content else {
             return None;
         };
-        if packet.corrupted
-            || !segment.flags.contains(Flags::SYN)
-            || segment.flags.contains(Flags::ACK)
-        {
+        if packet.corrupted {
+            return None;
+        }
+        if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::ACK) {
+            self.refuse(flow, segment, false);
             return None;
         }
         let (now, tuple) = (
@@ -187,7 +188,11 @@ impl Simulation {
         });
         let (index, subflow) = match token {
             Some(token) => {
-                let &index = self.tokens.get(&(node, token))?;
+                let index = self.tokens.get(&(node, token)).copied();
+                let Some(index) = index.filter(|&index| self.holds_token(index)) else {
+                    self.refuse(flow, segment, true);
+                    return None;
+                };
                 let connection = self.endpoints[index]
                     .connection
                     .as_mut()
@@ -197,6 +202,10 @@ impl Simulation {
                 (index, subflow)
             }
             None => {
+                if !self.listens(node, destination.port()) {
+                    self.refuse(flow, segment, false);
+                    return None;
+                }
                 let index = self.listener(node, destination.port(), peer as usize)?;
                 let connection =
                     self.make(index, |host| Connection::accept(host, tuple, segment, now));
@@ -212,6 +221,22 @@ impl Simulation {
         self.captures.flows[flow].receiver = Some(end);
         self.follow_up(index);
         None
+    }
+
+    /// Whether the token of an endpoint's connection is known: in Linux a client's from its SYN on, a server's once the handshake is done.
+    fn holds_token(&self, index: usize) -> bool {
+        let endpoint = &self.endpoints[index];
+        let connection = endpoint.connection.as_ref();
+        connection.is_some_and(|connection| {
+            connection.ended().is_none()
+                && (endpoint.side == Side::Client || connection.established())
+        })
+    }
+
+    /// Whether some application's server has this port: it listens for all of the run, to each of its clients once.
+    fn listens(&self, node: usize, port: u16) -> bool {
+        let mut settings = self.plan.applications.iter();
+        settings.any(|settings| settings.server == node && settings.port == port)
     }
 
     /// The endpoint that waits at `node` and `port` for the client `peer`.

@@ -4,6 +4,7 @@ mod connections;
 mod datagrams;
 mod middleboxes;
 mod path_mtu;
+mod refusal;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -69,6 +70,8 @@ pub struct Simulation {
     tokens: BTreeMap<(usize, u32), usize>,
     /// The flows of routers' reports of long packets, by channel and the flow that they are about.
     reports: BTreeMap<(ChannelId, u32), Option<u32>>,
+    /// The flows of hosts' resets to what no connection takes, by the flow that they answer.
+    refusals: BTreeMap<u32, u32>,
     /// What hosts were told: by node, own address and destination.
     path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
     ports: Vec<Ports>,
@@ -149,6 +152,7 @@ impl Simulation {
             demultiplexer: BTreeMap::new(),
             tokens: BTreeMap::new(),
             reports: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             path_mtus: BTreeMap::new(),
             timers: Vec::new(),
             sample_timer,

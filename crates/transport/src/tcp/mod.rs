@@ -193,6 +193,26 @@ pub(crate) fn announced_mss(mtu: u32, ipv6: bool) -> u16 {
     (mtu.saturating_sub(ip + HEADER)).clamp(SMALLEST_MSS.into(), 65_495) as u16
 }
 
+/// The answer to a segment for which there is no connection: a reset, but none to a reset (RFC 9293 section 3.10.7.1).
+pub fn refusal(segment: &Segment) -> Option<Segment> {
+    if segment.flags.contains(Flags::RST) {
+        return None;
+    }
+    Some(if segment.flags.contains(Flags::ACK) {
+        Segment {
+            flags: Flags::RST,
+            seq: segment.ack,
+            ..Segment::default()
+        }
+    } else {
+        Segment {
+            flags: Flags::RST | Flags::ACK,
+            ack: segment.seq.wrapping_add(segment.seq_len()),
+            ..Segment::default()
+        }
+    })
+}
+
 impl Socket {
     pub(crate) fn new(
         config: &Config,
@@ -514,23 +534,12 @@ impl Socket {
         core.emit(me, segment);
     }
 
-    /// Resets a peer that still sends to a closed socket (RFC 9293 section 3.10.7.1).
+    /// Resets a peer that still sends to a closed socket.
     pub(crate) fn refuse(&self, core: &mut Core, me: usize, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) {
-            return;
+        if let Some(reset) = refusal(segment) {
+            core.counters.increment(Mib::TcpOutRsts);
+            core.emit(me, reset);
         }
-        let mut reset = Segment {
-            flags: Flags::RST,
-            seq: segment.ack,
-            ..Segment::default()
-        };
-        if !segment.flags.contains(Flags::ACK) {
-            reset.flags |= Flags::ACK;
-            reset.seq = 0;
-            reset.ack = segment.seq.wrapping_add(segment.seq_len());
-        }
-        core.counters.increment(Mib::TcpOutRsts);
-        core.emit(me, reset);
     }
 
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.

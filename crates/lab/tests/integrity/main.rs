@@ -3,9 +3,11 @@
 //!
 //! A scenario is a random plan: 1 to 4 paths, direct or through routers, IPv4 and IPv6, any queue and loss model, reordering, jitter,
 //! duplication, corruption, links and interfaces that go down and return, changes of rate, delay and priority, buffers from two segments
-//! on, and on each side any scheduler, congestion control, path manager and profile of the registries. One in ten networks dies for good; one in three has
-//! middleboxes, any of the registry. Where one of them breaks mappings or payload a connection may end by a reset instead (RFC 8684
-//! section 3.7), and where one changes bytes without a checksum that tells, these alone are wrong.
+//! on, and on each side any scheduler, congestion control, path manager and profile of the registries. One in ten networks dies for good;
+//! one in three has middleboxes, any of the registry. Where one of them breaks mappings or payload a connection may end by a reset instead
+//! (RFC 8684 section 3.7), and where one changes bytes without a checksum that tells, these alone are wrong. In one of four, hosts have
+//! keep-alive or a user timeout or both, which may end a connection over a living network, but not before their time; keep-alive lets no
+//! side wait for ever over a dead one.
 //!
 //! `POLYPATH_SCENARIOS` sets how many are run; `POLYPATH_SCENARIO` runs the one with this number, with its plan printed.
 
@@ -101,7 +103,11 @@ fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
     if first.is_none() {
         assert!(1_000 * seen.unlucky <= last, "{seen:?}");
         assert!(
-            seen.finished > 0 && seen.given_up > 0 && seen.lost > 0 && seen.duplicated > 0,
+            seen.finished > 0
+                && seen.given_up > 0
+                && seen.impatient > 0
+                && seen.lost > 0
+                && seen.duplicated > 0,
             "{seen:?}"
         );
     }

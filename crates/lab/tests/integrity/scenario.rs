@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use polypath_lab::plan::{
-    Action, Application, Attachment, Choice, Direction, Event, Loss, NodeKind, Plan, Queue, Stack,
-    Transport, Work,
+    Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
+    Queue, Stack, Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -55,6 +55,7 @@ impl Scenario {
         plan.events = events(draw, &plan, fate);
         add_middleboxes(&mut Draw::of(seed, "middleboxes"), &mut plan);
         add_mtus(&mut Draw::of(seed, "mtus"), &mut plan);
+        add_limits(&mut Draw::of(seed, "limits"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -88,6 +89,37 @@ fn add_mtus(draw: &mut Draw, plan: &mut Plan) {
             }
         }
     }
+}
+
+/// In one network of four, limits to how long hosts put up with a silent peer.
+fn add_limits(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.25) {
+        return;
+    }
+    let hosts = plan.nodes.iter_mut().map(|node| &mut node.stack);
+    let applications = plan.applications.iter_mut();
+    let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
+    for stack in hosts.chain(own).flatten() {
+        stack.keepalive = draw.maybe(0.5, |draw| Keepalive {
+            time_ns: draw.magnitude(SECOND, 60 * SECOND),
+            interval_ns: draw.magnitude(100 * MS, 10 * SECOND),
+            probes: draw.integer(1, 9) as u32,
+        });
+        if draw.chance(0.5) {
+            stack.user_timeout_ns = draw.magnitude(SECOND, 100 * SECOND);
+        }
+    }
+}
+
+/// How long the peer must have been silent at least before a side gives an established connection up for a limit of its own.
+pub fn limit(stack: &Stack) -> Option<u64> {
+    let timeout = Some(stack.user_timeout_ns).filter(|limit| *limit > 0);
+    let probed = stack.keepalive.map(|keepalive| {
+        let all = keepalive.interval_ns * u64::from(keepalive.probes);
+        // A user timeout ends the probing early, but not before the first probe had its time.
+        keepalive.time_ns + timeout.map_or(all, |_| keepalive.interval_ns.min(all))
+    });
+    timeout.into_iter().chain(probed).min()
 }
 
 /// Whether what is written depends on the course of the run.

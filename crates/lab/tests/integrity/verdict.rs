@@ -7,7 +7,9 @@ use polypath_lab::plan::{Application, Plan, Transport, Work};
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
 
 use crate::draw::SECOND;
-use crate::scenario::{Fate, LAST_CHANGE, Scenario, bytes_depend_on_time, middleboxes};
+use crate::scenario::{
+    CLIENT, Fate, LAST_CHANGE, SERVER, Scenario, bytes_depend_on_time, limit, middleboxes, stack_of,
+};
 
 /// After the network healed: what is left to send, timeouts that backed off until then, and the application's own pauses.
 const AFTER_HEALING: u64 = 600 * SECOND;
@@ -21,6 +23,8 @@ pub struct Seen {
     pub unlucky: u64,
     /// A middlebox made it reset.
     pub broken: u64,
+    /// Keep-alive or a user timeout ended it over a living network.
+    pub impatient: u64,
     pub bytes: u64,
     pub packets: u64,
     pub lost: u64,
@@ -33,6 +37,7 @@ impl Seen {
         self.given_up += other.given_up;
         self.unlucky += other.unlucky;
         self.broken += other.broken;
+        self.impatient += other.impatient;
         self.bytes += other.bytes;
         self.packets += other.packets;
         self.lost += other.lost;
@@ -242,6 +247,17 @@ impl<'a> Run<'a> {
             seen.broken = 1;
             return Ok(seen);
         }
+        if let Some(least) = self.limit(application)
+            && !matches!(fate, Fate::Dies(_))
+            && (was("timed-out") || was("unreachable"))
+        {
+            let silent = self.gave_up_at(id).saturating_sub(application.start_ns);
+            require(silent >= least, || {
+                format!("gave up after {silent} ns already, with a limit of {least} ns")
+            })?;
+            seen.impatient = 1;
+            return Ok(seen);
+        }
         if fate == Fate::Alive && ends.iter().any(|end| end.as_deref() == Some("unreachable")) {
             seen.unlucky = 1;
             return Ok(seen);
@@ -263,7 +279,7 @@ impl<'a> Run<'a> {
             let cut_short =
                 side == "server" && !matches!(ends[0].as_deref(), None | Some("finished"));
             if !(end.is_none() && cut_short) {
-                self.gave_up(id, side, end.as_deref())?;
+                self.gave_up(application, id, side, end.as_deref())?;
             }
         }
         Ok(seen)
@@ -285,16 +301,55 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Over a dead network a side ends by giving up what nobody acknowledges; one that waits for the peer's bytes waits on
-    /// (RFC 9293 section 3.8.4: keep-alives are optional and off by default).
-    fn gave_up(&self, id: &str, side: &str, end: Option<&str>) -> Result<(), String> {
+    /// The least of both sides' limits to the peer's silence.
+    fn limit(&self, application: &Application) -> Option<u64> {
+        let sides = [CLIENT, SERVER].into_iter();
+        sides
+            .filter_map(|node| limit(stack_of(self.plan, application, node)))
+            .min()
+    }
+
+    /// When the first side found its peer silent for too long.
+    fn gave_up_at(&self, id: &str) -> u64 {
+        let closed = self.rows(
+            "events",
+            &[("connection", id), ("kind", "connection-closed")],
+        );
+        let silent = closed
+            .iter()
+            .filter(|row| ["timed-out", "unreachable"].contains(&&*row["detail"]));
+        silent.map(|row| number(row, "time_ns")).min().unwrap_or(0)
+    }
+
+    fn established(&self, id: &str, side: &str) -> bool {
+        let matching = [
+            ("connection", id),
+            ("kind", "connection-established"),
+            ("host", side),
+        ];
+        !self.rows("events", &matching).is_empty()
+    }
+
+    /// Over a dead network a side ends by giving up what nobody acknowledges; one that waits for the peer's bytes waits on unless it
+    /// probes (RFC 9293 section 3.8.4: keep-alives are optional and off by default).
+    fn gave_up(
+        &self,
+        application: &Application,
+        id: &str,
+        side: &str,
+        end: Option<&str>,
+    ) -> Result<(), String> {
         let samples = self.rows("connections", &[("connection", id), ("side", side)]);
         let unsent = samples
             .last()
             .map_or(0, |sample| number(sample, "send_queue_bytes"));
+        let node = if side == "client" { CLIENT } else { SERVER };
+        let probes = stack_of(self.plan, application, node).keepalive.is_some();
         let plausible = match end {
-            None => unsent == 0,
+            None => unsent == 0 && !(probes && self.established(id, side)),
             Some("finished" | "timed-out" | "unreachable") => true,
+            // The peer may have lost patience before the network died, and said so.
+            Some("reset") => self.limit(application).is_some(),
             Some(_) => false,
         };
         require(plausible, || {

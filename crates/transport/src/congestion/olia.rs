@@ -1,4 +1,7 @@
 //! Opportunistic linked increases (draft-khalili-mptcp-congestion-control-05).
+//!
+//! The draft leaves slow start as TCP has it (RFC 5681: below ssthresh), and so does the kernel's file. So what a negative alpha takes off a
+//! window that stands at its threshold, the next acknowledgement gives back; only what was gained since the last loss can be taken.
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
@@ -13,7 +16,8 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
         vec![Parameter::choice(
             "variant",
             &["draft", "mptcp.org"],
-            "the draft (window floor of one packet with several subflows) or the out-of-tree kernel (integer steps, floor of two)",
+            "the draft (window floor of one packet with several subflows) or the out-of-tree kernel (an integer step for each acknowledgement, \
+             floor of two)",
         )]
     },
     make: |parameters| {
@@ -93,13 +97,13 @@ impl Olia {
         self.coupled(paths, me) + self.alpha(paths, me) / f64::from(paths[me].cwnd)
     }
 
-    /// The kernel's counter of 10 bits, whose rest is dropped with each packet.
+    /// The kernel's counter of 10 bits: one step an acknowledgement, of however many packets, whose rest is dropped.
     fn count(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
         if paths[me].in_slow_start() {
             slow_start(&mut paths[me], ack.packets);
             return;
         }
-        self.counter += f64::from(ack.packets) * (self.step(paths, me) * SCALE).trunc();
+        self.counter += (self.step(paths, me) * SCALE).trunc();
         let path = &mut paths[me];
         if self.counter >= SCALE - 1.0 {
             path.cwnd += 1;

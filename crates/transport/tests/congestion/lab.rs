@@ -90,24 +90,34 @@ impl Lab {
         self.acknowledge(me, self.now, packets, true);
     }
 
+    /// One ACK of `packets` that were sent.
+    pub fn delayed_ack(&mut self, me: usize, packets: u32) {
+        self.sent[me] += u64::from(packets * MSS);
+        self.hear(me, packets, true);
+    }
+
     fn acknowledge(&mut self, me: usize, start: Nanos, packets: u32, limited: bool) {
         self.sent[me] += u64::from(packets * MSS);
         for index in 0..packets {
             self.now = start + self.rtt[me] * u64::from(index) / u64::from(packets);
-            self.acked[me] += u64::from(MSS);
-            let ack = Ack {
-                now: self.now,
-                packets: 1,
-                rtt: Some(self.rtt[me]),
-                cwnd_limited: limited,
-                next_seq: self.sent[me] + 1,
-                una: self.acked[me] + 1,
-            };
-            self.paths[me].acked = self.acked[me];
-            self.controllers[me].on_sample(&mut self.paths, me, &ack);
-            self.controllers[me].on_ack(&mut self.paths, me, &ack);
+            self.hear(me, 1, limited);
         }
         self.now = start + self.rtt[me];
+    }
+
+    fn hear(&mut self, me: usize, packets: u32, limited: bool) {
+        self.acked[me] += u64::from(packets * MSS);
+        let ack = Ack {
+            now: self.now,
+            packets,
+            rtt: Some(self.rtt[me]),
+            cwnd_limited: limited,
+            next_seq: self.sent[me] + 1,
+            una: self.acked[me] + 1,
+        };
+        self.paths[me].acked = self.acked[me];
+        self.controllers[me].on_sample(&mut self.paths, me, &ack);
+        self.controllers[me].on_ack(&mut self.paths, me, &ack);
     }
 
     /// What loss recovery does: the threshold is asked for and becomes the window; after a timeout, one packet.

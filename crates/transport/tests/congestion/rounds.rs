@@ -168,6 +168,51 @@ fn the_floor_of_a_loss_with_several_paths() {
     }
 }
 
+/// The draft's increase is for each byte acknowledged, that of the kernel's file for each acknowledgement: half as much where every other
+/// packet is acknowledged.
+#[test]
+fn olias_kernel_takes_a_step_an_acknowledgement() {
+    let growth = |variant: &str, acknowledgements: u32, packets: u32| {
+        let chosen = parameters("variant", variant);
+        let mut lab = Lab::new("olia", &chosen, &[50 * MS, 50 * MS]);
+        for path in &mut lab.paths {
+            (path.cwnd, path.ssthresh) = (10, 5);
+        }
+        for _ in 0..acknowledgements {
+            for me in 0..2 {
+                lab.delayed_ack(me, packets);
+            }
+        }
+        lab.paths.iter().map(|path| path.cwnd).sum::<u32>() - 20
+    };
+    assert_eq!(growth("draft", 1_200, 2), growth("draft", 2_400, 1));
+    let (kernel, twice) = (growth("mptcp.org", 1_200, 2), growth("mptcp.org", 2_400, 1));
+    assert_eq!(kernel, growth("mptcp.org", 1_200, 1));
+    assert!(kernel < twice, "{kernel}, {twice}");
+}
+
+/// Draft section 3: the largest window shrinks while another path is the best, but not below the threshold of its last loss, where slow
+/// start takes it back with the next acknowledgement.
+#[test]
+fn olia_takes_what_the_largest_window_gained() {
+    let left = |variant: &str, threshold: u32| {
+        let chosen = parameters("variant", variant);
+        let mut lab = Lab::new("olia", &chosen, &[50 * MS, 50 * MS]);
+        lab.round_of(0, 1_000);
+        (lab.paths[0].cwnd, lab.paths[0].ssthresh) = (30, 30);
+        (lab.paths[1].cwnd, lab.paths[1].ssthresh) = (40, threshold);
+        lab.round_of(1, 900);
+        lab.paths[1].cwnd
+    };
+    // 40/(30 + 40)^2 - 1/(2 * 40) a packet, 900 times, while the window is about 40.
+    assert_eq!(left("draft", 20), 36);
+    // The kernel's steps are whole 1,024ths.
+    assert_eq!(left("mptcp.org", 20), 37);
+    for variant in ["draft", "mptcp.org"] {
+        assert_eq!(left(variant, 40), 40, "{variant}");
+    }
+}
+
 /// Draft section 3: a loss takes `w/2 * min(alpha, 1.5)` with alpha = 1.2 here, and 1.5 of a path far below the best. The kernel's alpha is
 /// the whole number below it.
 #[test]

@@ -3,7 +3,7 @@
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
-use crate::{MILLISECOND, Nanos, SECOND};
+use crate::{MICROSECOND, MILLISECOND, Nanos};
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
     name: "cubic",
@@ -32,30 +32,40 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
     },
 };
 
-/// Multiplicative decrease: Linux's 717/1024 for RFC 9438's 0.7.
-const BETA: f64 = 717.0 / 1024.0;
-/// The constant C of the cubic function (RFC 9438 section 5), in packets per second cubed.
-const C: f64 = 0.4;
+/// Multiplicative decrease in 1/1024: RFC 9438's 0.7, in the unit in which Linux computes.
+const BETA: u32 = 717;
+const ONE: u32 = 1024;
+/// Packets to acknowledge for one packet more of Reno's window, in eighths of the window (RFC 9438 section 4.3's 1/alpha, cut to an eighth).
+const RENO: u32 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
+/// The constant C of the cubic function (RFC 9438 section 5): 0.4 packets per second cubed, in 1/1024.
+const C: u64 = 410;
+/// The cubic function's time is in 1/1024 s; Linux's clock ticks in milliseconds (HZ = 1000).
+const TIME_BITS: u32 = 10;
+/// A computation of the window holds for this long, in milliseconds.
+const HOLDS: u64 = 1000 / 32;
 
+/// Windows are whole packets, as in Linux: near the plateau the rest that rounding takes or gives decides whether the window grows.
 #[derive(Default)]
 struct Cubic {
     hystart: bool,
     fast_convergence: bool,
     /// W_max: window before the last reduction.
-    last_max: f64,
-    origin: f64,
-    /// K in seconds (RFC 9438 section 4.2).
-    k: f64,
-    epoch_start: Option<Nanos>,
+    last_max: u32,
+    origin: u32,
+    /// K in 1/1024 s (RFC 9438 section 4.2).
+    k: u64,
+    /// In milliseconds, as `last_time`.
+    epoch_start: Option<u64>,
     /// Window and time of the last computation.
     last_cwnd: u32,
-    last_time: Nanos,
+    last_time: u64,
     /// Packets to acknowledge for one packet more.
     per_packet: u32,
     /// The window that Reno would have (RFC 9438 section 4.3) and the packets counted towards its growth.
-    reno_cwnd: f64,
-    reno_acked: f64,
-    delay_min: Nanos,
+    reno_cwnd: u32,
+    reno_acked: u32,
+    /// In microseconds, as all of HyStart.
+    delay_min: u64,
     round: Round,
 }
 
@@ -64,98 +74,104 @@ struct Cubic {
 struct Round {
     found: bool,
     end_seq: u64,
-    start: Nanos,
-    last_ack: Nanos,
-    rtt: Nanos,
+    /// A timeout began the round: it ends with what was sent by then.
+    after_timeout: bool,
+    start: u64,
+    last_ack: u64,
+    /// None before the first sample.
+    rtt: Option<u64>,
     samples: u32,
 }
 
 /// HyStart's constants in Linux.
 const LOW_WINDOW: u32 = 16;
-const ACK_DELTA: Nanos = 2 * MILLISECOND;
+const ACK_DELTA: u64 = 2_000;
 const MIN_SAMPLES: u32 = 8;
-const DELAY_MIN: Nanos = 4 * MILLISECOND;
-const DELAY_MAX: Nanos = 16 * MILLISECOND;
+const DELAY_MIN: u64 = 4_000;
+const DELAY_MAX: u64 = 16_000;
 
 impl Cubic {
-    fn update(&mut self, cwnd: u32, acked: u32, now: Nanos) {
-        self.reno_acked += f64::from(acked);
-        if self.last_cwnd == cwnd
-            && self.epoch_start.is_some()
-            && now - self.last_time <= SECOND / 32
-        {
+    fn update(&mut self, cwnd: u32, acked: u32, now: u64) {
+        self.reno_acked += acked;
+        if self.last_cwnd == cwnd && now - self.last_time <= HOLDS {
             return;
         }
-        let window = f64::from(cwnd);
-        let same_instant = self.epoch_start.is_some() && now == self.last_time;
-        if !same_instant {
+        if self.epoch_start.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
-            let start = *self.epoch_start.get_or_insert_with(|| {
-                self.reno_acked = f64::from(acked);
-                self.reno_cwnd = window;
-                if self.last_max <= window {
-                    self.k = 0.0;
-                    self.origin = window;
-                } else {
-                    self.k = ((self.last_max - window) / C).cbrt();
-                    self.origin = self.last_max;
-                }
-                now
-            });
-            let t = (now + self.delay_min - start) as f64 / SECOND as f64;
-            let target = self.origin + C * (t - self.k).powi(3);
-            let per_packet = if target > window {
-                window / (target - window)
-            } else {
-                100.0 * window
+            let target = self.target(cwnd, acked, now);
+            let per_packet = match target.checked_sub(cwnd) {
+                None | Some(0) => 100 * cwnd,
+                Some(more) => cwnd / more,
             };
             // Before the first loss the window grows by at least 5 % a round trip.
-            self.per_packet = if self.last_max == 0.0 {
-                per_packet.min(20.0)
-            } else {
-                per_packet
-            } as u32;
+            let most = if self.last_max == 0 { 20 } else { u32::MAX };
+            self.per_packet = per_packet.min(most);
         }
-        let per_reno = window * (1.0 + BETA) / (3.0 * (1.0 - BETA));
+        let per_reno = (cwnd * RENO) >> 3;
         while self.reno_acked > per_reno {
             self.reno_acked -= per_reno;
-            self.reno_cwnd += 1.0;
+            self.reno_cwnd += 1;
         }
-        if self.reno_cwnd > window {
-            self.per_packet = self
-                .per_packet
-                .min((window / (self.reno_cwnd - window)) as u32);
+        if self.reno_cwnd > cwnd {
+            self.per_packet = self.per_packet.min(cwnd / (self.reno_cwnd - cwnd));
         }
         self.per_packet = self.per_packet.max(2);
     }
 
-    fn look_for_exit(&mut self, path: &mut Path, ack: &Ack, rtt: Nanos) {
+    /// The window that the cubic function wants a round trip from now (RFC 9438 section 4.2).
+    fn target(&mut self, cwnd: u32, acked: u32, now: u64) -> u32 {
+        let start = *self.epoch_start.get_or_insert_with(|| {
+            self.reno_acked = acked;
+            self.reno_cwnd = cwnd;
+            self.origin = self.last_max.max(cwnd);
+            self.k = cube_root((u64::from(self.origin - cwnd) << (4 * TIME_BITS)) / C);
+            now
+        });
+        let ahead = self.delay_min.div_ceil(1000);
+        let t = ((now - start + ahead) << TIME_BITS) / 1000;
+        let distance = u128::from(t.abs_diff(self.k));
+        let change = (u128::from(C) * distance.pow(3)) >> (4 * TIME_BITS);
+        let change = u32::try_from(change).unwrap_or(u32::MAX);
+        if t < self.k {
+            self.origin.saturating_sub(change)
+        } else {
+            self.origin.saturating_add(change)
+        }
+    }
+
+    fn look_for_exit(&mut self, path: &mut Path, ack: &Ack, rtt: u64) {
+        let now = ack.now / MICROSECOND;
         let round = &mut self.round;
+        if std::mem::take(&mut round.after_timeout) {
+            round.end_seq = ack.next_seq;
+        }
         if ack.una > round.end_seq {
             *round = Round {
                 found: round.found,
                 end_seq: ack.next_seq,
-                start: ack.now,
-                last_ack: ack.now,
-                rtt: Nanos::MAX,
+                after_timeout: false,
+                start: now,
+                last_ack: now,
+                rtt: None,
                 samples: 0,
             };
         }
-        if round.found || !path.in_slow_start() || path.cwnd < LOW_WINDOW {
+        if path.cwnd < LOW_WINDOW {
             return;
         }
-        if ack.now - round.last_ack <= ACK_DELTA {
-            round.last_ack = ack.now;
+        if now - round.last_ack <= ACK_DELTA {
+            round.last_ack = now;
             // Without pacing half the minimum delay is the longest train that fits the path.
-            round.found |= ack.now - round.start > self.delay_min / 2;
+            round.found |= now - round.start > self.delay_min / 2;
         }
-        round.rtt = round.rtt.min(rtt);
+        let least = round.rtt.map_or(rtt, |least| least.min(rtt));
+        round.rtt = Some(least);
         if round.samples < MIN_SAMPLES {
             round.samples += 1;
         } else {
             round.found |=
-                round.rtt > self.delay_min + (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX);
+                least > self.delay_min + (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX);
         }
         if round.found {
             path.ssthresh = path.cwnd;
@@ -163,34 +179,44 @@ impl Cubic {
     }
 }
 
+/// The largest whole number whose cube is not above `x`.
+fn cube_root(x: u64) -> u64 {
+    let mut root = (x as f64).cbrt() as u64;
+    while u128::from(root).pow(3) > u128::from(x) {
+        root -= 1;
+    }
+    while u128::from(root + 1).pow(3) <= u128::from(x) {
+        root += 1;
+    }
+    root
+}
+
 impl CongestionControl for Cubic {
     fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
         let cwnd = paths[me].cwnd;
-        let window = f64::from(cwnd);
         self.epoch_start = None;
-        self.last_max = if window < self.last_max && self.fast_convergence {
-            window * (1.0 + BETA) / 2.0
+        self.last_max = if cwnd < self.last_max && self.fast_convergence {
+            cwnd * (ONE + BETA) / (2 * ONE)
         } else {
-            window
+            cwnd
         };
-        ((window * BETA) as u32).max(2)
+        (cwnd * BETA / ONE).max(2)
     }
 
     fn on_sample(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        let now = ack.now / MILLISECOND;
         // An epoch that idleness moved forward still began in the past.
-        self.epoch_start = self.epoch_start.map(|start| start.min(ack.now));
+        self.epoch_start = self.epoch_start.map(|start| start.min(now));
         let Some(rtt) = ack.rtt else { return };
         // Samples right after a reduction still see the queue that caused it.
-        if self
-            .epoch_start
-            .is_some_and(|start| ack.now - start < SECOND)
-        {
+        if self.epoch_start.is_some_and(|start| now - start < 1000) {
             return;
         }
+        let rtt = (rtt / MICROSECOND).max(1);
         if self.delay_min == 0 || rtt < self.delay_min {
             self.delay_min = rtt;
         }
-        if self.hystart {
+        if self.hystart && !self.round.found && paths[me].in_slow_start() {
             self.look_for_exit(&mut paths[me], ack, rtt);
         }
     }
@@ -207,7 +233,7 @@ impl CongestionControl for Cubic {
                 return;
             }
         }
-        self.update(path.cwnd, acked, ack.now);
+        self.update(path.cwnd, acked, ack.now / MILLISECOND);
         additive_increase(path, self.per_packet, acked);
     }
 
@@ -216,6 +242,10 @@ impl CongestionControl for Cubic {
             *self = Self {
                 hystart: self.hystart,
                 fast_convergence: self.fast_convergence,
+                round: Round {
+                    after_timeout: true,
+                    ..Round::default()
+                },
                 ..Self::default()
             };
         }
@@ -223,15 +253,15 @@ impl CongestionControl for Cubic {
 
     fn on_restart(&mut self, _paths: &mut [Path], _me: usize, idle: Nanos) {
         if let Some(start) = &mut self.epoch_start {
-            *start += idle;
+            *start += idle / MILLISECOND;
         }
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("last_max_packets", self.last_max),
-            ("k_s", self.k),
-            ("delay_min_ms", self.delay_min as f64 / 1e6),
+            ("last_max_packets", f64::from(self.last_max)),
+            ("k_s", self.k as f64 / f64::from(ONE)),
+            ("delay_min_ms", self.delay_min as f64 / 1e3),
         ]
     }
 }

@@ -69,9 +69,13 @@ bool origin_given(void)
 	return getenv(ORIGIN);
 }
 
+/* On a whole millisecond, as the clocks of TCP's timestamps and timers have it. */
 void set_origin(int64_t in)
 {
-	origin = clock_ns(CLOCK_MONOTONIC) + in;
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	in += MILLISECOND - (now + in) % MILLISECOND;
+	origin = now + in;
 	realtime = clock_ns(CLOCK_REALTIME) + in;
 	to_environment(ORIGIN, origin);
 	to_environment(ORIGIN_REALTIME, realtime);
@@ -205,6 +209,11 @@ void stop_on_signal(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	wake_in_time();
+}
+
+void wake_in_time(void)
+{
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #define SECOND 1000000000LL
+#define MILLISECOND 1000000LL
 #define NEVER INT64_MAX
 
 /* The program's parts, chosen by its first argument. */
@@ -63,6 +64,8 @@ void print_address(FILE *file, const struct sockaddr_storage *address);
 /* Set by SIGTERM: the run is over. */
 extern volatile bool stopped;
 void stop_on_signal(void);
+/* Timers of this program and its children fire when they are due, not up to 50 us later. */
+void wake_in_time(void);
 
 /* Waits for events on `descriptor` (-1: for time alone) until `until`; returns what poll reports. */
 int wait_for(int descriptor, int events, int64_t until);

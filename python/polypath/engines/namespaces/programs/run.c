@@ -162,6 +162,7 @@ int run_main(int count, char **argument)
 	if (!fgets(line, sizeof(line), job) || sscanf(line, "end %" SCNd64 " %ld", &end, &apps) != 2)
 		die("%s does not begin with end", argument[0]);
 
+	wake_in_time();
 	if (!origin_given())
 		set_origin(LEAD);
 	while (fgets(line, sizeof(line), job)) {

@@ -1,17 +1,18 @@
 //! Round-trip time and retransmission timeout (RFC 6298), as Linux computes them.
 
-use crate::Nanos;
 use crate::config::Config;
+use crate::{MICROSECOND, Nanos};
 
-/// The estimator of `net/ipv4/tcp_input.c`: a mean deviation that rises at once, falls slowly and never goes below the minimum RTO.
+/// The estimator of `net/ipv4/tcp_input.c` in its units: a mean deviation that rises at once, falls slowly and never goes below the minimum
+/// RTO.
 #[derive(Clone, Debug, Default)]
 pub struct RttEstimator {
-    srtt: Nanos,
-    /// Mean deviation.
-    mdev: Nanos,
-    /// Its maximum over the present round trip.
-    mdev_max: Nanos,
-    rttvar: Nanos,
+    /// In eighths of a microsecond.
+    srtt: i64,
+    /// Mean deviation, its maximum over the present round trip, and the term in the timeout, all four times a deviation in microseconds.
+    mdev: i64,
+    mdev_max: i64,
+    rttvar: i64,
     /// The round trip ends when this sequence number is acknowledged.
     round_end: u64,
     min: Nanos,
@@ -24,42 +25,42 @@ const MIN_WINDOW: Nanos = 300 * crate::SECOND;
 impl RttEstimator {
     /// Takes a sample (RFC 6298 sections 2.2 and 2.3).
     pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
-        let rtt = rtt.max(1);
+        let rtt = microseconds(rtt).max(1);
+        let least = microseconds(config.rto_min);
         if self.srtt == 0 {
-            self.srtt = rtt;
-            self.mdev = rtt / 2;
+            self.srtt = rtt << 3;
+            self.mdev = rtt << 1;
             self.rttvar = if config.profile.rto_adds_minimum() {
-                (2 * rtt).max(config.rto_min)
+                self.mdev.max(least)
             } else {
-                2 * rtt
+                self.mdev
             };
             self.mdev_max = self.rttvar;
             self.round_end = next;
             return;
         }
-        let error = rtt as i64 - self.srtt as i64;
-        self.srtt = (self.srtt as i64 + error / 8).max(1) as Nanos;
-        // Four times the mean deviation is kept; a fall in RTT counts for an eighth only.
-        let mut change = error.abs() - self.mdev as i64;
+        let error = rtt - (self.srtt >> 3);
+        self.srtt = (self.srtt + error).max(1);
+        // A fall in RTT counts for an eighth only.
+        let mut change = error.abs() - (self.mdev >> 2);
         if error < 0 && change > 0 {
-            change /= 8;
+            change >>= 3;
         }
-        self.mdev = (self.mdev as i64 + change / 4).max(0) as Nanos;
-        let four = 4 * self.mdev;
+        self.mdev += change;
         if !config.profile.rto_adds_minimum() {
-            self.rttvar = four;
+            self.rttvar = self.mdev;
             return;
         }
-        if four > self.mdev_max {
-            self.mdev_max = four;
-            self.rttvar = self.rttvar.max(four);
+        if self.mdev > self.mdev_max {
+            self.mdev_max = self.mdev;
+            self.rttvar = self.rttvar.max(self.mdev);
         }
         if una > self.round_end {
             if self.mdev_max < self.rttvar {
-                self.rttvar -= (self.rttvar - self.mdev_max) / 4;
+                self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
             }
             self.round_end = next;
-            self.mdev_max = config.rto_min;
+            self.mdev_max = least;
         }
     }
 
@@ -76,21 +77,30 @@ impl RttEstimator {
         if self.srtt == 0 {
             return config.rto_initial;
         }
-        (self.srtt + self.rttvar).clamp(config.rto_min, config.rto_max)
+        let timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
+        timeout.clamp(config.rto_min, config.rto_max)
     }
 
     pub fn srtt(&self) -> Nanos {
-        self.srtt
+        nanoseconds(self.srtt) >> 3
     }
 
     /// RFC 6298's RTTVAR, a quarter of the term in the timeout.
     pub fn deviation(&self) -> Nanos {
-        self.mdev
+        nanoseconds(self.mdev) >> 2
     }
 
     pub fn min(&self) -> Nanos {
         self.min
     }
+}
+
+fn microseconds(time: Nanos) -> i64 {
+    (time / MICROSECOND) as i64
+}
+
+fn nanoseconds(time: i64) -> Nanos {
+    time as Nanos * MICROSECOND
 }
 
 #[cfg(test)]

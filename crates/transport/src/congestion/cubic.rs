@@ -3,6 +3,7 @@
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
+use crate::tcp::memory::LARGEST_BUFFER;
 use crate::{MICROSECOND, MILLISECOND, Nanos};
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -163,7 +164,7 @@ impl Cubic {
         if now - round.last_ack <= ACK_DELTA {
             round.last_ack = now;
             // Without pacing half the minimum delay is the longest train that fits the path.
-            round.found |= now - round.start > self.delay_min / 2;
+            round.found |= now - round.start > (self.delay_min + grouping(path)) / 2;
         }
         let least = round.rtt.map_or(rtt, |least| least.min(rtt));
         round.rtt = Some(least);
@@ -177,6 +178,14 @@ impl Cubic {
             path.ssthresh = path.cwnd;
         }
     }
+}
+
+/// What grouping segments may add to the delay, in microseconds (`hystart_ack_delay`).
+fn grouping(path: &Path) -> u64 {
+    let four_buffers = 4 * LARGEST_BUFFER * 1_000_000;
+    four_buffers
+        .checked_div(path.pacing_rate)
+        .map_or(0, |delay| delay.min(1000))
 }
 
 /// The largest whole number whose cube is not above `x`.

@@ -181,6 +181,8 @@ impl Connection {
         };
         self.core.send_limit = u64::from(segment.window) << shifted;
         self.core.largest_window = self.core.send_limit;
+        let now = self.core.now;
+        self.core.receive.begin(now);
         self.core.event(EventKind::ConnectionEstablished);
         self.core.event(EventKind::SubflowEstablished(0));
     }

@@ -411,6 +411,11 @@ impl DataReceiver {
         self.upstream.is_some()
     }
 
+    /// The connection is there: the first round trip begins (`tcp_init_buffer_space`).
+    pub fn begin(&mut self, now: Nanos) {
+        self.tuning.began_at = now;
+    }
+
     /// Upstream does not count what was read while more was there to be read (`mptcp_inq_hint`).
     fn tune(&mut self, now: Nanos) {
         if let Some(upstream) = &mut self.upstream {

@@ -333,16 +333,20 @@ impl Offers {
 
 /// The window for a sender of whom `read` bytes were read in a round trip, `before` in the one before.
 pub(super) fn wanted_window(read: u64, before: u64) -> u64 {
-    let window = 2 * read;
-    let growth =
-        u128::from(window) * u128::from(read.saturating_sub(before)) / u128::from(before.max(1));
-    window + 2 * growth as u64
+    2 * read + 2 * growth(2 * read, read, before)
 }
 
-/// The same where round trips are short.
+/// The same of a subflow, also where round trips are short.
 fn wanted_window_at(rtt: Nanos, read: u64, before: u64) -> u64 {
-    if rtt < LOW_RTT {
-        return 2 * read + 2 * read * rtt / LOW_RTT;
-    }
-    wanted_window(read, before)
+    let growth = if rtt < LOW_RTT {
+        2 * read * rtt / LOW_RTT
+    } else {
+        growth(4 * read, read, before)
+    };
+    2 * read + growth
+}
+
+fn growth(window: u64, read: u64, before: u64) -> u64 {
+    let more = u128::from(read.saturating_sub(before));
+    (u128::from(window) * more / u128::from(before.max(1))) as u64
 }

@@ -21,40 +21,64 @@ pub(crate) struct Front {
     pub followed: bool,
     /// A rest smaller than a segment may leave.
     pub rest_leaves: bool,
+    /// Nothing follows it any more.
+    pub ends: bool,
+}
+
+/// The head waits for the next acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deferred {
+    /// The congestion window is what keeps it.
+    pub by_window: bool,
 }
 
 impl Socket {
-    /// How many segments of the head leave together; absent: they wait. The window has room.
-    pub(crate) fn group(&self, path: &Path, now: Nanos, head: Front) -> Option<u32> {
+    /// How many segments of the head leave together. The window has room.
+    pub(crate) fn group(&self, path: &Path, now: Nanos, head: Front) -> Result<u32, Deferred> {
         let mss = u64::from(path.mss.max(1));
         let most = memory::segments_sent(path);
-        let room = path.cwnd.saturating_sub(self.in_flight());
-        if head.bytes > mss && self.defers(path, now, head, most) {
-            return None;
+        if head.bytes > mss
+            && let Some(deferred) = self.defers(path, now, head, most)
+        {
+            return Err(deferred);
         }
-        let whole = head.bytes / mss;
-        let rest = u64::from(head.rest_leaves && head.bytes % mss > 0);
-        let quota = u64::from(room.min((path.cwnd / 2).max(1))).min(most);
-        Some(quota.min(whole + rest).max(1) as u32)
+        Ok(self.segments(path, head))
     }
 
-    fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> bool {
+    /// How many segments of the head leave together if none waits.
+    pub(crate) fn segments(&self, path: &Path, head: Front) -> u32 {
+        let mss = u64::from(path.mss.max(1));
+        let whole = head.bytes / mss;
+        let rest = u64::from(head.rest_leaves && head.bytes % mss > 0);
+        self.quota(path).min(whole + rest).max(1) as u32
+    }
+
+    /// The most segments that leave together (`tcp_cwnd_test`, `tcp_tso_segs`).
+    pub(crate) fn quota(&self, path: &Path) -> u64 {
+        let room = path.cwnd.saturating_sub(self.in_flight());
+        u64::from(room.min((path.cwnd / 2).max(1))).min(memory::segments_sent(path))
+    }
+
+    fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> Option<Deferred> {
         if matches!(path.state, CaState::Recovery | CaState::Loss)
             || now > self.last_sent_at + RECENT
         {
-            return false;
+            return None;
         }
         let mss = u64::from(path.mss.max(1));
         let admitted = u64::from(path.cwnd.saturating_sub(self.in_flight())) * mss;
         let limit = admitted.min(head.window);
         let fraction = u64::from(path.cwnd) * mss / WINDOW_DIVISOR;
         if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
-            return false;
+            return None;
         }
-        let Some(first) = self.sent.front() else {
-            return false;
-        };
+        let first = self.sent.front()?;
         let expected = first.sent_at + path.srtt;
-        expected <= now + RECENT.min(path.srtt / 2) && limit <= head.bytes
+        if expected > now + RECENT.min(path.srtt / 2) || (head.ends && limit > head.bytes) {
+            return None;
+        }
+        Some(Deferred {
+            by_window: admitted < head.window && admitted <= head.bytes,
+        })
     }
 }

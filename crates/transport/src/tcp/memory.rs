@@ -1,7 +1,7 @@
 //! Linux's reckoning of send memory and of the rate at which it drains.
 
 use crate::path::Path;
-use crate::{Nanos, SECOND};
+use crate::{MICROSECOND, Nanos, SECOND};
 
 /// Memory of a full segment beside its payload, and the rounding to powers of two, as buffers are sized for the worst case
 /// (`tcp_sndbuf_expand`).
@@ -15,6 +15,8 @@ pub(crate) const BUFFER_OVERHEAD: u64 = 832;
 pub(crate) const LARGEST_BUFFER: u64 = 65_536;
 const FEWEST_SEGMENTS: u64 = 2;
 const PACING_SHIFT: u32 = 10;
+/// Each 512 us of RTT halve what a buffer may hold beside (`tcp_tso_rtt_log`).
+const CLOSE_SHIFT: u32 = 9;
 /// Before the first sample the rate is that of the smallest RTT which can be written, an eighth of a microsecond.
 const NO_RTT: Nanos = 125;
 
@@ -23,7 +25,8 @@ pub(crate) fn wanted_buffer(path: &Path, initial_window: u32) -> u64 {
     buffer_for(path, path.cwnd.max(initial_window))
 }
 
-fn buffer_for(path: &Path, packets: u32) -> u64 {
+/// The same for so many packets.
+pub(crate) fn buffer_for(path: &Path, packets: u32) -> u64 {
     let segment = (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
     2 * segment * u64::from(packets)
 }
@@ -71,10 +74,15 @@ pub(crate) fn segments_sent(path: &Path) -> u64 {
     cut(path) / u64::from(path.mss.max(1))
 }
 
-/// What a buffer holds when it is sent.
+/// What a buffer holds when it is sent: more the closer the peer is (`tcp_tso_autosize`).
 fn cut(path: &Path) -> u64 {
     let fewest = FEWEST_SEGMENTS * u64::from(path.mss.max(1));
-    (path.pacing_rate >> PACING_SHIFT).clamp(fewest, LARGEST_BUFFER)
+    let halvings = (path.min_rtt / MICROSECOND) >> CLOSE_SHIFT;
+    let close = match u32::try_from(halvings) {
+        Ok(halvings) if path.min_rtt > 0 => LARGEST_BUFFER.checked_shr(halvings).unwrap_or(0),
+        _ => 0,
+    };
+    ((path.pacing_rate >> PACING_SHIFT) + close).clamp(fewest, LARGEST_BUFFER)
 }
 
 #[cfg(test)]

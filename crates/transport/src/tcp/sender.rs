@@ -171,6 +171,7 @@ impl Socket {
     pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
         let upstream = core.config.profile.buffers_by_subflow();
         let (mut left, mut several) = (0, false);
+        let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.unsent.front().copied() {
             if self.in_flight() >= paths[me].cwnd
                 || self.blocked()
@@ -186,10 +187,13 @@ impl Socket {
             if upstream && core.multipath.is_some() {
                 if left == 0 {
                     let head = self.head_buffer(core, &paths[me]);
-                    let Some(group) = self.group(&paths[me], core.now, head) else {
-                        break;
-                    };
-                    (left, several) = (group, group > 1);
+                    match self.group(&paths[me], core.now, head) {
+                        Ok(group) => (left, several) = (group, group > 1),
+                        Err(deferred) => {
+                            limited = deferred.by_window;
+                            break;
+                        }
+                    }
                 }
                 left -= 1;
                 chunk.push |= several && left == 0;
@@ -203,11 +207,15 @@ impl Socket {
                 tail.fixed = core.config.profile.buffers_by_subflow();
             }
             self.send_chunk(core, paths, me, chunk);
+            sent = true;
         }
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
         self.publish_pacing(&mut paths[me]);
-        self.validate_window(&paths[me]);
+        limited |= self.in_flight() >= paths[me].cwnd;
+        if sent || limited {
+            self.validate_window(limited);
+        }
     }
 
     /// The buffer at the head of the queue: what follows on each other, up to the one that is still filled.
@@ -234,6 +242,7 @@ impl Socket {
             window: core.send_limit.saturating_sub(first),
             followed: chunks < self.unsent.len(),
             rest_leaves: chunks < self.unsent.len() || self.nagle_admits(core, last, path.mss),
+            ends: self.closing(),
         }
     }
 
@@ -416,9 +425,8 @@ impl Socket {
     }
 
     /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
-    fn validate_window(&mut self, path: &Path) {
-        let in_flight = self.in_flight();
-        let limited = in_flight >= path.cwnd;
+    pub(crate) fn validate_window(&mut self, limited: bool) {
+        let in_flight = self.sent.len() as u32;
         if self.una >= self.usage_end
             || limited
             || (!self.cwnd_limited && in_flight > self.max_in_flight)

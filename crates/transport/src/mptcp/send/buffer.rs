@@ -19,12 +19,12 @@ impl DataSender {
         self.written
     }
 
-    /// Moves what waits into the buffer as far as it has room. `limit`: the peer's window admits the stream up to there.
-    pub(super) fn refill(&mut self, config: &Config, paths: &mut [Path], limit: u64) {
+    /// Moves what waits into the buffer as far as it has room.
+    pub(super) fn refill(&mut self, config: &Config, paths: &mut [Path]) {
         if self.waiting > 0 {
             self.grow_buffer(config, paths);
             let taken = self.waiting.min(if self.bursts {
-                self.burst(paths, limit)
+                self.burst()
             } else {
                 self.buffer.saturating_sub(self.written - self.una)
             });
@@ -34,25 +34,13 @@ impl DataSender {
     }
 
     /// What a writer gets in under upstream Linux: nothing until a third of a full buffer is free, then whole pieces until it is full.
-    /// In TCP the limit counts when a piece is begun; what the window admits leaves the piece meanwhile and makes room in it
-    /// (`tcp_sendmsg_locked`).
-    fn burst(&mut self, paths: &[Path], limit: u64) -> u64 {
-        let unsent = self.written - self.sent;
-        let (queued, leaving, piece) = if self.by_subflow {
-            (self.written - self.una, 0, FRAGMENT)
-        } else {
-            let mss = u64::from(paths[0].mss.max(1));
-            let admitted = (u64::from(paths[0].room()) * mss).min(limit.saturating_sub(self.sent));
-            let leaving = admitted.saturating_sub(unsent);
-            let piece = memory::LARGEST_BUFFER / mss * mss;
-            (unsent + paths[0].memory, leaving, piece)
-        };
+    fn burst(&mut self) -> u64 {
+        let queued = self.written - self.una;
         let space = self.buffer.saturating_sub(queued);
         if self.full && space < queued / 2 {
             return 0;
         }
-        let pieces = space.saturating_sub(leaving).next_multiple_of(piece);
-        let most = leaving + pieces.max(if leaving > 0 { piece } else { 0 });
+        let most = space.next_multiple_of(FRAGMENT);
         self.full = most <= self.waiting;
         most
     }
@@ -69,16 +57,23 @@ impl DataSender {
             let open = paths.iter().filter(|path| path.established);
             self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();
         } else if !self.fixed && self.buffer < self.largest_buffer {
-            let sum: u64 = if self.bursts {
-                memory::next_buffer(&paths[0], config.initial_window, self.unsent())
-            } else {
-                paths.iter().map(wanted).sum()
-            };
+            let sum: u64 = paths.iter().map(wanted).sum();
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));
         }
     }
 
     pub fn buffer(&self) -> u64 {
         self.buffer
+    }
+    /// The same for upstream TCP, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).
+    pub(super) fn expand_buffer(&mut self, path: &Path, initial_window: u32, waits: bool) {
+        if !self.fixed {
+            let wanted = if waits && path.in_flight < path.cwnd {
+                memory::wanted_buffer(path, initial_window)
+            } else {
+                memory::buffer_for(path, initial_window)
+            };
+            self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
+        }
     }
 }

@@ -2,15 +2,19 @@
 
 mod buffer;
 mod closing;
+mod plain;
 mod reinjection;
 mod schedule;
 mod standstill;
+mod write_queue;
 
 use std::collections::VecDeque;
 
 use crate::config::Config;
 use crate::scheduler::PathSet;
 use crate::{NEVER, Nanos};
+
+use write_queue::WriteQueue;
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub(in crate::mptcp) struct DataSender {
     /// Each subflow has a buffer; the connection's is their sum and `least_buffer` more.
     by_subflow: bool,
     least_buffer: u64,
+    /// Upstream TCP's buffers.
+    buffers: Option<WriteQueue>,
     /// Bytes that the application waits to write.
     waiting: u64,
     /// The scheduler fills the subflows' queues.
@@ -69,6 +75,7 @@ impl DataSender {
             fixed: buffer.minimum == buffer.maximum,
             by_subflow: config.mptcp && config.profile.buffers_by_subflow(),
             least_buffer: buffer.minimum,
+            buffers: (!config.mptcp && config.profile.writes_in_bursts()).then(WriteQueue::default),
             waiting: 0,
             queues,
             bursts: config.profile.writes_in_bursts(),
@@ -111,6 +118,9 @@ impl DataSender {
             return;
         }
         self.una = ack;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.acknowledge(ack);
+        }
         self.probes = 0;
         self.probe_at = NEVER;
         while self

@@ -6,7 +6,7 @@ use crate::mptcp::connection::Connection;
 use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View};
-use crate::tcp::{Chunk, Front, Kind, memory};
+use crate::tcp::{Chunk, Kind};
 
 impl Connection {
     /// Sends what may be sent.
@@ -39,8 +39,11 @@ impl Connection {
             }
             self.flush_queues();
         }
-        self.send
-            .refill(&self.core.config, &mut self.paths, self.core.send_limit);
+        if self.send.buffers.is_some() {
+            self.push_buffers();
+            return self.watch_standstill();
+        }
+        self.send.refill(&self.core.config, &mut self.paths);
         if self.send.idle() {
             return;
         }
@@ -53,7 +56,7 @@ impl Connection {
     }
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
-    fn cut(&self, me: usize) -> u32 {
+    pub(super) fn cut(&self, me: usize) -> u32 {
         let mss = self.paths[me].mss
             - if self.send.sent == 0 {
                 self.core.first_segment_excess()
@@ -83,7 +86,7 @@ impl Connection {
     }
 
     /// The rules on small segments hold back what the peer's window admits.
-    fn hold(&mut self, me: usize) {
+    pub(super) fn hold(&mut self, me: usize) {
         if self.core.config.cork && self.core.send_limit > self.send.sent {
             self.sockets[me].hold(&self.core);
             self.note_deadline(me);
@@ -101,46 +104,7 @@ impl Connection {
         self.core.uncorked = false;
     }
 
-    fn push_plain(&mut self) {
-        const ME: usize = 0;
-        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
-        let (mut left, mut several) = (0, false);
-        while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
-            let len = self.cut(ME);
-            if len == 0 {
-                self.hold(ME);
-                break;
-            }
-            if self.send.bursts && left == 0 {
-                let group = self.sockets[ME].group(&self.paths[ME], self.core.now, self.front());
-                let Some(group) = group else {
-                    break;
-                };
-                (left, several) = (group, group > 1);
-            }
-            left = left.saturating_sub(1);
-            self.send_new(ME, len, several && left == 0);
-        }
-    }
-
-    /// The buffer that plain TCP sends from: the stream is written in pieces of as many segments as one holds.
-    fn front(&self) -> Front {
-        let mss = u64::from(self.paths[0].mss.max(1));
-        let piece = memory::LARGEST_BUFFER / mss * mss;
-        let in_piece = piece - self.send.sent % piece;
-        let unsent = self.send.unsent();
-        let bytes = unsent.min(in_piece);
-        let rest = (bytes % mss) as u32;
-        Front {
-            bytes,
-            window: self.core.send_limit.saturating_sub(self.send.sent),
-            followed: unsent > in_piece,
-            rest_leaves: self.send.finishing()
-                || self.sockets[0].nagle_admits(&self.core, rest, self.paths[0].mss),
-        }
-    }
-
-    fn send_new(&mut self, me: usize, len: u32, push: bool) {
+    pub(super) fn send_new(&mut self, me: usize, len: u32, push: bool) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
         if self.core.multipath.is_some() {
@@ -157,7 +121,7 @@ impl Connection {
             offset,
             len,
             kind: Kind::New,
-            push: push || self.send.unsent() == 0,
+            push: push || (self.send.buffers.is_none() && self.send.unsent() == 0),
             waits: self.send.queues
                 && self.core.multipath.is_some()
                 && (self.core.config.cork || !self.send.finishing()),

@@ -1,0 +1,168 @@
+//! Plain TCP: one socket, without a scheduler.
+
+use super::write_queue::{Taken, WriteQueue};
+use crate::mptcp::connection::Connection;
+use crate::tcp::{Front, memory};
+
+const ME: usize = 0;
+
+impl Connection {
+    /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`).
+    pub(super) fn push_buffers(&mut self) {
+        self.transmit(false);
+        self.check_space();
+        while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
+            self.write_call();
+        }
+    }
+
+    /// One call of the writer (`tcp_sendmsg_locked`).
+    fn write_call(&mut self) {
+        let room = self.send.buffer;
+        let mss = self.paths[ME].mss;
+        let largest = self.core.largest_window;
+        let goal = u64::from(mss) * memory::most_segments(mss, largest) as u64;
+        let call = WriteQueue::call(self.send.waiting);
+        let mut left = call;
+        while left > 0 {
+            let Some(buffers) = &mut self.send.buffers else {
+                return;
+            };
+            let taken = buffers.append(left, goal, room, left == call);
+            let (Taken::Part(bytes) | Taken::Full(bytes)) = taken else {
+                break;
+            };
+            left -= bytes;
+            self.send.written += bytes;
+            self.send.waiting -= bytes;
+            if left == 0 || taken == Taken::Part(bytes) {
+                continue;
+            }
+            if buffers.must_push(self.send.written, largest) {
+                buffers.push(self.send.written);
+                self.transmit(false);
+            } else if buffers.one_waits() {
+                self.transmit(true);
+            }
+        }
+        if left < call
+            && let Some(buffers) = &mut self.send.buffers
+        {
+            buffers.push(self.send.written);
+            self.transmit(false);
+        }
+    }
+
+    /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
+    fn transmit(&mut self, one: bool) {
+        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        while self.sockets[ME].sending() && self.paths[ME].room() > 0 {
+            let mss = u64::from(self.paths[ME].mss.max(1));
+            let quota = self.sockets[ME].quota(&self.paths[ME]);
+            let Some(buffers) = &mut self.send.buffers else {
+                return;
+            };
+            let Some(head) = buffers.head(quota * mss) else {
+                return;
+            };
+            if self.cut(ME) == 0 {
+                return self.hold(ME);
+            }
+            let rest = (head.len % mss) as u32;
+            let front = Front {
+                bytes: head.len,
+                window: self.core.send_limit.saturating_sub(self.send.sent),
+                followed: !head.last,
+                rest_leaves: !head.last
+                    || self.send.finishing()
+                    || self.sockets[ME].nagle_admits(&self.core, rest, self.paths[ME].mss),
+                ends: self.send.finishing(),
+            };
+            let group = if one {
+                Ok(self.sockets[ME].segments(&self.paths[ME], front))
+            } else {
+                self.sockets[ME].group(&self.paths[ME], self.core.now, front)
+            };
+            match group {
+                Ok(segments) => self.send_buffer(segments, front, head.push),
+                Err(deferred) => {
+                    if deferred.by_window {
+                        self.sockets[ME].validate_window(true);
+                    }
+                    return;
+                }
+            }
+            self.check_space();
+            if one {
+                return;
+            }
+        }
+    }
+
+    /// Sends so many segments of the head.
+    fn send_buffer(&mut self, segments: u32, head: Front, push: bool) {
+        let before = self.send.sent;
+        for nth in 1..=segments {
+            let len = self.cut(ME);
+            if len == 0 {
+                break;
+            }
+            let ends = self.send.sent + u64::from(len) == before + head.bytes;
+            let last = nth == segments;
+            self.send_new(ME, len, last && (segments > 1 || (ends && push)));
+        }
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.leave(self.send.sent - before, self.send.sent);
+        }
+    }
+
+    /// Grows the buffer for a writer that waits, and wakes it (`tcp_check_space`).
+    fn check_space(&mut self) {
+        let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
+        let initial = self.core.config.initial_window;
+        self.send.expand_buffer(&self.paths[ME], initial, waits);
+        let room = self.send.buffer;
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.unblock(room);
+        }
+    }
+
+    pub(super) fn push_plain(&mut self) {
+        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        let (mut left, mut several) = (0, false);
+        while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
+            let len = self.cut(ME);
+            if len == 0 {
+                self.hold(ME);
+                break;
+            }
+            if self.send.bursts && left == 0 {
+                let group = self.sockets[ME].group(&self.paths[ME], self.core.now, self.front());
+                let Ok(group) = group else {
+                    break;
+                };
+                (left, several) = (group, group > 1);
+            }
+            left = left.saturating_sub(1);
+            self.send_new(ME, len, several && left == 0);
+        }
+    }
+
+    /// The buffer that a connection sends from which fell back to TCP: the stream is written in pieces of as many segments as one holds.
+    fn front(&self) -> Front {
+        let mss = u64::from(self.paths[0].mss.max(1));
+        let piece = memory::LARGEST_BUFFER / mss * mss;
+        let in_piece = piece - self.send.sent % piece;
+        let unsent = self.send.unsent();
+        let bytes = unsent.min(in_piece);
+        let rest = (bytes % mss) as u32;
+        Front {
+            bytes,
+            window: self.core.send_limit.saturating_sub(self.send.sent),
+            followed: unsent > in_piece,
+            rest_leaves: self.send.finishing()
+                || self.sockets[0].nagle_admits(&self.core, rest, self.paths[0].mss),
+            ends: self.send.finishing(),
+        }
+    }
+}

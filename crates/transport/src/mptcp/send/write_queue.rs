@@ -1,0 +1,220 @@
+//! The buffers in which upstream Linux keeps a TCP stream until it is acknowledged (`sk_write_queue`, `tcp_rtx_queue`). Where one ends decides
+//! what leaves together and is pushed; what they cost decides when the writer gets on.
+
+use std::collections::VecDeque;
+
+use crate::tcp::memory::BUFFER_OVERHEAD;
+
+/// Bytes that the application writes in a call, as the programs of the kernel engines do.
+const CALL: u64 = 1 << 16;
+
+/// A buffer that has not left.
+#[derive(Debug, Default)]
+struct Waiting {
+    len: u64,
+    /// Its last segment is pushed.
+    push: bool,
+}
+
+/// A buffer that has.
+#[derive(Debug)]
+struct Left {
+    /// Where it ends in the stream.
+    end: u64,
+    len: u64,
+}
+
+/// The head of what waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub len: u64,
+    pub push: bool,
+    pub last: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct WriteQueue {
+    waiting: VecDeque<Waiting>,
+    left: VecDeque<Left>,
+    /// Payload and overhead of all (`sk_wmem_queued`).
+    memory: u64,
+    /// Position in the stream up to which a push was asked for (`pushed_seq`).
+    pushed: u64,
+    /// The writer waits for room (SOCK_NOSPACE).
+    blocked: bool,
+}
+
+/// What a call gets in at a time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// So many bytes; the last buffer has room left.
+    Part(u64),
+    /// So many bytes, which fill the last buffer.
+    Full(u64),
+    /// No new buffer may be begun.
+    Nothing,
+}
+
+impl WriteQueue {
+    pub fn call(waiting: u64) -> u64 {
+        waiting.min(CALL)
+    }
+
+    pub fn blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Puts up to `bytes` into the last buffer, or a new one, of `goal` bytes; `room`: the size of the send buffer; `first` of a call: what was
+    /// there is no longer pushed (`tcp_sendmsg_locked`).
+    pub fn append(&mut self, bytes: u64, goal: u64, room: u64, first: bool) -> Taken {
+        if self.waiting.back().is_none_or(|last| last.len >= goal) {
+            if self.memory >= room {
+                self.blocked = true;
+                return Taken::Nothing;
+            }
+            self.memory += BUFFER_OVERHEAD;
+            self.waiting.push_back(Waiting::default());
+        }
+        let Some(last) = self.waiting.back_mut() else {
+            return Taken::Nothing;
+        };
+        let taken = bytes.min(goal.saturating_sub(last.len));
+        last.push &= !first;
+        last.len += taken;
+        self.memory += taken;
+        if last.len < goal {
+            Taken::Part(taken)
+        } else {
+            Taken::Full(taken)
+        }
+    }
+
+    /// Asks for a push of all up to `written` (`tcp_mark_push`).
+    pub fn push(&mut self, written: u64) {
+        if let Some(last) = self.waiting.back_mut() {
+            last.push = true;
+            self.pushed = written;
+        }
+    }
+
+    /// More than half of the largest window waits for a push (`forced_push`).
+    pub fn must_push(&self, written: u64, largest_window: u64) -> bool {
+        written > self.pushed + largest_window / 2
+    }
+
+    pub fn one_waits(&self) -> bool {
+        self.waiting.len() == 1
+    }
+
+    /// The head, grown to `bytes` from what follows on it (`tcp_grow_skb`).
+    pub fn head(&mut self, bytes: u64) -> Option<Head> {
+        let missing = bytes.saturating_sub(self.waiting.front()?.len);
+        let mut eaten = false;
+        if missing > 0
+            && let Some(next) = self.waiting.get_mut(1)
+        {
+            let moved = missing.min(next.len);
+            next.len -= moved;
+            let push = next.len == 0 && next.push;
+            eaten = next.len == 0;
+            let head = &mut self.waiting[0];
+            head.len += moved;
+            head.push |= push;
+        }
+        if eaten {
+            self.waiting.remove(1);
+            self.memory -= BUFFER_OVERHEAD;
+        }
+        let head = &self.waiting[0];
+        Some(Head {
+            len: head.len,
+            push: head.push,
+            last: self.waiting.len() == 1,
+        })
+    }
+
+    /// The head's first `bytes` have left, up to `end` in the stream: a buffer of their own (`tso_fragment`).
+    pub fn leave(&mut self, bytes: u64, end: u64) {
+        if let Some(head) = self.waiting.front_mut() {
+            if head.len > bytes {
+                head.len -= bytes;
+                self.memory += BUFFER_OVERHEAD;
+            } else {
+                self.waiting.pop_front();
+            }
+            self.left.push_back(Left { end, len: bytes });
+        }
+    }
+
+    /// The stream was acknowledged up to `una`.
+    pub fn acknowledge(&mut self, una: u64) {
+        while let Some(first) = self.left.front_mut() {
+            let rest = first.end.saturating_sub(una).min(first.len);
+            self.memory -= first.len - rest;
+            first.len = rest;
+            if rest > 0 {
+                break;
+            }
+            self.memory -= BUFFER_OVERHEAD;
+            self.left.pop_front();
+        }
+    }
+
+    /// Lets a writer that waits get on once a third of a full buffer is free (`sk_stream_write_space`).
+    pub fn unblock(&mut self, room: u64) {
+        self.blocked &= room.saturating_sub(self.memory) < self.memory / 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_is_a_buffer_of_its_own_until_it_is_acknowledged() {
+        let mut queue = WriteQueue::default();
+        assert_eq!(queue.append(5_000, 3_000, 10_000, true), Taken::Full(3_000));
+        assert_eq!(
+            queue.append(2_000, 3_000, 10_000, false),
+            Taken::Part(2_000)
+        );
+        queue.push(5_000);
+        assert_eq!(queue.memory, 5_000 + 2 * BUFFER_OVERHEAD);
+        queue.leave(2_000, 2_000);
+        assert_eq!(queue.memory, 5_000 + 3 * BUFFER_OVERHEAD);
+        queue.acknowledge(1_000);
+        assert_eq!(queue.memory, 4_000 + 3 * BUFFER_OVERHEAD);
+        queue.acknowledge(2_000);
+        assert_eq!(queue.memory, 3_000 + 2 * BUFFER_OVERHEAD);
+        let head = queue.head(4_000);
+        assert_eq!(
+            head,
+            Some(Head {
+                len: 3_000,
+                push: true,
+                last: true
+            })
+        );
+        assert_eq!(queue.memory, 3_000 + BUFFER_OVERHEAD);
+        queue.leave(3_000, 5_000);
+        queue.acknowledge(5_000);
+        assert_eq!(queue.memory, 0);
+    }
+
+    #[test]
+    fn a_writer_that_found_no_room_waits_for_a_third() {
+        let mut queue = WriteQueue::default();
+        let room = 3 * (3_000 + BUFFER_OVERHEAD);
+        for _ in 0..3 {
+            assert_eq!(queue.append(3_000, 3_000, room, true), Taken::Full(3_000));
+        }
+        assert_eq!(queue.append(3_000, 3_000, room, true), Taken::Nothing);
+        queue.leave(3_000, 3_000);
+        queue.acknowledge(2_999);
+        queue.unblock(room);
+        assert!(queue.blocked());
+        queue.acknowledge(3_000);
+        queue.unblock(room);
+        assert!(!queue.blocked());
+    }
+}

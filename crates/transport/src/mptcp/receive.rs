@@ -411,9 +411,12 @@ impl DataReceiver {
         self.upstream.is_some()
     }
 
-    /// The connection is there: the first round trip begins (`tcp_init_buffer_space`).
+    /// The connection is there: the first round trip begins under upstream's rules (`tcp_init_buffer_space`), otherwise with what is read
+    /// first.
     pub fn begin(&mut self, now: Nanos) {
-        self.tuning.began_at = now;
+        if self.upstream.is_some() {
+            self.tuning.began_at = now;
+        }
     }
 
     /// Upstream does not count what was read while more was there to be read (`mptcp_inq_hint`).

@@ -216,8 +216,6 @@ impl Connection {
             .core
             .send_limit
             .max(self.sockets[me].window_end().saturating_sub(1));
-        let window = self.core.send_limit.saturating_sub(acked);
-        self.core.largest_window = self.core.largest_window.max(window);
         self.send.acknowledge(acked);
         if self
             .core

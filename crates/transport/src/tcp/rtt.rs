@@ -9,6 +9,10 @@ use crate::{MICROSECOND, Nanos};
 pub struct RttEstimator {
     /// In eighths of a microsecond.
     srtt: i64,
+    /// As `Nanos`, with the mean deviation and the timeout before its bounds.
+    smoothed: Nanos,
+    deviation: Nanos,
+    timeout: Nanos,
     /// Mean deviation, its maximum over the present round trip, and the term in the timeout, all four times a deviation in microseconds.
     mdev: i64,
     mdev_max: i64,
@@ -24,14 +28,22 @@ const MIN_WINDOW: Nanos = 300 * crate::SECOND;
 
 impl RttEstimator {
     /// Takes a sample (RFC 6298 sections 2.2 and 2.3).
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
+        self.take(rtt, una, next, config);
+        self.smoothed = 125 * self.srtt as Nanos;
+        self.deviation = 250 * self.mdev as Nanos;
+        self.timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
         let rtt = microseconds(rtt).max(1);
-        let least = microseconds(config.rto_min);
         if self.srtt == 0 {
             self.srtt = rtt << 3;
             self.mdev = rtt << 1;
             self.rttvar = if config.profile.rto_adds_minimum() {
-                self.mdev.max(least)
+                self.mdev.max(microseconds(config.rto_min))
             } else {
                 self.mdev
             };
@@ -60,7 +72,7 @@ impl RttEstimator {
                 self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
             }
             self.round_end = next;
-            self.mdev_max = least;
+            self.mdev_max = microseconds(config.rto_min);
         }
     }
 
@@ -77,17 +89,16 @@ impl RttEstimator {
         if self.srtt == 0 {
             return config.rto_initial;
         }
-        let timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
-        timeout.clamp(config.rto_min, config.rto_max)
+        self.timeout.clamp(config.rto_min, config.rto_max)
     }
 
     pub fn srtt(&self) -> Nanos {
-        nanoseconds(self.srtt) >> 3
+        self.smoothed
     }
 
     /// RFC 6298's RTTVAR, a quarter of the term in the timeout.
     pub fn deviation(&self) -> Nanos {
-        nanoseconds(self.mdev) >> 2
+        self.deviation
     }
 
     pub fn min(&self) -> Nanos {

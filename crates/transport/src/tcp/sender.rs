@@ -212,7 +212,7 @@ impl Socket {
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
         self.publish_pacing(&mut paths[me]);
-        limited |= self.in_flight() >= paths[me].cwnd;
+        limited |= paths[me].in_flight >= paths[me].cwnd;
         if sent || limited {
             self.validate_window(limited);
         }

@@ -118,9 +118,6 @@ impl DataSender {
             return;
         }
         self.una = ack;
-        if let Some(buffers) = &mut self.buffers {
-            buffers.acknowledge(ack);
-        }
         self.probes = 0;
         self.probe_at = NEVER;
         while self

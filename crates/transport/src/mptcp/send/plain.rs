@@ -8,12 +8,20 @@ const ME: usize = 0;
 
 impl Connection {
     /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`).
+    #[inline(never)]
     pub(super) fn push_buffers(&mut self) {
+        let una = self.send.una;
+        let window = self.core.send_limit.saturating_sub(una);
+        self.core.largest_window = self.core.largest_window.max(window);
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.acknowledge(una);
+        }
         self.transmit(false);
         self.check_space();
         while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
             self.write_call();
         }
+        self.watch_standstill();
     }
 
     /// One call of the writer (`tcp_sendmsg_locked`).

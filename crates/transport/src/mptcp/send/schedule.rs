@@ -38,10 +38,9 @@ impl Connection {
                 self.send.grow_buffer(&self.core.config, &mut self.paths);
             }
             self.flush_queues();
-        }
-        if self.send.buffers.is_some() {
-            self.push_buffers();
-            return self.watch_standstill();
+            if self.send.buffers.is_some() {
+                return self.push_buffers();
+            }
         }
         self.send.refill(&self.core.config, &mut self.paths);
         if self.send.idle() {
@@ -121,7 +120,7 @@ impl Connection {
             offset,
             len,
             kind: Kind::New,
-            push: push || (self.send.buffers.is_none() && self.send.unsent() == 0),
+            push: push || (self.send.unsent() == 0 && self.send.buffers.is_none()),
             waits: self.send.queues
                 && self.core.multipath.is_some()
                 && (self.core.config.cork || !self.send.finishing()),

@@ -20,7 +20,7 @@ PYTHON = {
     "formats": {"registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
     "results": set(),
-    "engines": {"_core", "results", "scenario"},
+    "engines": {"_core", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
     "sweep": {"engines", "results", "scenario"},

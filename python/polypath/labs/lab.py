@@ -3,7 +3,7 @@
 scenario.toml   the network and what runs
 lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min, max,
                 unit, relative_to (run, at, model, by, parameters that differ), at, along, shape, cause of a known
-                miss, and the measure's own parameters
+                miss, chance (whether it is missed is), and the measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -45,7 +45,8 @@ class Expectation(Model):
     `by = "difference"` it is the difference. Of a sweep
     `at` picks points by their labels; every place keeps the bounds, as a mean over seeds. With `along`, the figure is
     the part by which the curve over that axis departs from its `shape`. `cause` says why the bounds are known to be
-    missed.
+    missed. It permits a miss, so that it may not stay where the bounds are kept, unless that is `chance`: where the
+    figure lies at a bound, or hangs on milliseconds.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -62,11 +63,14 @@ class Expectation(Model):
     maximum: Number | None = Field(default=None, alias="max")
     unit: str = ""
     cause: str = ""
+    chance: bool = False
 
     @model_validator(mode="after")
     def _bounded(self) -> Expectation:
         if self.minimum is None and self.maximum is None:
             raise fault(f"expectation '{self.name}' has neither 'min' nor 'max'")
+        if self.chance and not self.cause:
+            raise fault(f"expectation '{self.name}' is said to be missed by 'chance', but for no 'cause'")
         return self
 
     @property

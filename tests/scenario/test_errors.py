@@ -109,11 +109,6 @@ def complaint(text: str) -> str:
             "icmp = false",
             "23: link.path1: 'icmp' is about packets longer than 'mtu', and there is none",
         ),
-        (
-            'loss = "1 %"',
-            'mtu = 1400\nmiddlebox = "nat"',
-            "23: link.path1: middleboxes, as on link 'path1', pass no ICMP on, which 'mtu' needs: 'icmp = false'",
-        ),
         ("[router.r]", "[host.r]\n[router.r]", "16: duplicate name: 'r' is a host already"),
         ("[router.r]", "[router.r]\n[router.r]", "16: duplicate name: router.r is declared already"),
         (

@@ -12,6 +12,7 @@ use polypath_wire::icmp::Echo;
 use polypath_wire::tcp::Payload;
 
 use crate::flow::{Body, Content, Flow, Quoted, ip_header_len};
+use crate::middlebox::About;
 use crate::plan::{NodeKind, Plan};
 
 /// What is captured.
@@ -136,6 +137,45 @@ impl Captures {
 
     pub fn active(&self) -> bool {
         self.active
+    }
+
+    /// The packet that a report is about.
+    pub fn about(&self, content: &Content) -> Option<Box<About>> {
+        let Content::TooBig { about, .. } = content else {
+            return None;
+        };
+        let quoted = &self.quoted[*about as usize];
+        let flow = &self.flows[quoted.flow as usize];
+        Some(Box::new(About {
+            source: flow.source,
+            destination: flow.destination,
+            content: quoted.body.content.clone(),
+        }))
+    }
+
+    /// Has a report show the packet that it is about with the addresses and ports that a middlebox gave it.
+    #[cold]
+    pub fn requote(&mut self, content: &mut Content, shown: &About) {
+        let Content::TooBig { about, .. } = content else {
+            return;
+        };
+        let quoted = &self.quoted[*about as usize];
+        let flow = &self.flows[quoted.flow as usize];
+        if (flow.source, flow.destination) == (shown.source, shown.destination) {
+            return;
+        }
+        let translated = Flow {
+            source: shown.source,
+            destination: shown.destination,
+            ..flow.clone()
+        };
+        let quoted = Quoted {
+            flow: self.flows.len() as u32,
+            ..quoted.clone()
+        };
+        *about = self.quoted.len() as u32;
+        self.flows.push(translated);
+        self.quoted.push(quoted);
     }
 
     /// Closes the files under their names.

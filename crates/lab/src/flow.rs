@@ -48,6 +48,8 @@ pub(crate) struct Quoted {
     pub hop: u16,
     pub ecn: Ecn,
     pub body: Body,
+    /// Bytes of it in the report.
+    pub shown: u32,
 }
 
 /// One direction of a conversation between two addresses and ports, as far as the next middlebox.

@@ -120,14 +120,10 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
 
 
 def _mtus(tables: Tables) -> Iterator[Problem]:
-    boxed = [name for name, link in tables.link.items() if link.middlebox]
     for name, link in tables.link.items():
         sides = directions(link)
         if any(side.icmp is not None and side.mtu is None for side in sides):
             yield Problem(("link", name), f"link.{name}: 'icmp' is about packets longer than 'mtu', and there is none")
-        if boxed and any(side.mtu is not None and side.icmp is not False for side in sides):
-            message = f"link.{name}: middleboxes, as on link '{boxed[0]}', pass no ICMP on, which 'mtu' needs"
-            yield Problem(("link", name), f"{message}: 'icmp = false'")
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")

@@ -37,6 +37,16 @@ pub(crate) struct Passing {
     /// The flow that brought it; absent if the middlebox made it.
     pub flow: Option<u32>,
     pub conversation: Conversation,
+    /// Of a report: the packet that it quotes.
+    pub about: Option<Box<About>>,
+}
+
+/// A packet that a report is about, as far as the report shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub source: SocketAddr,
+    pub destination: SocketAddr,
+    pub content: Content,
 }
 
 impl Passing {

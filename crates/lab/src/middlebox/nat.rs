@@ -1,4 +1,5 @@
-//! Network address and port translation: many hosts behind one address.
+//! Network address and port translation: many hosts behind one address. A report of a router has the packet that it quotes translated
+//! back, and neither makes a mapping nor keeps one alive (RFC 5508 sections 4.2 and 4.3).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,7 @@ const FIRST_PORT: u16 = 1_024;
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "nat",
     description: "Translates addresses and ports of what is behind it; what nobody inside asked for does not get in",
-    source: "RFC 4787 and 5382 (endpoint-independent mapping, address and port-dependent filtering)",
+    source: "RFC 4787 and 5382 (endpoint-independent mapping, address and port-dependent filtering), RFC 5508 section 4 (reports)",
     parameters: || {
         vec![
             Parameter {
@@ -77,7 +78,6 @@ impl Protocol {
         match content {
             Content::Tcp(_) => Self::Tcp,
             Content::Udp { .. } => Self::Udp,
-            // No report comes here: such plans are refused.
             Content::Echo { .. } | Content::TooBig { .. } => Self::Echo,
         }
     }
@@ -160,6 +160,38 @@ impl Nat {
         *binding.sessions.get_mut(&remote)? = now;
         Some(inner)
     }
+
+    /// A report about a packet that it translated goes to the packet's sender, as what that sent. False: it knows of no such packet.
+    #[cold]
+    fn report(&self, packet: &mut Passing, address: IpAddr, now: Nanos) -> bool {
+        let Some(about) = &mut packet.about else {
+            return false;
+        };
+        let protocol = Protocol::of(&about.content);
+        let speaks = |inner: SocketAddr, remote: SocketAddr| {
+            let binding = self.bindings.get(&(protocol, inner))?;
+            let last = *binding.sessions.get(&remote)?;
+            (now - last <= self.timeout).then_some(binding.port)
+        };
+        if packet.forward == self.first_inside {
+            // About what came in from outside: the router inside shows as the box itself.
+            let Some(port) = speaks(about.destination, about.source) else {
+                return false;
+            };
+            about.destination = (address, port).into();
+            packet.source.set_ip(address);
+            return true;
+        }
+        let inner = self.ports.get(&(protocol, about.source.port()));
+        let known = |inner: &SocketAddr| speaks(*inner, about.destination).is_some();
+        let ours = (packet.destination.ip(), about.source.ip()) == (address, address);
+        let Some(&inner) = inner.filter(|inner| ours && known(inner)) else {
+            return false;
+        };
+        about.source = inner;
+        packet.destination.set_ip(inner.ip());
+        true
+    }
 }
 
 impl Middlebox for Nat {
@@ -186,16 +218,19 @@ impl Middlebox for Nat {
             return work.send(packet);
         };
         let protocol = Protocol::of(&packet.body.content);
-        let translated = if packet.forward == self.first_inside {
+        let translated = if packet.about.is_some() {
+            self.report(&mut packet, address, work.now)
+        } else if packet.forward == self.first_inside {
             let port = self.outward((protocol, packet.source), packet.destination, work.now);
             port.map(|port| packet.source = (address, port).into())
+                .is_some()
         } else if packet.destination.ip() == address {
             let inner = self.inward(protocol, packet.destination.port(), packet.source, work.now);
-            inner.map(|inner| packet.destination = inner)
+            inner.map(|inner| packet.destination = inner).is_some()
         } else {
-            None
+            false
         };
-        if translated.is_some() {
+        if translated {
             work.tally.changed += 1;
             work.send(packet);
         } else {

@@ -169,6 +169,7 @@ impl Relay {
                     },
                     flow: None,
                     conversation: self.conversations[usize::from(!to_server)],
+                    about: None,
                 });
             }
         }
@@ -177,6 +178,33 @@ impl Relay {
     fn deadline(&self) -> Nanos {
         let times = self.ends.iter().flatten().map(Connection::next_deadline);
         times.min().unwrap_or(NEVER)
+    }
+}
+
+impl Proxy {
+    /// A router's report about a segment of its own. False: it is about something else.
+    #[cold]
+    fn take_report(&mut self, packet: &Passing, work: &mut Work<'_>) -> bool {
+        let (Content::TooBig { mtu, .. }, Some(about)) = (&packet.body.content, &packet.about)
+        else {
+            return false;
+        };
+        let Content::Tcp(segment) = &about.content else {
+            return false;
+        };
+        let to_server = self.known.get(&(about.source, about.destination));
+        let to_client = self.known.get(&(about.destination, about.source));
+        let (index, side) = match (to_server, to_client) {
+            (Some(&index), _) => (index, SERVER),
+            (_, Some(&index)) => (index, CLIENT),
+            _ => return false,
+        };
+        if let Some(connection) = &mut self.relays[index].ends[side] {
+            connection.on_packet_too_big(0, segment.seq, *mtu, work.now);
+        }
+        work.tally.absorbed += 1;
+        self.follow_up(index, work);
+        true
     }
 }
 
@@ -191,7 +219,10 @@ impl Middlebox for Proxy {
     fn pass(&mut self, mut packet: Passing, work: &mut Work<'_>) {
         let (source, destination) = packet.ends();
         let Some(segment) = packet.segment().cloned() else {
-            return work.send(packet);
+            if !self.take_report(&packet, work) {
+                work.send(packet);
+            }
+            return;
         };
         let fresh = segment.flags & (Flags::SYN | Flags::ACK) == Flags::SYN;
         let known = match self.known.get(&(source, destination)) {

@@ -90,20 +90,9 @@ fn place(plan: &Plan, link: &plan::Link) -> plan::Attachment {
 pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>, PlanError> {
     let mut stands = Vec::new();
     let mut count = 0;
-    let reports = plan.links.iter().find(|link| {
-        let mut sides = [&link.forward, &link.backward].into_iter();
-        sides.any(|side| side.mtu.is_some() && side.icmp)
-    });
     for (index, link) in plan.links.iter().enumerate() {
         if link.middleboxes.is_empty() {
             continue;
-        }
-        if let Some(short) = reports {
-            let problem = format!(
-                "middleboxes do not pass ICMP on, which the mtu of link {} takes: set its icmp to false",
-                short.name
-            );
-            return Err(PlanError::invalid(format!("link {}", link.name), problem));
         }
         let place_name = format!("link {}", link.name);
         let (leaves, reaches) = (built.channels[index].0, place(plan, link) == link.b);
@@ -212,6 +201,13 @@ impl Simulation {
         (behind != Some(stand)).then_some((stand, !outside))
     }
 
+    /// The stand that packets come from into a channel.
+    pub(super) fn stand_before(&self, channel: ChannelId) -> Option<usize> {
+        let (from, _) = self.network.topology().ends(channel)?;
+        let mut stands = self.stands.iter();
+        stands.position(|stand| stand.interface == from)
+    }
+
     /// A packet reached the middleboxes of a link.
     #[cold]
     pub(super) fn on_middlebox(&mut self, stand: usize, forward: bool, packet: Packet<Body>) {
@@ -227,6 +223,7 @@ impl Simulation {
             return;
         }
         let flow = &self.captures.flows[packet.flow as usize];
+        let about = self.captures.about(&packet.body.content);
         let passing = Passing {
             forward,
             source: flow.source,
@@ -239,6 +236,7 @@ impl Simulation {
                 stream: flow.stream,
                 first_dsn: flow.first_dsn,
             },
+            about,
         };
         self.through(stand, VecDeque::from([(first as isize, passing)]));
     }
@@ -289,7 +287,7 @@ impl Simulation {
         }
     }
 
-    fn leave_stand(&mut self, stand: usize, passing: Passing) {
+    fn leave_stand(&mut self, stand: usize, mut passing: Passing) {
         let key = (
             passing.source,
             passing.destination,
@@ -305,9 +303,13 @@ impl Simulation {
         let transport = match &passing.body.content {
             Content::Tcp(segment) => header_len(segment) as u32 + segment.payload.len,
             Content::Udp { len, .. } | Content::Echo { len, .. } => DATAGRAM_HEADER + len,
-            // Plans in which one could come here are refused.
-            Content::TooBig { .. } => return,
+            Content::TooBig { about, .. } => {
+                DATAGRAM_HEADER + self.captures.quoted[*about as usize].shown
+            }
         };
+        if let Some(about) = passing.about.take() {
+            self.captures.requote(&mut passing.body.content, &about);
+        }
         let Flow {
             source,
             route,

@@ -59,7 +59,15 @@ impl Simulation {
     fn report(&mut self, flow: u32, mtu: u32, packet: Packet<Body>) {
         let state = &mut self.captures.flows[flow as usize];
         state.sent = state.sent.wrapping_add(1);
-        let (source, route) = (state.source, state.route);
+        let Flow {
+            source,
+            route,
+            here,
+            ..
+        } = *state;
+        if route.is_none() && !here {
+            return;
+        }
         let quoted = packet.len.min(too_big_quote(source.ip()));
         let body = Body {
             identification: state.sent,
@@ -75,6 +83,7 @@ impl Simulation {
             hop: packet.hop,
             ecn: packet.ecn,
             body: packet.body,
+            shown: quoted,
         });
         let len = ip_header_len(source) + ICMP_HEADER + quoted;
         self.dispatch(route, len, flow, Ecn::NotEct, body);
@@ -87,7 +96,7 @@ impl Simulation {
             return known;
         }
         let destination = self.captures.flows[about as usize].source;
-        let flow = self.way_back(node, destination).map(|flow| {
+        let flow = self.way_back(node, channel, destination).map(|flow| {
             self.captures.flows.push(flow);
             (self.captures.flows.len() - 1) as u32
         });
@@ -95,7 +104,8 @@ impl Simulation {
         flow
     }
 
-    fn way_back(&mut self, node: usize, sender: SocketAddr) -> Option<Flow> {
+    /// The flow of reports about what `channel` did not take. Middleboxes that stand before it saw the packet, so that they see the report.
+    fn way_back(&mut self, node: usize, channel: ChannelId, sender: SocketAddr) -> Option<Flow> {
         let destination = sender.ip();
         let own = |interface: &crate::plan::Interface| {
             let mut addresses = interface.addresses.iter();
@@ -108,29 +118,37 @@ impl Simulation {
             .iter()
             .find_map(own)
             .unwrap_or_else(|| nameless(node, destination));
-        let route = self
-            .network
-            .route(NodeId(node as u32), any, destination, 0)
-            .ok()?;
-        let first = self.network.topology().path(route).next();
-        let leaves =
-            self.channels
-                .iter()
-                .zip(&self.plan.links)
-                .find_map(|(pair, link)| match first {
-                    Some(channel) if channel == pair.0 => Some(link.a),
-                    Some(channel) if channel == pair.1 => Some(link.b),
-                    _ => None,
-                });
-        // A router's report bears the address of the interface that it leaves by.
-        let source = leaves
-            .and_then(|end| own(&interfaces[end.interface]))
-            .unwrap_or(any);
-        Some(Flow {
-            route: Some(route),
+        let mut flow = Flow {
             receiver_node: self.receiver_node(destination),
-            ..Flow::new((source, 0).into(), (destination, 0).into())
-        })
+            ..Flow::new((any, 0).into(), (destination, 0).into())
+        };
+        let path = self.path(NodeId(node as u32), &flow)?;
+        let pairs = self.channels.iter().zip(&self.plan.links);
+        let leaves = path.first().and_then(|&first| {
+            pairs.clone().find_map(|(pair, link)| match first {
+                first if first == pair.0 => Some(link.a),
+                first if first == pair.1 => Some(link.b),
+                _ => None,
+            })
+        });
+        // A router's report bears the address of the interface that it leaves by.
+        let interfaces = &self.plan.nodes[node].interfaces;
+        if let Some(source) = leaves.and_then(|end| own(&interfaces[end.interface])) {
+            flow.source.set_ip(source);
+        }
+        let forward = pairs.into_iter().any(|(pair, _)| pair.0 == channel);
+        match self.stand_before(channel) {
+            Some(stand) => {
+                flow.here = true;
+                flow.rest = path;
+                flow.receiver = Some(End::Middlebox {
+                    stand: stand as u32,
+                    forward: !forward,
+                });
+            }
+            None => self.lay(&mut flow, &path, None),
+        }
+        Some(flow)
     }
 
     /// A host hears that a packet of its own was too long.

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use crate::blocking::Cause;
-use crate::tcp::State;
+use crate::tcp::{Socket, State};
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
 impl Connection {
@@ -96,6 +96,11 @@ impl Connection {
         if self.ended.is_some() || !self.closing() {
             return;
         }
+        self.follow_closing();
+    }
+
+    #[cold]
+    fn follow_closing(&mut self) {
         self.step_closing();
         self.deadline = 0;
         let over = |state: State| matches!(state, State::Closed | State::TimeWait);
@@ -110,8 +115,13 @@ impl Connection {
                 }
             }
             if self.sockets.iter().all(|socket| over(socket.state)) {
-                self.end(CloseReason::Finished);
+                return self.end(CloseReason::Finished);
             }
+        }
+        let closed = |socket: &Socket| socket.state == State::Closed;
+        if self.core.multipath.is_none() && self.established && self.sockets.iter().all(closed) {
+            // Both FINs were acknowledged, yet a fallback in mid-stream left a hole that nothing fills any more.
+            self.end(CloseReason::Reset);
         }
     }
 }

@@ -133,6 +133,10 @@ pub(crate) enum End {
     Datagrams {
         application: u32,
     },
+    /// A connection of a listener's that no application has.
+    Extra {
+        index: u32,
+    },
     /// The middleboxes of a link, on the way from its first end to its second (`forward`) or back.
     Middlebox {
         stand: u32,

@@ -7,7 +7,7 @@ use polypath_trace::{
 };
 use polypath_transport::tcp::Totals;
 use polypath_transport::{
-    CloseReason, Connection, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
+    CloseReason, Connection, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
 };
 use polypath_wire::tcp::Flags;
 
@@ -246,17 +246,11 @@ impl Recorder {
         });
     }
 
-    /// The sum of the counters of a host's connections.
-    pub fn counters<'a>(
-        &mut self,
-        node: usize,
-        connections: impl Iterator<Item = &'a Connection> + Clone,
-    ) {
+    /// The sums of what a host's connections counted, and the host itself.
+    pub fn counters(&mut self, node: usize, counted: &[&Counters]) {
         for &(mib, name) in Mib::ALL {
-            let value = connections
-                .clone()
-                .map(|connection| u64::from(connection.counters().value(mib)))
-                .sum();
+            let counted = counted.iter();
+            let value = counted.map(|counters| u64::from(counters.value(mib))).sum();
             self.recording.counters.push(CounterRow {
                 host: self.hosts[node].clone().into(),
                 name: name.into(),

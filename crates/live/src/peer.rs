@@ -76,6 +76,7 @@ impl Peer {
             mtus: Vec::new(),
             ports: Ports::default(),
             random: Pcg64Mcg::seed_from_u64(self.settings.seed),
+            isn: None,
         }
     }
 

@@ -44,6 +44,8 @@ mib! {
     TcpExtTCPOFOQueue "segments queued out of order"
     TcpExtTCPAbortOnTimeout "connections given up after too many timeouts"
     TcpExtTCPKeepAlive "keep-alive probes sent"
+    TcpExtTCPChallengeACK "ACKs that challenge a reset or a SYN"
+    TcpExtTCPSYNChallenge "SYNs in a synchronised state"
     TcpExtPAWSEstab "segments refused by PAWS"
     TcpExtDelayedACKs "delayed ACKs sent"
     TcpExtTCPAckCompressed "ACKs of out-of-order segments left out for a later one"
@@ -65,6 +67,7 @@ mib! {
     MPTcpExtMPJoinSynAckHMacFailure "MP_JOIN SYN/ACK with a wrong HMAC"
     MPTcpExtMPJoinAckRx "MP_JOIN third ACK received"
     MPTcpExtMPJoinAckHMacFailure "MP_JOIN third ACK with a wrong HMAC"
+    MPTcpExtMPJoinRejected "MP_JOIN handshakes completed and then refused"
     MPTcpExtDSSNotMatching "mappings that contradict earlier ones"
     MPTcpExtInfiniteMapTx "infinite mappings sent"
     MPTcpExtInfiniteMapRx "infinite mappings received"
@@ -110,6 +113,13 @@ impl Counters {
 
     pub fn increment(&mut self, mib: Mib) {
         self.add(mib, 1);
+    }
+
+    /// Adds what others counted.
+    pub fn absorb(&mut self, others: &Self) {
+        for (slot, other) in self.0.iter_mut().zip(&*others.0) {
+            *slot = slot.saturating_add(*other);
+        }
     }
 
     pub fn value(&self, mib: Mib) -> u32 {

@@ -66,6 +66,7 @@ impl Proxy {
             mtus: Vec::new(),
             ports: Ports::default(),
             random: random::stream(random.next_u64(), "proxy", 0, "transport"),
+            isn: None,
         }
     }
 

@@ -6,8 +6,7 @@ use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Transmit, Tuple,
 };
-use polypath_wire::mptcp::{MpJoin, MptcpOption};
-use polypath_wire::tcp::{Flags, header_len};
+use polypath_wire::tcp::header_len;
 
 use crate::application::{Io, Side};
 use crate::endpoint::Endpoint;
@@ -15,6 +14,20 @@ use crate::flow::{Body, Content, End, Flow, ip_header_len};
 use crate::record::sampled;
 
 use super::{Owner, Simulation};
+
+/// Where a connection draws from.
+#[derive(Clone, Copy)]
+pub(super) struct Stream {
+    pub of: &'static str,
+    pub number: usize,
+}
+
+impl Stream {
+    pub fn endpoint(number: usize) -> Self {
+        let of = "endpoint";
+        Self { of, number }
+    }
+}
 
 impl Simulation {
     pub(super) fn start(&mut self, application: usize) {
@@ -39,14 +52,17 @@ impl Simulation {
         };
         self.apps[application].endpoint = Some(first);
         let now = self.network.now();
-        let connection = self.make(first, |host| Connection::connect(host, tuple, now));
+        let connection = self.make(Stream::endpoint(first), first, |host| {
+            Connection::connect(host, tuple, now)
+        });
         self.begin(first, connection, 0);
         self.follow_up(first);
     }
 
-    /// Makes an endpoint's connection; its key is drawn again until its token is the host's only one (RFC 8684 section 3.1).
+    /// Makes a connection as an endpoint's host and application have them; its key is drawn again until its token is the host's only one (RFC 8684 section 3.1).
     pub(super) fn make<E: std::fmt::Debug>(
         &self,
+        stream: Stream,
         index: usize,
         with: impl Fn(Accept) -> Result<Connection, E>,
     ) -> Connection {
@@ -78,10 +94,11 @@ impl Simulation {
                 ports: self.ports[endpoint.node].clone(),
                 random: random::stream(
                     self.plan.seed,
-                    "endpoint",
-                    index as u64 | attempt << 32,
+                    stream.of,
+                    stream.number as u64 | attempt << 32,
                     "transport",
                 ),
+                isn: None,
             };
             let mut connection =
                 with(host).expect("the plan's algorithms were checked before the run");
@@ -125,13 +142,13 @@ impl Simulation {
                     Some(end) => Some(end),
                     None => self.find_receiver(flow, &packet),
                 };
-                let Some(End::Subflow { endpoint, subflow }) = end else {
-                    return;
-                };
                 let arrival = Arrival {
                     congestion_experienced: packet.ecn == Ecn::Ce,
                     corrupted: packet.corrupted,
                     purpose: packet.body.purpose,
+                };
+                let Some(End::Subflow { endpoint, subflow }) = end else {
+                    return self.on_extra(end, segment, arrival);
                 };
                 let now = self.network.now();
                 if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
@@ -142,113 +159,6 @@ impl Simulation {
             Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
             Content::TooBig { .. } => self.on_too_big(&packet),
         }
-    }
-
-    /// Finds the endpoint that a flow's first packet is for; a SYN makes one. A SYN's own packet is dealt with here.
-    pub(super) fn find_receiver(&mut self, flow: usize, packet: &Packet<Body>) -> Option<End> {
-        let Flow {
-            source,
-            destination,
-            receiver_node,
-            sender,
-            ..
-        } = self.captures.flows[flow];
-        let node = receiver_node as usize;
-        if let Some(&end) = self.demultiplexer.get(&(node, destination, source)) {
-            self.captures.flows[flow].receiver = Some(end);
-            return Some(end);
-        }
-        let Content::Tcp(segment) = &packet.body.content else {
-            return None;
-        };
-        if packet.corrupted {
-            return None;
-        }
-        if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::ACK) {
-            self.refuse(flow, segment, false);
-            return None;
-        }
-        let (now, tuple) = (
-            self.network.now(),
-            Tuple {
-                local: destination,
-                remote: source,
-            },
-        );
-        let End::Subflow {
-            endpoint: peer,
-            subflow: number,
-        } = sender
-        else {
-            return None;
-        };
-        let token = segment.mptcp().iter().find_map(|option| match option {
-            MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
-            _ => None,
-        });
-        let (index, subflow) = match token {
-            Some(token) => {
-                let index = self.tokens.get(&(node, token)).copied();
-                let Some(index) = index.filter(|&index| self.holds_token(index)) else {
-                    self.refuse(flow, segment, true);
-                    return None;
-                };
-                let connection = self.endpoints[index]
-                    .connection
-                    .as_mut()
-                    .filter(|connection| connection.accepts_joins())?;
-                let subflow = connection.accept_join(tuple, segment, now).ok()??;
-                self.endpoints[index].numbers.push(number);
-                (index, subflow)
-            }
-            None => {
-                if !self.listens(node, destination.port()) {
-                    self.refuse(flow, segment, false);
-                    return None;
-                }
-                let index = self.listener(node, destination.port(), peer as usize)?;
-                let connection =
-                    self.make(index, |host| Connection::accept(host, tuple, segment, now));
-                self.begin(index, connection, number);
-                (index, 0)
-            }
-        };
-        let end = End::Subflow {
-            endpoint: index as u32,
-            subflow: subflow as u32,
-        };
-        self.demultiplexer.insert((node, destination, source), end);
-        self.captures.flows[flow].receiver = Some(end);
-        self.follow_up(index);
-        None
-    }
-
-    /// Whether the token of an endpoint's connection is known: in Linux a client's from its SYN on, a server's once the handshake is done.
-    fn holds_token(&self, index: usize) -> bool {
-        let endpoint = &self.endpoints[index];
-        let connection = endpoint.connection.as_ref();
-        connection.is_some_and(|connection| {
-            connection.ended().is_none()
-                && (endpoint.side == Side::Client || connection.established())
-        })
-    }
-
-    /// Whether some application's server has this port: it listens for all of the run, to each of its clients once.
-    fn listens(&self, node: usize, port: u16) -> bool {
-        let mut settings = self.plan.applications.iter();
-        settings.any(|settings| settings.server == node && settings.port == port)
-    }
-
-    /// The endpoint that waits at `node` and `port` for the client `peer`.
-    pub(super) fn listener(&self, node: usize, port: u16, peer: usize) -> Option<usize> {
-        let index = peer + 1;
-        let endpoint = self.endpoints.get(index)?;
-        let settings = &self.plan.applications[endpoint.application];
-        (endpoint.side == Side::Server
-            && endpoint.node == node
-            && settings.port == port
-            && endpoint.connection.is_none())
-        .then_some(index)
     }
 
     /// Does what follows from an endpoint's change: its application, what it sends, what it tells, its timer.

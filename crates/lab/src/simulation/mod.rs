@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod listener;
 mod middleboxes;
 mod path_mtu;
 mod refusal;
@@ -16,7 +17,7 @@ use polypath_net::{
     ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, Packet, RouteId, TimerId,
 };
 use polypath_trace::Recording;
-use polypath_transport::{Config, Foreign, NEVER, Nanos, Ports, Transmit};
+use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
 use crate::application::{Datagrams, Request, Session, session};
@@ -26,6 +27,7 @@ use crate::endpoint::Endpoint;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Transport};
 use crate::record::Recorder;
+use listener::Extra;
 pub use middleboxes::MiddleboxReport;
 use middleboxes::Stand;
 
@@ -37,6 +39,7 @@ enum Owner {
     Datagrams(usize),
     Event(usize),
     Middlebox(usize),
+    Extra(usize),
     Sample,
 }
 
@@ -64,14 +67,17 @@ pub struct Simulation {
     stands: Vec<Stand>,
     apps: Vec<App>,
     endpoints: Vec<Endpoint>,
+    extras: Vec<Extra>,
     /// By node, own address and peer's.
     demultiplexer: BTreeMap<(usize, SocketAddr, SocketAddr), End>,
     /// MPTCP connections by node and token.
     tokens: BTreeMap<(usize, u32), usize>,
     /// The flows of routers' reports of long packets, by channel and the flow that they are about.
     reports: BTreeMap<(ChannelId, u32), Option<u32>>,
-    /// The flows of hosts' resets to what no connection takes, by the flow that they answer.
-    refusals: BTreeMap<u32, u32>,
+    /// The flows of hosts' answers to what no application's connection takes, by the flow that they answer.
+    answers: BTreeMap<u32, u32>,
+    /// What hosts count that none of their connections does, by node.
+    counters: BTreeMap<usize, Counters>,
     /// What hosts were told: by node, own address and destination.
     path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
     ports: Vec<Ports>,
@@ -149,10 +155,12 @@ impl Simulation {
             stands,
             apps: Vec::new(),
             endpoints: Vec::new(),
+            extras: Vec::new(),
             demultiplexer: BTreeMap::new(),
             tokens: BTreeMap::new(),
             reports: BTreeMap::new(),
-            refusals: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            counters: BTreeMap::new(),
             path_mtus: BTreeMap::new(),
             timers: Vec::new(),
             sample_timer,
@@ -341,6 +349,7 @@ impl Simulation {
             Owner::Datagrams(application) => self.tick_datagrams(application),
             Owner::Event(event) => self.on_event(event),
             Owner::Middlebox(stand) => self.on_middlebox_timer(stand),
+            Owner::Extra(extra) => self.on_extra_timer(extra),
             Owner::Sample => {
                 self.sample();
                 self.network
@@ -516,14 +525,9 @@ impl Simulation {
         }
         for node in 0..self.plan.nodes.len() {
             if self.plan.nodes[node].kind == plan::NodeKind::Host {
-                let own = self
-                    .endpoints
-                    .iter()
-                    .filter(|endpoint| endpoint.node == node);
-                self.recorder.counters(
-                    node,
-                    own.filter_map(|endpoint| endpoint.connection.as_ref()),
-                );
+                let host = self.counters.get(&node);
+                let counted = listener::counted(&self.endpoints, &self.extras, host, node);
+                self.recorder.counters(node, &counted);
             }
         }
         self.captures.finish()?;

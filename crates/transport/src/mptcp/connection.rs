@@ -25,7 +25,7 @@ use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::Scheduler;
-use crate::tcp::Socket;
+use crate::tcp::{Socket, State};
 use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos};
 
 /// A host's source of ephemeral ports.
@@ -52,6 +52,8 @@ pub struct Accept {
     pub mtus: Vec<(IpAddr, u32)>,
     pub ports: Ports,
     pub random: Pcg64Mcg,
+    /// Where the sequence numbers of an accepted connection begin, if not at random.
+    pub isn: Option<u32>,
 }
 
 /// One end of a TCP or MPTCP connection.
@@ -94,6 +96,7 @@ impl Connection {
             mtus,
             ports,
             mut random,
+            isn: _,
         } = host;
         let mut local = vec![LocalAddress {
             id: 0,
@@ -184,7 +187,11 @@ impl Connection {
         syn: &Segment,
         now: Nanos,
     ) -> Result<Self, RegistryError> {
+        let isn = host.isn;
         let mut connection = Self::new(host, tuple, false, now)?;
+        if let Some(isn) = isn {
+            connection.sockets[0].begin_at(isn);
+        }
         connection.core.counters.increment(Mib::TcpPassiveOpens);
         let offered = syn.mptcp().iter().find_map(|option| match option {
             MptcpOption::Capable(capable) if capable.version >= 1 && capable.hmac_sha256 => {
@@ -238,6 +245,21 @@ impl Connection {
         self.subflows.push(info);
         self.core.joins.push(join);
         Ok(self.sockets.len() - 1)
+    }
+
+    /// Whether a SYN from the addresses and ports of a subflow begins a new connection, because this one is over or in TIME-WAIT and older.
+    pub fn gives_way(&self, me: usize, syn: &Segment) -> bool {
+        self.sockets[me].gives_way(syn)
+    }
+
+    /// Ends the TIME-WAIT of a subflow, if it is there, for a connection of the same addresses and ports. Gives where that one's sequence
+    /// numbers are to begin (RFC 6191).
+    pub fn end_time_wait(&mut self, me: usize, now: Nanos) -> Option<u32> {
+        let socket = &self.sockets[me];
+        let isn = (socket.state() == State::TimeWait).then(|| socket.successor_isn())?;
+        self.core.now = now;
+        self.close_subflow(me);
+        Some(isn)
     }
 
     /// Segments to be sent, in order.

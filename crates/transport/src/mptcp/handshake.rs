@@ -12,7 +12,7 @@ use super::keys;
 use super::subflow::{SubflowInfo, Tuple};
 use crate::path_manager::Pair;
 use crate::registry::RegistryError;
-use crate::tcp::State;
+use crate::tcp::{HalfOpen, State};
 use crate::{CloseReason, EventKind, Mib};
 
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
@@ -61,14 +61,9 @@ impl Connection {
         }
     }
 
-    /// Whether this connection would take an MP_JOIN now.
+    /// Whether this connection answers an MP_JOIN: it is not over, and not plain TCP by now.
     pub fn accepts_joins(&self) -> bool {
-        self.ended.is_none()
-            && self
-                .core
-                .multipath
-                .as_ref()
-                .is_some_and(|multipath| multipath.confirmed)
+        self.ended.is_none() && self.core.multipath.is_some()
     }
 
     /// Answers a SYN with MP_JOIN that named this connection's token. Returns the new subflow.
@@ -116,18 +111,20 @@ impl Connection {
     }
 
     /// The client's side: a segment while the SYN is unanswered.
+    #[cold]
     pub(super) fn on_syn_sent(&mut self, me: usize, segment: &Segment) {
+        let acknowledges = segment.flags.contains(Flags::ACK);
+        if acknowledges && segment.ack != self.sockets[me].initial_sequence().wrapping_add(1) {
+            return self.sockets[me].on_foreign_ack(&mut self.core, me, segment);
+        }
         if segment.flags.contains(Flags::RST) {
-            if segment.flags.contains(Flags::ACK)
-                && segment.ack == self.sockets[me].initial_sequence().wrapping_add(1)
-            {
+            if acknowledges {
+                self.count_reset(segment);
                 self.lose_subflow(me, CloseReason::Reset);
             }
             return;
         }
-        if !segment.flags.contains(Flags::SYN | Flags::ACK)
-            || segment.ack != self.sockets[me].initial_sequence().wrapping_add(1)
-        {
+        if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return;
         }
         if self.core.joins[me].is_some() {
@@ -258,19 +255,16 @@ impl Connection {
     }
 
     /// The server's side: a segment while our SYN/ACK is unacknowledged. True: the handshake is done and the segment is to be processed further.
+    #[cold]
     pub(super) fn on_syn_received(&mut self, me: usize, segment: &Segment) -> bool {
-        if segment.flags.contains(Flags::RST) {
-            if segment.seq == self.sockets[me].peer_initial_sequence().wrapping_add(1) {
+        let socket = &mut self.sockets[me];
+        match socket.on_half_open(&mut self.core, me, segment) {
+            HalfOpen::Waits => return false,
+            HalfOpen::Ends => {
                 self.lose_subflow(me, CloseReason::Reset);
+                return false;
             }
-            return false;
-        }
-        if segment.flags.contains(Flags::SYN) {
-            self.sockets[me].repeat_syn_ack(&mut self.core, me);
-            return false;
-        }
-        if segment.ack != self.sockets[me].initial_sequence().wrapping_add(1) {
-            return false;
+            HalfOpen::Acknowledged => {}
         }
         let proceed = match self.core.joins[me] {
             Some(_) => self.check_join_ack(me, segment),
@@ -324,9 +318,13 @@ impl Connection {
             MptcpOption::Join(MpJoin::Ack { hmac }) => Some(*hmac),
             _ => None,
         });
-        let (Some(multipath), Some(join), Some(given)) =
-            (&self.core.multipath, &self.core.joins[me], given)
-        else {
+        let (Some(multipath), Some(join)) = (&self.core.multipath, &self.core.joins[me]) else {
+            self.reset_subflow(me, ResetReason::MptcpSpecific);
+            return false;
+        };
+        let Some(given) = given else {
+            // No data comes before the fourth ACK, so that nothing else can stand for the third.
+            self.reset_subflow(me, ResetReason::MptcpSpecific);
             return false;
         };
         self.core.counters.increment(Mib::MPTcpExtMPJoinAckRx);
@@ -336,13 +334,20 @@ impl Connection {
             join.remote_nonce,
             join.local_nonce,
         );
-        if given == keys::leading_160(&expected) {
+        let valid = given == keys::leading_160(&expected);
+        if valid && multipath.confirmed {
             return true;
         }
-        self.core
-            .counters
-            .increment(Mib::MPTcpExtMPJoinAckHMacFailure);
-        self.reset_subflow(me, ResetReason::MptcpSpecific);
+        // Linux `subflow_syn_recv_sock`: in this order.
+        let (counter, reason) = if valid {
+            let reason = ResetReason::AdministrativelyProhibited;
+            (Mib::MPTcpExtMPJoinRejected, reason)
+        } else {
+            let reason = ResetReason::MptcpSpecific;
+            (Mib::MPTcpExtMPJoinAckHMacFailure, reason)
+        };
+        self.core.counters.increment(counter);
+        self.reset_subflow(me, reason);
         false
     }
 

@@ -146,7 +146,8 @@ impl Connection {
         self.on_fin(me, segment);
     }
 
-    fn on_reset(&mut self, me: usize, segment: &Segment) {
+    /// Counts what the options of a reset say. True: the peer ends the whole connection.
+    pub(super) fn count_reset(&mut self, segment: &Segment) -> bool {
         let mut fast_close = false;
         for option in segment.mptcp() {
             match option {
@@ -158,6 +159,12 @@ impl Connection {
                 _ => {}
             }
         }
+        fast_close
+    }
+
+    #[cold]
+    fn on_reset(&mut self, me: usize, segment: &Segment) {
+        let fast_close = self.count_reset(segment);
         self.core.event(EventKind::SubflowReset(me));
         if fast_close {
             self.core.counters.increment(Mib::MPTcpExtMPFastcloseRx);

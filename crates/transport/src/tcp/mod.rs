@@ -6,6 +6,7 @@
 
 mod cork;
 mod group;
+mod half_open;
 mod keepalive;
 pub(crate) mod memory;
 mod paced;
@@ -29,6 +30,7 @@ use crate::seq::{unwrap, wrap};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
 pub(crate) use group::Front;
+pub(crate) use half_open::HalfOpen;
 use paced::Paced;
 pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;
@@ -136,6 +138,8 @@ pub struct Socket {
     /// Keep-alive probes since the peer was heard, and when the last one left.
     probes: u32,
     probed_at: Nanos,
+    /// Before this, segments that do not fit go unanswered.
+    answer_after: Nanos,
     recovery: Recovery,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
@@ -253,6 +257,7 @@ impl Socket {
             heard_at: 0,
             probes: 0,
             probed_at: 0,
+            answer_after: 0,
             recovery: Recovery::default(),
             rack: Rack::default(),
             rtt: RttEstimator::default(),
@@ -376,11 +381,6 @@ impl Socket {
         core.emit(me, segment);
     }
 
-    /// The peer's SYN came again: it has not seen our SYN/ACK.
-    pub(crate) fn repeat_syn_ack(&mut self, core: &mut Core, me: usize) {
-        self.retransmit(core, me, 0);
-    }
-
     /// Handles the SYN/ACK. True: the handshake is done on this side.
     pub(crate) fn on_syn_ack(
         &mut self,
@@ -442,15 +442,10 @@ impl Socket {
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
     /// section 3.10.7.4, first and fifth steps, and RFC 7323 section 5.3).
     pub(crate) fn acceptable(&mut self, core: &mut Core, me: usize, segment: &Segment) -> bool {
-        let seq = unwrap(self.irs, segment.seq, self.received);
-        if segment.flags.contains(Flags::RST) {
-            if seq > self.received && core.receive.reaches(seq - self.received) {
-                // RFC 5961 section 3.2: a challenge ACK, which a true peer answers at the right number.
-                self.ack.immediately();
-                self.flush_ack(core, me);
-            }
-            return seq == self.received;
+        if segment.flags.intersects(Flags::RST | Flags::SYN) {
+            return self.acceptable_control(core, me, segment);
         }
+        let seq = unwrap(self.irs, segment.seq, self.received);
         if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
             let older = value.wrapping_sub(self.timestamp_recent) as i32;
             if older < -1 && segment.seq_len() > 0 {
@@ -462,12 +457,6 @@ impl Socket {
             if older >= 0 && seq <= self.ack.acknowledged {
                 self.timestamp_recent = value;
             }
-        }
-        if segment.flags.contains(Flags::SYN) {
-            // A SYN in a synchronised state draws a challenge ACK (RFC 5961 section 4).
-            self.ack.immediately();
-            self.flush_ack(core, me);
-            return false;
         }
         true
     }

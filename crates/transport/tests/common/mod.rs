@@ -56,6 +56,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
         mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(seed | 1),
+        isn: None,
     }
 }
 

@@ -226,10 +226,16 @@ fn a_syn_is_challenged() {
     for seq in [0, 1001, 5000] {
         let mut syn = Script::syn(&script.peer, Flags::SYN, 1);
         syn.seq = PEER_ISN.wrapping_add(seq);
-        script.inject(syn);
+        script.inject(syn.clone());
         script.expect_ack(1001);
+        // Twice a second at most, so that two ends do not challenge each other for ever.
+        script.inject(syn);
+        script.expect_nothing();
         assert_eq!(state(&script), State::Established);
+        script.run_for(500 * MS);
     }
+    assert_eq!(script.counter(Mib::TcpExtTCPSYNChallenge), 6);
+    assert_eq!(script.counter(Mib::TcpExtTCPChallengeACK), 3);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! | module | rules |
 //! |---|---|
+//! | [`half_open`] | segments that do not fit a handshake's state, SYNs of the same addresses and ports |
 //! | [`handshake`] | options and how each falls back, SYN retransmission, refusal, duplicates, wrap of the ISN |
 //! | [`sending`] | initial window, slow start, Nagle, silly window, zero-window probes, restart after idleness |
 //! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
@@ -16,6 +17,7 @@
 mod common;
 
 mod closing;
+mod half_open;
 mod handshake;
 mod liveness;
 mod path_mtu;

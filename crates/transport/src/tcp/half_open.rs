@@ -1,0 +1,176 @@
+//! Segments that do not fit a connection's state: at a server whose SYN/ACK is unacknowledged (RFC 9293 section 3.10.7.4, Linux
+//! `tcp_check_req`), SYNs and resets in synchronised states (RFC 5961), a SYN that may take the place of a connection that is over.
+
+use polypath_wire::tcp::{Flags, Segment};
+
+use super::{Socket, State};
+use crate::mptcp::core::Core;
+use crate::seq::{unwrap, wrap};
+use crate::{MILLISECOND, Mib, Nanos};
+
+/// Answers to segments that do not fit leave at most this often, so that two ends do not answer each other for ever (RFC 5961 section 5,
+/// Linux net.ipv4.tcp_invalid_ratelimit).
+const BETWEEN_ANSWERS: Nanos = 500 * MILLISECOND;
+
+/// A SYN that is refused by an acknowledgement of an older connection goes again after this, once its reset is there (TCP_TIMEOUT_MIN).
+const SYN_AFTER_RESET: Nanos = 2 * MILLISECOND;
+
+/// How far a connection's own numbers lie below those of the one that follows it on the same addresses and ports: beyond the largest
+/// window without scaling (Linux `tcp_timewait_state_process`).
+const BEYOND_TIME_WAIT: u32 = 65_535 + 2;
+
+/// What a segment does to a server's half of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HalfOpen {
+    /// It acknowledges the SYN/ACK.
+    Acknowledged,
+    /// It was answered, or is of no use.
+    Waits,
+    /// It ends the attempt.
+    Ends,
+}
+
+impl Socket {
+    /// Takes a segment while our SYN/ACK is unacknowledged.
+    pub(crate) fn on_half_open(
+        &mut self,
+        core: &mut Core,
+        me: usize,
+        segment: &Segment,
+    ) -> HalfOpen {
+        let flags = segment.flags & (Flags::SYN | Flags::RST | Flags::ACK);
+        if flags == Flags::SYN && segment.seq == self.irs {
+            if self.may_answer(core.now) {
+                self.retransmit(core, me, 0);
+                self.arm_retransmission(core);
+            }
+            return HalfOpen::Waits;
+        }
+        let reset = flags.contains(Flags::RST);
+        if flags.contains(Flags::ACK) && !reset && segment.ack != wrap(self.iss, 1) {
+            self.refuse(core, me, segment);
+            return HalfOpen::Waits;
+        }
+        let seq = unwrap(self.irs, segment.seq, self.received);
+        if self.older(segment) || !self.overlaps_window(core, seq, segment.seq_len()) {
+            if !reset && self.may_answer(core.now) {
+                self.answer_half_open(core, me);
+            }
+            return HalfOpen::Waits;
+        }
+        if reset && seq != self.received {
+            self.challenge_half_open(core, me);
+            return HalfOpen::Waits;
+        }
+        if reset {
+            return HalfOpen::Ends;
+        }
+        if flags.contains(Flags::SYN) {
+            self.refuse(core, me, segment);
+            return HalfOpen::Ends;
+        }
+        if flags.contains(Flags::ACK) {
+            HalfOpen::Acknowledged
+        } else {
+            HalfOpen::Waits
+        }
+    }
+
+    /// A segment with a timestamp below the last one (RFC 7323 section 5.3).
+    fn older(&self, segment: &Segment) -> bool {
+        let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
+        stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < -1)
+    }
+
+    /// Whether a segment of `len` sequence numbers from `seq` on has something in the window (RFC 9293 section 3.10.7.4, first step).
+    fn overlaps_window(&self, core: &Core, seq: u64, len: u32) -> bool {
+        if seq <= self.received {
+            return seq == self.received || seq + u64::from(len) > self.received;
+        }
+        core.receive.reaches(seq - self.received)
+    }
+
+    fn answer_half_open(&mut self, core: &mut Core, me: usize) {
+        let mut segment = self.header(core.now, self.next);
+        let window = core.receive.window(me, self.received) >> self.negotiated.receive_shift;
+        segment.window = window.min(65_535) as u16;
+        core.counters.increment(Mib::TcpOutSegs);
+        core.emit(me, segment);
+    }
+
+    fn challenge_half_open(&mut self, core: &mut Core, me: usize) {
+        if self.may_answer(core.now) {
+            core.counters.increment(Mib::TcpExtTCPChallengeACK);
+            self.answer_half_open(core, me);
+        }
+    }
+
+    /// Whether a segment that does not fit is answered; it then counts as answered.
+    fn may_answer(&mut self, now: Nanos) -> bool {
+        let may = now >= self.answer_after;
+        if may {
+            self.answer_after = now + BETWEEN_ANSWERS;
+        }
+        may
+    }
+
+    /// Whether a reset or a SYN in a synchronised state belongs to this connection; one that may not draws a challenge ACK, which a true
+    /// peer answers at the right number (RFC 5961 sections 3.2 and 4.2).
+    #[cold]
+    pub(super) fn acceptable_control(
+        &mut self,
+        core: &mut Core,
+        me: usize,
+        segment: &Segment,
+    ) -> bool {
+        let seq = unwrap(self.irs, segment.seq, self.received);
+        let syn = !segment.flags.contains(Flags::RST);
+        if !syn && seq == self.received {
+            return true;
+        }
+        core.counters
+            .add(Mib::TcpExtTCPSYNChallenge, u32::from(syn));
+        let challenged = syn || seq > self.received && core.receive.reaches(seq - self.received);
+        if challenged && self.may_answer(core.now) {
+            core.counters.increment(Mib::TcpExtTCPChallengeACK);
+            self.send_ack(core, me);
+        }
+        false
+    }
+
+    /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
+    /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
+    pub(crate) fn on_foreign_ack(&mut self, core: &mut Core, me: usize, segment: &Segment) {
+        self.refuse(core, me, segment);
+        if self.syn_repeats == 0 {
+            self.timers.no_later_than(core.now + SYN_AFTER_RESET);
+        }
+    }
+
+    /// Whether a SYN of these addresses and ports begins a new connection rather than belonging to this one: it is over, or it is in
+    /// TIME-WAIT and the SYN is newer by its sequence number or its timestamp (RFC 9293 section 3.10.7.4, RFC 6191, Linux
+    /// `tcp_timewait_state_process`).
+    pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
+        match self.state {
+            State::Closed => true,
+            State::TimeWait if !self.older(syn) => {
+                let stamp = syn.timestamps.filter(|_| self.negotiated.timestamps);
+                unwrap(self.irs, syn.seq, self.received) > self.received
+                    || stamp.is_some_and(|(value, _)| {
+                        value.wrapping_sub(self.timestamp_recent) as i32 > 0
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Sets the initial sequence number, before anything is sent.
+    pub(crate) fn begin_at(&mut self, isn: u32) {
+        self.iss = isn;
+    }
+
+    /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
+    pub(crate) fn successor_isn(&self) -> u32 {
+        wrap(self.iss, self.next).wrapping_add(BEYOND_TIME_WAIT)
+    }
+}

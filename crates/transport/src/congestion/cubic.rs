@@ -274,3 +274,68 @@ impl CongestionControl for Cubic {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cube_root_is_exact_next_to_every_cube() {
+        for root in (0..2_000).chain([12_345, 1 << 20, 2_642_244]) {
+            let cube: u64 = u64::pow(root, 3);
+            assert_eq!(cube_root(cube), root);
+            assert_eq!(cube_root(cube + 1), root.max(u64::from(root == 0)));
+            assert_eq!(cube_root(cube.saturating_sub(1)), root.saturating_sub(1));
+        }
+        assert_eq!(cube_root(u64::MAX), 2_642_245);
+    }
+
+    /// Four buffers of 64 KiB at the pacing rate, a millisecond at most.
+    #[test]
+    fn grouping_adds_up_to_a_millisecond() {
+        let mut path = Path::new(1448, 10);
+        for (pacing_rate, microseconds) in [
+            (0, 0),
+            (1_000_000, 1_000),
+            (262_144_000, 1_000),
+            (524_288_000, 500),
+            (1 << 40, 0),
+        ] {
+            path.pacing_rate = pacing_rate;
+            assert_eq!(grouping(&path), microseconds, "{pacing_rate}");
+        }
+    }
+
+    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start.
+    #[test]
+    fn a_train_may_be_longer_by_the_time_that_grouping_takes() {
+        let length = |pacing_rate| {
+            let mut cubic = Cubic {
+                hystart: true,
+                delay_min: 20_000,
+                ..Cubic::default()
+            };
+            let mut path = Path {
+                cwnd: 100,
+                pacing_rate,
+                ..Path::new(1448, 10)
+            };
+            let heard = |at: u64, una| Ack {
+                now: at * MICROSECOND,
+                packets: 1,
+                rtt: Some(20 * MILLISECOND),
+                cwnd_limited: true,
+                next_seq: 1_000_000,
+                una,
+            };
+            let start = 1_000_000;
+            (0..).map(|step| step * 100).find(|&after| {
+                cubic.look_for_exit(&mut path, &heard(start + after, 1 + after), 20_000);
+                cubic.round.found
+            })
+        };
+        assert_eq!(length(0), Some(10_100));
+        assert_eq!(length(524_288_000), Some(10_300));
+        assert_eq!(length(1_000_000), Some(10_600));
+    }
+}

@@ -82,3 +82,116 @@ impl Socket {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sender::Sent;
+    use super::*;
+    use crate::config::{Config, Profile};
+
+    const MSS: u32 = 1_000;
+    const NOW: Nanos = 100 * MILLISECOND;
+
+    /// A path of 10 ms on which buffers of 20 segments may leave, and a socket that sent `in_flight` segments half a millisecond ago, the
+    /// first of them 9.8 ms ago: its acknowledgement is due in 0.2 ms.
+    fn sending(in_flight: u32) -> (Socket, Path) {
+        let config = Config {
+            profile: Profile::Linux,
+            ..Config::default()
+        };
+        let congestion = config.make_congestion().expect("a default");
+        let mut socket = Socket::new(&config, 1_460, 1, congestion, true);
+        for nth in 0..in_flight {
+            let age = if nth == 0 { 9_800 } else { 500 };
+            socket
+                .sent
+                .push_back(Sent::syn(NOW - age * crate::MICROSECOND));
+        }
+        socket.last_sent_at = NOW - MILLISECOND / 2;
+        let path = Path {
+            mss: MSS,
+            cwnd: 60,
+            srtt: 10 * MILLISECOND,
+            min_rtt: 10 * MILLISECOND,
+            pacing_rate: u64::from(20 * MSS) << 10,
+            ..Path::new(1_460, 10)
+        };
+        (socket, path)
+    }
+
+    fn front(bytes: u64) -> Front {
+        Front {
+            bytes,
+            window: 1_000_000,
+            followed: false,
+            rest_leaves: true,
+            ends: false,
+        }
+    }
+
+    fn waits(socket: &Socket, path: &Path, front: Front) -> Option<bool> {
+        let group = socket.group(path, NOW, front);
+        group.err().map(|deferred| deferred.by_window)
+    }
+
+    /// 55 of 60 are in flight: five fit, fewer than a buffer and than a third of the window.
+    #[test]
+    fn a_buffer_waits_for_an_acknowledgement_that_is_near() {
+        let (socket, path) = sending(55);
+        assert_eq!(waits(&socket, &path, front(20_000)), Some(true));
+        let leaves = |change: &dyn Fn(&mut Socket, &mut Path, &mut Front)| {
+            let (mut socket, mut path) = sending(55);
+            let mut front = front(20_000);
+            change(&mut socket, &mut path, &mut front);
+            waits(&socket, &path, front).is_none()
+        };
+        assert!(leaves(&|_, path, _| path.state = CaState::Recovery));
+        assert!(leaves(
+            &|socket, _, _| socket.last_sent_at = NOW - 2 * MILLISECOND
+        ));
+        assert!(leaves(&|_, path, _| path.srtt = 11 * MILLISECOND));
+        assert!(leaves(&|_, _, front| front.bytes = 1_000));
+        assert!(leaves(
+            &|_, _, front| (front.bytes, front.followed) = (5_000, true)
+        ));
+        assert!(!leaves(&|_, _, front| front.followed = true));
+        let (socket, path) = sending(39);
+        assert_eq!(waits(&socket, &path, front(30_000)), None, "a whole buffer");
+    }
+
+    /// `is_cwnd_limited` and `is_rwnd_limited`: the congestion window keeps it where it is the smaller and no larger than the buffer.
+    #[test]
+    fn what_keeps_a_buffer_is_told() {
+        let (socket, path) = sending(55);
+        for (bytes, window, by_window) in [
+            (20_000, 1_000_000, true),
+            (5_000, 1_000_000, true),
+            (4_000, 1_000_000, false),
+            (20_000, 5_000, false),
+            (20_000, 3_000, false),
+        ] {
+            let front = Front {
+                window,
+                ..front(bytes)
+            };
+            assert_eq!(
+                waits(&socket, &path, front),
+                Some(by_window),
+                "{bytes} of {window}"
+            );
+        }
+    }
+
+    /// Nothing that is awaited would make it longer: with room for all of it, the last leaves.
+    #[test]
+    fn the_end_of_a_stream_waits_only_where_it_does_not_fit() {
+        let (socket, path) = sending(55);
+        for (bytes, waiting) in [(4_000, false), (5_000, true), (20_000, true)] {
+            let front = Front {
+                ends: true,
+                ..front(bytes)
+            };
+            assert_eq!(waits(&socket, &path, front).is_some(), waiting, "{bytes}");
+        }
+    }
+}

@@ -103,4 +103,44 @@ mod tests {
         path.in_flight = 17;
         assert_eq!(next_buffer(&path, 10, 100_000), 92_160);
     }
+
+    /// A millisecond's worth, and more the closer the peer is: 64 KiB halved for each 512 us of the least round trip.
+    #[test]
+    fn a_buffer_holds_more_for_a_close_peer() {
+        let mut path = Path::new(1448, 10);
+        path.pacing_rate = 10 << 20;
+        let millisecond = 10 << 10;
+        let mut holds = |min_rtt: Nanos| {
+            path.min_rtt = min_rtt;
+            cut(&path)
+        };
+        for (microseconds, close) in [
+            (1, 65_536 - millisecond),
+            (511, 65_536 - millisecond),
+            (512, 32_768),
+            (1_023, 32_768),
+            (1_024, 16_384),
+            (5_120, 64),
+            (16 * 512, 1),
+            (17 * 512, 0),
+            (32 * 512, 0),
+            (64 * 512, 0),
+            (40_000, 0),
+        ] {
+            let held = holds(microseconds * MICROSECOND);
+            assert_eq!(held, millisecond + close, "{microseconds} us");
+        }
+        // Before the first sample nobody is close.
+        assert_eq!(holds(0), millisecond);
+    }
+
+    #[test]
+    fn a_buffer_holds_two_segments_at_least_and_64_kib_at_most() {
+        let mut path = Path::new(1448, 10);
+        path.min_rtt = 40 * crate::MILLISECOND;
+        for (pacing_rate, segments) in [(0, 2), (3 << 20, 2), (5 << 20, 3), (1 << 40, 45)] {
+            path.pacing_rate = pacing_rate;
+            assert_eq!(segments_sent(&path), segments, "{pacing_rate}");
+        }
+    }
 }

@@ -183,6 +183,29 @@ fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
     assert_eq!(receiver.upstream.as_mut().unwrap().rtt(), 20_000_000);
 }
 
+/// The first round trip begins with the connection upstream, and with what is read first elsewhere: a first read within it is measured
+/// with what follows, or by itself.
+#[test]
+fn a_receivers_first_round_trip_begins_with_its_connection() {
+    let began = |profile| {
+        let mut receiver = receiver(profile, 131_072);
+        receiver.begin(5 * MILLISECOND);
+        receiver.tuning.began_at
+    };
+    assert_eq!(began(Profile::Linux), 5 * MILLISECOND);
+    assert_eq!(began(Profile::Rfc), 0);
+    for (established, grows) in [(0, true), (90, false)] {
+        let mut receiver = autotuned(false, 131_072, 6_291_456);
+        receiver.first_window(0, 1448);
+        receiver.begin(established * MILLISECOND);
+        receiver.sample_rtt(0, 1448, 1, 20);
+        receiver.in_sequence(0, 1448, false, 1449, 0, 1);
+        receiver.deliver(0, 300_000);
+        receiver.read(300_000, 100 * MILLISECOND);
+        assert_eq!(receiver.buffer() > 131_072, grows, "{established} ms");
+    }
+}
+
 #[test]
 fn the_buffer_grows_with_the_rate_of_reading() {
     let mut receiver = DataReceiver::new(&Config::default());

@@ -3,8 +3,8 @@
 use super::connection::Connection;
 use crate::{CloseReason, Nanos};
 
-/// Bytes that an application reads at a time, as the programs of the kernel engines do.
-const PIECE: u64 = 1 << 16;
+/// Bytes that an application writes or reads in a call, as the programs of the kernel engines do.
+pub(super) const CALL: u64 = 1 << 16;
 
 impl Connection {
     /// The application writes `bytes`, as a blocking write does: what the send buffer has no room for waits until it has.
@@ -36,7 +36,7 @@ impl Connection {
         let taken = bytes.min(self.core.receive.available());
         let mut left = taken;
         while left > 0 {
-            let piece = left.min(PIECE);
+            let piece = left.min(CALL);
             left -= piece;
             if self.core.receive.read(piece, now) {
                 self.announce_window();

@@ -25,7 +25,7 @@ use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::Scheduler;
-use crate::tcp::{Socket, State};
+use crate::tcp::{Reckoning, Socket, State};
 use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos};
 
 /// A host's source of ephemeral ports.
@@ -230,6 +230,14 @@ impl Connection {
         let interface = self.mtus.iter().find(|(address, _)| *address == local);
         let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
+        let fills_queues = self.scheduler.fills_queues();
+        let reckoning = if fills_queues && config.mptcp {
+            Reckoning::RateAndMemory
+        } else if fills_queues || config.profile.writes_in_bursts() {
+            Reckoning::Rate
+        } else {
+            Reckoning::Nothing
+        };
         self.paths.push(Path {
             buffer: config.send_buffer.default,
             ..Path::new(mss.into(), config.initial_window)
@@ -239,7 +247,7 @@ impl Connection {
             mss,
             self.random.next_u32(),
             config.make_congestion()?,
-            self.scheduler.fills_queues() || config.profile.writes_in_bursts(),
+            reckoning,
         ));
         self.paced |= self.sockets.last().is_some_and(Socket::is_paced);
         self.subflows.push(info);

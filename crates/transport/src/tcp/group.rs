@@ -85,6 +85,7 @@ impl Socket {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Reckoning;
     use super::super::sender::Sent;
     use super::*;
     use crate::config::{Config, Profile};
@@ -100,7 +101,7 @@ mod tests {
             ..Config::default()
         };
         let congestion = config.make_congestion().expect("a default");
-        let mut socket = Socket::new(&config, 1_460, 1, congestion, true);
+        let mut socket = Socket::new(&config, 1_460, 1, congestion, Reckoning::Rate);
         for nth in 0..in_flight {
             let age = if nth == 0 { 9_800 } else { 500 };
             socket

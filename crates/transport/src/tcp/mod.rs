@@ -94,6 +94,16 @@ pub(crate) struct Negotiated {
     pub receive_shift: u8,
 }
 
+/// What is asked for beside what every socket tells its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reckoning {
+    Nothing,
+    /// The rate at which segments leave, by which they are grouped.
+    Rate,
+    /// And what its queue costs, by which a scheduler fills it.
+    RateAndMemory,
+}
+
 /// Running totals for recordings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
@@ -146,8 +156,7 @@ pub struct Socket {
     congestion: Box<dyn CongestionControl>,
     /// Rate samples and pacing, for a controller that sets a rate.
     paced: Option<Box<Paced>>,
-    /// Its queue's memory and pacing rate are asked for.
-    reckons_memory: bool,
+    reckoning: Reckoning,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
     cwnd_limited: bool,
@@ -223,14 +232,14 @@ impl Socket {
         announced: u16,
         iss: u32,
         mut congestion: Box<dyn CongestionControl>,
-        reckons_memory: bool,
+        reckoning: Reckoning,
     ) -> Self {
         let paced = congestion.paces().then(|| {
             congestion.seed(iss.into());
             Box::new(Paced::new())
         });
         Self {
-            reckons_memory,
+            reckoning,
             state: State::Closed,
             negotiated: Negotiated {
                 sack: config.sack,
@@ -555,15 +564,18 @@ impl Socket {
         path.min_rtt = self.rtt.min();
         path.acked = self.una.saturating_sub(1);
         path.state = self.recovery.state;
-        if self.reckons_memory {
-            self.publish_memory(path);
+        if self.reckoning != Reckoning::Nothing {
+            self.publish_reckoning(path);
         }
     }
 
-    /// What the queue costs and how fast it drains, in Linux's reckoning.
-    fn publish_memory(&self, path: &mut Path) {
+    /// How fast the queue drains and what it costs, in Linux's reckoning.
+    fn publish_reckoning(&self, path: &mut Path) {
         if self.paced.is_none() {
             path.pacing_rate = memory::pacing_rate(path, self.sent.len() as u64);
+        }
+        if self.reckoning == Reckoning::Rate {
+            return;
         }
         let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
         path.memory = memory::charged(path, in_flight, self.unsent_bytes);

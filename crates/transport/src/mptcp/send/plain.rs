@@ -1,13 +1,14 @@
 //! Plain TCP: one socket, without a scheduler.
 
-use super::write_queue::{Taken, WriteQueue};
+use super::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
 use crate::tcp::{Front, memory};
 
 const ME: usize = 0;
 
 impl Connection {
-    /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`).
+    /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`). Not inline, so
+    /// that the other profiles' way through their callers stays as short as it is.
     #[inline(never)]
     pub(super) fn push_buffers(&mut self) {
         let una = self.send.una;
@@ -36,14 +37,13 @@ impl Connection {
             let Some(buffers) = &mut self.send.buffers else {
                 return;
             };
-            let taken = buffers.append(left, goal, room, left == call);
-            let (Taken::Part(bytes) | Taken::Full(bytes)) = taken else {
+            let Some(taken) = buffers.append(left, goal, room, left == call) else {
                 break;
             };
-            left -= bytes;
-            self.send.written += bytes;
-            self.send.waiting -= bytes;
-            if left == 0 || taken == Taken::Part(bytes) {
+            left -= taken.bytes;
+            self.send.written += taken.bytes;
+            self.send.waiting -= taken.bytes;
+            if left == 0 || !taken.full {
                 continue;
             }
             if buffers.must_push(self.send.written, largest) {

@@ -3,10 +3,8 @@
 
 use std::collections::VecDeque;
 
+use crate::mptcp::application::CALL;
 use crate::tcp::memory::BUFFER_OVERHEAD;
-
-/// Bytes that the application writes in a call, as the programs of the kernel engines do.
-const CALL: u64 = 1 << 16;
 
 /// A buffer that has not left.
 #[derive(Debug, Default)]
@@ -44,15 +42,12 @@ pub(super) struct WriteQueue {
     blocked: bool,
 }
 
-/// What a call gets in at a time.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// So many bytes; the last buffer has room left.
-    Part(u64),
-    /// So many bytes, which fill the last buffer.
-    Full(u64),
-    /// No new buffer may be begun.
-    Nothing,
+/// What a call gets into a buffer at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub bytes: u64,
+    /// The buffer has no room left.
+    pub full: bool,
 }
 
 impl WriteQueue {
@@ -65,28 +60,25 @@ impl WriteQueue {
     }
 
     /// Puts up to `bytes` into the last buffer, or a new one, of `goal` bytes; `room`: the size of the send buffer; `first` of a call: what was
-    /// there is no longer pushed (`tcp_sendmsg_locked`).
-    pub fn append(&mut self, bytes: u64, goal: u64, room: u64, first: bool) -> Taken {
+    /// there is no longer pushed (`tcp_sendmsg_locked`). None: there is no room for a new one, and the writer waits.
+    pub fn append(&mut self, bytes: u64, goal: u64, room: u64, first: bool) -> Option<Taken> {
         if self.waiting.back().is_none_or(|last| last.len >= goal) {
             if self.memory >= room {
                 self.blocked = true;
-                return Taken::Nothing;
+                return None;
             }
             self.memory += BUFFER_OVERHEAD;
             self.waiting.push_back(Waiting::default());
         }
-        let Some(last) = self.waiting.back_mut() else {
-            return Taken::Nothing;
-        };
+        let last = self.waiting.back_mut()?;
         let taken = bytes.min(goal.saturating_sub(last.len));
         last.push &= !first;
         last.len += taken;
         self.memory += taken;
-        if last.len < goal {
-            Taken::Part(taken)
-        } else {
-            Taken::Full(taken)
-        }
+        Some(Taken {
+            bytes: taken,
+            full: last.len >= goal,
+        })
     }
 
     /// Asks for a push of all up to `written` (`tcp_mark_push`).
@@ -170,14 +162,21 @@ impl WriteQueue {
 mod tests {
     use super::*;
 
+    fn full(bytes: u64) -> Option<Taken> {
+        let full = true;
+        Some(Taken { bytes, full })
+    }
+
+    fn part(bytes: u64) -> Option<Taken> {
+        let full = false;
+        Some(Taken { bytes, full })
+    }
+
     #[test]
     fn what_leaves_is_a_buffer_of_its_own_until_it_is_acknowledged() {
         let mut queue = WriteQueue::default();
-        assert_eq!(queue.append(5_000, 3_000, 10_000, true), Taken::Full(3_000));
-        assert_eq!(
-            queue.append(2_000, 3_000, 10_000, false),
-            Taken::Part(2_000)
-        );
+        assert_eq!(queue.append(5_000, 3_000, 10_000, true), full(3_000));
+        assert_eq!(queue.append(2_000, 3_000, 10_000, false), part(2_000));
         queue.push(5_000);
         assert_eq!(queue.memory, 5_000 + 2 * BUFFER_OVERHEAD);
         queue.leave(2_000, 2_000);
@@ -206,9 +205,9 @@ mod tests {
         let mut queue = WriteQueue::default();
         let room = 3 * (3_000 + BUFFER_OVERHEAD);
         for _ in 0..3 {
-            assert_eq!(queue.append(3_000, 3_000, room, true), Taken::Full(3_000));
+            assert_eq!(queue.append(3_000, 3_000, room, true), full(3_000));
         }
-        assert_eq!(queue.append(3_000, 3_000, room, true), Taken::Nothing);
+        assert_eq!(queue.append(3_000, 3_000, room, true), None);
         queue.leave(3_000, 3_000);
         queue.acknowledge(2_999);
         queue.unblock(room);

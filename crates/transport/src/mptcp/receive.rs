@@ -276,11 +276,24 @@ impl DataReceiver {
         self.upstream.as_mut().is_some_and(Offers::grew)
     }
 
+    /// What the last segment brought is next in the stream, and wakes a reader, under upstream's rules.
+    pub fn reader_wakes(&self) -> bool {
+        0 < self.fresh
+    }
+
+    /// A window told now would be no smaller than the last one: more than a segment is acknowledged at once then, and otherwise when it was
+    /// read (Linux `__tcp_ack_snd_check`).
+    pub fn window_moves_on(&mut self, me: usize) -> bool {
+        let space = self.space();
+        let shift = self.shift;
+        let upstream = self.upstream.as_mut();
+        upstream.is_none_or(|upstream| upstream.moves_on(me, space, shift))
+    }
+
     /// The application took everything before the last segment, and will have emptied the buffer with what this brought: out-of-order data
     /// of an MPTCP connection lies in it too (Linux `mptcp_cleanup_rbuf`).
     pub fn reader_leaves_nothing(&self) -> bool {
-        let reads = 0 < self.fresh && self.unread <= self.fresh;
-        reads && self.upstream.is_some() && self.reassembly.is_empty()
+        self.reader_wakes() && self.unread <= self.fresh && self.reassembly.is_empty()
     }
 
     /// A segment arrives that may carry data.

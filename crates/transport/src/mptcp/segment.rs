@@ -365,16 +365,16 @@ impl Connection {
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
-        if self.core.receive.reader_leaves_nothing() {
-            self.reader_empties(me);
+        if self.sockets.len() > 1 && self.core.receive.reader_wakes() {
+            self.reader_takes(me);
         }
     }
 
-    /// A reader who takes what a segment of subflow `me` brought, and leaves nothing, acknowledges on the others too what was behind the
-    /// hole that it filled (Linux `mptcp_cleanup_rbuf`).
-    fn reader_empties(&mut self, me: usize) {
+    /// A reader who takes what a segment of subflow `me` brought acknowledges on the others too what was behind the hole that it filled
+    /// (Linux `mptcp_cleanup_rbuf`).
+    fn reader_takes(&mut self, me: usize) {
         for other in (0..self.sockets.len()).filter(|&other| other != me) {
-            if self.sockets[other].read() {
+            if self.sockets[other].read(&mut self.core, other) {
                 self.sockets[other].flush_ack(&mut self.core, other);
                 self.note_deadline(other);
             }

@@ -200,6 +200,12 @@ impl Offers {
         self.side(me).window = window;
     }
 
+    /// The window would be no smaller than the one told last.
+    pub fn moves_on(&mut self, me: usize, space: Space, shift: u8) -> bool {
+        let side = self.side(me);
+        Self::select(side, space, shift).0 >= side.window
+    }
+
     /// A reader freed space: the subflow's window would be at least twice what is left of it (`__tcp_cleanup_rbuf`).
     pub fn reopens(&mut self, me: usize, received: u64, space: Space, shift: u8) -> bool {
         let side = self.side(me);

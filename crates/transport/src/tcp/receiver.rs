@@ -97,8 +97,10 @@ impl Socket {
             if self.ack.quick() {
                 self.ack.immediately();
             } else if unacknowledged > core.receive.acknowledges_beyond(me)
-                || (self.ack.reader_acknowledges() && core.receive.reader_leaves_nothing())
+                && core.receive.window_moves_on(me)
             {
+                self.ack.immediately();
+            } else if self.reader_answers(core, me) {
                 self.ack.by_reader();
             } else {
                 self.ack.postpone(core.now, path.srtt, &core.config);
@@ -289,9 +291,18 @@ impl Socket {
         }
     }
 
-    /// The reader took all that came on this socket. True: it acknowledges what was put off.
-    pub(crate) fn read(&mut self) -> bool {
-        let owes = self.ack.deadline < crate::NEVER && self.ack.reader_acknowledges();
+    /// What came last has a reader take it, who acknowledges then (Linux `__tcp_cleanup_rbuf`, `mptcp_subflow_could_cleanup`): more than a
+    /// segment, or all there is where the peer pushed it.
+    fn reader_answers(&self, core: &mut Core, me: usize) -> bool {
+        let unacknowledged = self.received - self.ack.acknowledged;
+        core.receive.reader_wakes()
+            && (unacknowledged > core.receive.acknowledges_beyond(me)
+                || (self.ack.reader_acknowledges() && core.receive.reader_leaves_nothing()))
+    }
+
+    /// The reader took what came on another socket. True: it acknowledges what was put off here.
+    pub(crate) fn read(&mut self, core: &mut Core, me: usize) -> bool {
+        let owes = self.ack.deadline < crate::NEVER && self.reader_answers(core, me);
         if owes {
             self.ack.by_reader();
         }

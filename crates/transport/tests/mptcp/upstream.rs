@@ -11,6 +11,7 @@
 //! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a reader acknowledges pushed data where it empties the buffer | `data_behind_a_hole_is_not_acknowledged_by_the_reader` |
+//! | more than a segment is acknowledged at once where the window does not shrink | `two_segments_behind_a_hole_are_not_acknowledged` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
 use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
@@ -245,6 +246,48 @@ fn data_behind_a_hole_is_not_acknowledged_by_the_reader() {
     pushed(&mut script, 61, at(70) - 1);
     script.expect_nothing();
     assert_eq!(script.expect_ack(at(62)).at, start + 40 * MS);
+}
+
+/// What waits for data on another subflow takes of the window, and no reader wakes (`__tcp_ack_snd_check`).
+#[test]
+fn two_segments_behind_a_hole_are_not_acknowledged() {
+    const LEN: u32 = 1000;
+    let at = |index: u64| 1 + index * u64::from(LEN);
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let mut config = upstream();
+    config.receive_buffer = Buffer {
+        minimum: 60_000,
+        default: 60_000,
+        maximum: 60_000,
+    };
+    let mut script = Script::accepted(&config, peer, 20 * MS);
+    let arrives = |script: &mut Script, index: u64, offset: u64| {
+        let segment = script.mapped(at(index), offset, LEN, 1);
+        script.inject(segment);
+        script.connection.read(u64::MAX, script.now);
+    };
+    for index in 0..200 {
+        arrives(&mut script, index, at(index) - 1);
+        script.run_for(MS);
+    }
+    script.drain();
+    arrives(&mut script, 200, at(200) - 1);
+    script.expect_nothing();
+    arrives(&mut script, 201, at(201) - 1);
+    script.expect_ack(at(202));
+    for index in 202..222 {
+        arrives(&mut script, index, at(index + 2) - 1);
+    }
+    script.run_for(50 * MS);
+    script.drain();
+    let start = script.now;
+    arrives(&mut script, 222, at(224) - 1);
+    arrives(&mut script, 223, at(225) - 1);
+    script.expect_nothing();
+    assert_eq!(script.expect_ack(at(224)).at, start + 40 * MS);
 }
 
 #[test]

@@ -56,11 +56,10 @@ impl DataReceiver {
         let buffer = config.receive_buffer.default;
         let share = config.profile.window_share();
         let largest = config.receive_buffer.maximum.max(buffer);
-        let announced = config.mtu.saturating_sub(40);
         let upstream = config
             .profile
             .measures_segments()
-            .then(|| Offers::new(config.mptcp, buffer, share, announced));
+            .then(|| Offers::new(config.mptcp, buffer, share));
         let mut shift = 0;
         if upstream.is_some() {
             shift = (largest.max(LARGEST_BUFFER).ilog2() as u8 - 15).min(14);
@@ -329,16 +328,20 @@ impl DataReceiver {
             self.share = (7 * self.share + share) / 8;
         }
         self.segment = upstream.side(me).segment;
-        upstream.grow(me, self.mss, len, waiting);
+        let held = window::memory_of_run(waiting, len, u64::MAX) + window::memory(len);
+        upstream.grow(me, self.mss, len, held);
         short || pushed
     }
 
-    /// A segment came out of sequence on a subflow where `waiting` bytes do already; the last of all lies `span` beyond the next expected.
-    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64, span: u64) {
+    /// A segment came out of sequence on a subflow where `waiting` bytes do already, the last of all `span` beyond the next expected. One that
+    /// `joined` another lies in its buffer by now; one that begins a buffer is not charged yet (`tcp_data_queue_ofo`).
+    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64, span: u64, joined: bool) {
         let Some(upstream) = &mut self.upstream else {
             return;
         };
-        upstream.grow(me, self.mss, len, waiting);
+        let charged = waiting + if joined { u64::from(len) } else { 0 };
+        let held = window::memory_of_run(charged, len, u64::MAX);
+        upstream.grow(me, self.mss, len, held);
         upstream.holds(me, span);
         if self.autotuning {
             upstream.make_room(me, self.largest_buffer);

@@ -21,7 +21,7 @@ pub(super) const MOST_OF_BUFFER: u64 = 8;
 const SAMPLES: usize = 5;
 
 /// Memory of a received segment whose payload lies in pages, as hosts on one machine hand it to each other.
-fn memory(len: u32) -> u64 {
+pub(super) fn memory(len: u32) -> u64 {
     u64::from(len) + BUFFER_OVERHEAD
 }
 
@@ -98,8 +98,6 @@ pub(super) struct Offers {
     /// Size of a subflow's buffer at first, and the share that it is thought to hold.
     buffer: u64,
     share: u64,
-    /// The MSS that this host announces (`advmss`).
-    announced: u32,
     sides: Vec<Side>,
     samples: [Nanos; SAMPLES],
     sampled: usize,
@@ -110,12 +108,11 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    pub fn new(multipath: bool, buffer: u64, share: u64, announced: u32) -> Self {
+    pub fn new(multipath: bool, buffer: u64, share: u64) -> Self {
         Self {
             multipath,
             buffer,
             share,
-            announced,
             sides: Vec::new(),
             samples: [0; SAMPLES],
             sampled: 0,
@@ -148,7 +145,6 @@ impl Offers {
     /// The window in a SYN: as many segments of `mss` as the buffer holds (`tcp_select_initial_window`). One segment stays in reserve for a
     /// reader (`tcp_init_buffer_space`).
     pub fn first(&mut self, me: usize, mss: u32) -> u64 {
-        let announced = u64::from(self.announced);
         let mss = u64::from(mss.max(1));
         let side = self.side(me);
         let room = side.clamp();
@@ -160,7 +156,7 @@ impl Offers {
         };
         side.slow_start = side.window.min(reserved);
         side.told_at = 1;
-        side.space = side.window.min(10 * announced);
+        side.space = side.window.min(10 * mss);
         side.window
     }
 
@@ -290,19 +286,15 @@ impl Offers {
         self.side(me).rtt
     }
 
-    /// A segment of `len` bytes was queued, with `waiting` bytes out of order in the subflow: its window may grow by two segments
+    /// A segment of `len` bytes came, while what waits in the subflow takes `held` bytes of memory: its window may grow by two segments
     /// (`tcp_grow_window`).
-    pub fn grow(&mut self, me: usize, mss: u32, len: u32, waiting: u64) {
+    pub fn grow(&mut self, me: usize, mss: u32, len: u32, held: u64) {
         if len < COUNTS {
             return;
         }
         let step = 2 * u64::from(mss.max(len));
-        let held = match waiting {
-            0 => 0,
-            _ => memory_of_run(waiting, len, u64::MAX),
-        };
         let side = self.side(me);
-        let free = side.buffer.saturating_sub(held + memory(len)) * side.share / 256;
+        let free = side.buffer.saturating_sub(held) * side.share / 256;
         let room = side.clamp().min(free).saturating_sub(side.slow_start);
         side.slow_start += room.min(step);
         self.grew |= room > 0;

@@ -142,21 +142,29 @@ impl Socket {
     fn out_of_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);
+        // What was put off is told before, and this segment owes nothing any more (`tcp_sack_new_ofo_skb`).
+        let told = self.negotiated.sack
+            && self.ack.compressed() > 0
+            && self.rank_of_island(seq, end) >= EXPECTED_ISLANDS;
+        if told {
+            self.send_compressed(core, me);
+        }
         let before = self.islands.bytes();
         self.islands.insert(seq, end, |_, _| {});
         let fresh = self.islands.bytes() - before;
-        let rank = self.remember_island(seq);
+        self.remember_island(seq);
+        let joined = (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
         core.receive
-            .out_of_sequence(me, len, before, self.islands_span());
+            .out_of_sequence(me, len, before, self.islands_span(), joined);
         if core.receive.grew() {
             self.ack.window_grew();
         }
         if !core.receive.by_subflow() {
             self.ack.trouble(QUICK_ACKS);
+        } else if told {
         } else if self.negotiated.sack {
-            let crowded = rank >= EXPECTED_ISLANDS;
             let rtt = core.receive.round_trip(me).min(path.srtt);
-            self.ack.duplicate(core.now, self.received, rtt, crowded);
+            self.ack.duplicate(core.now, self.received, rtt);
         } else {
             self.ack.immediately();
         }
@@ -184,24 +192,25 @@ impl Socket {
         self.islands.highest().saturating_sub(self.received)
     }
 
-    /// The most recent island is reported first (RFC 2018 section 4). Returns how many were reported before this one so far.
-    fn remember_island(&mut self, seq: u64) -> usize {
+    /// How many islands were reported since the one that a segment joins; all of them if it joins none.
+    fn rank_of_island(&self, seq: u64, end: u64) -> usize {
+        let known = self.recent_islands.iter();
+        let mut known = known.filter_map(|&recent| self.islands.find(recent));
+        let number = known.clone().count();
+        let rank = known.position(|(start, last)| seq <= last && start <= end);
+        rank.unwrap_or(number)
+    }
+
+    /// The most recent island is reported first (RFC 2018 section 4).
+    fn remember_island(&mut self, seq: u64) {
         let island = self.islands.find(seq);
         let recent = &mut self.recent_islands;
         let rank = recent
             .iter()
             .position(|&other| self.islands.find(other) == island);
-        let known = || {
-            let known = recent
-                .iter()
-                .filter(|&&other| self.islands.find(other).is_some());
-            known.count()
-        };
-        let before = rank.unwrap_or_else(known);
         let last = rank.unwrap_or(recent.len() - 1);
         recent[..=last].rotate_right(1);
         recent[0] = seq;
-        before
     }
 
     /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then islands, most recent first.
@@ -319,15 +328,19 @@ impl Socket {
     /// The delayed ACK's time came.
     pub(crate) fn on_delayed_ack(&mut self, core: &mut Core, me: usize) {
         if self.ack.deadline <= core.now {
-            match self.ack.compressed() {
-                0 => core.counters.increment(Mib::TcpExtDelayedACKs),
-                more => {
-                    core.counters
-                        .add(Mib::TcpExtTCPAckCompressed, u32::from(more) - 1);
-                }
+            if self.ack.compressed() > 0 {
+                return self.send_compressed(core, me);
             }
+            core.counters.increment(Mib::TcpExtDelayedACKs);
             self.send_ack(core, me);
         }
+    }
+
+    /// Sends the one ACK that several became (`tcp_sack_compress_send_ack`).
+    fn send_compressed(&mut self, core: &mut Core, me: usize) {
+        let more = u32::from(self.ack.compressed()) - 1;
+        core.counters.add(Mib::TcpExtTCPAckCompressed, more);
+        self.send_ack(core, me);
     }
 
     /// Asks for an ACK at the end of this event.

@@ -211,14 +211,14 @@ impl AckState {
     }
 
     /// An out-of-order segment came while `position` is the next byte expected: acknowledges it now or with others that come within a
-    /// part of the round trip `rtt` (Linux `__tcp_ack_snd_check`). `crowded`: it is not about the newest islands.
-    pub fn duplicate(&mut self, now: Nanos, position: u64, rtt: Nanos, crowded: bool) {
+    /// part of the round trip `rtt` (Linux `__tcp_ack_snd_check`).
+    pub fn duplicate(&mut self, now: Nanos, position: u64, rtt: Nanos) {
         let Duplicates { waiting, .. } = self.duplicates;
         if self.quick() {
             self.quick -= 1;
             return self.immediately();
         }
-        if waiting >= MOST_COMPRESSED || (crowded && waiting > 0) {
+        if waiting >= MOST_COMPRESSED {
             return self.immediately();
         }
         if self.duplicates.position != position {

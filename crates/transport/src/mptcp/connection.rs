@@ -135,6 +135,7 @@ impl Connection {
             send_limit: 0,
             uncorked: false,
             largest_window: 0,
+            writer_waits: false,
             scratch: Vec::new(),
             config: config.clone(),
         };

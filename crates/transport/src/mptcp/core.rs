@@ -125,6 +125,8 @@ pub(crate) struct Core {
     pub uncorked: bool,
     /// The largest window that the peer offered.
     pub largest_window: u64,
+    /// The application waits for room to write, under upstream's rules (SOCK_NOSPACE).
+    pub writer_waits: bool,
     /// Reused between acknowledgements.
     pub scratch: Vec<(u64, u64)>,
 }

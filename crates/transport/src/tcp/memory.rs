@@ -10,9 +10,9 @@ const BOOKKEEPING: u64 = 256;
 
 /// What a buffer costs beside its payload (`SKB_TRUESIZE` of an empty one from `tcp_stream_alloc_skb`).
 pub(crate) const BUFFER_OVERHEAD: u64 = 832;
-/// Payload of one buffer at most (`sk_gso_max_size`), segments of it at least once it is sent (tcp_min_tso_segs), and the part of a
-/// second's worth that it then holds (`sk_pacing_shift`).
-pub(crate) const LARGEST_BUFFER: u64 = 65_536;
+/// Payload of one buffer at most, the longest headers left out (`sk_gso_max_size`, MAX_TCP_HEADER), segments of it at least once it is sent
+/// (tcp_min_tso_segs), and the part of a second's worth that it then holds (`sk_pacing_shift`).
+pub(crate) const LARGEST_BUFFER: u64 = 65_536 - 192 - 1;
 const FEWEST_SEGMENTS: u64 = 2;
 const PACING_SHIFT: u32 = 10;
 /// Each 512 us of RTT halve what a buffer may hold beside (`tcp_tso_rtt_log`).
@@ -31,27 +31,16 @@ pub(crate) fn buffer_for(path: &Path, packets: u32) -> u64 {
     2 * segment * u64::from(packets)
 }
 
-/// What the buffer grows to now, with `unsent` bytes to send: for the initial window at first, for the present one while it is not full
-/// (`tcp_init_buffer_space`, `tcp_should_expand_sndbuf`). That is asked after each buffer that leaves: where the window admits more than one
-/// it has room in between.
-pub(crate) fn next_buffer(path: &Path, initial_window: u32, unsent: u64) -> u64 {
-    let mss = u64::from(path.mss.max(1));
-    let first = segments_sent(path).min(unsent.div_ceil(mss));
-    if u64::from(path.room()) > first {
-        return wanted_buffer(path, initial_window);
-    }
-    buffer_for(path, initial_window)
-}
-
-/// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on (`tcp_update_pacing_rate`). Bytes a second.
-pub(super) fn pacing_rate(path: &Path, packets_out: u64) -> u64 {
+/// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on, in segments of `mss` (`tcp_update_pacing_rate`).
+/// Bytes a second.
+pub(super) fn pacing_rate(path: &Path, mss: u32, packets_out: u64) -> u64 {
     let percent = if path.cwnd < path.ssthresh / 2 {
         200
     } else {
         120
     };
     let packets = packets_out.max(path.cwnd.into());
-    let bytes = u128::from(packets * u64::from(path.mss)) * percent / 100;
+    let bytes = u128::from(packets * u64::from(mss)) * percent / 100;
     (bytes * u128::from(SECOND) / u128::from(path.srtt.max(NO_RTT))) as u64
 }
 
@@ -89,22 +78,7 @@ fn cut(path: &Path) -> u64 {
 mod tests {
     use super::*;
 
-    /// 2304 bytes a segment, twice: 46,080 for a window of 10, as the kernel's socket says after the handshake.
-    #[test]
-    fn a_full_window_does_not_grow_the_buffer() {
-        let mut path = Path::new(1420, 10);
-        assert_eq!(next_buffer(&path, 10, 0), 46_080);
-        path.cwnd = 20;
-        path.in_flight = 20;
-        assert_eq!(next_buffer(&path, 10, 0), 46_080);
-        path.in_flight = 19;
-        assert_eq!(next_buffer(&path, 10, 0), 92_160);
-        assert_eq!(next_buffer(&path, 10, 100_000), 46_080);
-        path.in_flight = 17;
-        assert_eq!(next_buffer(&path, 10, 100_000), 92_160);
-    }
-
-    /// A millisecond's worth, and more the closer the peer is: 64 KiB halved for each 512 us of the least round trip.
+    /// A millisecond's worth, and more the closer the peer is: the largest buffer halved for each 512 us of the least round trip.
     #[test]
     fn a_buffer_holds_more_for_a_close_peer() {
         let mut path = Path::new(1448, 10);
@@ -115,14 +89,14 @@ mod tests {
             cut(&path)
         };
         for (microseconds, close) in [
-            (1, 65_536 - millisecond),
-            (511, 65_536 - millisecond),
-            (512, 32_768),
-            (1_023, 32_768),
-            (1_024, 16_384),
-            (5_120, 64),
-            (16 * 512, 1),
-            (17 * 512, 0),
+            (1, LARGEST_BUFFER - millisecond),
+            (511, LARGEST_BUFFER - millisecond),
+            (512, LARGEST_BUFFER >> 1),
+            (1_023, LARGEST_BUFFER >> 1),
+            (1_024, LARGEST_BUFFER >> 2),
+            (5_120, LARGEST_BUFFER >> 10),
+            (15 * 512, 1),
+            (16 * 512, 0),
             (32 * 512, 0),
             (64 * 512, 0),
             (40_000, 0),
@@ -135,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_holds_two_segments_at_least_and_64_kib_at_most() {
+    fn a_buffer_holds_two_segments_at_least_and_the_largest_at_most() {
         let mut path = Path::new(1448, 10);
         path.min_rtt = 40 * crate::MILLISECOND;
         for (pacing_rate, segments) in [(0, 2), (3 << 20, 2), (5 << 20, 3), (1 << 40, 45)] {

@@ -16,6 +16,7 @@ mod recovery;
 pub mod rtt;
 mod sender;
 mod timer;
+mod write_queue;
 
 use std::collections::VecDeque;
 
@@ -36,10 +37,11 @@ pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;
 use recovery::{Rack, Recovery};
 use rtt::RttEstimator;
-pub(crate) use sender::{Chunk, Kind};
-use sender::{Sent, Tail};
+use sender::Sent;
+pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
 use timer::{AckState, Timers};
+pub(crate) use write_queue::WriteQueue;
 
 /// Connection states (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +140,8 @@ pub struct Socket {
     unsent_bytes: u64,
     /// Repetitions of the SYN or SYN/ACK.
     syn_repeats: u32,
-    tail: Option<Tail>,
+    /// What waits and is in flight of a subflow, as upstream Linux keeps it.
+    buffers: Option<Box<WriteQueue>>,
     fin: FinState,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
@@ -259,7 +262,7 @@ impl Socket {
             unsent: VecDeque::new(),
             unsent_bytes: 0,
             syn_repeats: 0,
-            tail: None,
+            buffers: (config.mptcp && config.profile.buffers_by_subflow()).then(Box::default),
             fin: FinState::None,
             last_small: 0,
             last_sent_at: 0,
@@ -338,15 +341,20 @@ impl Socket {
             .unwrap_or(536)
             .max(SMALLEST_MSS);
         self.mss = self.mss.min(peer_mss);
-        let mss = u32::from(self.mss);
+        let mss = self.plain_mss();
+        path.mss = mss - core.data_option_len();
+        self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        core.receive.set_mss(mss);
+    }
+
+    /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
+    fn plain_mss(&self) -> u32 {
         let timestamps = if self.negotiated.timestamps {
             TIMESTAMP_OPTION
         } else {
             0
         };
-        path.mss = mss - timestamps - core.data_option_len();
-        self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
-        core.receive.set_mss(mss - timestamps);
+        u32::from(self.mss) - timestamps
     }
 
     fn send_syn(&mut self, core: &mut Core, me: usize, again: bool) {
@@ -546,6 +554,7 @@ impl Socket {
         self.sent.clear();
         self.unsent.clear();
         self.unsent_bytes = 0;
+        self.buffers = None;
         self.out_of_order = VecDeque::new();
         self.islands = RangeSet::default();
         self.recovery = Recovery::default();
@@ -572,13 +581,18 @@ impl Socket {
     /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
         if self.paced.is_none() {
-            path.pacing_rate = memory::pacing_rate(path, self.sent.len() as u64);
+            path.pacing_rate = memory::pacing_rate(path, self.plain_mss(), self.sent.len() as u64);
         }
         if self.reckoning == Reckoning::Rate {
             return;
         }
-        let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
-        path.memory = memory::charged(path, in_flight, self.unsent_bytes);
+        path.memory = match &self.buffers {
+            Some(buffers) => buffers.memory(),
+            None => {
+                let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
+                memory::charged(path, in_flight, self.unsent_bytes)
+            }
+        };
     }
 
     /// When the transmission timer fires, if it runs.

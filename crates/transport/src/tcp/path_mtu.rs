@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::sender::Sent;
-use super::{Chunk, Socket, State, announced_mss};
+use super::{Chunk, Push, Socket, State, announced_mss};
 use crate::mptcp::core::Core;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::seq::unwrap;
@@ -44,7 +44,7 @@ impl Socket {
                 let len = most(chunk.offset);
                 unsent.push_back(Chunk {
                     len,
-                    push: false,
+                    push: Push::No,
                     ..chunk
                 });
                 chunk.offset += u64::from(len);
@@ -53,7 +53,6 @@ impl Socket {
             unsent.push_back(chunk);
         }
         self.unsent = unsent;
-        self.tail = None;
         if self.cut_sent(most) {
             self.resend_cut(paths, me);
         }

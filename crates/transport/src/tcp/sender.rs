@@ -2,8 +2,9 @@
 
 use polypath_wire::tcp::{Flags, Segment};
 
+use super::group::{Deferred, Front};
 use super::timer::Pending;
-use super::{FinState, Front, Socket, State, memory};
+use super::{FinState, Socket, State, memory};
 use crate::mptcp::core::Core;
 use crate::mptcp::subflow::Purpose;
 use crate::path::Path;
@@ -20,32 +21,37 @@ pub(crate) enum Kind {
     Reinjection,
 }
 
+/// Whether a segment is pushed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Push {
+    #[default]
+    No,
+    /// As the last of those that leave together, not when it is sent again (`__tcp_transmit_skb`).
+    Once,
+    /// As the last that the writer had.
+    Always,
+}
+
+impl Push {
+    /// The last of so many segments that leave together; `marked`: it is the last that the writer had.
+    pub fn of_group(segments: u32, marked: bool) -> Self {
+        match (marked, segments) {
+            (true, _) => Self::Always,
+            (false, 0 | 1) => Self::No,
+            (false, _) => Self::Once,
+        }
+    }
+}
+
 /// Data given to a socket: a stretch of the connection's stream, at most one segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub offset: u64,
     pub len: u32,
     pub kind: Kind,
-    /// Nothing follows for now.
-    pub push: bool,
+    pub push: Push,
     /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
     pub waits: bool,
-}
-
-/// The buffer at the end of a queue of chunks that wait: how many of them it holds, and whether it takes no more.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tail {
-    chunks: usize,
-    fixed: bool,
-}
-
-impl Tail {
-    fn of_one() -> Self {
-        Self {
-            chunks: 1,
-            fixed: false,
-        }
-    }
 }
 
 /// A segment in flight.
@@ -129,38 +135,53 @@ impl Socket {
             self.restart_after_idle(core, paths, me);
         }
         self.unsent_bytes += u64::from(chunk.len);
-        let upstream = core.config.profile.buffers_by_subflow();
-        if !chunk.waits {
-            self.tail = None;
-            self.unsent.push_back(chunk);
-        } else if let Some(rest) = self.fill_last(chunk, paths[me].mss) {
-            self.unsent.push_back(rest);
-            let most = memory::most_segments(paths[me].mss, core.largest_window);
-            match &mut self.tail {
-                Some(tail) if tail.chunks < most || !upstream => tail.chunks += 1,
-                tail => *tail = Some(Tail::of_one()),
-            }
-        }
+        let upstream = self.buffers.is_some();
+        self.append(core, paths[me].mss, chunk);
         if chunk.waits && upstream {
             return self.publish(&mut paths[me]);
         }
         self.send_unsent(core, paths, me);
     }
 
-    /// Fills up the last chunk, if it waits and this one follows on it; returns what is left over. A buffer of which some was sent takes no
-    /// more under upstream's rules: its mapping is fixed (`mptcp_skb_can_collapse_to`).
-    fn fill_last(&mut self, mut chunk: Chunk, mss: u32) -> Option<Chunk> {
-        let follows = |last: &Chunk| {
-            last.waits && chunk.waits && last.offset + u64::from(last.len) == chunk.offset
-        };
-        let goes_on =
-            self.tail.is_some_and(|tail| !tail.fixed) && self.unsent.back().is_some_and(follows);
-        if !goes_on {
-            self.tail = None;
-        } else if let Some(last) = self.unsent.back_mut() {
+    /// Puts a chunk at the end of the queue; where buffers are kept, as much of it into each as that holds.
+    fn append(&mut self, core: &Core, mss: u32, mut chunk: Chunk) {
+        let follows = |last: &Chunk| last.offset + u64::from(last.len) == chunk.offset;
+        let mut follows = self.unsent.back().is_some_and(follows);
+        let goal = u64::from(mss) * memory::most_segments(mss, core.largest_window) as u64;
+        while let Some(buffers) = &mut self.buffers
+            && chunk.len > 0
+        {
+            let (taken, goes_on) = buffers.map(chunk.len.into(), goal, follows);
+            let len = taken as u32;
+            self.push_back(Chunk { len, ..chunk }, mss, goes_on);
+            chunk.offset += taken;
+            chunk.len -= len;
+            follows = true;
+        }
+        if chunk.len > 0 {
+            self.push_back(chunk, mss, follows);
+        }
+    }
+
+    fn push_back(&mut self, chunk: Chunk, mss: u32, follows: bool) {
+        let rest = self.fill_last(chunk, mss, follows);
+        self.unsent.extend(rest);
+    }
+
+    /// Fills up the last chunk, if it waits and this one `follows` on it; returns what is left over.
+    fn fill_last(&mut self, mut chunk: Chunk, mss: u32, follows: bool) -> Option<Chunk> {
+        if let Some(last) = self.unsent.back_mut()
+            && follows
+            && last.waits
+            && chunk.waits
+        {
             let taken = chunk.len.min(mss.saturating_sub(last.len));
             last.len += taken;
-            last.push = chunk.push && taken == chunk.len;
+            last.push = if taken == chunk.len {
+                chunk.push
+            } else {
+                Push::No
+            };
             chunk.offset += u64::from(taken);
             chunk.len -= taken;
         }
@@ -169,12 +190,17 @@ impl Socket {
 
     /// Sends what is queued as far as congestion and receive window admit.
     pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        let upstream = core.config.profile.buffers_by_subflow();
-        let (mut left, mut several) = (0, false);
+        if core.multipath.is_none() {
+            self.buffers = None;
+        }
+        if let Some(buffers) = &mut self.buffers {
+            buffers.push_new();
+        }
+        let (mut left, mut push) = (0, Push::No);
         let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.unsent.front().copied() {
             if self.in_flight() >= paths[me].cwnd
-                || self.blocked()
+                || (left == 0 && self.blocked())
                 || !core.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
@@ -184,11 +210,10 @@ impl Socket {
                 self.hold(core);
                 break;
             }
-            if upstream && core.multipath.is_some() {
+            if self.buffers.is_some() {
                 if left == 0 {
-                    let head = self.head_buffer(core, &paths[me]);
-                    match self.group(&paths[me], core.now, head) {
-                        Ok(group) => (left, several) = (group, group > 1),
+                    match self.begin_group(core, &paths[me]) {
+                        Ok(group) => (left, push) = group,
                         Err(deferred) => {
                             limited = deferred.by_window;
                             break;
@@ -196,18 +221,18 @@ impl Socket {
                     }
                 }
                 left -= 1;
-                chunk.push |= several && left == 0;
+                chunk.push = if left == 0 { push } else { Push::No };
             }
             self.unsent.pop_front();
             self.unsent_bytes -= u64::from(chunk.len);
-            if let Some(tail) = &mut self.tail
-                && self.unsent.len() < tail.chunks
-            {
-                tail.chunks = self.unsent.len();
-                tail.fixed = core.config.profile.buffers_by_subflow();
-            }
             self.send_chunk(core, paths, me, chunk);
             sent = true;
+            if core.writer_waits && left == 0 {
+                self.grow_buffer(core, &mut paths[me]);
+            }
+        }
+        if core.writer_waits {
+            self.grow_buffer(core, &mut paths[me]);
         }
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
@@ -218,31 +243,41 @@ impl Socket {
         }
     }
 
-    /// The buffer at the head of the queue: what follows on each other, up to the one that is still filled.
-    fn head_buffer(&self, core: &Core, path: &Path) -> Front {
-        let before_tail = self.unsent.len() - self.tail.map_or(0, |tail| tail.chunks);
-        let most = if before_tail > 0 {
-            before_tail
-        } else {
-            self.unsent.len()
+    /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
+    fn begin_group(&mut self, core: &Core, path: &Path) -> Result<(u32, Push), Deferred> {
+        let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
+            return Ok((1, Push::No));
         };
-        let enough = memory::segments_sent(path) as usize + 1;
-        let first = self.unsent.front().map_or(0, |chunk| chunk.offset);
-        let (mut end, mut last, mut chunks) = (first, 0, 0);
-        for chunk in self.unsent.iter().take(most.min(enough)) {
-            if chunk.offset != end || (chunks > 0 && last < path.mss) {
-                break;
-            }
-            end += u64::from(chunk.len);
-            last = chunk.len;
-            chunks += 1;
-        }
-        Front {
-            bytes: end - first,
-            window: core.send_limit.saturating_sub(first),
-            followed: chunks < self.unsent.len(),
-            rest_leaves: chunks < self.unsent.len() || self.nagle_admits(core, last, path.mss),
+        let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
+        let rest = (head.len % u64::from(path.mss.max(1))) as u32;
+        let front = Front {
+            bytes: head.len,
+            window: core.send_limit.saturating_sub(offset),
+            followed: !head.last,
+            rest_leaves: !head.last || self.nagle_admits(core, rest, path.mss),
             ends: self.closing(),
+        };
+        let group = self.group(path, core.now, front)?;
+        let admitted = |chunk: &&Chunk| core.admits(chunk.offset + u64::from(chunk.len));
+        let chunks = self.unsent.iter().take(group as usize).take_while(admitted);
+        let (group, bytes) = chunks.fold((0, 0), |(number, bytes), chunk| {
+            (number + 1, bytes + u64::from(chunk.len))
+        });
+        let push = Push::of_group(group, head.push && bytes == head.len);
+        let end = self.next + bytes;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.leave(bytes, end);
+        }
+        Ok((group, push))
+    }
+
+    /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
+    fn grow_buffer(&self, core: &Core, path: &mut Path) {
+        if self.in_flight() < path.cwnd {
+            let buffer = core.config.send_buffer;
+            let wanted = memory::wanted_buffer(path, core.config.initial_window);
+            let most = wanted.min(buffer.maximum.max(buffer.default));
+            path.buffer = path.buffer.max(most);
         }
     }
 
@@ -256,7 +291,7 @@ impl Socket {
             len: chunk.len,
             flags: 0,
         };
-        if chunk.push {
+        if chunk.push != Push::No {
             sent.set(Sent::PUSH);
         }
         let excess = if chunk.offset == 0 {
@@ -278,6 +313,11 @@ impl Socket {
         let first = self.sent.is_empty();
         self.note_sent(core.now, &sent);
         self.sent.push_back(sent);
+        if chunk.push == Push::Once
+            && let Some(sent) = self.sent.back_mut()
+        {
+            sent.clear(Sent::PUSH);
+        }
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &sent);
         if first || self.awaits_no_answer() {

@@ -50,9 +50,8 @@ impl DataSender {
         let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
         if self.by_subflow {
             for path in paths.iter_mut() {
-                let wanted = memory::next_buffer(path, config.initial_window, path.queued);
-                let most = wanted.min(self.largest_buffer);
-                path.buffer = path.buffer.max(most);
+                let first = memory::buffer_for(path, config.initial_window);
+                path.buffer = path.buffer.max(first.min(self.largest_buffer));
             }
             let open = paths.iter().filter(|path| path.established);
             self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();

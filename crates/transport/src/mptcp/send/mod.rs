@@ -6,7 +6,6 @@ mod plain;
 mod reinjection;
 mod schedule;
 mod standstill;
-mod write_queue;
 
 use std::collections::VecDeque;
 
@@ -14,7 +13,7 @@ use crate::config::Config;
 use crate::scheduler::PathSet;
 use crate::{NEVER, Nanos};
 
-use write_queue::WriteQueue;
+use crate::tcp::WriteQueue;
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
 #[derive(Clone, Copy, Debug)]

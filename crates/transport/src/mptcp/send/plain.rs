@@ -1,8 +1,8 @@
 //! Plain TCP: one socket, without a scheduler.
 
-use super::write_queue::WriteQueue;
+use crate::mptcp::application::CALL;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Front, memory};
+use crate::tcp::{Front, Push, WriteQueue, memory};
 
 const ME: usize = 0;
 
@@ -31,7 +31,7 @@ impl Connection {
         let mss = self.paths[ME].mss;
         let largest = self.core.largest_window;
         let goal = u64::from(mss) * memory::most_segments(mss, largest) as u64;
-        let call = WriteQueue::call(self.send.waiting);
+        let call = self.send.waiting.min(CALL);
         let mut left = call;
         while left > 0 {
             let Some(buffers) = &mut self.send.buffers else {
@@ -117,7 +117,12 @@ impl Connection {
             }
             let ends = self.send.sent + u64::from(len) == before + head.bytes;
             let last = nth == segments;
-            self.send_new(ME, len, last && (segments > 1 || (ends && push)));
+            let push = if last {
+                Push::of_group(segments, ends && push)
+            } else {
+                Push::No
+            };
+            self.send_new(ME, len, push);
         }
         if let Some(buffers) = &mut self.send.buffers {
             buffers.leave(self.send.sent - before, self.send.sent);
@@ -152,7 +157,12 @@ impl Connection {
                 (left, several) = (group, group > 1);
             }
             left = left.saturating_sub(1);
-            self.send_new(ME, len, several && left == 0);
+            let push = if several && left == 0 {
+                Push::Once
+            } else {
+                Push::No
+            };
+            self.send_new(ME, len, push);
         }
     }
 

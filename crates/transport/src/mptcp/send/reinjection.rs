@@ -2,7 +2,7 @@
 
 use crate::mptcp::connection::Connection;
 use crate::scheduler::{Blocked, PathSet};
-use crate::tcp::{Chunk, Kind};
+use crate::tcp::{Chunk, Kind, Push};
 use crate::{EventKind, Mib};
 
 impl Connection {
@@ -30,7 +30,7 @@ impl Connection {
             offset,
             len,
             kind: Kind::Reinjection,
-            push: false,
+            push: Push::No,
             waits: self.send.queues && self.core.config.cork,
         };
         self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);

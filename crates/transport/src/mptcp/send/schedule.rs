@@ -6,7 +6,7 @@ use crate::mptcp::connection::Connection;
 use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View};
-use crate::tcp::{Chunk, Kind};
+use crate::tcp::{Chunk, Kind, Push};
 
 impl Connection {
     /// Sends what may be sent.
@@ -34,8 +34,9 @@ impl Connection {
             return;
         }
         if self.paced || self.send.queues || self.retransmission.upstream {
-            if self.send.waiting > 0 && self.send.by_subflow {
-                self.send.grow_buffer(&self.core.config, &mut self.paths);
+            self.core.writer_waits = self.send.by_subflow && self.send.waiting > 0;
+            if self.send.queues && self.send.by_subflow && self.core.multipath.is_some() {
+                return self.push_queues();
             }
             self.flush_queues();
             if self.send.buffers.is_some() {
@@ -50,6 +51,21 @@ impl Connection {
             self.push_multipath();
         } else {
             self.push_plain();
+        }
+        self.watch_standstill();
+    }
+
+    /// Upstream MPTCP: what was written goes to the subflows before they send, which may let the writer get on (`ack_update_msk`,
+    /// `tcp_data_snd_check`).
+    #[inline(never)]
+    fn push_queues(&mut self) {
+        loop {
+            self.push_multipath();
+            let before = self.send.written;
+            self.send.refill(&self.core.config, &mut self.paths);
+            if self.send.written == before {
+                break;
+            }
         }
         self.watch_standstill();
     }
@@ -103,7 +119,7 @@ impl Connection {
         self.core.uncorked = false;
     }
 
-    pub(super) fn send_new(&mut self, me: usize, len: u32, push: bool) {
+    pub(super) fn send_new(&mut self, me: usize, len: u32, push: Push) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
         if self.core.multipath.is_some() {
@@ -116,11 +132,12 @@ impl Connection {
                 holder: me as u16,
             });
         }
+        let ends = self.send.unsent() == 0 && self.send.buffers.is_none();
         let chunk = Chunk {
             offset,
             len,
             kind: Kind::New,
-            push: push || (self.send.unsent() == 0 && self.send.buffers.is_none()),
+            push: if ends { Push::Always } else { push },
             waits: self.send.queues
                 && self.core.multipath.is_some()
                 && (self.core.config.cork || !self.send.finishing()),
@@ -133,7 +150,7 @@ impl Connection {
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
         for me in 0..self.sockets.len() {
-            if self.paths[me].queued > 0 {
+            if self.paths[me].queued > 0 || self.core.writer_waits {
                 self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
                 self.note_deadline(me);
             }
@@ -255,7 +272,7 @@ impl Connection {
                 bytes: len,
             });
         }
-        self.send_new(me, len, false);
+        self.send_new(me, len, Push::No);
         self.tell_scheduler(me, next.offset, len, true);
         true
     }

@@ -171,6 +171,9 @@ impl Socket {
                 .min((self.sent.len() as u32).saturating_sub(1));
         }
         self.una = ack;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.acknowledge(ack);
+        }
         self.recovery.scoreboard.remove_below(ack);
         if let Some(low) = delivery.overtaken.take() {
             self.note_reordering(core, low, mss, Mib::TcpExtTCPSACKReorder);

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::mptcp::application::CALL;
-use crate::tcp::memory::BUFFER_OVERHEAD;
+use super::memory::BUFFER_OVERHEAD;
 
 /// A buffer that has not left.
 #[derive(Debug, Default)]
@@ -12,6 +11,8 @@ struct Waiting {
     len: u64,
     /// Its last segment is pushed.
     push: bool,
+    /// Some of it has left: an MPTCP mapping is fixed then.
+    cut: bool,
 }
 
 /// A buffer that has.
@@ -24,14 +25,14 @@ struct Left {
 
 /// The head of what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub len: u64,
     pub push: bool,
     pub last: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct WriteQueue {
+pub(crate) struct WriteQueue {
     waiting: VecDeque<Waiting>,
     left: VecDeque<Left>,
     /// Payload and overhead of all (`sk_wmem_queued`).
@@ -40,21 +41,19 @@ pub(super) struct WriteQueue {
     pushed: u64,
     /// The writer waits for room (SOCK_NOSPACE).
     blocked: bool,
+    /// The last buffer grew since this was last pushed.
+    grew: bool,
 }
 
 /// What a call gets into a buffer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     pub bytes: u64,
     /// The buffer has no room left.
     pub full: bool,
 }
 
 impl WriteQueue {
-    pub fn call(waiting: u64) -> u64 {
-        waiting.min(CALL)
-    }
-
     pub fn blocked(&self) -> bool {
         self.blocked
     }
@@ -79,6 +78,42 @@ impl WriteQueue {
             bytes: taken,
             full: last.len >= goal,
         })
+    }
+
+    /// Puts up to `bytes` into the last buffer if they follow on it, it holds less than `goal` and its mapping has not left
+    /// (`mptcp_skb_can_collapse_to`), and otherwise into a new one (`mptcp_sendmsg_frag`). How many, and whether they went on in the last.
+    pub fn map(&mut self, bytes: u64, goal: u64, follows: bool) -> (u64, bool) {
+        let takes_more = |last: &Waiting| follows && !last.cut && last.len < goal;
+        let goes_on = self.waiting.back().is_some_and(takes_more);
+        if !goes_on {
+            if let Some(last) = self.waiting.back_mut() {
+                last.push |= last.len < goal;
+            }
+            self.memory += BUFFER_OVERHEAD;
+            self.waiting.push_back(Waiting::default());
+        }
+        let Some(last) = self.waiting.back_mut() else {
+            return (bytes, false);
+        };
+        let taken = bytes.min(goal - last.len);
+        last.push = false;
+        last.len += taken;
+        self.memory += taken;
+        self.grew = true;
+        (taken, goes_on)
+    }
+
+    /// Pushes what was put in last (`mptcp_push_release`).
+    pub fn push_new(&mut self) {
+        if let Some(last) = self.waiting.back_mut()
+            && std::mem::take(&mut self.grew)
+        {
+            last.push = true;
+        }
+    }
+
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// Asks for a push of all up to `written` (`tcp_mark_push`).
@@ -128,8 +163,10 @@ impl WriteQueue {
     /// The head's first `bytes` have left, up to `end` in the stream: a buffer of their own (`tso_fragment`).
     pub fn leave(&mut self, bytes: u64, end: u64) {
         if let Some(head) = self.waiting.front_mut() {
+            let bytes = bytes.min(head.len);
             if head.len > bytes {
                 head.len -= bytes;
+                head.cut = true;
                 self.memory += BUFFER_OVERHEAD;
             } else {
                 self.waiting.pop_front();
@@ -215,5 +252,31 @@ mod tests {
         queue.acknowledge(3_000);
         queue.unblock(room);
         assert!(!queue.blocked());
+    }
+    #[test]
+    fn a_mapping_grows_until_it_is_full_or_leaves() {
+        let mut queue = WriteQueue::default();
+        assert_eq!(queue.map(1_000, 3_000, true), (1_000, false));
+        queue.push_new();
+        assert_eq!(queue.map(1_000, 3_000, true), (1_000, true));
+        assert!(
+            !queue.head(0).is_some_and(|head| head.push),
+            "it goes on where it was pushed"
+        );
+        queue.leave(1_000, 1_000);
+        assert_eq!(queue.map(1_000, 3_000, true), (1_000, false));
+        assert_eq!(queue.memory, 3_000 + 3 * BUFFER_OVERHEAD);
+        assert!(
+            queue.head(0).is_some_and(|head| head.push),
+            "nothing is put behind what left in part"
+        );
+        assert_eq!(queue.map(2_500, 3_000, true), (2_000, true));
+        assert_eq!(queue.map(500, 3_000, true), (500, false));
+        assert_eq!(
+            queue.map(500, 3_000, false),
+            (500, false),
+            "elsewhere in the stream"
+        );
+        assert_eq!(queue.memory, 6_000 + 5 * BUFFER_OVERHEAD);
     }
 }

@@ -280,9 +280,12 @@ impl DataReceiver {
         0 < self.fresh
     }
 
-    /// A window told now would be no smaller than the last one: more than a segment is acknowledged at once then, and otherwise when it was
-    /// read (Linux `__tcp_ack_snd_check`).
+    /// A window told now would be no smaller than the last one, or nothing is to be read: more than a segment is acknowledged at once then,
+    /// and otherwise by the reader (Linux `__tcp_ack_snd_check`, `subflow_data_ready`).
     pub fn window_moves_on(&mut self, me: usize) -> bool {
+        if self.unread == 0 {
+            return true;
+        }
         let space = self.space();
         let shift = self.shift;
         let upstream = self.upstream.as_mut();

@@ -1,5 +1,6 @@
 //! Linux's reckoning of send memory and of the rate at which it drains.
 
+use crate::config::Config;
 use crate::path::Path;
 use crate::{MICROSECOND, Nanos, SECOND};
 
@@ -29,6 +30,13 @@ pub(crate) fn wanted_buffer(path: &Path, initial_window: u32) -> u64 {
 pub(crate) fn buffer_for(path: &Path, packets: u32) -> u64 {
     let segment = (u64::from(path.mss) + SEGMENT_OVERHEAD).next_power_of_two() + BOOKKEEPING;
     2 * segment * u64::from(packets)
+}
+
+/// What a new subflow may hold, to begin with (`tcp_init_buffer_space`).
+pub(super) fn first_buffer(path: &mut Path, config: &Config) {
+    let most = config.send_buffer.maximum.max(config.send_buffer.default);
+    let first = buffer_for(path, config.initial_window).min(most);
+    path.buffer = path.buffer.max(first);
 }
 
 /// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on, in segments of `mss` (`tcp_update_pacing_rate`).

@@ -297,6 +297,9 @@ impl Socket {
     pub(crate) fn connect(&mut self, core: &mut Core, path: &mut Path, me: usize) {
         self.state = State::SynSent;
         self.next = 1;
+        if self.buffers.is_some() {
+            path.buffer = core.config.send_buffer.default;
+        }
         self.sent.push_back(Sent::syn(core.now));
         self.send_syn(core, me, false);
         self.arm_retransmission(core);
@@ -438,6 +441,9 @@ impl Socket {
     fn handshake_done(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
         self.state = State::Established;
         self.una = 1;
+        if self.buffers.is_some() {
+            memory::first_buffer(&mut paths[me], &core.config);
+        }
         if let Some(syn) = self.sent.pop_front()
             && !syn.retransmitted()
         {
@@ -561,6 +567,7 @@ impl Socket {
         self.timers = Timers::default();
         self.ack.deadline = NEVER;
         path.established = false;
+        path.buffer = 0;
         self.publish(path);
     }
 
@@ -598,6 +605,16 @@ impl Socket {
     /// When the transmission timer fires, if it runs.
     pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
         (self.timers.transmission != NEVER).then_some(self.timers.transmission)
+    }
+
+    /// A segment of the peer is being taken.
+    pub(crate) fn hears(&self, core: &Core) -> bool {
+        self.heard_at == core.now
+    }
+
+    /// The scheduler gave it data that was not pushed yet.
+    pub(crate) fn has_new_data(&self) -> bool {
+        self.buffers.as_ref().is_some_and(|buffers| buffers.grew())
     }
 
     /// When the peer was last heard of, to the millisecond (Linux `rcv_tstamp`).

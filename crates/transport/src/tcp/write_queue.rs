@@ -103,6 +103,10 @@ impl WriteQueue {
         (taken, goes_on)
     }
 
+    pub fn grew(&self) -> bool {
+        self.grew
+    }
+
     /// Pushes what was put in last (`mptcp_push_release`).
     pub fn push_new(&mut self) {
         if let Some(last) = self.waiting.back_mut()

@@ -20,7 +20,7 @@ impl DataSender {
     }
 
     /// Moves what waits into the buffer as far as it has room.
-    pub(super) fn refill(&mut self, config: &Config, paths: &mut [Path]) {
+    pub(super) fn refill(&mut self, config: &Config, paths: &[Path]) {
         if self.waiting > 0 {
             self.grow_buffer(config, paths);
             let taken = self.waiting.min(if self.bursts {
@@ -46,15 +46,10 @@ impl DataSender {
     }
 
     /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows by `__mptcp_sync_sndbuf`).
-    pub(super) fn grow_buffer(&mut self, config: &Config, paths: &mut [Path]) {
+    pub(super) fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
         let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
         if self.by_subflow {
-            for path in paths.iter_mut() {
-                let first = memory::buffer_for(path, config.initial_window);
-                path.buffer = path.buffer.max(first.min(self.largest_buffer));
-            }
-            let open = paths.iter().filter(|path| path.established);
-            self.buffer = self.least_buffer + open.map(|path| path.buffer).sum::<u64>();
+            self.buffer = self.least_buffer + paths.iter().map(|path| path.buffer).sum::<u64>();
         } else if !self.fixed && self.buffer < self.largest_buffer {
             let sum: u64 = paths.iter().map(wanted).sum();
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));

@@ -5,7 +5,7 @@ use crate::EventKind;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::core::Core;
 use crate::path::Path;
-use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View};
+use crate::scheduler::{Carried, Decision, FRAGMENT, Head, Next, PathSet, View};
 use crate::tcp::{Chunk, Kind, Push};
 
 impl Connection {
@@ -43,7 +43,7 @@ impl Connection {
                 return self.push_buffers();
             }
         }
-        self.send.refill(&self.core.config, &mut self.paths);
+        self.send.refill(&self.core.config, &self.paths);
         if self.send.idle() {
             return;
         }
@@ -62,7 +62,7 @@ impl Connection {
         loop {
             self.push_multipath();
             let before = self.send.written;
-            self.send.refill(&self.core.config, &mut self.paths);
+            self.send.refill(&self.core.config, &self.paths);
             if self.send.written == before {
                 break;
             }
@@ -149,8 +149,13 @@ impl Connection {
 
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
+        let upstream = self.send.by_subflow;
+        let one_heard = upstream && self.sockets.iter().any(|socket| socket.hears(&self.core));
         for me in 0..self.sockets.len() {
-            if self.paths[me].queued > 0 || self.core.writer_waits {
+            let socket = &self.sockets[me];
+            // A segment lets its own subflow send, and those that it brought data for.
+            let concerned = !one_heard || socket.hears(&self.core) || socket.has_new_data();
+            if concerned && (self.paths[me].queued > 0 || self.core.writer_waits) {
                 self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
                 self.note_deadline(me);
             }
@@ -260,10 +265,15 @@ impl Connection {
             self.send_again(me, offset, part);
             return true;
         }
-        let len = self.cut(me);
+        let mut len = self.cut(me);
         if len == 0 {
             self.hold(me);
             return false;
+        }
+        if self.send.queues && self.send.by_subflow {
+            // Fragments go to a subflow one by one (`__subflow_push_pending`).
+            let rest = FRAGMENT - next.offset % FRAGMENT;
+            len = u64::from(len).min(rest) as u32;
         }
         if self.record_decisions {
             self.core.event(EventKind::Scheduled {

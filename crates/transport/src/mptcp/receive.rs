@@ -282,14 +282,16 @@ impl DataReceiver {
 
     /// A window told now would be no smaller than the last one, or nothing is to be read: more than a segment is acknowledged at once then,
     /// and otherwise by the reader (Linux `__tcp_ack_snd_check`, `subflow_data_ready`).
+    #[inline]
     pub fn window_moves_on(&mut self, me: usize) -> bool {
-        if self.unread == 0 {
-            return true;
-        }
+        self.upstream.is_none() || self.unread == 0 || self.told_window_moves_on(me)
+    }
+
+    fn told_window_moves_on(&mut self, me: usize) -> bool {
         let space = self.space();
         let shift = self.shift;
         let upstream = self.upstream.as_mut();
-        upstream.is_none_or(|upstream| upstream.moves_on(me, space, shift))
+        upstream.is_some_and(|upstream| upstream.moves_on(me, space, shift))
     }
 
     /// The application took everything before the last segment, and will have emptied the buffer with what this brought: out-of-order data

@@ -365,7 +365,7 @@ impl Connection {
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
-        if self.sockets.len() > 1 && self.core.receive.reader_wakes() {
+        if self.core.receive.reader_wakes() && self.sockets.len() > 1 {
             self.reader_takes(me);
         }
     }

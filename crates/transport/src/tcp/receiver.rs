@@ -153,7 +153,8 @@ impl Socket {
         self.islands.insert(seq, end, |_, _| {});
         let fresh = self.islands.bytes() - before;
         self.remember_island(seq);
-        let joined = (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
+        let joined = core.receive.by_subflow()
+            && (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
         core.receive
             .out_of_sequence(me, len, before, self.islands_span(), joined);
         if core.receive.grew() {
@@ -302,6 +303,7 @@ impl Socket {
 
     /// What came last has a reader take it, who acknowledges then (Linux `__tcp_cleanup_rbuf`, `mptcp_subflow_could_cleanup`): more than a
     /// segment, or all there is where the peer pushed it.
+    #[inline]
     fn reader_answers(&self, core: &mut Core, me: usize) -> bool {
         let unacknowledged = self.received - self.ack.acknowledged;
         core.receive.reader_wakes()

@@ -135,41 +135,45 @@ impl Socket {
             self.restart_after_idle(core, paths, me);
         }
         self.unsent_bytes += u64::from(chunk.len);
-        let upstream = self.buffers.is_some();
-        self.append(core, paths[me].mss, chunk);
-        if chunk.waits && upstream {
-            return self.publish(&mut paths[me]);
+        if self.buffers.is_some() {
+            self.map(core, paths[me].mss, chunk);
+            if chunk.waits {
+                return self.publish(&mut paths[me]);
+            }
+        } else if !chunk.waits {
+            self.unsent.push_back(chunk);
+        } else {
+            let follows = self.follows(&chunk);
+            self.append(chunk, paths[me].mss, follows);
         }
         self.send_unsent(core, paths, me);
     }
 
-    /// Puts a chunk at the end of the queue; where buffers are kept, as much of it into each as that holds.
-    fn append(&mut self, core: &Core, mss: u32, mut chunk: Chunk) {
-        let follows = |last: &Chunk| last.offset + u64::from(last.len) == chunk.offset;
-        let mut follows = self.unsent.back().is_some_and(follows);
+    /// The chunk goes on in the stream where the last one ends.
+    fn follows(&self, chunk: &Chunk) -> bool {
+        let last = self.unsent.back();
+        last.is_some_and(|last| last.offset + u64::from(last.len) == chunk.offset)
+    }
+
+    /// Puts as much of a chunk into each buffer as that holds. Kept out of the path of the profiles that have none.
+    #[inline(never)]
+    fn map(&mut self, core: &Core, mss: u32, mut chunk: Chunk) {
         let goal = u64::from(mss) * memory::most_segments(mss, core.largest_window) as u64;
+        let mut follows = self.follows(&chunk);
         while let Some(buffers) = &mut self.buffers
             && chunk.len > 0
         {
             let (taken, goes_on) = buffers.map(chunk.len.into(), goal, follows);
             let len = taken as u32;
-            self.push_back(Chunk { len, ..chunk }, mss, goes_on);
+            self.append(Chunk { len, ..chunk }, mss, goes_on);
             chunk.offset += taken;
             chunk.len -= len;
             follows = true;
         }
-        if chunk.len > 0 {
-            self.push_back(chunk, mss, follows);
-        }
     }
 
-    fn push_back(&mut self, chunk: Chunk, mss: u32, follows: bool) {
-        let rest = self.fill_last(chunk, mss, follows);
-        self.unsent.extend(rest);
-    }
-
-    /// Fills up the last chunk, if it waits and this one `follows` on it; returns what is left over.
-    fn fill_last(&mut self, mut chunk: Chunk, mss: u32, follows: bool) -> Option<Chunk> {
+    /// Puts a chunk at the end; one that waits fills up the last if that waits, too, and it `follows` on it.
+    fn append(&mut self, mut chunk: Chunk, mss: u32, follows: bool) {
         if let Some(last) = self.unsent.back_mut()
             && follows
             && last.waits
@@ -185,22 +189,24 @@ impl Socket {
             chunk.offset += u64::from(taken);
             chunk.len -= taken;
         }
-        (chunk.len > 0).then_some(chunk)
+        if chunk.len > 0 {
+            self.unsent.push_back(chunk);
+        }
     }
 
     /// Sends what is queued as far as congestion and receive window admit.
     pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        if core.multipath.is_none() {
-            self.buffers = None;
-        }
         if let Some(buffers) = &mut self.buffers {
             buffers.push_new();
+            if core.multipath.is_none() {
+                self.buffers = None;
+            }
         }
         let (mut left, mut push) = (0, Push::No);
         let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.unsent.front().copied() {
             if self.in_flight() >= paths[me].cwnd
-                || (left == 0 && self.blocked())
+                || (self.blocked() && left == 0)
                 || !core.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
@@ -212,6 +218,9 @@ impl Socket {
             }
             if self.buffers.is_some() {
                 if left == 0 {
+                    if sent && core.writer_waits {
+                        self.grow_buffer(core, &mut paths[me]);
+                    }
                     match self.begin_group(core, &paths[me]) {
                         Ok(group) => (left, push) = group,
                         Err(deferred) => {
@@ -227,12 +236,6 @@ impl Socket {
             self.unsent_bytes -= u64::from(chunk.len);
             self.send_chunk(core, paths, me, chunk);
             sent = true;
-            if core.writer_waits && left == 0 {
-                self.grow_buffer(core, &mut paths[me]);
-            }
-        }
-        if core.writer_waits {
-            self.grow_buffer(core, &mut paths[me]);
         }
         self.send_fin(core, me);
         self.publish(&mut paths[me]);
@@ -244,6 +247,7 @@ impl Socket {
     }
 
     /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
+    #[inline(never)]
     fn begin_group(&mut self, core: &Core, path: &Path) -> Result<(u32, Push), Deferred> {
         let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
             return Ok((1, Push::No));
@@ -272,7 +276,7 @@ impl Socket {
     }
 
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
-    fn grow_buffer(&self, core: &Core, path: &mut Path) {
+    pub(crate) fn grow_buffer(&self, core: &Core, path: &mut Path) {
         if self.in_flight() < path.cwnd {
             let buffer = core.config.send_buffer;
             let wanted = memory::wanted_buffer(path, core.config.initial_window);
@@ -291,7 +295,7 @@ impl Socket {
             len: chunk.len,
             flags: 0,
         };
-        if chunk.push != Push::No {
+        if chunk.push == Push::Always {
             sent.set(Sent::PUSH);
         }
         let excess = if chunk.offset == 0 {
@@ -313,10 +317,8 @@ impl Socket {
         let first = self.sent.is_empty();
         self.note_sent(core.now, &sent);
         self.sent.push_back(sent);
-        if chunk.push == Push::Once
-            && let Some(sent) = self.sent.back_mut()
-        {
-            sent.clear(Sent::PUSH);
+        if chunk.push == Push::Once {
+            sent.set(Sent::PUSH);
         }
         core.counters.increment(Mib::TcpOutSegs);
         self.emit_data(core, me, &sent);

@@ -158,6 +158,9 @@ impl Connection {
             if concerned && (self.paths[me].queued > 0 || self.core.writer_waits) {
                 self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
                 self.note_deadline(me);
+                if self.core.writer_waits {
+                    self.sockets[me].grow_buffer(&self.core, &mut self.paths[me]);
+                }
             }
         }
     }

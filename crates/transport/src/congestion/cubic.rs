@@ -290,15 +290,15 @@ mod tests {
         assert_eq!(cube_root(u64::MAX), 2_642_245);
     }
 
-    /// Four buffers of 64 KiB at the pacing rate, a millisecond at most.
+    /// Four of the largest buffers at the pacing rate, a millisecond at most.
     #[test]
     fn grouping_adds_up_to_a_millisecond() {
         let mut path = Path::new(1448, 10);
         for (pacing_rate, microseconds) in [
             (0, 0),
             (1_000_000, 1_000),
-            (262_144_000, 1_000),
-            (524_288_000, 500),
+            (261_372_000, 1_000),
+            (522_744_000, 500),
             (1 << 40, 0),
         ] {
             path.pacing_rate = pacing_rate;

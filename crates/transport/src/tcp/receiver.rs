@@ -94,11 +94,8 @@ impl Socket {
         }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged;
-            if self.ack.quick() {
-                self.ack.immediately();
-            } else if unacknowledged > core.receive.acknowledges_beyond(me)
-                && core.receive.window_moves_on(me)
-            {
+            let more_than_one = unacknowledged > core.receive.acknowledges_beyond(me);
+            if self.ack.quick() || (more_than_one && core.receive.window_moves_on(me)) {
                 self.ack.immediately();
             } else if self.reader_answers(core, me) {
                 self.ack.by_reader();
@@ -162,12 +159,11 @@ impl Socket {
         }
         if !core.receive.by_subflow() {
             self.ack.trouble(QUICK_ACKS);
-        } else if told {
-        } else if self.negotiated.sack {
+        } else if !self.negotiated.sack {
+            self.ack.immediately();
+        } else if !told {
             let rtt = core.receive.round_trip(me).min(path.srtt);
             self.ack.duplicate(core.now, self.received, rtt);
-        } else {
-            self.ack.immediately();
         }
         if fresh == 0 {
             core.counters.increment(Mib::TcpExtTCPDSACKOfoSent);

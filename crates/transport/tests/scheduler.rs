@@ -184,6 +184,13 @@ fn share(choices: &str, letter: char) -> f64 {
 }
 
 #[test]
+fn daps_gives_a_path_without_a_sample_one_round() {
+    let paths = vec![path(1, 2), path(0, 2)];
+    let choices = Sender::new(paths, 100_000, 100_000).run(make("daps", json!({})).as_mut(), 4);
+    assert_eq!(choices, "bbaa");
+}
+
+#[test]
 fn kbest_leaves_the_slowest_alone() {
     for (k, used) in [(1, "a"), (2, "ab"), (3, "abc")] {
         let paths = vec![path(10, 50), path(20, 50), path(30, 50), path(40, 50)];

@@ -38,8 +38,10 @@ impl Daps {
         self.ends = view.now + period;
         let mut rounds: Vec<(Nanos, usize)> = usable()
             .flat_map(|index| {
-                let srtt = view.paths[index].srtt.max(1);
-                (0..(period / srtt).max(1)).map(move |round| (round * srtt + srtt / 2, index))
+                let srtt = view.paths[index].srtt;
+                // One that is not measured yet has one round.
+                let rounds = period.checked_div(srtt).unwrap_or(1).max(1);
+                (0..rounds).map(move |round| (round * srtt + srtt / 2, index))
             })
             .collect();
         rounds.sort_unstable();

@@ -84,6 +84,20 @@ def test_without_icmp_long_packets_vanish() -> None:
     assert recording.table("connection_ends").row(0, named=True)["server_received_bytes"] == 0
 
 
+@pytest.mark.parametrize(("mode", "timeouts"), [("black-hole", 4), ("on", 0)])
+def test_a_sender_that_searches_gets_through(mode: str, timeouts: int) -> None:
+    recording = run("sim", *BLACK_HOLE, f"defaults.mtu_probing={mode}")
+    events = recording.table("events")
+    found = events.filter(pl.col("kind") == "path-mtu")["value"].to_list()
+    # up to less than eight bytes below 1400 from the base, 1024 bytes of payload
+    assert found == sorted(found)
+    assert 1400 - 8 < found[-1] <= 1400
+    assert events.filter(pl.col("kind") == "timeout").height == timeouts
+    rest = 4_000_000 * 8 / 20e6 * (1024 + 66) / 1024
+    waited = completion(recording) - rest
+    assert (3 < waited < 6.7) if timeouts else (waited < 0.5)
+
+
 def test_a_host_announces_what_the_link_of_its_interface_takes() -> None:
     recording = run("sim", "link.access.mtu=1300")
     assert recording.table("events").filter(pl.col("kind") == "packet-too-big").height == 0
@@ -104,8 +118,15 @@ def test_a_host_remembers_what_it_was_told() -> None:
 @tshark
 @pytest.mark.parametrize(
     ("family", "settings"),
-    [("ip", ()), ("ipv6", IPV6), ("ip", MPTCP + IPV4), ("ip", BLACK_HOLE)],
-    ids=["ipv4", "ipv6", "mptcp", "black-hole"],
+    [
+        ("ip", ()),
+        ("ipv6", IPV6),
+        ("ip", MPTCP + IPV4),
+        ("ip", BLACK_HOLE),
+        ("ip", (*BLACK_HOLE, "defaults.mtu_probing=black-hole")),
+        ("ip", (*BLACK_HOLE, "defaults.mtu_probing=on")),
+    ],
+    ids=["ipv4", "ipv6", "mptcp", "black-hole", "suspected", "probed"],
 )
 def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_path: Path) -> None:
     """At 2 Mbps, where the initial window fills the path: how the kernel cuts its buffers costs it in slow start."""

@@ -93,6 +93,7 @@ STACK: dict[str, st.SearchStrategy[Any]] = {
     "keepalive_interval": PERIODS,
     "keepalive_probes": st.integers(1, 127),
     "user_timeout": TIMES,
+    "mtu_probing": st.sampled_from(["off", "black-hole", "on"]),
 }
 APPLICATIONS = st.one_of(
     some(size=SIZES, duration=PERIODS, transport=st.sampled_from(["tcp", "mptcp"]), stack=some(**STACK)).map(

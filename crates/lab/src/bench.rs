@@ -132,6 +132,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         delayed_ack_ns: 40_000_000,
         keepalive: None,
         user_timeout_ns: 0,
+        mtu_probing: None,
     }
 }
 

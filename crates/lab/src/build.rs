@@ -6,7 +6,7 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
-use polypath_transport::config::{Buffer, Choice, Config, Foreign, Keepalive, Profile};
+use polypath_transport::config::{Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -295,6 +295,11 @@ pub(crate) fn config(
             format!("no stack profile is called \"{}\"", stack.profile),
         )
     })?;
+    let probing = stack.mtu_probing.as_deref().unwrap_or("off");
+    let mtu_probing = MtuProbing::by_name(probing).ok_or_else(|| {
+        let problem = format!("mtu_probing is off, black-hole or on, not \"{probing}\"");
+        PlanError::invalid(place, problem)
+    })?;
     let buffer = |sizes: [u64; 3]| Buffer {
         minimum: sizes[0],
         default: sizes[1],
@@ -330,6 +335,7 @@ pub(crate) fn config(
             probes: keepalive.probes,
         }),
         user_timeout: stack.user_timeout_ns,
+        mtu_probing,
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()

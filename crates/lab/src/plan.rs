@@ -271,6 +271,9 @@ pub struct Stack {
     /// How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit.
     #[serde(default)]
     pub user_timeout_ns: u64,
+    /// Whether a sender looks for the path's MTU itself: `off`, `black-hole` or `on` (tcp_mtu_probing); absent: `off`.
+    #[serde(default)]
+    pub mtu_probing: Option<String>,
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).

@@ -106,6 +106,28 @@ pub struct Buffer {
     pub maximum: u64,
 }
 
+/// When a sender looks for the path's MTU itself (RFC 4821, Linux tcp_mtu_probing: 0, 1, 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MtuProbing {
+    #[default]
+    Off,
+    /// Once timeouts make it suspect that packets vanish for their length.
+    BlackHole,
+    /// From the first segment on.
+    On,
+}
+
+impl MtuProbing {
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "off" => Some(Self::Off),
+            "black-hole" => Some(Self::BlackHole),
+            "on" => Some(Self::On),
+            _ => None,
+        }
+    }
+}
+
 /// Probes of an idle peer (RFC 9293 section 3.8.4): after how long, then how often, and how many unanswered mean that it is gone
 /// (Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +200,8 @@ pub struct Config {
     /// How long data may stay unacknowledged after its first retransmission, a window closed or keep-alive unanswered until the peer is
     /// given up (Linux TCP_USER_TIMEOUT, of RFC 5482's kind); 0: as long as the retries take.
     pub user_timeout: Nanos,
+    /// Whether the sender looks for the path's MTU itself.
+    pub mtu_probing: MtuProbing,
     /// Use MPTCP when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
@@ -219,6 +243,7 @@ impl Default for Config {
             syn_retries: 6,
             keepalive: None,
             user_timeout: 0,
+            mtu_probing: MtuProbing::Off,
             mptcp: true,
             foreign: None,
         }

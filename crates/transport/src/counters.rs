@@ -52,6 +52,8 @@ mib! {
     TcpExtTCPZeroWindowDrop "data beyond the offered window"
     TcpExtTCPToZeroWindowAdv "times the offered window closed"
     TcpExtTCPWinProbe "zero-window probes sent"
+    TcpExtTCPMTUPFail "probes for the path's MTU that were lost"
+    TcpExtTCPMTUPSuccess "probes for the path's MTU that arrived"
     TcpExtOutOfWindowIcmps "ICMP messages about segments that are not in flight"
     MPTcpExtMPCapableSYNRX "SYN with MP_CAPABLE received"
     MPTcpExtMPCapableSYNTX "SYN with MP_CAPABLE sent"

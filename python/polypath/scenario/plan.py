@@ -342,6 +342,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
         if stack.keepalive
         else None,
         "user_timeout_ns": stack.user_timeout,
+        "mtu_probing": stack.mtu_probing,
     }
 
 

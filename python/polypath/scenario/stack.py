@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -50,6 +50,7 @@ _COMMON: dict[str, Any] = {
     "keepalive_interval": 75 * 1000 * MS,
     "keepalive_probes": 9,
     "user_timeout": 0,
+    "mtu_probing": "off",
 }
 
 PROFILES: dict[str, Profile] = {
@@ -153,6 +154,9 @@ class Stack(Model):
     """Unanswered keep-alive probes after which the peer is given up (tcp_keepalive_probes)."""
     user_timeout: Time | None = None
     """How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit."""
+    mtu_probing: Literal["off", "black-hole", "on"] | None = None
+    """Whether a sender looks for the path's MTU itself (RFC 4821, tcp_mtu_probing): `off`, `black-hole` (once timeouts
+    make it suspect that packets vanish for their length) or `on` (from the first segment)."""
 
 
 SETTINGS = tuple(Stack.model_fields)

@@ -7,7 +7,7 @@
 //! one in three has middleboxes, any of the registry. Where one of them breaks mappings or payload a connection may end by a reset instead
 //! (RFC 8684 section 3.7), and where one changes bytes without a checksum that tells, these alone are wrong. In one of four, hosts have
 //! keep-alive or a user timeout or both, which may end a connection over a living network, but not before their time; keep-alive lets no
-//! side wait for ever over a dead one.
+//! side wait for ever over a dead one. In one of three, hosts look for the path's MTU.
 //!
 //! `POLYPATH_SCENARIOS` sets how many are run; `POLYPATH_SCENARIO` runs the one with this number, with its plan printed.
 

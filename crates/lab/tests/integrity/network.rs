@@ -153,6 +153,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),
         keepalive: None,
         user_timeout_ns: 0,
+        mtu_probing: None,
     }
 }
 

@@ -56,6 +56,7 @@ impl Scenario {
         add_middleboxes(&mut Draw::of(seed, "middleboxes"), &mut plan);
         add_mtus(&mut Draw::of(seed, "mtus"), &mut plan);
         add_limits(&mut Draw::of(seed, "limits"), &mut plan);
+        add_searches(&mut Draw::of(seed, "searches"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -108,6 +109,16 @@ fn add_limits(draw: &mut Draw, plan: &mut Plan) {
         if draw.chance(0.5) {
             stack.user_timeout_ns = draw.magnitude(SECOND, 100 * SECOND);
         }
+    }
+}
+
+/// In one network of three, hosts that look for the path's MTU.
+fn add_searches(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.33) {
+        return;
+    }
+    for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
+        stack.mtu_probing = draw.maybe(0.8, |draw| draw.pick(&["black-hole", "on"]).into());
     }
 }
 

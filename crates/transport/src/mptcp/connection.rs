@@ -250,6 +250,9 @@ impl Connection {
             config.make_congestion()?,
             reckoning,
         ));
+        if let Some(socket) = self.sockets.last_mut() {
+            socket.prepare_search(config.mtu_probing, mtu, local.is_ipv6());
+        }
         self.paced |= self.sockets.last().is_some_and(Socket::is_paced);
         self.subflows.push(info);
         self.core.joins.push(join);

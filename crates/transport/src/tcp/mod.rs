@@ -9,6 +9,7 @@ mod group;
 mod half_open;
 mod keepalive;
 pub(crate) mod memory;
+mod mtu_probing;
 mod paced;
 mod path_mtu;
 mod receiver;
@@ -32,6 +33,8 @@ use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
+pub(crate) use mtu_probing::Advice;
+use mtu_probing::Search;
 use paced::Paced;
 pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;
@@ -160,6 +163,8 @@ pub struct Socket {
     /// Rate samples and pacing, for a controller that sets a rate.
     paced: Option<Box<Paced>>,
     reckoning: Reckoning,
+    /// The search for the path's MTU, where it is asked for.
+    search: Option<Box<Search>>,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
     cwnd_limited: bool,
@@ -243,6 +248,7 @@ impl Socket {
         });
         Self {
             reckoning,
+            search: None,
             state: State::Closed,
             negotiated: Negotiated {
                 sack: config.sack,
@@ -344,6 +350,9 @@ impl Socket {
             .unwrap_or(536)
             .max(SMALLEST_MSS);
         self.mss = self.mss.min(peer_mss);
+        if self.search.is_some() {
+            self.begin_search(core.now, peer_mss);
+        }
         let mss = self.plain_mss();
         path.mss = mss - core.data_option_len();
         self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);

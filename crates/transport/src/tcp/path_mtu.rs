@@ -22,6 +22,9 @@ impl Socket {
     /// From now on no packet is longer than `mtu` bytes. False: none was.
     pub(crate) fn limit_mtu(&mut self, path: &mut Path, mtu: u32, ipv6: bool) -> bool {
         let least = if ipv6 { LEAST_IPV6 } else { LEAST_IPV4 };
+        if let Some(news) = self.bound_search(path, mtu.max(least)) {
+            return news;
+        }
         let mss = announced_mss(mtu.max(least), ipv6);
         let less = self.mss.saturating_sub(mss);
         self.mss -= less;
@@ -33,6 +36,14 @@ impl Socket {
 
     /// Cuts what is longer than a segment may be now, and takes for lost what of it was sent.
     pub(crate) fn cut_long_segments(&mut self, core: &Core, paths: &mut [Path], me: usize) {
+        if self.cut_to_segments(core, paths, me) {
+            self.resend_cut(paths, me);
+        }
+        self.publish(&mut paths[me]);
+    }
+
+    /// As [`Socket::cut_long_segments`], without what follows from it. True: something was sent that is longer.
+    pub(super) fn cut_to_segments(&mut self, core: &Core, paths: &[Path], me: usize) -> bool {
         let mss = paths[me].mss;
         let most = |offset: u64| match offset {
             0 => mss - core.first_segment_excess(),
@@ -53,10 +64,7 @@ impl Socket {
             unsent.push_back(chunk);
         }
         self.unsent = unsent;
-        if self.cut_sent(most) {
-            self.resend_cut(paths, me);
-        }
-        self.publish(&mut paths[me]);
+        self.cut_sent(most)
     }
 
     fn cut_sent(&mut self, most: impl Fn(u64) -> u32) -> bool {

@@ -173,7 +173,7 @@ impl Socket {
     }
 
     /// Puts a chunk at the end; one that waits fills up the last if that waits, too, and it `follows` on it.
-    fn append(&mut self, mut chunk: Chunk, mss: u32, follows: bool) {
+    pub(super) fn append(&mut self, mut chunk: Chunk, mss: u32, follows: bool) {
         if let Some(last) = self.unsent.back_mut()
             && follows
             && last.waits
@@ -200,6 +200,8 @@ impl Socket {
             buffers.push_new();
             if core.multipath.is_none() {
                 self.buffers = None;
+            } else if self.searches() && !self.probe_unsent(core, paths, me) {
+                return;
             }
         }
         let (mut left, mut push) = (0, Push::No);
@@ -285,7 +287,13 @@ impl Socket {
         }
     }
 
-    fn send_chunk(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
+    pub(super) fn send_chunk(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        chunk: Chunk,
+    ) {
         let seq = self.next;
         self.next += u64::from(chunk.len);
         let mut sent = Sent {
@@ -383,6 +391,9 @@ impl Socket {
     /// Sends again the segment at `index`.
     pub(super) fn retransmit(&mut self, core: &mut Core, me: usize, index: usize) {
         let now = core.now;
+        if self.searches() {
+            self.cut_probe(core, index);
+        }
         let sent = &mut self.sent[index];
         if !sent.has(Sent::RETRANSMITTING) {
             sent.set(Sent::RETRANSMITTING);

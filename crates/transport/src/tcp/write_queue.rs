@@ -164,6 +164,20 @@ impl WriteQueue {
         })
     }
 
+    /// The head, grown to `bytes` from as many as that takes (`tcp_mtu_probe`).
+    pub fn gather(&mut self, bytes: u64) -> Option<Head> {
+        let mut head = self.head(bytes)?;
+        while head.len < bytes && !head.last {
+            head = self.head(bytes)?;
+        }
+        Some(head)
+    }
+
+    /// Bytes in each buffer that has not left.
+    pub fn lengths(&self) -> impl Iterator<Item = u64> + '_ {
+        self.waiting.iter().map(|waiting| waiting.len)
+    }
+
     /// The head's first `bytes` have left, up to `end` in the stream: a buffer of their own (`tso_fragment`).
     pub fn leave(&mut self, bytes: u64, end: u64) {
         if let Some(head) = self.waiting.front_mut() {

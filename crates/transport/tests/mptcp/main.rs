@@ -9,6 +9,7 @@
 //! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
 //! | [`last_subflow`] | what becomes of a connection whose last subflow is gone |
+//! | [`mtu_probing`] | RFC 4821 on subflows |
 //! | [`upstream`] | Linux net/mptcp: retransmission at connection level, stale subflows, queues |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -22,6 +23,7 @@ mod failure;
 mod fallback;
 mod handshake;
 mod last_subflow;
+mod mtu_probing;
 mod upstream;
 
 use common::{MS, Pair, Side};

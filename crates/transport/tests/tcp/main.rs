@@ -10,6 +10,7 @@
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
 //! | [`liveness`] | keep-alive, user timeout |
 //! | [`path_mtu`] | path MTU discovery |
+//! | [`mtu_probing`] | the sender's own search for the path's MTU |
 //! | [`closing`] | FIN in every state, simultaneous close, TIME-WAIT, resets |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -20,6 +21,7 @@ mod closing;
 mod half_open;
 mod handshake;
 mod liveness;
+mod mtu_probing;
 mod path_mtu;
 mod receiving;
 mod recovery;

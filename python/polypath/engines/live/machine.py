@@ -46,7 +46,11 @@ true
 """
 
 #: What these settings are where nobody changed them; a kernel without the switch behaves so.
-_DEFAULTS: Final[Mapping[str, object]] = {"ipv4/tcp_rto_min_us": 200_000, "mptcp/scheduler": "default"}
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "ipv4/tcp_rto_min_us": 200_000,
+    "ipv4/tcp_mtu_probing": 0,
+    "mptcp/scheduler": "default",
+}
 
 
 @dataclass(frozen=True)

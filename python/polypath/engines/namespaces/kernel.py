@@ -13,6 +13,8 @@ Stack = Mapping[str, Any]
 #: What Linux has no switch for.
 _FIXED: Final = {"rto_initial_ns": 1_000_000_000, "delayed_ack_ns": 40_000_000}
 
+_MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
+
 
 class Kernel:
     """The kernel of our own; another one may have less."""
@@ -40,6 +42,7 @@ class Kernel:
             "ipv4/tcp_window_scaling": int(stack["window_scaling"]),
             "ipv4/tcp_ecn": int(stack["ecn"]),
             "ipv4/tcp_rto_min_us": stack["rto_min_ns"] // 1000,
+            "ipv4/tcp_mtu_probing": _MTU_PROBING[stack.get("mtu_probing") or "off"],
             "ipv4/tcp_no_metrics_save": 1,
             "ipv4/tcp_congestion_control": self.congestion(stack),
             "mptcp/scheduler": self.scheduler(stack),

@@ -2,7 +2,7 @@
 
 use crate::mptcp::application::CALL;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Front, Push, WriteQueue, memory};
+use crate::tcp::{Advice, Front, Push, WriteQueue, memory};
 
 const ME: usize = 0;
 
@@ -64,6 +64,9 @@ impl Connection {
     /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
     fn transmit(&mut self, one: bool) {
         self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        if !one && self.sockets[ME].searches() && !self.probe_path() {
+            return;
+        }
         while self.sockets[ME].sending() && self.paths[ME].room() > 0 {
             let mss = u64::from(self.paths[ME].mss.max(1));
             let quota = self.sockets[ME].quota(&self.paths[ME]);
@@ -107,6 +110,32 @@ impl Connection {
         }
     }
 
+    /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
+    #[cold]
+    fn probe_path(&mut self) -> bool {
+        if !self.sockets[ME].sending() || !self.sockets[ME].nothing_unsent() {
+            return true;
+        }
+        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let offered = self.core.send_limit.saturating_sub(self.send.una);
+        let bytes = (self.send.unsent(), window, offered);
+        let len = match self.sockets[ME].advise(&self.core, &self.paths[ME], bytes) {
+            Advice::None => return true,
+            Advice::Wait => return false,
+            Advice::Probe(len) => len,
+        };
+        let wanted = u64::from(len);
+        let buffers = self.send.buffers.as_mut();
+        let head = buffers.and_then(|buffers| buffers.gather(wanted));
+        let ends = head.is_some_and(|head| head.push && head.len == wanted);
+        self.send_new(ME, len, Push::of_group(1, ends));
+        self.sockets[ME].probe_sent(&mut self.paths[ME], len);
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.leave(wanted, self.send.sent);
+        }
+        true
+    }
+
     /// Sends so many segments of the head.
     fn send_buffer(&mut self, segments: u32, head: Front, push: bool) {
         let before = self.send.sent;
@@ -142,6 +171,9 @@ impl Connection {
 
     pub(super) fn push_plain(&mut self) {
         self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
+        if self.sockets[ME].searches() && !self.probe_path() {
+            return;
+        }
         let (mut left, mut several) = (0, false);
         while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
             let len = self.cut(ME);

@@ -28,7 +28,7 @@ impl Socket {
         paths[me].cwnd_count = 0;
         self.set_state(paths, me, CaState::Loss);
         self.recovery.end = self.next;
-        self.recovery.frto = self.negotiated.sack && (fresh || repeated);
+        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
         self.recovery.new_first = false;
     }
 

@@ -195,6 +195,9 @@ impl Socket {
         }
         if ack > before {
             self.take_cumulative(core, ack, highest_sacked, mss, &mut delivery);
+            if self.searches() {
+                self.settle_probe(core, paths, me);
+            }
             self.recovery.timeouts = 0;
             if paths[me].potentially_failed {
                 paths[me].potentially_failed = false;
@@ -350,7 +353,9 @@ impl Socket {
         }
         self.identify_losses(core, delivery);
         if self.recovery.lost > 0 {
-            self.enter_recovery(core, paths, me);
+            if !self.searches() || !self.fail_probe(core, paths, me) {
+                self.enter_recovery(core, paths, me);
+            }
         } else {
             self.try_to_open(paths, me);
         }
@@ -538,6 +543,11 @@ impl Socket {
         if prior >= path.ssthresh {
             path.ssthresh = (path.ssthresh / 2).max(2);
         }
+    }
+
+    /// Packets that reordering is known to span (Linux `tp->reordering`).
+    pub(super) fn reordering_degree(&self) -> u64 {
+        self.rack.degree
     }
 
     pub(crate) fn sending(&self) -> bool {

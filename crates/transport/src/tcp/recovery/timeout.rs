@@ -167,6 +167,9 @@ impl Socket {
             core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
             return false;
         }
+        if self.searches() && self.recovery.timeouts > 0 && self.state.synchronised() {
+            self.suspect_black_hole(core, paths, me, self.recovery.first_timeout);
+        }
         core.counters.increment(Mib::TcpExtTCPTimeouts);
         core.event(EventKind::Timeout {
             subflow: me,

@@ -1,0 +1,380 @@
+//! The sender looks for the path's MTU itself (RFC 4821), as Linux does it with `tcp_mtu_probing`: a segment of another length is sent in
+//! the middle of the others, and whether it alone is lost tells (`tcp_mtu_probe`, `tcp_mtup_probe_success` and `_failed`); where
+//! segment after segment times out, none may get through at its length, and shorter ones are sent (`tcp_mtu_probing` in `tcp_timer.c`).
+
+use super::sender::Sent;
+use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
+use crate::config::MtuProbing;
+use crate::mptcp::core::Core;
+use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::{EventKind, MILLISECOND, Mib, Nanos, SECOND};
+
+/// Payload that is thought to pass everywhere (RFC 4821 section 7.2, Linux TCP_BASE_MSS).
+const BASE_MSS: u32 = 1024;
+
+/// The search goes no lower (Linux tcp_mtu_probe_floor and tcp_min_snd_mss).
+const FLOOR: u32 = 48;
+
+/// Bytes between the bounds that are not worth another probe (Linux TCP_PROBE_THRESHOLD).
+const THRESHOLD: u32 = 8;
+
+/// When a search that ended begins anew (Linux TCP_PROBE_INTERVAL; RFC 4821 section 7.2 has the same ten minutes).
+const INTERVAL: Nanos = 600 * SECOND;
+
+/// A lost probe takes a window that makes duplicate acknowledgements for it (`tcp_mtu_probe`).
+const LEAST_WINDOW: u32 = 11;
+
+/// Time from the first retransmission to a timeout that counts as one of a black hole: tcp_retries1, 3, doublings of the least timeout
+/// (`retransmits_timed_out`).
+const BLACK_HOLE: Nanos = 3 * SECOND;
+
+/// A probe in flight.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    start: u64,
+    end: u64,
+    mtu: u32,
+}
+
+/// A socket's search. MTUs are bytes of an IP packet.
+#[derive(Debug)]
+pub(super) struct Search {
+    /// Its bounds are heeded: from the first segment on, or since a black hole was suspected.
+    on: bool,
+    /// IP's and TCP's, without options.
+    headers: u32,
+    /// What passes, and what is not ruled out.
+    low: u32,
+    high: u32,
+    /// What the host knows of the path, and what the peer takes.
+    path: u32,
+    peer: u32,
+    probe: Option<Probe>,
+    since: Nanos,
+}
+
+impl Search {
+    /// The longest payload with `options` bytes of TCP options in packets of `mtu` bytes.
+    fn payload(&self, mtu: u32, options: u32) -> u32 {
+        let longest = mtu.min(self.peer).saturating_sub(self.headers);
+        longest.max(FLOOR) - options
+    }
+}
+
+/// What the search asks of a sender who has data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// To send on.
+    None,
+    /// To wait until there is room for a probe.
+    Wait,
+    /// To send a probe of so many bytes.
+    Probe(u32),
+}
+
+impl Socket {
+    /// Has a socket that is not yet connected search for its path's MTU.
+    pub(crate) fn prepare_search(&mut self, mode: MtuProbing, mtu: u32, ipv6: bool) {
+        self.search = (mode != MtuProbing::Off).then(|| {
+            Box::new(Search {
+                on: mode == MtuProbing::On,
+                headers: HEADER + if ipv6 { 40 } else { 20 },
+                low: mtu,
+                high: mtu,
+                path: mtu,
+                peer: mtu,
+                probe: None,
+                since: 0,
+            })
+        });
+    }
+
+    /// The peer's SYN told its MSS (`tcp_mtup_init`).
+    #[cold]
+    pub(super) fn begin_search(&mut self, now: Nanos, peer_mss: u16) {
+        let options = self.fixed_options();
+        if let Some(search) = &mut self.search {
+            search.peer = u32::from(peer_mss) + search.headers;
+            search.high = search.peer.min(search.path);
+            search.low = BASE_MSS + options + search.headers;
+            search.since = now;
+        }
+        self.mss = self.searched_mss().unwrap_or(self.mss);
+    }
+
+    /// Options that every segment has.
+    fn fixed_options(&self) -> u32 {
+        if self.negotiated.timestamps {
+            TIMESTAMP_OPTION
+        } else {
+            0
+        }
+    }
+
+    /// The MSS, options included, as the search has it (`tcp_sync_mss`).
+    fn searched_mss(&self) -> Option<u16> {
+        let search = self.search.as_ref()?;
+        let options = self.fixed_options();
+        let mut payload = search.payload(search.path, options);
+        if search.on {
+            payload = payload.min(search.payload(search.low, options));
+        }
+        Some((payload + options) as u16)
+    }
+
+    /// The host was told of the path's MTU. Whether that is news; absent: there is no search.
+    pub(super) fn bound_search(&mut self, path: &mut Path, mtu: u32) -> Option<bool> {
+        let search = self.search.as_mut()?;
+        let news = mtu < search.path;
+        search.path = search.path.min(mtu);
+        search.high = search.high.min(mtu);
+        self.take_searched_mss(path);
+        Some(news)
+    }
+
+    fn take_searched_mss(&mut self, path: &mut Path) {
+        let Some(mss) = self.searched_mss() else {
+            return;
+        };
+        if !matches!(self.state, State::Closed | State::SynSent) {
+            path.mss = (path.mss + u32::from(mss)).saturating_sub(self.mss.into());
+        }
+        self.mss = mss;
+    }
+
+    /// A timeout. One long after the first retransmission has the search begin, further ones have it go down.
+    #[cold]
+    pub(super) fn suspect_black_hole(
+        &mut self,
+        core: &mut Core,
+        paths: &mut [Path],
+        me: usize,
+        first_retransmission: Nanos,
+    ) {
+        let elapsed = core.now / MILLISECOND - first_retransmission / MILLISECOND;
+        if elapsed < BLACK_HOLE / MILLISECOND {
+            return;
+        }
+        let options = self.fixed_options();
+        let before = self.mss;
+        let Some(search) = &mut self.search else {
+            return;
+        };
+        if search.on {
+            let halved = search.payload(search.low, options) / 2;
+            let payload = halved.clamp(FLOOR, BASE_MSS);
+            search.low = payload + options + search.headers;
+        } else {
+            search.on = true;
+            search.since = core.now;
+        }
+        let mtu = search.low;
+        self.take_searched_mss(&mut paths[me]);
+        if self.mss < before {
+            core.event(EventKind::PathMtu { subflow: me, mtu });
+            self.cut_to_segments(core, paths, me);
+        }
+    }
+
+    pub(crate) fn searches(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// Whether a probe is to leave now: `waiting` bytes were not sent, of which the window admits `window`, and `offered` is all of the
+    /// window (`tcp_mtu_probe`).
+    #[cold]
+    pub(crate) fn advise(
+        &mut self,
+        core: &Core,
+        path: &Path,
+        (waiting, window, offered): (u64, u64, u64),
+    ) -> Advice {
+        let options = self.fixed_options();
+        let more = core.data_option_len();
+        let in_flight = self.in_flight();
+        let several = (self.reordering_degree() + 1) * u64::from(self.plain_mss());
+        let disturbed = !self.islands.is_empty() || self.duplicate.is_some();
+        if self.recovery.state != CaState::Open
+            || path.cwnd < LEAST_WINDOW
+            || disturbed
+            || self.blocked()
+        {
+            return Advice::None;
+        }
+        let Some(search) = &mut self.search else {
+            return Advice::None;
+        };
+        if !search.on || search.probe.is_some() {
+            return Advice::None;
+        }
+        if search.high < search.low + THRESHOLD {
+            if core.now - search.since >= INTERVAL {
+                search.high = search.peer.min(search.path);
+                search.low = path.mss + options + search.headers;
+                search.since = core.now;
+            }
+            return Advice::None;
+        }
+        let mtu = u32::midpoint(search.high, search.low);
+        let len = search.payload(mtu, options);
+        let needed = u64::from(len) + several;
+        if waiting < needed || offered < needed || mtu + more > search.path {
+            return Advice::None;
+        }
+        if window < needed || in_flight + 2 > path.cwnd {
+            return Advice::Wait;
+        }
+        Advice::Probe(len)
+    }
+
+    /// The probe has left as the last segment: it counts as two packets.
+    pub(crate) fn probe_sent(&mut self, path: &mut Path, len: u32) {
+        let options = self.fixed_options();
+        let (start, end) = (self.next - u64::from(len), self.next);
+        if let Some(search) = &mut self.search {
+            let mtu = len + options + search.headers;
+            search.probe = Some(Probe { start, end, mtu });
+            path.cwnd -= 1;
+        }
+    }
+
+    /// Sends a probe out of a subflow's queue if one is due. False: nothing is to be sent before it.
+    #[cold]
+    pub(super) fn probe_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> bool {
+        let Some(offset) = self.unsent.front().map(|chunk| chunk.offset) else {
+            return true;
+        };
+        let window = core.send_limit.saturating_sub(offset);
+        let bytes = (self.unsent_bytes, window, core.largest_window);
+        match self.advise(core, &paths[me], bytes) {
+            Advice::None => true,
+            Advice::Wait => false,
+            Advice::Probe(len) => {
+                if let Some(chunk) = self.take_unsent(len) {
+                    self.send_chunk(core, paths, me, chunk);
+                    self.probe_sent(&mut paths[me], len);
+                }
+                true
+            }
+        }
+    }
+
+    /// Takes `len` bytes off the buffer at the head; absent: that holds fewer, and a segment has one mapping (`mptcp_skb_can_collapse`).
+    fn take_unsent(&mut self, len: u32) -> Option<Chunk> {
+        let wanted = u64::from(len);
+        let buffers = self.buffers.as_mut()?;
+        let head = buffers.head(0).filter(|head| head.len >= wanted)?;
+        buffers.leave(wanted, self.next + wanted);
+        let mut probe = *self.unsent.front()?;
+        let mut missing = len;
+        while let Some(chunk) = self.unsent.front_mut() {
+            let taken = chunk.len.min(missing);
+            chunk.offset += u64::from(taken);
+            chunk.len -= taken;
+            missing -= taken;
+            if chunk.len > 0 {
+                break;
+            }
+            self.unsent.pop_front();
+        }
+        self.unsent_bytes -= wanted;
+        probe.len = len;
+        probe.push = Push::of_group(1, head.push && head.len == wanted);
+        Some(probe)
+    }
+
+    /// Segments may be longer than what waits was cut to.
+    fn cut_anew(&mut self, mss: u32) {
+        let Some(buffers) = &self.buffers else {
+            return;
+        };
+        let lengths: Vec<u64> = buffers.lengths().collect();
+        let mut lengths = lengths.into_iter();
+        let mut left = 0;
+        for chunk in std::mem::take(&mut self.unsent) {
+            let follows = left > 0;
+            if !follows {
+                left = lengths.next().unwrap_or(chunk.len.into());
+            }
+            left = left.saturating_sub(chunk.len.into());
+            self.append(chunk, mss, follows);
+        }
+    }
+
+    /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
+    #[cold]
+    pub(super) fn settle_probe(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+        let una = self.una;
+        let mss = u32::from(self.mss);
+        let Some(search) = &mut self.search else {
+            return;
+        };
+        let Some(probe) = search.probe.filter(|probe| probe.end <= una) else {
+            return;
+        };
+        search.probe = None;
+        search.low = probe.mtu;
+        let path = &mut paths[me];
+        let bytes = u64::from(path.cwnd) * u64::from(mss + search.headers);
+        path.cwnd = ((bytes / u64::from(probe.mtu)) as u32).max(1);
+        path.cwnd_count = 0;
+        if path.ssthresh != INFINITE_SSTHRESH
+            && !matches!(self.recovery.state, CaState::Cwr | CaState::Recovery)
+        {
+            path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
+        }
+        self.take_searched_mss(path);
+        let mss = path.mss;
+        self.cut_anew(mss);
+        core.counters.increment(Mib::TcpExtTCPMTUPSuccess);
+        let mtu = probe.mtu;
+        core.event(EventKind::PathMtu { subflow: me, mtu });
+    }
+
+    /// Something is lost. True: the probe, and that is no sign of congestion (`tcp_fastretrans_alert`, `tcp_mtup_probe_failed`).
+    #[cold]
+    pub(super) fn fail_probe(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> bool {
+        let una = self.una;
+        let calm = self.recovery.state < CaState::Cwr;
+        let Some(search) = &mut self.search else {
+            return false;
+        };
+        let Some(probe) = search.probe.filter(|probe| calm && probe.start == una) else {
+            return false;
+        };
+        search.probe = None;
+        search.high = probe.mtu - 1;
+        core.counters.increment(Mib::TcpExtTCPMTUPFail);
+        paths[me].cwnd += 1;
+        self.cut_long_segments(core, paths, me);
+        true
+    }
+
+    /// Something is sent again, after which a probe tells nothing; one that is itself goes in pieces (`__tcp_retransmit_skb`).
+    #[cold]
+    pub(super) fn cut_probe(&mut self, core: &Core, index: usize) {
+        if let Some(search) = &mut self.search {
+            search.probe = None;
+        }
+        let options = self.fixed_options() + core.data_option_len();
+        let longest = u32::from(self.mss).saturating_sub(options);
+        let whole = &mut self.sent[index];
+        if whole.len <= longest {
+            return;
+        }
+        let first = whole.cut_front(longest);
+        if whole.has(Sent::LOST) {
+            self.recovery.lost += 1;
+        }
+        if whole.has(Sent::RETRANSMITTING) {
+            self.recovery.retransmitting += 1;
+        }
+        self.sent.insert(index, first);
+    }
+
+    pub(super) fn probes(&self) -> bool {
+        self.search
+            .as_ref()
+            .is_some_and(|search| search.probe.is_some())
+    }
+}

@@ -191,6 +191,16 @@ fn daps_gives_a_path_without_a_sample_one_round() {
 }
 
 #[test]
+fn blest_waits_for_no_path_while_none_has_a_sample() {
+    for variant in ["paper", "mptcp.org"] {
+        let paths = vec![path(0, 2), path(0, 2)];
+        let scheduler = &mut make("blest", json!({"variant": variant}));
+        let choices = Sender::new(paths, 100_000, 100_000).run(scheduler.as_mut(), 4);
+        assert_eq!(choices, "aabb", "{variant}");
+    }
+}
+
+#[test]
 fn kbest_leaves_the_slowest_alone() {
     for (k, used) in [(1, "a"), (2, "ab"), (3, "abc")] {
         let paths = vec![path(10, 50), path(20, 50), path(30, 50), path(40, 50)];

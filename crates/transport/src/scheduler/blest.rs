@@ -99,6 +99,8 @@ impl Blest {
         let window = f64::from(path.cwnd);
         let packets = if self.kernel {
             let (least, most) = self.extremes[slow];
+            // One that is not measured yet is taken for one that does not linger.
+            let least = least.min(most);
             let full = f64::from(other.in_flight + 1) / f64::from(other.cwnd.max(1));
             let spread = (most - least) as f64;
             let linger = if full >= 1.0 {

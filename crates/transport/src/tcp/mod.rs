@@ -145,6 +145,8 @@ pub struct Socket {
     syn_repeats: u32,
     /// What waits and is in flight of a subflow, as upstream Linux keeps it.
     buffers: Option<Box<WriteQueue>>,
+    /// What a scheduler may fill of a queue that is not kept so, at most.
+    largest_queue: u64,
     fin: FinState,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
@@ -246,6 +248,8 @@ impl Socket {
             congestion.seed(iss.into());
             Box::new(Paced::new())
         });
+        let upstream = config.mptcp && config.profile.buffers_by_subflow();
+        let limits = config.send_buffer;
         Self {
             reckoning,
             search: None,
@@ -268,7 +272,12 @@ impl Socket {
             unsent: VecDeque::new(),
             unsent_bytes: 0,
             syn_repeats: 0,
-            buffers: (config.mptcp && config.profile.buffers_by_subflow()).then(Box::default),
+            buffers: upstream.then(Box::default),
+            largest_queue: if upstream {
+                0
+            } else {
+                limits.maximum.max(limits.default)
+            },
             fin: FinState::None,
             last_small: 0,
             last_sent_at: 0,
@@ -605,6 +614,8 @@ impl Socket {
         path.memory = match &self.buffers {
             Some(buffers) => buffers.memory(),
             None => {
+                let wanted = memory::buffer_for(path, path.cwnd).min(self.largest_queue);
+                path.buffer = path.buffer.max(wanted);
                 let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
                 memory::charged(path, in_flight, self.unsent_bytes)
             }

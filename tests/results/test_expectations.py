@@ -37,6 +37,7 @@ IPERF = {"connection": "iperf"}
         ("goodput", IPERF | {"from_s": 2, "to_s": 3}, 16.0),
         ("mean_goodput", {}, (12 + 2 + 0.004) / 3),
         ("mean_goodput", {"from_s": 2, "to_s": 3}, (16 + 2 + 0.004) / 3),
+        ("mean_throughput", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) / 3 * 15 / 14),
         ("completion", IPERF, 2.0),
         ("completion", MSG, None),
         ("subflows", IPERF, 2.0),

@@ -47,6 +47,18 @@ def mean_goodput(recording: Recording, *, from_s: float | None = None, to_s: flo
     return sum(rates) / len(rates) / 1e6 if rates else None
 
 
+def mean_throughput(
+    recording: Recording,
+    *,
+    payload_bytes: int,
+    wire_bytes: int,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> Figure:
+    mean = mean_goodput(recording, from_s=from_s, to_s=to_s)
+    return None if mean is None else mean * wire_bytes / payload_bytes
+
+
 def completion(recording: Recording, *, connection: str) -> Figure:
     passed = metrics.completion_ns(metrics.connection(recording, connection))
     return None if passed is None else passed / metrics.SECOND
@@ -223,6 +235,12 @@ REGISTRY: Mapping[str, Measure] = {
             "goodput", "Mbps", "bytes delivered in order over time, as iperf counts; or between two times", goodput
         ),
         Measure("mean_goodput", "Mbps", "mean goodput of all connections; or between two times", mean_goodput),
+        Measure(
+            "mean_throughput",
+            "Mbps",
+            "the same on the wire, for a given payload and length of packets",
+            mean_throughput,
+        ),
         Measure("completion", "s", "time from the connection's start to its last byte", completion),
         Measure("subflows", "", "subflows that were established", subflows),
         Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),

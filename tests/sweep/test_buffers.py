@@ -115,3 +115,12 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2].startswith("64 MB ample ")
     assert lines[3].startswith("250 kB rule of thumb, 2 x 10 Mbps x 100 ms RTT (RFC 6182 section 5.3) ")
     assert " smallest with 0.5 of that " in lines[4]
+
+
+def test_where_the_least_buffer_is_enough_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "path.toml"
+    path.write_text(
+        PATH.replace('"20 s"', '"5 s"').replace('kind = "bulk"', 'kind = "stream"\nrate = "8 kbps"\nblock = "100 B"')
+    )
+    assert cli.size_buffers.size_buffers(str(path), parallel=1) == 0
+    assert "smallest that the search tries, still with 0.95 of that" in " ".join(capsys.readouterr().out.split())

@@ -66,7 +66,9 @@ def _show(name: str, found: buffers.Sizing) -> None:
     rule = f"rule of thumb, 2 x {found.links_mbps:g} Mbps x {found.rtt_s * 1e3:g} ms RTT (RFC 6182 section 5.3)"
     rows.add_row(*_trial(found, found.ample, "ample"))
     rows.add_row(*_trial(found, found.rule_of_thumb, rule))
-    rows.add_row(*_trial(found, found.smallest, f"smallest with {found.fraction:.4g} of that"))
+    least = found.smallest.buffer_bytes <= buffers.LEAST_BYTES * (1 + buffers.PRECISION)
+    smallest = "smallest that the search tries, still" if least else "smallest"
+    rows.add_row(*_trial(found, found.smallest, f"{smallest} with {found.fraction:.4g} of that"))
     for part, trial in zip(buffers.PARTS, found.below, strict=True):
         rows.add_row(*_trial(found, trial, f"1/{part} of the smallest"))
     out.print(rows)

@@ -256,6 +256,23 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_is_gathered_from_as_many_buffers_as_it_takes() {
+        let mut queue = WriteQueue::default();
+        for _ in 0..3 {
+            assert_eq!(queue.append(1_000, 1_000, 10_000, true), full(1_000));
+        }
+        let len = |head: Option<Head>| head.map(|head| (head.len, head.last));
+        assert_eq!(len(queue.gather(2_500)), Some((2_500, false)));
+        assert!(queue.lengths().eq([2_500, 500]));
+        assert_eq!(queue.memory, 3_000 + 2 * BUFFER_OVERHEAD);
+        assert_eq!(
+            len(queue.gather(4_000)),
+            Some((3_000, true)),
+            "all there is"
+        );
+    }
+
+    #[test]
     fn a_writer_that_found_no_room_waits_for_a_third() {
         let mut queue = WriteQueue::default();
         let room = 3 * (3_000 + BUFFER_OVERHEAD);

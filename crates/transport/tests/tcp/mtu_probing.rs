@@ -10,9 +10,10 @@
 //! | a lost probe among other losses tells nothing | `a_loss_before_the_probe_leaves_it_open` |
 //! | the search ends near the MTU, and begins anew after ten minutes | `a_search_that_ended_begins_anew_after_ten_minutes` |
 //! | a server's path that is known holds before the handshake is done | `what_a_server_knows_of_the_path_holds` |
+//! | probes out of upstream's buffers leave the stream whole | `the_stream_is_whole_with_probes_out_of_buffers` |
 //! | a report bounds it | `a_report_bounds_the_search` |
 
-use polypath_transport::{Config, EventKind, Mib, MtuProbing};
+use polypath_transport::{Config, EventKind, Mib, MtuProbing, Profile};
 
 use crate::common::script::{Peer, Script};
 use crate::common::{MS, SECOND, tcp};
@@ -233,6 +234,32 @@ fn a_report_bounds_the_search() {
     let (last, len) = *next.last().expect("segments");
     script.inject(script.ack(last + u64::from(len)));
     assert_eq!(sent(&mut script)[0].1, u32::midpoint(1064, 1200) - 40);
+}
+
+/// Upstream's buffers end anywhere: a probe takes from several.
+#[test]
+fn the_stream_is_whole_with_probes_out_of_buffers() {
+    let config = Config {
+        profile: Profile::Linux,
+        mtu_probing: MtuProbing::On,
+        ..tcp()
+    };
+    let mut script = Script::connected(&config, Peer::default(), RTT);
+    script.inject(script.ack(1));
+    script.write(1_000_000);
+    let (mut end, mut longest) = (1, 0);
+    while end <= 1_000_000 && script.now < 60 * SECOND {
+        for (seq, len) in sent(&mut script) {
+            assert_eq!(seq, end);
+            end += u64::from(len);
+            longest = longest.max(len);
+        }
+        script.run_for(RTT);
+        script.inject(script.ack(end));
+    }
+    assert_eq!(end, 1_000_001);
+    assert!((1460 - 8..=1460).contains(&longest), "{longest}");
+    assert_eq!(script.counter(Mib::TcpExtTCPMTUPFail), 0);
 }
 
 #[test]

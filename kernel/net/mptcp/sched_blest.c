@@ -6,8 +6,8 @@
  * The faster subflow would send X bytes while the slower one's segment is under
  * way: X = mss_f (cwnd_f + (n - 1) / 2) n with n = srtt_s / srtt_f. The slower
  * one is skipped where lambda X exceeds what the window leaves besides its own
- * segments. lambda, in thousandths, grows with each round trip of the fast
- * subflow in which the window did close, and shrinks otherwise.
+ * segments. lambda, in thousandths, grows by a step with each round trip of the
+ * fast subflow in which the window did close, and else shrinks by one down to 1.
  */
 
 #define pr_fmt(fmt) "MPTCP: " fmt
@@ -15,18 +15,15 @@
 #include <linux/module.h>
 #include "lab.h"
 
-#define LAMBDA_START	1200
 #define LAMBDA_LEAST	1000
-#define LAMBDA_MOST	1300
-#define LAMBDA_UP	40
-#define LAMBDA_DOWN	10
+#define LAMBDA_STEP	10
 
 static void adapt(struct mptcp_sock *msk, u32 srtt_us)
 {
 	u32 now = (u32)tcp_clock_us();
 
 	if (!msk->lab_lambda) {
-		msk->lab_lambda = LAMBDA_START;
+		msk->lab_lambda = LAMBDA_LEAST;
 		msk->lab_since_us = now;
 	}
 	if (mptcp_send_head((struct sock *)msk) && !before64(msk->snd_nxt, lab_window_end(msk)))
@@ -35,9 +32,9 @@ static void adapt(struct mptcp_sock *msk, u32 srtt_us)
 		return;
 
 	if (msk->lab_blocked)
-		msk->lab_lambda = min(msk->lab_lambda + LAMBDA_UP, LAMBDA_MOST);
+		msk->lab_lambda = msk->lab_lambda + LAMBDA_STEP;
 	else
-		msk->lab_lambda = max(msk->lab_lambda - LAMBDA_DOWN, LAMBDA_LEAST);
+		msk->lab_lambda = max(msk->lab_lambda - LAMBDA_STEP, LAMBDA_LEAST);
 	msk->lab_blocked = false;
 	msk->lab_since_us = now;
 }

@@ -33,9 +33,8 @@ static bool better_to_wait(struct mptcp_sock *msk, const struct mptcp_subflow_co
 	u64 delta = max(deviation(fast), deviation(slow));
 	u64 window_f = window_bytes(fast), window_s = window_bytes(slow);
 	u64 srtt_f = lab_srtt(fast), srtt_s = lab_srtt(slow);
-	u64 to_send_f = max(unsent, window_f), to_send_s = max(unsent, window_s);
-	u64 fast_ends = srtt_f + div64_u64(to_send_f * srtt_f, window_f);
-	u64 slow_ends = div64_u64(to_send_s * srtt_s, window_s);
+	u64 fast_ends = srtt_f + div64_u64(unsent * srtt_f, window_f);
+	u64 slow_ends = div64_u64(unsent * srtt_s, window_s);
 
 	if (fast_ends * BETA_INVERSE >= (srtt_s + delta) * (BETA_INVERSE + msk->lab_waiting)) {
 		msk->lab_waiting = false;

@@ -13,3 +13,11 @@ def test_the_queues_that_the_linux_scheduler_fills_grow_with_the_windows(profile
     (iperf,) = polypath.summary(recording)["connections"]
     # Two paths of 20 Mbps.
     assert iperf["goodput_mbps"] > 30
+
+
+def test_under_upstream_a_message_goes_over_one_path_as_a_whole() -> None:
+    settings = ["defaults.profile=linux", "defaults.path_manager=fullmesh", "defaults.scheduler=roundrobin"]
+    recording = polypath.run(labs.get("scheduler-reqres").scenario().with_settings(settings))
+    (requests,) = polypath.summary(recording)["connections"]
+    # Round trips of 40 and 80 ms, in turn; segments dealt out one by one would make each message wait for the longer.
+    assert requests["requests"]["delay_s"] == pytest.approx([0.04, 0.08] * 10, rel=0.01)

@@ -255,6 +255,12 @@ impl Config {
         congestion::REGISTRY.make(&self.congestion.name, &self.congestion.parameters)
     }
 
+    /// Whether subflows take more than their windows admit: with a scheduler that fills queues, and in upstream MPTCP with any, since there a
+    /// data fragment goes to a subflow as a whole.
+    pub(crate) fn fills_queues(&self, scheduler: &dyn Scheduler) -> bool {
+        scheduler.fills_queues() || (self.mptcp && self.profile.buffers_by_subflow())
+    }
+
     pub fn make_scheduler(&self) -> Result<Box<dyn Scheduler>, RegistryError> {
         let elsewhere = self.foreign.as_ref();
         elsewhere

@@ -145,7 +145,7 @@ impl Connection {
             paths: Vec::new(),
             sockets: Vec::new(),
             subflows: Vec::new(),
-            send: DataSender::new(&config, scheduler.fills_queues()),
+            send: DataSender::new(&config, config.fills_queues(&*scheduler)),
             retransmission: Retransmission::new(&config),
             scheduler,
             path_manager: config.make_path_manager()?,
@@ -231,7 +231,7 @@ impl Connection {
         let interface = self.mtus.iter().find(|(address, _)| *address == local);
         let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
-        let fills_queues = self.scheduler.fills_queues();
+        let fills_queues = config.fills_queues(&*self.scheduler);
         let reckoning = if fills_queues && config.mptcp {
             Reckoning::RateAndMemory
         } else if fills_queues || config.profile.writes_in_bursts() {

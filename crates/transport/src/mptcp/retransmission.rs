@@ -7,7 +7,6 @@
 
 use super::connection::Connection;
 use crate::config::Config;
-use crate::scheduler::FRAGMENT;
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
 /// `net.mptcp.stale_loss_cnt`.
@@ -27,6 +26,8 @@ pub(super) struct Retransmission {
     /// The profile has upstream's rules.
     pub upstream: bool,
     due: Nanos,
+    /// How long it runs from the next time it is set (`timer_ival`).
+    interval: Nanos,
     silences: Vec<Silence>,
 }
 
@@ -35,6 +36,7 @@ impl Retransmission {
         Self {
             upstream: !config.profile.reinjects_on_timeout(),
             due: NEVER,
+            interval: SHORTEST,
             silences: Vec::new(),
         }
     }
@@ -61,7 +63,7 @@ impl Connection {
     pub(super) fn data_acknowledged(&mut self) {
         if self.retransmits_as_upstream() {
             self.retransmission.due = if self.send.outstanding() {
-                self.core.now + self.longest_timer()
+                self.core.now + self.retransmission.interval
             } else {
                 NEVER
             };
@@ -72,12 +74,19 @@ impl Connection {
     /// Data was sent: the timer runs.
     pub(super) fn data_scheduled(&mut self) {
         if self.retransmission.due == NEVER && self.retransmits_as_upstream() {
-            self.retransmission.due = self.core.now + self.longest_timer();
+            self.retransmission.due = self.core.now + self.retransmission.interval;
             self.deadline = self.deadline.min(self.retransmission.due);
         }
     }
 
-    /// The longest that a subflow which is not silent will wait for an answer.
+    /// The scheduler is asked: from now on the timer is set to the longest that a subflow which is not silent will wait for an answer
+    /// (`mptcp_set_timeout`).
+    pub(super) fn set_interval(&mut self) {
+        if self.retransmits_as_upstream() {
+            self.retransmission.interval = self.longest_timer();
+        }
+    }
+
     fn longest_timer(&self) -> Nanos {
         let timers = (0..self.sockets.len()).filter_map(|me| {
             let silent = self
@@ -101,7 +110,7 @@ impl Connection {
         }
         self.count_silences();
         if let Some(me) = self.idle_subflow() {
-            for (offset, len) in self.send.head(FRAGMENT, self.paths[me].mss) {
+            for (offset, len) in self.send.head(self.paths[me].mss) {
                 self.send_again(me, offset, len);
             }
         }

@@ -182,7 +182,8 @@ impl Offers {
         let side = self.side(me);
         let left = side.left(received);
         let (mut window, short) = Self::select(side, space, shift);
-        if window < left && !multipath {
+        // Of a subflow only what its SYN told stands.
+        if window < left && (!multipath || received == 1) {
             window = left.next_multiple_of(1 << shift);
         }
         side.window = window;

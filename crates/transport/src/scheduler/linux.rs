@@ -1,6 +1,6 @@
 //! Upstream Linux's scheduler: bursts of up to 64 kB to the path that drains its queue soonest.
 
-use super::{Decision, Scheduler, SchedulerEntry, View, usable};
+use super::{Carried, Decision, Scheduler, SchedulerEntry, View, takes_more, usable};
 use crate::path::Path;
 use crate::registry::no_parameters;
 
@@ -15,22 +15,13 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
 /// `MPTCP_SEND_BURST_SIZE`: 64 kB without the longest TCP and IPv6 headers.
 const BURST: u64 = 65_536 - 20 - 40 - 40 - 8;
 
-/// What a writer that does not pause fills of a page fragment of 32 kB, less the fragment's own record (`struct mptcp_data_frag`, 40 bytes).
-pub(crate) const FRAGMENT: u64 = 32_768 - 40;
-
 #[derive(Default)]
 struct Linux {
-    /// The path that holds the burst, what is left of it, and the fragment's end up to which nothing is asked.
+    /// The path that holds the burst, and what is left of it.
     chosen: usize,
     burst: u64,
-    fragment_end: u64,
     /// Average pacing rate of each path, weighted by what it held and was given (`avg_pacing_rate`); 0 before the first choice.
     pace: Vec<u64>,
-}
-
-/// `sk_stream_memory_free`: the path's own queue takes more.
-fn takes_more(path: &Path) -> bool {
-    path.memory < path.buffer
 }
 
 impl Linux {
@@ -76,31 +67,29 @@ impl Scheduler for Linux {
 
     fn begin(&mut self) {
         self.burst = 0;
-        self.fragment_end = 0;
     }
 
     fn select(&mut self, view: &View) -> Decision {
-        let Some(next) = &view.next else {
+        if view.next.is_none() {
             return Decision::Wait;
-        };
-        if next.offset >= self.fragment_end || next.offset + FRAGMENT < self.fragment_end {
-            self.fragment_end = (next.offset / FRAGMENT + 1) * FRAGMENT;
-            let goes_on = self.burst > 0
-                && view
-                    .paths
-                    .get(self.chosen)
-                    .is_some_and(|path| usable(path) && takes_more(path));
-            if !goes_on {
-                let chosen = self.soonest(view.paths);
-                let Some(index) = chosen.filter(|&index| takes_more(&view.paths[index])) else {
-                    return Decision::Wait;
-                };
-                self.grant(index, &view.paths[index], view.window);
-            }
         }
-        let path = &view.paths[self.chosen];
-        self.burst = self.burst.saturating_sub(next.len.min(u64::from(path.mss)));
+        let goes_on = self.burst > 0
+            && view
+                .paths
+                .get(self.chosen)
+                .is_some_and(|path| usable(path) && takes_more(path));
+        if !goes_on {
+            let chosen = self.soonest(view.paths);
+            let Some(index) = chosen.filter(|&index| takes_more(&view.paths[index])) else {
+                return Decision::Wait;
+            };
+            self.grant(index, &view.paths[index], view.window);
+        }
         Decision::Send(self.chosen)
+    }
+
+    fn carried(&mut self, segment: Carried) {
+        self.burst = self.burst.saturating_sub(segment.bytes.into());
     }
 }
 
@@ -149,6 +138,12 @@ mod tests {
                 break;
             };
             paths[index].memory += u64::from(MSS);
+            scheduler.carried(Carried {
+                path: index,
+                offset,
+                bytes: MSS,
+                new: true,
+            });
             offset += u64::from(MSS);
             found.push(index);
         }
@@ -192,6 +187,6 @@ mod tests {
         let mut seen = view(&paths, 0);
         seen.window = 1_000;
         assert_eq!(scheduler.select(&seen), Decision::Send(0));
-        assert_eq!(scheduler.burst, 0);
+        assert_eq!(scheduler.burst, 1_000);
     }
 }

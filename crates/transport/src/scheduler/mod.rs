@@ -16,8 +16,6 @@ mod roundrobin;
 mod sttf;
 mod weighted_roundrobin;
 
-pub(crate) use linux::FRAGMENT;
-
 use crate::Nanos;
 use crate::path::{CaState, Path};
 use crate::registry::{Entry, Registry};
@@ -151,9 +149,17 @@ pub fn usable(path: &Path) -> bool {
 
 /// Whether a path may carry data right now (mptcp.org `mptcp_is_temp_unavailable`).
 pub fn ready(path: &Path) -> bool {
-    path.state != CaState::Loss
-        && path.in_flight < path.cwnd
-        && path.queued < u64::from(path.room()) * u64::from(path.mss)
+    path.state != CaState::Loss && path.in_flight < path.cwnd && has_room(path)
+}
+
+/// The congestion window admits more than what waits in the path's queue.
+fn has_room(path: &Path) -> bool {
+    path.queued < u64::from(path.room()) * u64::from(path.mss)
+}
+
+/// Whether the path's own queue takes more (Linux `sk_stream_memory_free`).
+pub(crate) fn takes_more(path: &Path) -> bool {
+    path.memory < path.buffer
 }
 
 /// The usable paths that new data may take: the normal ones, or the backups where no normal one is usable.

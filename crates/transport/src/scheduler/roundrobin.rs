@@ -1,6 +1,6 @@
 //! Round robin over the paths with room.
 
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, usable};
+use super::{Carried, Decision, Scheduler, SchedulerEntry, View, has_room, usable};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
 
@@ -54,7 +54,7 @@ impl RoundRobin {
     }
 
     fn considered(&self, path: &Path) -> bool {
-        usable(path) && path.state != CaState::Loss && (!self.skip_full || path.room() > 0)
+        usable(path) && path.state != CaState::Loss && (!self.skip_full || has_room(path))
     }
 
     /// A path in the middle of its turn, else one whose turn has not begun.
@@ -98,7 +98,7 @@ impl Scheduler for RoundRobin {
             self.turn(view.paths)
         });
         match path {
-            Some(path) if view.paths[path].room() > 0 => Decision::Send(path),
+            Some(path) if has_room(&view.paths[path]) => Decision::Send(path),
             _ => Decision::Wait,
         }
     }

@@ -1,10 +1,10 @@
 //! The send buffer: what the application gets into it, and how it grows.
 
-use super::DataSender;
+use super::{DataSender, Progress};
 use crate::config::Config;
+use crate::mptcp::connection::Connection;
 use crate::path::Path;
-use crate::scheduler::FRAGMENT;
-use crate::tcp::memory;
+use crate::tcp::{State, memory};
 
 impl DataSender {
     pub fn write(&mut self, bytes: u64) {
@@ -21,36 +21,35 @@ impl DataSender {
 
     /// Moves what waits into the buffer as far as it has room.
     pub(super) fn refill(&mut self, config: &Config, paths: &[Path]) {
-        if self.waiting > 0 {
+        if self.fragments.is_some() {
+            while self.write_call() {}
+        } else if self.waiting > 0 {
             self.grow_buffer(config, paths);
-            let taken = self.waiting.min(if self.bursts {
-                self.burst()
-            } else {
-                self.buffer.saturating_sub(self.written - self.una)
-            });
-            self.written += taken;
-            self.waiting -= taken;
+            let room = self.buffer.saturating_sub(self.written - self.una);
+            self.take(self.waiting.min(room));
         }
     }
 
-    /// What a writer gets in under upstream Linux: nothing until a third of a full buffer is free, then whole pieces until it is full.
-    fn burst(&mut self) -> u64 {
-        let queued = self.written - self.una;
-        let space = self.buffer.saturating_sub(queued);
-        if self.full && space < queued / 2 {
-            return 0;
-        }
-        let most = space.next_multiple_of(FRAGMENT);
-        self.full = most <= self.waiting;
-        most
+    /// One call of an upstream writer. False: it waits, or has nothing to write.
+    pub(super) fn write_call(&mut self) -> bool {
+        let (una, sent, written) = (self.una, self.sent, self.written);
+        let at = Progress { una, sent, written };
+        let (waiting, room) = (self.waiting, self.buffer);
+        let fragments = self.fragments.as_mut();
+        let taken = fragments.map_or(0, |it| it.write(waiting, at, room));
+        self.take(taken);
+        taken > 0
     }
 
-    /// Twice the windows of all paths, within the limits (Linux `tcp_sndbuf_expand`, summed over the subflows by `__mptcp_sync_sndbuf`).
+    fn take(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.waiting -= bytes;
+    }
+
+    /// Twice the windows of all paths, within the limits.
     pub(super) fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
         let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
-        if self.by_subflow {
-            self.buffer = self.least_buffer + paths.iter().map(|path| path.buffer).sum::<u64>();
-        } else if !self.fixed && self.buffer < self.largest_buffer {
+        if !self.fixed && self.buffer < self.largest_buffer {
             let sum: u64 = paths.iter().map(wanted).sum();
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));
         }
@@ -68,6 +67,28 @@ impl DataSender {
                 memory::buffer_for(path, initial_window)
             };
             self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
+        }
+    }
+}
+
+impl Connection {
+    /// Sums up the subflows' buffers where that of one which is through its handshake has changed; one that this host is setting up has a buffer,
+    /// too, which counts from then on (Linux `mptcp_propagate_sndbuf`, `__mptcp_sync_sndbuf`).
+    pub(super) fn sum_buffers(&mut self) {
+        let Some(fragments) = &mut self.send.fragments else {
+            return;
+        };
+        let (mut sum, mut through) = (0, 0);
+        for (socket, path) in self.sockets.iter().zip(&self.paths) {
+            if socket.state.synchronised() {
+                through += path.buffer;
+            }
+            if socket.state != State::SynReceived {
+                sum += path.buffer;
+            }
+        }
+        if fragments.buffers_changed(through) {
+            self.send.buffer = self.send.least_buffer + sum;
         }
     }
 }

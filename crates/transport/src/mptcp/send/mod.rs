@@ -2,6 +2,7 @@
 
 mod buffer;
 mod closing;
+mod fragments;
 mod plain;
 mod reinjection;
 mod schedule;
@@ -14,6 +15,7 @@ use crate::scheduler::PathSet;
 use crate::{NEVER, Nanos};
 
 use crate::tcp::WriteQueue;
+use fragments::{Fragments, Progress};
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +35,8 @@ pub(in crate::mptcp) struct DataSender {
     buffer: u64,
     largest_buffer: u64,
     fixed: bool,
-    /// Each subflow has a buffer; the connection's is their sum and `least_buffer` more.
-    by_subflow: bool,
+    /// Upstream MPTCP's: each subflow has a buffer then, and the connection's is their sum and `least_buffer` more.
+    fragments: Option<Fragments>,
     least_buffer: u64,
     /// Upstream TCP's buffers.
     buffers: Option<WriteQueue>,
@@ -42,9 +44,8 @@ pub(in crate::mptcp) struct DataSender {
     waiting: u64,
     /// The scheduler fills the subflows' queues.
     queues: bool,
-    /// A writer that filled the buffer waits for a third of it, and did.
+    /// A writer that filled the buffer waits for a third of it.
     bursts: bool,
-    full: bool,
     closing: bool,
     /// The DATA_FIN, or in plain TCP the FIN, was handed over; and acknowledged.
     fin_sent: bool,
@@ -72,13 +73,13 @@ impl DataSender {
             buffer: buffer.default,
             largest_buffer: buffer.maximum.max(buffer.default),
             fixed: buffer.minimum == buffer.maximum,
-            by_subflow: config.mptcp && config.profile.buffers_by_subflow(),
+            fragments: (config.mptcp && config.profile.buffers_by_subflow())
+                .then(Fragments::default),
             least_buffer: buffer.minimum,
             buffers: (!config.mptcp && config.profile.writes_in_bursts()).then(WriteQueue::default),
             waiting: 0,
             queues,
             bursts: config.profile.writes_in_bursts(),
-            full: false,
             closing: false,
             fin_sent: false,
             fin_acked: false,
@@ -138,9 +139,10 @@ impl DataSender {
         self.una < self.written
     }
 
-    /// What was sent of the first `most` bytes that wait for their data ACK, in pieces of `mss`.
-    pub fn head(&self, most: u64, mss: u32) -> Vec<(u64, u32)> {
-        let end = self.sent.min(self.una + most);
+    /// What was sent of the first fragment that waits for its data ACK, in pieces of `mss`.
+    pub fn head(&self, mss: u32) -> Vec<(u64, u32)> {
+        let fragment = |it: &Fragments| it.end(self.una);
+        let end = self.sent.min(self.fragments.as_ref().map_or(0, fragment));
         let mss = u64::from(mss.max(1));
         (self.una..end)
             .step_by(mss as usize)

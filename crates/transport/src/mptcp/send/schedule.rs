@@ -1,11 +1,11 @@
 //! What leaves next, and on which subflow.
 
-use super::{DataSender, Record};
+use super::{DataSender, Fragments, Record};
 use crate::EventKind;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::core::Core;
 use crate::path::Path;
-use crate::scheduler::{Carried, Decision, FRAGMENT, Head, Next, PathSet, View};
+use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View, takes_more, usable};
 use crate::tcp::{Chunk, Kind, Push};
 
 impl Connection {
@@ -34,14 +34,15 @@ impl Connection {
             return;
         }
         if self.paced || self.send.queues || self.retransmission.upstream {
-            self.core.writer_waits = self.send.by_subflow && self.send.waiting > 0;
-            if self.send.queues && self.send.by_subflow && self.core.multipath.is_some() {
+            self.note_room();
+            if self.send.fragments.is_some() && self.core.multipath.is_some() {
                 return self.push_queues();
             }
             self.flush_queues();
             if self.send.buffers.is_some() {
                 return self.push_buffers();
             }
+            self.sum_buffers();
         }
         self.send.refill(&self.core.config, &self.paths);
         if self.send.idle() {
@@ -60,14 +61,22 @@ impl Connection {
     #[inline(never)]
     fn push_queues(&mut self) {
         loop {
+            if let Some(fragments) = &mut self.send.fragments {
+                fragments.release();
+            }
             self.push_multipath();
-            let before = self.send.written;
-            self.send.refill(&self.core.config, &self.paths);
-            if self.send.written == before {
+            self.sum_buffers();
+            if !self.send.write_call() {
                 break;
             }
+            self.note_room();
         }
         self.watch_standstill();
+    }
+
+    fn note_room(&mut self) {
+        let fragments = self.send.fragments.as_ref();
+        self.core.writer_waits = fragments.is_some_and(Fragments::full);
     }
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
@@ -149,7 +158,7 @@ impl Connection {
 
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
-        let upstream = self.send.by_subflow;
+        let upstream = self.send.fragments.is_some();
         let one_heard = upstream && self.sockets.iter().any(|socket| socket.hears(&self.core));
         for me in 0..self.sockets.len() {
             let socket = &self.sockets[me];
@@ -174,8 +183,7 @@ impl Connection {
                 break;
             }
             let next = self.next_to_send();
-            let view = Self::view(&self.core, &self.paths, &self.send, next);
-            let decision = self.scheduler.select(&view);
+            let decision = self.decide(next);
             let progressed = match decision {
                 Decision::Send(me) => {
                     next.is_some_and(|next| self.carry(me, next))
@@ -192,6 +200,48 @@ impl Connection {
         if self.send.queues {
             self.flush_queues();
         }
+    }
+
+    #[inline(always)]
+    fn decide(&mut self, next: Option<Next>) -> Decision {
+        match next {
+            Some(next) if self.send.fragments.is_some() => self.place_fragment(next),
+            _ => self.ask(next),
+        }
+    }
+
+    #[inline(always)]
+    fn ask(&mut self, next: Option<Next>) -> Decision {
+        let view = Self::view(&self.core, &self.paths, &self.send, next);
+        self.scheduler.select(&view)
+    }
+
+    /// Upstream MPTCP: a fragment goes to the subflow that its beginning went to; for another the scheduler is asked.
+    #[inline(never)]
+    fn place_fragment(&mut self, next: Next) -> Decision {
+        let holder = |it: &Fragments| it.holder(next.offset);
+        if let Some(me) = self.send.fragments.as_ref().and_then(holder) {
+            return Decision::Send(me);
+        }
+        self.set_interval();
+        let prolonged = self.prolonged(next.offset);
+        let decision = match prolonged {
+            Some(me) => Decision::Send(me),
+            None => self.ask(Some(next)),
+        };
+        if let Decision::Send(me) = decision
+            && let Some(fragments) = &mut self.send.fragments
+        {
+            fragments.hold(me, next.offset, prolonged.is_some());
+        }
+        decision
+    }
+
+    /// A decision covers a segment at least, where the subflow takes more (`snd_burst`).
+    fn prolonged(&self, offset: u64) -> Option<usize> {
+        let (me, bytes) = self.send.fragments.as_ref()?.held(offset)?;
+        let path = &self.paths[me];
+        (bytes < u64::from(path.mss) && usable(path) && takes_more(path)).then_some(me)
     }
 
     /// The oldest reinjection still of use, else new data, if the window admits any.
@@ -273,10 +323,8 @@ impl Connection {
             self.hold(me);
             return false;
         }
-        if self.send.queues && self.send.by_subflow {
-            // Fragments go to a subflow one by one (`__subflow_push_pending`).
-            let rest = FRAGMENT - next.offset % FRAGMENT;
-            len = u64::from(len).min(rest) as u32;
+        if let Some(fragments) = &self.send.fragments {
+            len = u64::from(len).min(fragments.rest(next.offset)) as u32;
         }
         if self.record_decisions {
             self.core.event(EventKind::Scheduled {

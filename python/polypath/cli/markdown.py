@@ -11,6 +11,10 @@ _HEAD = """# Validation
 
 Every figure below is what `polypath check` measured with the scenarios, settings and seeds of the catalogue; the same
 command prints the same figures anywhere. A miss is reported as a miss, with its cause where it is known.
+
+What every packet scheduler and every congestion controller does on six fixed networks of two paths is in
+[Behaviour](behaviour.md), and how the same runs come out on the upstream kernel in [Fidelity](fidelity.md) and
+[Fidelity: the labs beside the kernel](fidelity-labs.md).
 """
 
 

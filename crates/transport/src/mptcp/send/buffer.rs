@@ -58,7 +58,8 @@ impl DataSender {
     pub fn buffer(&self) -> u64 {
         self.buffer
     }
-    /// The same for upstream TCP, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).
+
+    /// The buffer of upstream TCP: two windows, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).
     pub(super) fn expand_buffer(&mut self, path: &Path, initial_window: u32, waits: bool) {
         if !self.fixed {
             let wanted = if waits && path.in_flight < path.cwnd {

@@ -44,8 +44,9 @@ pub(super) struct Fragments {
     /// The page that is being filled, and how far.
     page: u64,
     filled: u64,
-    /// The writer found no room and waits for a third of a full buffer; and whoever polls finds no such room (SOCK_NOSPACE).
+    /// The writer found no room and waits for a third of a full buffer.
     waits: bool,
+    /// A writer that polls finds no such room (SOCK_NOSPACE).
     full: bool,
     /// What the subflows that are through their handshakes had for buffers when the connection's was last summed up.
     buffers: u64,

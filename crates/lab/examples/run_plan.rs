@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         CaptureMode::None
     };
     let mut simulation = Simulation::new(&plan, mode, directory)?;
-    simulation.step_until(u64::MAX);
+    simulation.step_until(u64::MAX)?;
     println!(
         "ended at {:.3} s, {:?}",
         simulation.now() as f64 / 1e9,

@@ -77,7 +77,7 @@ fn report(work: &Definition, seconds: f64) -> Result<Report, PlanError> {
     let plan = (work.plan)(seconds);
     let pairs = plan.applications.len();
     let mut simulation = Simulation::from_plan(plan, CaptureMode::None, None)?;
-    simulation.step_until(u64::MAX);
+    simulation.step_until(u64::MAX)?;
     let packet_hops = simulation.packet_hops();
     let delivered = simulation.delivered_bytes();
     let recording = simulation.finish()?;
@@ -179,8 +179,7 @@ impl Builder {
             events: Vec::new(),
             record: Record {
                 interval_ns: duration_ns.max(1),
-                segments: false,
-                decisions: false,
+                ..Record::default()
             },
         };
         Self { plan, stack }

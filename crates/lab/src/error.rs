@@ -29,6 +29,24 @@ pub enum PlanError {
     Route { place: String, error: RouteError },
     #[error("{place}: {error}")]
     Prefix { place: String, error: PrefixError },
+    #[error(
+        "time stands still at {seconds} s: {handled} packets and timers were handled at that instant; give {links} a rate or a delay"
+    )]
+    StandsStill {
+        seconds: f64,
+        handled: u64,
+        links: String,
+    },
+    #[error(
+        "the run takes more than {} MB of memory at {seconds} s, most of it for {largest}; {remedy}, or allow more by [record] memory",
+        limit / 1_000_000
+    )]
+    Memory {
+        seconds: f64,
+        limit: u64,
+        largest: &'static str,
+        remedy: &'static str,
+    },
     #[error("captures cannot be written: {0}")]
     Capture(#[from] std::io::Error),
 }

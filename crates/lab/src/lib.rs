@@ -21,4 +21,4 @@ pub use middlebox::Tally;
 pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
 pub use registry::{fault, registry};
-pub use simulation::{MiddleboxReport, Simulation, Totals};
+pub use simulation::{MiddleboxReport, Simulation, Step, Totals};

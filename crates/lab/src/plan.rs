@@ -466,6 +466,13 @@ pub struct Record {
     /// One event for each scheduler decision.
     #[serde(default)]
     pub decisions: bool,
+    /// A run that takes more memory is stopped.
+    #[serde(default = "default_memory")]
+    pub memory_bytes: u64,
+}
+
+fn default_memory() -> u64 {
+    4_000_000_000
 }
 
 impl Default for Record {
@@ -474,6 +481,7 @@ impl Default for Record {
             interval_ns: 100_000_000,
             segments: false,
             decisions: false,
+            memory_bytes: default_memory(),
         }
     }
 }

@@ -169,7 +169,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     network.inject(flow.forth, DATA, id, Ecn::NotEct, body(false), &mut losses);
                 }
             }
-            Output::Changed(_) | Output::Refused { .. } => {}
+            Output::Changed(_) | Output::Local(_) | Output::Refused { .. } => {}
         }
         for id in losses.0.drain(..) {
             let flow = &mut flows[id as usize];

@@ -28,6 +28,8 @@ pub enum Output<B> {
     Timer(TimerId),
     /// A scheduled change was applied.
     Changed(ChannelId),
+    /// A packet that is received where it was sent, without a channel to cross.
+    Local(Packet<B>),
     /// A packet was longer than the channel's MTU, and dropped where the channel begins.
     Refused {
         channel: ChannelId,
@@ -60,8 +62,8 @@ pub struct Network<B, Q = Wheel> {
     /// Changes to come, by time and order of scheduling.
     changes: BTreeMap<(Nanos, u64), (ChannelId, Change)>,
     scheduled: u64,
-    /// Packets too long for their next channel, of which the owner does not know yet.
-    refused: VecDeque<(ChannelId, Packet<B>)>,
+    /// What the owner is to hear of before anything else happens: refused packets and local ones.
+    urgent: VecDeque<Output<B>>,
     totals: Totals,
     egress: VecDeque<(Nanos, Output<B>)>,
 }
@@ -95,7 +97,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             timers: Timers::new(first_timer),
             changes: BTreeMap::new(),
             scheduled: 0,
-            refused: VecDeque::new(),
+            urgent: VecDeque::new(),
             totals: Totals::default(),
             egress: VecDeque::new(),
             topology,
@@ -206,6 +208,21 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         let slot = self.store.insert(Header { position, len }, packet);
         let first = self.topology.routing.table[position as usize];
         self.enter(first, slot, len, obs);
+    }
+
+    /// Has a packet received at the node that sends it, once the owner has finished with what it handles now: [`Output::Local`].
+    #[cold]
+    pub fn inject_local(&mut self, len: u32, flow: u32, ecn: Ecn, body: B) {
+        self.urgent.push_back(Output::Local(Packet {
+            len: len.min(MAX_LEN),
+            flow,
+            route: RouteId::default(),
+            hop: 0,
+            ecn,
+            corrupted: false,
+            body,
+        }));
+        self.set_control();
     }
 
     pub fn new_timer(&mut self) -> TimerId {
@@ -463,8 +480,9 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     fn refuse<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
         let packet = self.located(slot).cloned();
         self.discard(channel, slot, DropReason::TooBig, obs);
-        self.refused
-            .extend(packet.map(|packet| (ChannelId(channel), packet)));
+        let channel = ChannelId(channel);
+        let refused = packet.map(|packet| Output::Refused { channel, packet });
+        self.urgent.extend(refused);
         self.set_control();
     }
 
@@ -506,18 +524,18 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
 
     fn set_control(&mut self) {
         let at = match self.changes.first_key_value() {
-            _ if !self.refused.is_empty() => self.now,
+            _ if !self.urgent.is_empty() => self.now,
             Some((&(at, _), _)) => at,
             None => NEVER,
         };
         self.events.set(CONTROL, at);
     }
 
-    /// The entity of changes came up: tells of a packet that was refused, or applies the next change.
+    /// The entity of changes came up: tells what is urgent, or applies the next change.
     fn control<O: Observer<B>>(&mut self, obs: &mut O) -> Option<Output<B>> {
-        if let Some((channel, packet)) = self.refused.pop_front() {
+        if let Some(output) = self.urgent.pop_front() {
             self.set_control();
-            return Some(Output::Refused { channel, packet });
+            return Some(output);
         }
         let (_, (channel, change)) = self.changes.pop_first()?;
         self.set_control();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FORWARD, MS, Pair, config};
-use polypath_net::{Change, ChannelConfig, Output};
+use polypath_net::{Change, ChannelConfig, Ecn, Output};
 
 #[test]
 fn timers_fire_once_at_the_time_they_were_last_set_to() {
@@ -78,10 +78,35 @@ fn channels_come_before_timers_at_the_same_time() {
             Output::Changed(_) => "change",
             Output::Delivered { .. } => "packet",
             Output::Timer(_) => "timer",
+            Output::Local(_) => "local",
             Output::Refused { .. } => "refusal",
         });
     }
     assert_eq!(kinds, ["change", "packet", "timer"]);
+}
+
+/// A chain of local packets is as long as its owner likes: each is told of on its own, before time goes on.
+#[test]
+fn local_packets_come_one_by_one_before_anything_else_at_the_same_time() {
+    let mut network = Pair::new(config()).network;
+    let timer = network.new_timer();
+    network.set_timer(timer, 5);
+    network.inject_local(40, 0, Ecn::NotEct, 0);
+    let mut bodies = Vec::new();
+    while let Some(Output::Local(packet)) = network.poll(5, &mut ()) {
+        bodies.push(packet.body);
+        if packet.body < 3 {
+            network.inject_local(40, 0, Ecn::NotEct, packet.body + 1);
+        }
+        assert_eq!(network.now(), 0);
+    }
+    assert_eq!(bodies, [0, 1, 2, 3]);
+    assert_eq!(network.now(), 5, "the timer was next");
+    network.inject_local(40, 0, Ecn::NotEct, 9);
+    network.set_timer(timer, 5);
+    let next = network.poll(5, &mut ());
+    assert!(matches!(next, Some(Output::Local(_))), "{next:?}");
+    assert_eq!(network.poll(5, &mut ()), Some(Output::Timer(timer)));
 }
 
 #[test]

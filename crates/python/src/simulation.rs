@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use polypath_lab::transport::Foreign;
-use polypath_lab::{CaptureMode, Simulation as Lab};
+use polypath_lab::{CaptureMode, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -60,12 +60,13 @@ impl Simulation {
 
     fn step(&mut self, py: Python<'_>, until_ns: u64) -> PyResult<bool> {
         let mut lab = self.take()?;
-        let (lab, finished) = py.detach(|| {
+        let (lab, step) = py.detach(|| {
             guarded(move || {
-                let finished = lab.step_until(until_ns);
-                (lab, finished)
+                let step = lab.step(until_ns);
+                (lab, step)
             })
         })?;
+        let finished = step.map_err(plan_error)? == Step::Over;
         self.now_ns = lab.now();
         self.lab = Mutex::new(Some(lab));
         self.check_scripts(py, finished)?;

@@ -17,6 +17,8 @@ pub(crate) trait Value {
     type Column: Clone + std::fmt::Debug + Default;
     const TYPE: DataType;
     const NULLABLE: bool;
+    /// Bytes of a value in its column; strings are kept once.
+    const WIDTH: usize;
 
     fn push(self, column: &mut Self::Column);
     fn array(column: &Self::Column) -> ArrayRef;
@@ -50,6 +52,7 @@ macro_rules! number {
             type Column = Vec<$type>;
             const TYPE: DataType = <$type as Number>::TYPE;
             const NULLABLE: bool = false;
+            const WIDTH: usize = size_of::<$type>();
             fn push(self, column: &mut Self::Column) {
                 column.push(self);
             }
@@ -77,6 +80,7 @@ impl<T: Number> Value for Option<T> {
     type Column = Vec<Option<T>>;
     const TYPE: DataType = T::TYPE;
     const NULLABLE: bool = true;
+    const WIDTH: usize = size_of::<Self>();
 
     fn push(self, column: &mut Self::Column) {
         column.push(self);
@@ -122,6 +126,7 @@ impl Value for Text {
     type Column = Strings;
     const TYPE: DataType = DataType::Utf8;
     const NULLABLE: bool = false;
+    const WIDTH: usize = size_of::<u32>();
 
     fn push(self, column: &mut Strings) {
         let last = column.rows.last().copied();

@@ -68,6 +68,12 @@ macro_rules! tables {
                         .expect("push appends to every column")
                 }
 
+                /// Bytes of memory that the rows take, about.
+                fn bytes(&self) -> u64 {
+                    let row = 0 $( + <$type as $crate::columns::Value>::WIDTH )+;
+                    (self.rows * row) as u64
+                }
+
                 fn digest(&self, hasher: &mut sha2::Sha256) {
                     use sha2::Digest;
                     hasher.update(concat!(stringify!($name), "\0"));
@@ -95,6 +101,11 @@ macro_rules! tables {
             /// Name and schema of every table.
             pub fn schemas() -> Vec<(&'static str, arrow_schema::Schema)> {
                 vec![ $( (stringify!($name), $table::schema()), )+ ]
+            }
+
+            /// Bytes of memory that all rows take, about.
+            pub fn bytes(&self) -> u64 {
+                0 $( + self.$name.bytes() )+
             }
 
             /// SHA-256 over names and contents of all tables: equal for two runs exactly when

@@ -148,6 +148,7 @@ class _Builder:
                 "interval_ns": tables.record.interval,
                 "segments": tables.record.segments,
                 "decisions": tables.record.decisions,
+                "memory_bytes": tables.record.memory,
             },
         }
 

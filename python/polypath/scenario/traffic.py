@@ -209,3 +209,5 @@ class Record(Model):
     """One row a segment, for time-sequence plots."""
     decisions: bool = False
     """One event a scheduler's decision."""
+    memory: Size = 4_000_000_000
+    """In the simulator: a run that would take more memory is stopped."""

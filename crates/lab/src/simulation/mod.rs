@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod guard;
 mod listener;
 mod middleboxes;
 mod path_mtu;
@@ -13,9 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use polypath_net::Totals;
-use polypath_net::{
-    ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, Packet, RouteId, TimerId,
-};
+use polypath_net::{ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, RouteId, TimerId};
 use polypath_trace::Recording;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
@@ -27,6 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Transport};
 use crate::record::Recorder;
+use guard::Guard;
 use listener::Extra;
 pub use middleboxes::MiddleboxReport;
 use middleboxes::Stand;
@@ -86,9 +86,24 @@ pub struct Simulation {
     sample_timer: TimerId,
     unfinished: usize,
     ended: bool,
+    guard: Guard,
     transmits: Vec<Transmit>,
     foreign: Option<Arc<dyn Foreign>>,
 }
+
+/// How far [`Simulation::step`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Every application ended, or the plan's duration is up.
+    Over,
+    /// The time that was asked for.
+    Reached,
+    /// Not as far; it is to be called again.
+    Partly,
+}
+
+/// Packets, timers and changes that one step handles at most.
+const OUTPUTS_A_STEP: u64 = 1 << 16;
 
 /// Where datagram applications' source ports begin.
 const FIRST_PRIVATE_PORT: u16 = 49_152;
@@ -166,6 +181,7 @@ impl Simulation {
             sample_timer,
             unfinished: plan.applications.len(),
             ended: false,
+            guard: Guard::default(),
             transmits: Vec::new(),
             foreign,
             network,
@@ -321,25 +337,55 @@ impl Simulation {
     }
 
     /// Runs up to `until` nanoseconds. True: the run is over, because every application ended or its duration is up.
-    pub fn step_until(&mut self, until: Nanos) -> bool {
+    ///
+    /// # Errors
+    /// The run would not end by itself: time stands still, or it takes more memory than the plan lets it.
+    pub fn step_until(&mut self, until: Nanos) -> Result<bool, PlanError> {
+        loop {
+            match self.step(until)? {
+                Step::Over => return Ok(true),
+                Step::Reached => return Ok(false),
+                Step::Partly => {}
+            }
+        }
+    }
+
+    /// As [`Simulation::step_until`], but for a fraction of a second of real time at most, so that an owner can look at its signals.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn step(&mut self, until: Nanos) -> Result<Step, PlanError> {
         let until = until.min(self.plan.duration_ns);
+        let mut left = OUTPUTS_A_STEP;
         while !self.ended {
+            if left == 0 {
+                self.look_after(OUTPUTS_A_STEP)?;
+                return Ok(Step::Partly);
+            }
+            left -= 1;
             let output = if self.captures.active() {
                 self.network.poll(until, &mut self.captures)
             } else {
                 self.network.poll(until, &mut ())
             };
             match output {
-                Some(Output::Delivered { packet, .. }) => self.on_packet(packet),
+                Some(Output::Delivered { packet, .. } | Output::Local(packet)) => {
+                    self.on_packet(packet);
+                }
                 Some(Output::Timer(timer)) => self.on_timer(timer),
                 Some(Output::Changed(channel)) => self.on_change(channel),
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
-                None => break,
+                None => {
+                    self.ended = until >= self.plan.duration_ns;
+                    break;
+                }
             }
             self.ended = self.unfinished == 0;
         }
-        self.ended |= self.network.now() >= self.plan.duration_ns;
-        self.ended
+        Ok(match self.ended {
+            true => Step::Over,
+            false => Step::Reached,
+        })
     }
 
     fn on_timer(&mut self, timer: TimerId) {
@@ -379,27 +425,13 @@ impl Simulation {
         }
     }
 
-    /// Sends a packet on its flow's route, or hands it over where it is received without crossing a link.
+    /// Sends a packet on its flow's route, or to a receiver at the sender's own place.
     #[inline]
     fn dispatch(&mut self, route: Option<RouteId>, len: u32, flow: u32, ecn: Ecn, body: Body) {
         match route {
             Some(route) => self.inject(route, len, flow, ecn, body),
-            None => self.hand_over(len, flow, ecn, body),
+            None => self.network.inject_local(len, flow, ecn, body),
         }
-    }
-
-    /// To a receiver at the sender's own place.
-    #[cold]
-    fn hand_over(&mut self, len: u32, flow: u32, ecn: Ecn, body: Body) {
-        self.on_packet(Packet {
-            len,
-            flow,
-            route: RouteId::default(),
-            hop: 0,
-            ecn,
-            corrupted: false,
-            body,
-        });
     }
 
     fn finish_application(&mut self, application: usize) {

@@ -119,7 +119,9 @@ impl Lab {
     pub fn run_plan(plan: &Value) -> Outcome {
         let mut simulation = Simulation::new(&plan.to_string(), CaptureMode::None, None)
             .unwrap_or_else(|error| panic!("{error}"));
-        simulation.step_until(u64::MAX);
+        if let Err(error) = simulation.step_until(u64::MAX) {
+            panic!("{error}");
+        }
         let reports = simulation.middleboxes();
         for report in &reports {
             let tally = report.tally;

@@ -41,6 +41,7 @@ pub fn network(draw: &mut Draw, seed: u64) -> Plan {
             interval_ns: 10 * SECOND,
             segments: false,
             decisions: draw.chance(0.1),
+            ..Record::default()
         },
     };
     if !routed {

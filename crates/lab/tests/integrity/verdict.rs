@@ -57,7 +57,9 @@ pub fn judge(scenario: &Scenario) -> Result<Seen, String> {
         } else {
             100 * SECOND
         };
-        let ended = simulation.step_until(until);
+        let ended = simulation
+            .step_until(until)
+            .map_err(|error| format!("stopped: {error}"))?;
         conserved(&simulation.totals())?;
         for report in simulation.middleboxes() {
             accounted(&report)?;

@@ -36,6 +36,7 @@ pub enum Event {
     Dropped(Nanos, u32, DropReason),
     Delivered(Nanos, u32),
     Changed(Nanos),
+    Local(Nanos, u32),
     Refused(Nanos, ChannelId, u32),
 }
 
@@ -112,6 +113,7 @@ impl<Q: EventQueue> Pair<Q> {
                     self.packets.push(packet);
                 }
                 Output::Changed(_) => self.log.0.push(Event::Changed(now)),
+                Output::Local(packet) => self.log.0.push(Event::Local(now, packet.body)),
                 Output::Refused { channel, packet } => {
                     self.log.0.push(Event::Refused(now, channel, packet.body));
                 }

@@ -134,7 +134,7 @@ impl Socket {
                         self.reduce(&mut paths[me], &delivery);
                     }
                 }
-                if self.timers.next() == crate::NEVER {
+                if self.transmission_timer().is_none() {
                     self.arm_retransmission(core);
                 }
             }

@@ -264,11 +264,16 @@ impl Socket {
             ends: self.closing(),
         };
         let group = self.group(path, core.now, front)?;
-        let admitted = |chunk: &&Chunk| core.admits(chunk.offset + u64::from(chunk.len));
-        let chunks = self.unsent.iter().take(group as usize).take_while(admitted);
-        let (group, bytes) = chunks.fold((0, 0), |(number, bytes), chunk| {
-            (number + 1, bytes + u64::from(chunk.len))
-        });
+        let (mut number, mut bytes) = (0, 0);
+        for chunk in self.unsent.iter().take(group as usize) {
+            let len = u64::from(chunk.len);
+            let fits = number == 0 || bytes + len <= head.len;
+            if !core.admits(chunk.offset + len) || !fits {
+                break;
+            }
+            (number, bytes) = (number + 1, bytes + len);
+        }
+        let group = number;
         let push = Push::of_group(group, head.push && bytes == head.len);
         let end = self.next + bytes;
         if let Some(buffers) = &mut self.buffers {

@@ -35,8 +35,8 @@ pub(crate) struct Head {
 pub(crate) struct WriteQueue {
     waiting: VecDeque<Waiting>,
     left: VecDeque<Left>,
-    /// Payload and overhead of all (`sk_wmem_queued`).
-    memory: u64,
+    /// Payload of all.
+    bytes: u64,
     /// Position in the stream up to which a push was asked for (`pushed_seq`).
     pushed: u64,
     /// The writer waits for room (SOCK_NOSPACE).
@@ -62,18 +62,17 @@ impl WriteQueue {
     /// there is no longer pushed (`tcp_sendmsg_locked`). None: there is no room for a new one, and the writer waits.
     pub fn append(&mut self, bytes: u64, goal: u64, room: u64, first: bool) -> Option<Taken> {
         if self.waiting.back().is_none_or(|last| last.len >= goal) {
-            if self.memory >= room {
+            if self.memory() >= room {
                 self.blocked = true;
                 return None;
             }
-            self.memory += BUFFER_OVERHEAD;
             self.waiting.push_back(Waiting::default());
         }
         let last = self.waiting.back_mut()?;
         let taken = bytes.min(goal.saturating_sub(last.len));
         last.push &= !first;
         last.len += taken;
-        self.memory += taken;
+        self.bytes += taken;
         Some(Taken {
             bytes: taken,
             full: last.len >= goal,
@@ -89,7 +88,6 @@ impl WriteQueue {
             if let Some(last) = self.waiting.back_mut() {
                 last.push |= last.len < goal;
             }
-            self.memory += BUFFER_OVERHEAD;
             self.waiting.push_back(Waiting::default());
         }
         let Some(last) = self.waiting.back_mut() else {
@@ -98,7 +96,7 @@ impl WriteQueue {
         let taken = bytes.min(goal - last.len);
         last.push = false;
         last.len += taken;
-        self.memory += taken;
+        self.bytes += taken;
         self.grew = true;
         (taken, goes_on)
     }
@@ -116,8 +114,14 @@ impl WriteQueue {
         }
     }
 
+    /// Payload and overhead of all (`sk_wmem_queued`).
     pub fn memory(&self) -> u64 {
-        self.memory
+        self.bytes + (self.waiting.len() + self.left.len()) as u64 * BUFFER_OVERHEAD
+    }
+
+    /// Bytes that have not left.
+    pub fn unsent(&self) -> u64 {
+        self.lengths().sum()
     }
 
     /// Asks for a push of all up to `written` (`tcp_mark_push`).
@@ -154,7 +158,6 @@ impl WriteQueue {
         }
         if eaten {
             self.waiting.remove(1);
-            self.memory -= BUFFER_OVERHEAD;
         }
         let head = &self.waiting[0];
         Some(Head {
@@ -180,36 +183,38 @@ impl WriteQueue {
 
     /// The head's first `bytes` have left, up to `end` in the stream: a buffer of their own (`tso_fragment`).
     pub fn leave(&mut self, bytes: u64, end: u64) {
-        if let Some(head) = self.waiting.front_mut() {
-            let bytes = bytes.min(head.len);
-            if head.len > bytes {
-                head.len -= bytes;
-                head.cut = true;
-                self.memory += BUFFER_OVERHEAD;
-            } else {
-                self.waiting.pop_front();
-            }
-            self.left.push_back(Left { end, len: bytes });
+        let Some(head) = self.waiting.front_mut() else {
+            debug_assert_eq!(bytes, 0, "nothing waits");
+            return;
+        };
+        debug_assert!(bytes <= head.len, "{bytes} of {}", head.len);
+        let bytes = bytes.min(head.len);
+        if head.len > bytes {
+            head.len -= bytes;
+            head.cut = true;
+        } else {
+            self.waiting.pop_front();
         }
+        self.left.push_back(Left { end, len: bytes });
     }
 
     /// The stream was acknowledged up to `una`.
     pub fn acknowledge(&mut self, una: u64) {
         while let Some(first) = self.left.front_mut() {
             let rest = first.end.saturating_sub(una).min(first.len);
-            self.memory -= first.len - rest;
+            self.bytes -= first.len - rest;
             first.len = rest;
             if rest > 0 {
                 break;
             }
-            self.memory -= BUFFER_OVERHEAD;
             self.left.pop_front();
         }
     }
 
     /// Lets a writer that waits get on once a third of a full buffer is free (`sk_stream_write_space`).
     pub fn unblock(&mut self, room: u64) {
-        self.blocked &= room.saturating_sub(self.memory) < self.memory / 2;
+        let memory = self.memory();
+        self.blocked &= room.saturating_sub(memory) < memory / 2;
     }
 }
 
@@ -233,13 +238,13 @@ mod tests {
         assert_eq!(queue.append(5_000, 3_000, 10_000, true), full(3_000));
         assert_eq!(queue.append(2_000, 3_000, 10_000, false), part(2_000));
         queue.push(5_000);
-        assert_eq!(queue.memory, 5_000 + 2 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 5_000 + 2 * BUFFER_OVERHEAD);
         queue.leave(2_000, 2_000);
-        assert_eq!(queue.memory, 5_000 + 3 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 5_000 + 3 * BUFFER_OVERHEAD);
         queue.acknowledge(1_000);
-        assert_eq!(queue.memory, 4_000 + 3 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 4_000 + 3 * BUFFER_OVERHEAD);
         queue.acknowledge(2_000);
-        assert_eq!(queue.memory, 3_000 + 2 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 3_000 + 2 * BUFFER_OVERHEAD);
         let head = queue.head(4_000);
         assert_eq!(
             head,
@@ -249,10 +254,10 @@ mod tests {
                 last: true
             })
         );
-        assert_eq!(queue.memory, 3_000 + BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 3_000 + BUFFER_OVERHEAD);
         queue.leave(3_000, 5_000);
         queue.acknowledge(5_000);
-        assert_eq!(queue.memory, 0);
+        assert_eq!(queue.memory(), 0);
     }
 
     #[test]
@@ -264,7 +269,7 @@ mod tests {
         let len = |head: Option<Head>| head.map(|head| (head.len, head.last));
         assert_eq!(len(queue.gather(2_500)), Some((2_500, false)));
         assert!(queue.lengths().eq([2_500, 500]));
-        assert_eq!(queue.memory, 3_000 + 2 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 3_000 + 2 * BUFFER_OVERHEAD);
         assert_eq!(
             len(queue.gather(4_000)),
             Some((3_000, true)),
@@ -300,7 +305,7 @@ mod tests {
         );
         queue.leave(1_000, 1_000);
         assert_eq!(queue.map(1_000, 3_000, true), (1_000, false));
-        assert_eq!(queue.memory, 3_000 + 3 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 3_000 + 3 * BUFFER_OVERHEAD);
         assert!(
             queue.head(0).is_some_and(|head| head.push),
             "nothing is put behind what left in part"
@@ -312,6 +317,6 @@ mod tests {
             (500, false),
             "elsewhere in the stream"
         );
-        assert_eq!(queue.memory, 6_000 + 5 * BUFFER_OVERHEAD);
+        assert_eq!(queue.memory(), 6_000 + 5 * BUFFER_OVERHEAD);
     }
 }

@@ -23,6 +23,10 @@ impl Connection {
             self.write_call();
         }
         self.watch_standstill();
+        debug_assert_eq!(
+            self.send.buffers.as_ref().map(WriteQueue::unsent),
+            Some(self.send.unsent())
+        );
     }
 
     /// One call of the writer (`tcp_sendmsg_locked`).
@@ -140,11 +144,12 @@ impl Connection {
     fn send_buffer(&mut self, segments: u32, head: Front, push: bool) {
         let before = self.send.sent;
         for nth in 1..=segments {
-            let len = self.cut(ME);
+            let rest = before + head.bytes - self.send.sent;
+            let len = rest.min(self.cut(ME).into()) as u32;
             if len == 0 {
                 break;
             }
-            let ends = self.send.sent + u64::from(len) == before + head.bytes;
+            let ends = u64::from(len) == rest;
             let last = nth == segments;
             let push = if last {
                 Push::of_group(segments, ends && push)

@@ -149,7 +149,7 @@ impl Connection {
         match capable.and_then(|capable| {
             capable
                 .sender_key
-                .filter(|_| capable.version == 1)
+                .filter(|_| capable.version == 1 && capable.hmac_sha256)
                 .map(|key| (key, capable))
         }) {
             Some((key, capable)) => {
@@ -292,7 +292,9 @@ impl Connection {
             return true;
         };
         let keys = segment.mptcp().iter().find_map(|option| match option {
-            MptcpOption::Capable(capable) => capable.sender_key.zip(capable.receiver_key),
+            MptcpOption::Capable(capable) if capable.version == 1 && capable.hmac_sha256 => {
+                capable.sender_key.zip(capable.receiver_key)
+            }
             _ => None,
         });
         match keys {

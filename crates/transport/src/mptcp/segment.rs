@@ -271,8 +271,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is broken, since
-    /// nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
+    /// An acknowledgement of data without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is
+    /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
     fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
         if !segment.mptcp().is_empty() || self.sockets[me].closing() {
@@ -286,8 +286,8 @@ impl Connection {
         let single = self.sockets.len() == 1;
         // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN: its numbers and the stream's run in parallel.
         let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
-        let late = beyond && self.core.config.profile.falls_back_late();
-        if single && (!confirmed || late) {
+        let late = self.core.config.profile.falls_back_late();
+        if single && beyond && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
         } else if confirmed && (beyond || !single) {

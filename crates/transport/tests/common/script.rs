@@ -79,10 +79,14 @@ impl Script {
 
     /// The endpoint accepts the peer's SYN; its SYN/ACK is in the outbox.
     pub fn server(config: &Config, peer: Peer) -> Self {
-        let syn = Self::syn(&peer, Flags::SYN, 1);
+        Self::answering(config, peer, &Self::syn(&peer, Flags::SYN, 1))
+    }
+
+    /// The same for a SYN that the test has written itself.
+    pub fn answering(config: &Config, peer: Peer, syn: &Segment) -> Self {
         let tuple = reversed(first_tuple());
         let connection =
-            Connection::accept(host(config, vec![server_address(0)], 77), tuple, &syn, 0)
+            Connection::accept(host(config, vec![server_address(0)], 77), tuple, syn, 0)
                 .expect("the configuration is valid");
         Self::new(connection, peer)
     }
@@ -403,6 +407,14 @@ impl Script {
                 data_fin: false,
             }),
             ..self.ack(ack)
+        }
+    }
+
+    /// The same from the subflow's position `seq`.
+    pub fn data_ack_at(&self, seq: u64, ack: u64, data_ack: u64) -> Segment {
+        Segment {
+            seq: self.ack_at(seq, ack).seq,
+            ..self.data_ack(ack, data_ack)
         }
     }
 

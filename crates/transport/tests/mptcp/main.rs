@@ -10,6 +10,7 @@
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
 //! | [`last_subflow`] | what becomes of a connection whose last subflow is gone |
 //! | [`mtu_probing`] | RFC 4821 on subflows |
+//! | [`packetdrill`] | what upstream's scripts (gtests/net/mptcp) ask of an endpoint |
 //! | [`upstream`] | Linux net/mptcp: retransmission at connection level, stale subflows, queues |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -24,6 +25,7 @@ mod fallback;
 mod handshake;
 mod last_subflow;
 mod mtu_probing;
+mod packetdrill;
 mod upstream;
 
 use common::{MS, Pair, Side};

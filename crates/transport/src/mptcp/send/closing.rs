@@ -60,8 +60,12 @@ impl Connection {
         self.send.closing || self.core.fin_seen || self.core.receive.end.is_some()
     }
 
-    /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through.
+    /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through. After the peer's DATA_FIN the FINs of
+    /// this side wait for its own (RFC 8684 section 3.3.3).
     fn answer_fins(&mut self) {
+        if self.core.receive.at_end() {
+            return;
+        }
         for me in 0..self.sockets.len() {
             let elsewhere = |other: usize| {
                 other != me && self.paths[other].established && self.sockets[other].sending()

@@ -1,0 +1,335 @@
+//! What upstream's packetdrill scripts for MPTCP (gtests/net/mptcp of multipath-tcp/packetdrill) ask of an endpoint, profile `linux`.
+//!
+//! | scripts | tests |
+//! |---|---|
+//! | mp_capable: version and flag H of SYN, SYN/ACK, third ACK | `an_offer_of_*`, `an_answer_of_*`, `a_third_ack_of_*` |
+//! | dss: DATA_FIN before the FIN | `after_the_peers_fin_the_data_fin_comes_first` |
+//! | mp_fastclose, mp_reset | `a_fast_close_*`, `a_reset_outside_the_window_draws_a_challenge` |
+//! | add_addr, mp_prio | `an_address_*`, `a_priority_rides_on_data` |
+
+use polypath_transport::{CloseReason, Config, Profile};
+use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MptcpOption};
+use polypath_wire::tcp::{Flags, Payload, Segment};
+
+use crate::common::script::{PEER_KEY, Peer, Script, capable, hmac, initial_dsn};
+use crate::common::{MS, SECOND, mptcp, server_address, with_profile};
+
+const RTT: u64 = 10 * MS;
+
+fn peer() -> Peer {
+    Peer {
+        mptcp: true,
+        ..Peer::default()
+    }
+}
+
+fn config() -> Config {
+    with_profile(Profile::Linux, mptcp())
+}
+
+fn speaks_mptcp(segment: &Segment) -> bool {
+    !segment.mptcp().is_empty() || segment.dss.is_some()
+}
+
+fn set_capable(segment: &mut Segment, version: u8, hmac_sha256: bool) {
+    for option in &mut segment.rare_mut().mptcp {
+        if let MptcpOption::Capable(capable) = option {
+            (capable.version, capable.hmac_sha256) = (version, hmac_sha256);
+        }
+    }
+}
+
+/// A server that answers an offer of this version and flag H.
+fn offered(version: u8, hmac_sha256: bool) -> Script {
+    let mut syn = Script::syn(&peer(), Flags::SYN, 1);
+    set_capable(&mut syn, version, hmac_sha256);
+    Script::answering(&config(), peer(), &syn)
+}
+
+#[test]
+fn an_offer_of_version_0_or_without_flag_h_is_answered_by_tcp() {
+    for (version, flag) in [(0, true), (1, false)] {
+        let answer = offered(version, flag).expect();
+        assert!(!speaks_mptcp(&answer.segment), "{:?}", answer.segment);
+    }
+}
+
+#[test]
+fn an_offer_of_a_later_version_is_answered_by_version_1() {
+    let answer = offered(2, true).expect();
+    let option = answer.segment.mptcp().first();
+    assert!(
+        matches!(option, Some(MptcpOption::Capable(capable)) if capable.version == 1),
+        "{option:?}"
+    );
+}
+
+#[test]
+fn an_answer_of_version_0_or_without_flag_h_falls_back() {
+    for (version, flag) in [(0, true), (1, false)] {
+        let mut script = Script::client(&config(), peer());
+        assert!(speaks_mptcp(&script.expect().segment));
+        script.run_until(RTT);
+        let mut answer = Script::syn(&peer(), Flags::SYN | Flags::ACK, 5);
+        answer.ack = script.isn.wrapping_add(1);
+        set_capable(&mut answer, version, flag);
+        script.inject(answer);
+        let third = script.expect();
+        assert!(!speaks_mptcp(&third.segment), "{:?}", third.segment);
+        assert!(!script.connection.multipath());
+    }
+}
+
+#[test]
+fn a_third_ack_of_version_0_or_without_flag_h_falls_back() {
+    for (version, flag) in [(0, true), (1, false)] {
+        let mut script = offered(1, true);
+        let answer = script.expect();
+        if let Some(MptcpOption::Capable(capable)) = answer.segment.mptcp().first() {
+            script.key = capable.sender_key.expect("the server's key");
+        }
+        script.run_until(RTT);
+        let mut third = script.ack(1);
+        let keys = capable(Some(PEER_KEY), Some(script.key));
+        third.rare_mut().mptcp.push(MptcpOption::Capable(keys));
+        set_capable(&mut third, version, flag);
+        script.inject(third);
+        script.write(1_000);
+        let data = script.expect();
+        assert!(!speaks_mptcp(&data.segment), "{:?}", data.segment);
+    }
+}
+
+/// RFC 8684 section 3.7 is about acknowledgements of data: that of the SYN alone, such as a challenge ACK of a server whose SYN/ACK is
+/// unacknowledged, carries no options and says nothing.
+#[test]
+fn an_acknowledgement_of_the_syn_alone_is_no_fallback() {
+    for profile in [Profile::Rfc, Profile::MptcpOrg, Profile::Linux] {
+        let mut script = Script::connected(&with_profile(profile, mptcp()), peer(), RTT);
+        script.write(100);
+        script.expect_data(1, 100);
+        script.inject(script.ack(1));
+        assert!(script.connection.multipath(), "{profile:?}");
+        script.inject(script.ack(101));
+        assert!(!script.connection.multipath(), "{profile:?}: data, too");
+    }
+}
+
+fn acknowledged_up_to(dss: &Dss, dsn: u64) -> bool {
+    match dss.data_ack {
+        Some(DataAck::Short(ack)) => ack == dsn as u32,
+        Some(DataAck::Long(ack)) => ack == dsn,
+        None => false,
+    }
+}
+
+fn data_ack(script: &Script, offset: u64) -> DataAck {
+    DataAck::Long(initial_dsn(script.key).wrapping_add(1 + offset))
+}
+
+fn data_fin_mapping(dsn: u64) -> Mapping {
+    Mapping {
+        dsn: Dsn::Long(dsn),
+        subflow_seq: 0,
+        len: 1,
+        checksum: None,
+    }
+}
+
+#[test]
+fn after_the_peers_fin_the_data_fin_comes_first() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    let end = initial_dsn(PEER_KEY).wrapping_add(1);
+    let mut data_fin = script.ack(1);
+    data_fin.dss = Some(Dss {
+        data_ack: Some(data_ack(&script, 0)),
+        mapping: Some(data_fin_mapping(end)),
+        data_fin: true,
+    });
+    script.inject(data_fin);
+    let answer = script.expect_ack(1).segment.dss.expect("a data ACK");
+    assert!(
+        acknowledged_up_to(&answer, end.wrapping_add(1)),
+        "{answer:?}"
+    );
+    let mut fin = script.fin(1, 1);
+    fin.dss = Some(Dss {
+        data_ack: Some(data_ack(&script, 0)),
+        mapping: None,
+        data_fin: false,
+    });
+    script.inject(fin);
+    let answer = script.expect_ack(2).segment;
+    assert!(!answer.flags.contains(Flags::FIN), "{answer:?}");
+    script.write(500);
+    script.expect_data(1, 500);
+    script.inject(script.data_ack_at(2, 501, 500));
+    script.close();
+    let first = script.expect().segment;
+    let dss = first.dss.expect("a DATA_FIN");
+    assert!(
+        dss.data_fin && !first.flags.contains(Flags::FIN),
+        "{first:?}"
+    );
+    let mapping = dss.mapping.expect("its place");
+    assert_eq!((mapping.subflow_seq, mapping.len), (0, 1));
+    script.inject(script.data_ack_at(2, 501, 501));
+    let last = script.expect().segment;
+    assert!(last.flags.contains(Flags::FIN), "{last:?}");
+}
+
+/// The mapping of the third ACK's data (RFC 8684 section 3.1), and one that no payload comes with.
+#[test]
+fn data_on_the_third_ack_is_acknowledged_at_both_levels() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    let first = initial_dsn(PEER_KEY).wrapping_add(1);
+    let mut data = script.ack(1);
+    data.flags |= Flags::PSH;
+    data.payload = Payload {
+        offset: 0,
+        len: 100,
+    };
+    let mut keys = capable(Some(PEER_KEY), Some(script.key));
+    keys.data = Some((100, None));
+    data.rare_mut().mptcp.push(MptcpOption::Capable(keys));
+    script.inject(data);
+    let answer = script.expect_ack(101).segment.dss.expect("a data ACK");
+    assert!(
+        acknowledged_up_to(&answer, first.wrapping_add(100)),
+        "{answer:?}"
+    );
+    let mut bare = script.data_ack_at(101, 1, 0);
+    if let Some(dss) = &mut bare.dss {
+        dss.mapping = Some(Mapping {
+            subflow_seq: 1,
+            len: 100,
+            ..data_fin_mapping(first)
+        });
+    }
+    script.inject(bare);
+    assert_eq!(script.read(100), 100);
+    assert!(script.connection.multipath());
+}
+
+#[test]
+fn a_fast_close_with_a_wrong_key_is_ignored_and_with_the_right_one_ends_all() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    script.inject(script.mapped(1, 0, 1_000, 1));
+    script.expect_ack(1_001);
+    let close = |script: &Script, seq: u64, receiver_key: u64| {
+        let mut segment = script.ack_at(seq, 1);
+        let option = MptcpOption::FastClose { receiver_key };
+        segment.rare_mut().mptcp.push(option);
+        segment
+    };
+    script.inject(close(&script, 1_001, 42));
+    assert_eq!(script.connection.ended(), None);
+    script.inject(script.mapped(1_001, 1_000, 1_000, 1));
+    let answers = script.drain();
+    let taken = |segment: &Segment| script.acknowledged(segment) == 2_001;
+    assert!(
+        answers.iter().any(|sent| taken(&sent.segment)),
+        "{answers:?}"
+    );
+    script.inject(close(&script, 2_001, script.key));
+    assert!(script.expect().segment.flags.contains(Flags::RST));
+    assert_eq!(script.connection.ended(), Some(CloseReason::Reset));
+}
+
+/// RFC 5961 section 3.2: only a reset at exactly the next number ends a subflow. The connection waits for a join.
+#[test]
+fn a_reset_outside_the_window_draws_a_challenge() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    let reset = |script: &Script, seq: u64, ack: u32| {
+        let mut segment = script.reset(seq);
+        segment.flags |= Flags::ACK;
+        segment.ack = script.isn.wrapping_add(ack);
+        let option = MptcpOption::TcpRst {
+            flags: 0,
+            reason: 1,
+        };
+        segment.rare_mut().mptcp.push(option);
+        segment
+    };
+    script.inject(reset(&script, 1_002, 1));
+    let challenge = script.expect_ack(1).segment;
+    assert!(challenge.dss.is_some(), "{challenge:?}");
+    script.write(1_000);
+    assert!(script.expect_data(1, 1_000).segment.dss.is_some());
+    script.inject(reset(&script, 1, 1_001));
+    assert_eq!(script.connection.ended(), None);
+}
+
+fn announcement(script: &Script, hmac: u64) -> Segment {
+    let mut segment = script.data_ack(101, 100);
+    segment.rare_mut().mptcp.push(MptcpOption::AddAddr {
+        echo: false,
+        address_id: 2,
+        address: server_address(1),
+        port: None,
+        hmac: Some(hmac),
+    });
+    segment
+}
+
+fn echoes(segment: &Segment) -> bool {
+    let echo = |option: &MptcpOption| {
+        matches!(
+            option,
+            MptcpOption::AddAddr {
+                echo: true,
+                address_id: 2,
+                hmac: None,
+                ..
+            }
+        )
+    };
+    segment.mptcp().iter().any(echo)
+}
+
+/// RFC 8684 section 3.4.1: the HMAC over id, address and port, with both keys.
+#[test]
+fn an_address_is_echoed_if_its_hmac_is_right() {
+    for right in [true, false] {
+        let mut script = Script::connected(&config(), peer(), RTT);
+        script.run_for(200 * MS);
+        script.write(100);
+        let data = script.expect_data(1, 100).segment;
+        let keys = data.mptcp().first();
+        assert!(
+            matches!(keys, Some(MptcpOption::Capable(capable)) if capable.data == Some((100, None))),
+            "{keys:?}"
+        );
+        script.inject(script.data_ack(101, 100));
+        let mut message = vec![2];
+        if let std::net::IpAddr::V4(address) = server_address(1) {
+            message.extend(address.octets());
+        }
+        message.extend([0, 0]);
+        let key = [PEER_KEY.to_be_bytes(), script.key.to_be_bytes()].concat();
+        let digest = hmac(&key, &message);
+        let hmac = u64::from_be_bytes(digest[24..].try_into().expect("eight bytes"));
+        script.inject(announcement(&script, if right { hmac } else { hmac ^ 1 }));
+        let answers = script.drain();
+        assert_eq!(
+            answers.iter().any(|sent| echoes(&sent.segment)),
+            right,
+            "{answers:?}"
+        );
+    }
+}
+
+#[test]
+fn a_priority_rides_on_data() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    for (offset, backup) in [(0, true), (2, false)] {
+        let mut data = script.mapped(1 + offset, offset, 2, 1);
+        data.rare_mut().mptcp.push(MptcpOption::Prio { backup });
+        script.inject(data);
+        assert_eq!(script.connection.paths()[0].backup, backup);
+    }
+    script.run_for(SECOND);
+    script.drain();
+    script.write(100);
+    script.expect_data(1, 100);
+}

@@ -9,108 +9,89 @@
 //! keep-alive or a user timeout or both, which may end a connection over a living network, but not before their time; keep-alive lets no
 //! side wait for ever over a dead one. In one of three, hosts look for the path's MTU.
 //!
-//! `POLYPATH_SCENARIOS` sets how many are run; `POLYPATH_SCENARIO` runs the one with this number, with its plan printed.
+//! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
+//! plan. `make campaign` runs any number of them (`examples/campaign.rs`).
 
 mod draw;
 mod network;
+#[allow(dead_code, reason = "the test reduces nothing, the campaign does")]
+mod reduce;
+mod runner;
 mod scenario;
 mod verdict;
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use polypath_lab::plan::{Choice, Stack};
+use runner::{Failure, judge_all};
 use scenario::{Scenario, middleboxes, names};
-use verdict::{Seen, judge};
+use verdict::Seen;
 
-const DEFAULT_SCENARIOS: u64 = 2_000;
+/// Scenarios of each run, and others of each day.
+const FIXED: u64 = 2_000;
+const DAILY: u64 = 2_000;
+/// Where the daily ones begin.
+const FIRST_DAILY: u64 = 1_000_000_000;
 
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} must be a number, not {text}")),
-    )
+fn today() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() / 86_400)
 }
 
-/// Judges one; a panic is a failure like any other.
-fn attempt(seed: u64) -> Result<Seen, String> {
-    let scenario = Scenario::new(seed);
-    let outcome = catch_unwind(AssertUnwindSafe(|| judge(&scenario)));
-    let outcome = outcome.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panicked: {}", text.unwrap_or("without a message")))
-    });
-    outcome.map_err(|why| {
-        let name = format!("integrity-{seed}.json");
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let plan = serde_json::to_string(&scenario.plan).expect("plans are JSON");
-        let kept = match std::fs::write(&path, &plan) {
-            Ok(()) => path.display().to_string(),
-            Err(error) => error.to_string(),
-        };
-        format!(
-            "scenario {seed} ({:?}): {why}\n  its plan: {kept}",
-            scenario.fate
-        )
-    })
+fn chosen() -> Option<u64> {
+    let text = std::env::var("POLYPATH_SCENARIO").ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("POLYPATH_SCENARIO must be a number, not {text}")))
 }
 
-#[test]
-fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
-    let first = setting("POLYPATH_SCENARIO");
-    let seeds = match first {
-        Some(seed) => seed..seed + 1,
-        None => 0..setting("POLYPATH_SCENARIOS").unwrap_or(DEFAULT_SCENARIOS),
+/// Keeps the plan of a scenario that failed, and says how to run it again.
+fn report(failure: &Failure) -> String {
+    let Failure { seed, why } = failure;
+    let scenario = Scenario::new(*seed);
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{seed}.json"));
+    let plan = serde_json::to_string(&scenario.plan).expect("plans are JSON");
+    let kept = match std::fs::write(&path, &plan) {
+        Ok(()) => path.display().to_string(),
+        Err(error) => error.to_string(),
     };
-    let (next, last) = (AtomicU64::new(seeds.start), seeds.end);
-    let failures = Mutex::new(Vec::new());
-    let sum = Mutex::new(Seen::default());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= last {
-                        break;
-                    }
-                    match attempt(seed) {
-                        Ok(seen) => sum.lock().expect("no worker panics").add(seen),
-                        Err(failure) => failures
-                            .lock()
-                            .expect("no worker panics")
-                            .push((seed, failure)),
-                    }
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().expect("no worker panics");
-    failures.sort();
-    let seen = sum.into_inner().expect("no worker panics");
+    let fate = scenario.fate;
+    format!("POLYPATH_SCENARIO={seed} ({fate:?}): {why}\n  its plan: {kept}")
+}
+
+fn check(seeds: std::ops::Range<u64>) -> Seen {
+    println!("scenarios {seeds:?}");
+    let (seen, failures) = judge_all(seeds);
     println!("{seen:?}");
-    let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
+    let texts: Vec<String> = failures.iter().map(report).collect();
     assert!(
         texts.is_empty(),
         "{} failures\n{}",
         texts.len(),
         texts.join("\n")
     );
-    if first.is_none() {
-        assert!(1_000 * seen.unlucky <= last, "{seen:?}");
-        assert!(
-            seen.finished > 0
-                && seen.given_up > 0
-                && seen.impatient > 0
-                && seen.lost > 0
-                && seen.duplicated > 0,
-            "{seen:?}"
-        );
+    seen
+}
+
+#[test]
+fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
+    if let Some(seed) = chosen() {
+        check(seed..seed + 1);
+        return;
     }
+    let seen = check(0..FIXED);
+    assert!(1_000 * seen.unlucky <= FIXED, "{seen:?}");
+    assert!(
+        seen.finished > 0
+            && seen.given_up > 0
+            && seen.impatient > 0
+            && seen.broken > 0
+            && seen.lost > 0
+            && seen.duplicated > 0,
+        "{seen:?}"
+    );
+    let first = FIRST_DAILY + today() * DAILY;
+    check(first..first + DAILY);
 }
 
 #[test]

@@ -13,12 +13,23 @@ use crate::scenario::{CLIENT, SERVER};
 /// Long enough for fifteen timeouts in a row of up to 120 s each, from any time before the last change.
 const DURATION: u64 = 4_000 * SECOND;
 
-/// One to four paths, either links between two hosts or, through a router each, all to all.
-pub fn network(draw: &mut Draw, seed: u64) -> Plan {
-    let paths = draw.integer(1, 4) as usize;
-    let routed = draw.chance(0.6);
+/// How many interfaces hosts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// One to four paths.
+    Small,
+    /// Up to eight on each side, which a full mesh makes 64 subflows of.
+    Crowded,
+}
+
+/// Several paths, either links between two hosts or, through a router each, all to all.
+pub fn network(draw: &mut Draw, seed: u64, size: Size) -> Plan {
+    let crowded = size == Size::Crowded;
+    let (fewest, most) = if crowded { (5, 8) } else { (1, 4) };
+    let paths = draw.integer(fewest, most) as usize;
+    let routed = draw.chance(0.6) || crowded;
     let server_interfaces = if routed {
-        draw.integer(1, 2) as usize
+        draw.integer(1, if crowded { 8 } else { 2 }) as usize
     } else {
         paths
     };

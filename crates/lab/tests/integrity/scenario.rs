@@ -8,7 +8,7 @@ use polypath_lab::plan::{
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
-use crate::network::{loss, network, queue, stack};
+use crate::network::{Size, loss, network, queue, stack};
 
 /// The last change of a network that stays alive; some heal completely at this time.
 pub const LAST_CHANGE: u64 = 30 * SECOND;
@@ -31,6 +31,9 @@ pub enum Fate {
     Dies(u64),
 }
 
+/// The share of networks with many interfaces.
+const CROWDED: f64 = 0.02;
+
 pub struct Scenario {
     pub plan: Plan,
     pub fate: Fate,
@@ -44,7 +47,12 @@ impl Scenario {
             1..=5 => Fate::Heals,
             _ => Fate::Alive,
         };
-        let mut plan = network(draw, seed);
+        let crowded = Draw::of(seed, "crowd").chance(CROWDED);
+        let size = if crowded { Size::Crowded } else { Size::Small };
+        let mut plan = network(draw, seed, size);
+        if crowded {
+            mesh(&mut plan);
+        }
         plan.applications = (0..draw.pick(&[1, 1, 2, 3]))
             .map(|index| application(draw, &plan, index))
             .collect();
@@ -58,6 +66,16 @@ impl Scenario {
         add_limits(&mut Draw::of(seed, "limits"), &mut plan);
         add_searches(&mut Draw::of(seed, "searches"), &mut plan);
         Self { plan, fate }
+    }
+}
+
+/// The client opens a subflow between each two addresses.
+fn mesh(plan: &mut Plan) {
+    if let Some(stack) = &mut plan.nodes[CLIENT].stack {
+        stack.path_manager = Choice {
+            name: "fullmesh".into(),
+            parameters: Default::default(),
+        };
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow_cast::display::array_value_to_string;
 use polypath_lab::plan::{Application, Plan, Transport, Work};
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
+use serde::{Deserialize, Serialize};
 
 use crate::draw::SECOND;
 use crate::scenario::{
@@ -15,7 +16,7 @@ use crate::scenario::{
 const AFTER_HEALING: u64 = 600 * SECOND;
 
 /// What was seen of a run, for the sums over all of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     pub finished: u64,
     pub given_up: u64,
@@ -243,15 +244,15 @@ impl<'a> Run<'a> {
             .map(|()| seen);
         }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
-        if self.shut_out() && (was("unreachable") || was("reset"))
-            || self.interfered() && was("reset")
+        if self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
+            || self.interfered() && (was("reset") || was("timed-out") && received == [0, 0])
         {
             seen.broken = 1;
             return Ok(seen);
         }
         if let Some(least) = self.limit(application)
             && !matches!(fate, Fate::Dies(_))
-            && (was("timed-out") || was("unreachable"))
+            && ["timed-out", "unreachable", "reset"].into_iter().any(was)
         {
             let silent = self.gave_up_at(id).saturating_sub(application.start_ns);
             require(silent >= least, || {
@@ -287,10 +288,16 @@ impl<'a> Run<'a> {
         Ok(seen)
     }
 
-    /// Whether middleboxes break mappings or payload, so that a connection may have to end (RFC 8684 section 3.7).
+    /// Whether middleboxes break mappings or payload, so that a connection may have to end (RFC 8684 section 3.7): by a reset, or, where no
+    /// data is sent and so nothing shows that the peer sees no DATA_FIN, by giving that up.
     fn interfered(&self) -> bool {
         middleboxes(self.plan)
             .any(|name| ["strip-options", "coalesce", "alter-payload"].contains(&name))
+    }
+
+    /// Whether a proxy answers in the other host's name, and resets one side when it gives up the other.
+    fn proxied(&self) -> bool {
+        middleboxes(self.plan).any(|name| name == "proxy")
     }
 
     /// Whether the server is behind a NAT, which lets nobody in who was not asked for.
@@ -311,16 +318,25 @@ impl<'a> Run<'a> {
             .min()
     }
 
-    /// When the first side found its peer silent for too long.
+    /// When the first side found its peer silent for too long: its connection ended then, or waited for a join without a subflow, and the peer
+    /// heard of it by a reset.
     fn gave_up_at(&self, id: &str) -> u64 {
-        let closed = self.rows(
-            "events",
-            &[("connection", id), ("kind", "connection-closed")],
-        );
+        let of = |kind: &str| self.rows("events", &[("connection", id), ("kind", kind)]);
+        let closed = of("connection-closed");
         let silent = closed
             .iter()
             .filter(|row| ["timed-out", "unreachable"].contains(&&*row["detail"]));
-        silent.map(|row| number(row, "time_ns")).min().unwrap_or(0)
+        if let Some(first) = silent.map(|row| number(row, "time_ns")).min() {
+            return first;
+        }
+        let reset: Vec<&str> = closed
+            .iter()
+            .filter(|row| row["detail"] == "reset")
+            .map(|row| &*row["host"])
+            .collect();
+        let alone = of("subflow-closed");
+        let others = alone.iter().filter(|row| !reset.contains(&&*row["host"]));
+        others.map(|row| number(row, "time_ns")).max().unwrap_or(0)
     }
 
     fn established(&self, id: &str, side: &str) -> bool {
@@ -351,7 +367,7 @@ impl<'a> Run<'a> {
             None => unsent == 0 && !(probes && self.established(id, side)),
             Some("finished" | "timed-out" | "unreachable") => true,
             // The peer may have lost patience before the network died, and said so.
-            Some("reset") => self.limit(application).is_some(),
+            Some("reset") => self.limit(application).is_some() || self.proxied(),
             Some(_) => false,
         };
         require(plausible, || {

@@ -319,11 +319,7 @@ impl Core {
             return OPTION_SPACE - timestamps - mapping;
         };
         let checksum = multipath.checksum.then_some(0);
-        if self.client
-            && !multipath.confirmed
-            && self.joins[me].is_none()
-            && segment.payload.offset == 0
-        {
+        if self.client && !multipath.confirmed && self.joins[me].is_none() && seq == 1 {
             let mut capable = self.capable(multipath, true, true);
             capable.data = Some((segment.payload.len as u16, checksum));
             segment.rare_mut().mptcp.push(MptcpOption::Capable(capable));

@@ -309,7 +309,7 @@ impl Connection {
         let mapped = self.covering(me, from, end).is_some();
         let multipath = self.core.multipath.as_ref();
         let confirmed = multipath.is_some_and(|multipath| multipath.confirmed);
-        mapped || confirmed && (end <= next || from > next)
+        mapped || from > next || confirmed && end <= next
     }
 
     /// The mapping among those kept that covers a stretch of the subflow.

@@ -333,3 +333,45 @@ fn a_priority_rides_on_data() {
     script.write(100);
     script.expect_data(1, 100);
 }
+
+/// A piece of a segment that was cut on the way has no options; before the piece with the mapping it says nothing (Linux
+/// `check_fully_established` judges the next segment in order alone).
+#[test]
+fn a_piece_that_overtakes_its_mapping_is_no_fallback() {
+    let mut script = Script::connected(&config(), peer(), RTT);
+    script.write(100);
+    script.expect_data(1, 100);
+    let mut second = script.data(501, 500, 101);
+    second.payload.offset = 500;
+    script.inject(second);
+    assert!(script.connection.multipath());
+    let mut first = script.mapped(1, 0, 1_000, 101);
+    first.payload.len = 500;
+    script.inject(first);
+    assert_eq!(script.read(1_000), 500);
+    let mut again = script.data(501, 500, 101);
+    again.payload.offset = 500;
+    script.inject(again);
+    assert_eq!(script.read(1_000), 500);
+    assert!(script.connection.multipath());
+}
+
+/// MP_CAPABLE with data maps the subflow's first byte (RFC 8684 section 3.1); the same data further on in the subflow needs a mapping of
+/// its own.
+#[test]
+fn the_first_data_is_reinjected_with_a_mapping() {
+    let mut script = Script::connected(&config(), peer(), RTT);
+    script.write(100);
+    script.expect_data(1, 100);
+    let mut piece = script.data(501, 500, 101);
+    piece.payload.offset = 500;
+    script.inject(piece);
+    script.drain();
+    script.run_for(SECOND);
+    let sent = script.drain();
+    let again = sent.iter().find(|sent| sent.segment.payload.len > 0);
+    let again = &again.expect("a reinjection").segment;
+    assert_eq!(script.relative(again), 101);
+    let mapping = again.dss.and_then(|dss| dss.mapping).expect("a mapping");
+    assert_eq!((mapping.subflow_seq, mapping.len), (101, 100));
+}

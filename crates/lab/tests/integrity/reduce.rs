@@ -1,0 +1,174 @@
+//! Makes a plan that fails smaller, as long as it fails in the same way.
+
+use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, Stack, Work};
+
+use crate::draw::{MS, SECOND};
+use crate::runner::attempt;
+use crate::scenario::{Fate, LAST_CHANGE, Scenario};
+
+/// The smallest plan found that fails as this one does.
+pub fn reduce(scenario: Scenario) -> Scenario {
+    let Err(why) = attempt(&scenario) else {
+        return scenario;
+    };
+    let kind = kind_of(&why);
+    let mut best = scenario;
+    loop {
+        let smaller = candidates(&best).into_iter().find(|candidate| {
+            let outcome = attempt(candidate);
+            outcome.is_err_and(|why| kind_of(&why) == kind)
+        });
+        match smaller {
+            Some(smaller) => best = smaller,
+            None => return best,
+        }
+    }
+}
+
+/// A message without its numbers.
+fn kind_of(why: &str) -> String {
+    why.chars().filter(|each| !each.is_ascii_digit()).collect()
+}
+
+/// Every plan that is one step smaller.
+fn candidates(scenario: &Scenario) -> Vec<Scenario> {
+    let mut found = Vec::new();
+    let mut offer = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = scenario.plan.clone();
+        change(&mut plan);
+        let changed =
+            serde_json::to_string(&plan).ok() != serde_json::to_string(&scenario.plan).ok();
+        if changed {
+            found.push(Scenario {
+                plan,
+                fate: scenario.fate,
+            });
+        }
+    };
+    let plan = &scenario.plan;
+    for index in 1..plan.applications.len() {
+        offer(&|plan| drop(plan.applications.remove(index)));
+    }
+    if plan.applications.len() > 1 && has_connection(&plan.applications[1]) {
+        offer(&|plan| drop(plan.applications.remove(0)));
+    }
+    for index in 0..plan.events.len() {
+        if !decides(scenario, index) {
+            offer(&|plan| drop(plan.events.remove(index)));
+        }
+    }
+    for link in 0..plan.links.len() {
+        for index in 0..plan.links[link].middleboxes.len() {
+            offer(&|plan| drop(plan.links[link].middleboxes.remove(index)));
+        }
+        for calm in CALM {
+            offer(&|plan| calm(&mut plan.links[link].forward));
+            offer(&|plan| calm(&mut plan.links[link].backward));
+        }
+    }
+    for (index, application) in plan.applications.iter().enumerate() {
+        offer(&|plan| plan.applications[index].client_stack = None);
+        offer(&|plan| plan.applications[index].server_stack = None);
+        for plain in PLAIN {
+            for client in [true, false] {
+                offer(&|plan| {
+                    let application = &mut plan.applications[index];
+                    let own = match client {
+                        true => &mut application.client_stack,
+                        false => &mut application.server_stack,
+                    };
+                    own.iter_mut().for_each(plain);
+                });
+            }
+        }
+        let work = halved(&application.work);
+        offer(&|plan| plan.applications[index].work = work.clone());
+    }
+    for node in 0..plan.nodes.len() {
+        for plain in PLAIN {
+            offer(&|plan| plan.nodes[node].stack.iter_mut().for_each(plain));
+        }
+        for interface in 0..plan.nodes[node].interfaces.len() {
+            offer(&|plan| plan.nodes[node].interfaces[interface].backup = false);
+        }
+    }
+    offer(&|plan| plan.record.decisions = false);
+    found
+}
+
+fn has_connection(application: &Application) -> bool {
+    use polypath_lab::plan::Transport;
+    matches!(application.transport, Transport::Tcp | Transport::Mptcp)
+}
+
+/// Whether the scenario's fate hangs on an event.
+fn decides(scenario: &Scenario, index: usize) -> bool {
+    let event = &scenario.plan.events[index];
+    let of_link = matches!(event.action, Action::Link { .. });
+    match scenario.fate {
+        Fate::Alive => false,
+        Fate::Heals => of_link && event.at_ns >= LAST_CHANGE,
+        Fate::Dies(at) => of_link && event.at_ns >= at,
+    }
+}
+
+const CALM: [fn(&mut Channel); 9] = [
+    |channel| channel.loss = Loss::None,
+    |channel| channel.jitter_ns = 0,
+    |channel| channel.reorder = 0.0,
+    |channel| channel.duplicate = 0.0,
+    |channel| channel.corrupt = 0.0,
+    |channel| channel.burst_bytes = 0,
+    |channel| channel.queue = Queue::default(),
+    |channel| channel.mtu = None,
+    |channel| (channel.rate_bps, channel.delay_ns) = (Some(10_000_000), 10 * MS),
+];
+
+const PLAIN: [fn(&mut Stack); 12] = [
+    |stack| stack.profile = "rfc".into(),
+    |stack| stack.scheduler = named("default"),
+    |stack| stack.path_manager = named("default"),
+    |stack| stack.congestion = named("reno"),
+    |stack| stack.receive_buffer = [200_000; 3],
+    |stack| stack.send_buffer = [200_000; 3],
+    |stack| (stack.mtu, stack.mtu_probing) = (1_500, None),
+    |stack| (stack.keepalive, stack.user_timeout_ns) = (None, 0),
+    |stack| (stack.nagle, stack.cork) = (true, false),
+    |stack| (stack.sack, stack.timestamps, stack.window_scaling) = (true, true, true),
+    |stack| (stack.ecn, stack.checksum, stack.autotuning) = (false, false, false),
+    |stack| {
+        stack.initial_window = 10;
+        (stack.rto_min_ns, stack.delayed_ack_ns) = (SECOND / 5, 40 * MS);
+    },
+];
+
+fn named(name: &str) -> polypath_lab::plan::Choice {
+    polypath_lab::plan::Choice {
+        name: name.into(),
+        parameters: Default::default(),
+    }
+}
+
+fn halved(work: &Work) -> Work {
+    let mut work = work.clone();
+    let half = |value: &mut u64| *value = (*value / 2).max(1);
+    match &mut work {
+        Work::Bulk { size_bytes, .. } => size_bytes.iter_mut().for_each(half),
+        Work::RequestResponse {
+            count,
+            request_bytes,
+            response_bytes,
+            ..
+        } => [count, request_bytes, response_bytes]
+            .into_iter()
+            .for_each(half),
+        Work::Fetch { size_bytes, count } => [size_bytes, count].into_iter().for_each(half),
+        Work::PingPong { bytes, count, .. } => {
+            half(bytes);
+            count.iter_mut().for_each(half);
+        }
+        Work::Stream { duration_ns, .. } => duration_ns.iter_mut().for_each(half),
+        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => {}
+    }
+    work
+}

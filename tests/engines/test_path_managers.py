@@ -72,3 +72,24 @@ def test_answers_come_back_through_the_gateways() -> None:
 def test_binder_without_gateways_opens_nothing() -> None:
     scenario = Scenario.parse(BETWEEN_GATEWAYS.replace('gateways = ["10.9.0.1", "10.9.1.1"]', ""), "scenario.toml")
     assert len(summary(run(scenario))["connections"][0]["subflows"]) == 1
+
+
+def test_a_mesh_ends_where_the_address_ids_do() -> None:
+    """An address id has eight bits (RFC 8684 section 3.2): of 260 addresses of a host, 255 beside the first take part."""
+    link = '[link.p{0}]\nends = ["client", "router"]\nrate = "1 Mbps"\ndelay = "10 ms"\n'
+    text = f"""
+duration = "300 ms"
+[defaults]
+path_manager = "fullmesh"
+[host.client]
+[host.server]
+[router.router]
+{"".join(link.format(number) for number in range(260))}
+[link.last]
+ends = ["router", "server"]
+rate = "1 Gbps"
+[[application]]
+kind = "bulk"
+"""
+    recording = run(Scenario.parse(text, "mesh"))
+    assert recording.table("subflow_ends").height == 256

@@ -107,9 +107,10 @@ impl Connection {
         for (index, (address, backup)) in addresses.into_iter().enumerate() {
             if address == tuple.local.ip() {
                 local[0].backup = backup;
-            } else {
+            } else if let Ok(id) = u8::try_from(index + 1) {
+                // Of more than 255 addresses the rest have no id (RFC 8684 section 3.2: eight bits).
                 local.push(LocalAddress {
-                    id: index as u8 + 1,
+                    id,
                     address,
                     backup,
                     up: true,

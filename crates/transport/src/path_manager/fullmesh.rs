@@ -1,5 +1,7 @@
 //! A subflow, or several, between every local and every remote address.
 
+use std::collections::BTreeMap;
+
 use super::{Action, Pair, PathManager, PathManagerEntry, PmView};
 use crate::registry::Parameter;
 
@@ -37,6 +39,10 @@ impl PathManager for FullMesh {
                 .map(|local| Action::Announce(local.id))
                 .collect();
         }
+        let mut present = BTreeMap::<(u8, u8), usize>::new();
+        for pair in view.subflows {
+            *present.entry((pair.local, pair.remote)).or_default() += 1;
+        }
         let mut actions = Vec::new();
         for local in view.local.iter().filter(|local| local.up) {
             for remote in view
@@ -48,8 +54,9 @@ impl PathManager for FullMesh {
                     local: local.id,
                     remote: remote.id,
                 };
-                let present = view.subflows.iter().filter(|other| **other == pair).count();
-                actions.extend((present..self.subflows).map(|_| Action::Open(pair)));
+                let known = present.get(&(pair.local, pair.remote));
+                let missing = known.copied().unwrap_or(0)..self.subflows;
+                actions.extend(missing.map(|_| Action::Open(pair)));
             }
         }
         actions

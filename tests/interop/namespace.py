@@ -3,8 +3,9 @@
     unshare -Urn python namespace.py SETTINGS.json
 
 The settings are those of the driver (crates/live), under `driver`, with its binary under `binary`; `kernel` says what
-the other side is to do: its `addresses`, the bytes to `send`, the commands of `ip mptcp` under `path_manager`. Prints
-both sides' outcome as JSON. Everything made here is gone when the process ends.
+the other side is to do: its `addresses`, the bytes to `send`, the commands of `ip mptcp` under `path_manager`. It sends
+its first bytes at once; the rest, and the end of the stream, wait until the counters in `awaits` have these values.
+Prints both sides' outcome as JSON. Everything made here is gone when the process ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,10 @@ IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
 IPPROTO_MPTCP = 262
 INTERFACE = "poly0"
+#: Bytes that the kernel sends at once: they confirm the handshake.
+OPENING = 1000
+#: A wait that takes longer has failed, however slow the machine is.
+LIMIT_S = 120
 MASK = (1 << 64) - 1
 
 
@@ -68,6 +74,15 @@ def counters() -> dict[str, int]:
     return dict(zip(rows[0][1:], map(int, rows[1][1:]), strict=True))
 
 
+def reach(values: dict[str, int]) -> None:
+    """Returns when each counter has reached its value."""
+    end = time.monotonic() + LIMIT_S
+    while any(counters()[name] < value for name, value in values.items()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"the counters never reached {values}")
+        time.sleep(0.005)
+
+
 class Kernel:
     """The kernel's side of the stream, in a thread: sends its bytes, reads to the end."""
 
@@ -76,7 +91,7 @@ class Kernel:
         self.received = b""
         self.error = ""
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP)
-        self.socket.settimeout(30)
+        self.socket.settimeout(LIMIT_S)
         self.connects = connects
         if not connects:
             self.socket.bind((settings["addresses"][0], settings["port"]))
@@ -90,7 +105,7 @@ class Kernel:
                 connection = self.socket
             else:
                 connection, _ = self.socket.accept()
-                connection.settimeout(30)
+                connection.settimeout(LIMIT_S)
             number = 1 if self.connects else 2
             sender = threading.Thread(target=self.send, args=(connection, stream(number, self.settings["send"])))
             sender.start()
@@ -103,7 +118,9 @@ class Kernel:
 
     def send(self, connection: socket.socket, data: bytes) -> None:
         try:
-            connection.sendall(data)
+            connection.sendall(data[:OPENING])
+            reach(self.settings["awaits"])
+            connection.sendall(data[OPENING:])
             connection.shutdown(socket.SHUT_WR)
         except OSError as error:
             self.error = str(error)
@@ -126,7 +143,7 @@ def main() -> None:
             other.thread.start()
         printed, _ = ours.communicate()
     other.thread.join()
-    expected = stream(1 if driver["role"] == "connect" else 2, driver["send"])
+    expected = stream(1 if driver["role"] == "connect" else 2, driver["send"] + driver["held"])
     print(
         json.dumps(
             {

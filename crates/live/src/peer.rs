@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
 use polypath_transport::registry::RegistryError;
 use polypath_transport::{
-    Accept, Arrival, Config, Connection, MILLISECOND, Mib, NEVER, Nanos, Ports, Segment, Tuple,
+    Accept, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
@@ -32,8 +32,18 @@ pub struct Peer {
     builder: FrameBuilder,
     identification: u16,
     black_holes: BTreeSet<IpAddr>,
-    established_at: Option<Nanos>,
+    stage: Stage,
     received: u64,
+}
+
+/// Progress of the outgoing stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Waits for subflows.
+    Waiting,
+    /// The first bytes are written. Actions are pending.
+    Acting,
+    Closed,
 }
 
 impl Peer {
@@ -54,7 +64,7 @@ impl Peer {
             builder: FrameBuilder::new(),
             identification: 0,
             black_holes: BTreeSet::new(),
-            established_at: None,
+            stage: Stage::Waiting,
             received: 0,
             settings,
         };
@@ -64,7 +74,8 @@ impl Peer {
                 local: SocketAddr::new(peer.settings.local[0], host.ports.next()),
                 remote: peer.settings.remote,
             };
-            peer.begin(Connection::connect(host, tuple, now)?, now);
+            peer.connection = Some(Connection::connect(host, tuple, now)?);
+            peer.advance(now);
         }
         Ok(peer)
     }
@@ -80,10 +91,39 @@ impl Peer {
         }
     }
 
-    fn begin(&mut self, mut connection: Connection, now: Nanos) {
-        connection.write(self.settings.send, now);
-        connection.close(now);
-        self.connection = Some(connection);
+    /// Writes, acts and closes as the subflows' progress allows.
+    fn advance(&mut self, now: Nanos) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if self.stage == Stage::Waiting {
+            let able = connection.paths().iter().filter(|path| path.established);
+            if able.count() < self.settings.subflows {
+                return;
+            }
+            connection.write(self.settings.send, now);
+            self.stage = Stage::Acting;
+        }
+        if self.stage == Stage::Acting {
+            let actions = &mut self.settings.actions;
+            while let Some(action) = actions.first()
+                && acked(connection, action.address) >= action.acked
+            {
+                match action.deed {
+                    Deed::Backup => connection.set_backup(action.address, true, now),
+                    Deed::Remove => connection.set_address_up(action.address, false, now),
+                    Deed::BlackHole => {
+                        self.black_holes.insert(action.address);
+                    }
+                }
+                actions.remove(0);
+            }
+            if actions.is_empty() {
+                connection.write(self.settings.held, now);
+                connection.close(now);
+                self.stage = Stage::Closed;
+            }
+        }
     }
 
     fn streams(&self) -> (u64, u64) {
@@ -136,8 +176,8 @@ impl Peer {
         let (_, incoming) = self.streams();
         let Some(connection) = &mut self.connection else {
             if opening && !arrival.corrupted && self.settings.role == Role::Accept {
-                let accepted = Connection::accept(self.host(), tuple, &segment, now)?;
-                self.begin(accepted, now);
+                self.connection = Some(Connection::accept(self.host(), tuple, &segment, now)?);
+                self.advance(now);
             }
             return Ok(());
         };
@@ -171,30 +211,11 @@ impl Peer {
         if connection.next_deadline() <= now {
             connection.on_time(now);
         }
-        if connection.established() {
-            self.established_at.get_or_insert(now);
-        }
-        if let Some(began) = self.established_at {
-            let due = |at_ms: u64| began + at_ms * MILLISECOND <= now;
-            let actions = std::mem::take(&mut self.settings.actions);
-            let (now_due, later) = actions
-                .into_iter()
-                .partition::<Vec<_>, _>(|action| due(action.at_ms));
-            self.settings.actions = later;
-            for action in now_due {
-                match action.deed {
-                    Deed::Backup => connection.set_backup(action.address, true, now),
-                    Deed::Remove => connection.set_address_up(action.address, false, now),
-                    Deed::BlackHole => {
-                        self.black_holes.insert(action.address);
-                    }
-                }
-            }
-        }
         self.received += connection.read(connection.available(), now);
         if now >= self.settings.limit_ms * MILLISECOND {
             connection.abort(now);
         }
+        self.advance(now);
     }
 
     /// The IP packets to be sent now.
@@ -241,14 +262,7 @@ impl Peer {
         let Some(connection) = &self.connection else {
             return limit;
         };
-        let actions = self.settings.actions.iter().map(|action| {
-            self.established_at
-                .map_or(NEVER, |began| began + action.at_ms * MILLISECOND)
-        });
-        connection
-            .next_deadline()
-            .min(actions.min().unwrap_or(NEVER))
-            .min(limit)
+        connection.next_deadline().min(limit)
     }
 
     /// Whether there is nothing more to do.
@@ -285,4 +299,13 @@ impl Peer {
             counters: counters.collect(),
         }
     }
+}
+
+/// Bytes that the remote side acknowledged on the subflows of a local address.
+fn acked(connection: &Connection, address: IpAddr) -> u64 {
+    let parts = connection.subflows().iter().zip(connection.paths());
+    parts
+        .filter(|(subflow, _)| subflow.tuple.local.ip() == address)
+        .map(|(_, path)| path.acked)
+        .sum()
 }

@@ -22,12 +22,20 @@ pub struct Settings {
     pub local: Vec<IpAddr>,
     /// The peer's address and port; of a server the port to listen at.
     pub remote: SocketAddr,
-    /// Bytes to send before the stream is closed.
+    /// Nothing is written before this number of subflows can carry data. The remote side must send first if this is more than 1: without
+    /// data it never confirms the first subflow's handshake.
+    #[serde(default)]
+    pub subflows: usize,
+    /// Bytes that are then written.
     pub send: u64,
+    /// Bytes that are written after the last action. Then the stream is closed.
+    #[serde(default)]
+    pub held: u64,
     #[serde(default = "fullmesh")]
     pub path_manager: String,
     #[serde(default)]
     pub checksum: bool,
+    /// They run in this order.
     #[serde(default)]
     pub actions: Vec<Action>,
     /// Milliseconds after which the connection is aborted.
@@ -39,13 +47,13 @@ fn fullmesh() -> String {
     "fullmesh".into()
 }
 
-/// Something done to one of the local addresses at a time.
+/// Something done to a local address once its subflows have carried enough.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// Milliseconds since the connection was established.
-    pub at_ms: u64,
     pub address: IpAddr,
+    /// Bytes that the remote side acknowledged on the address's subflows.
+    pub acked: u64,
     pub deed: Deed,
 }
 

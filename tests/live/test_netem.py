@@ -16,6 +16,9 @@ from polypath.engines.namespaces.tables import Tables
 from polypath.engines.namespaces.wires import Netem
 from polypath.scenario import Plan
 
+#: Virtual time has room for more packets.
+FAST = [f"link.path{path}.{key}" for path in (0, 1) for key in ("rate=20 Mbps", "queue=60 packets")]
+
 Plans = Callable[..., Plan]
 Say = Callable[[str, dict[str, str], Path | None], tuple[list[str], Path]]
 
@@ -75,7 +78,7 @@ def test_both_paths_carry_their_share_over_netem(inside: Say, plans: Plans) -> N
         subflows=64,
     )
     kernel = machine.MachineKernel(there)
-    job, files = translation.translate(plans("two_paths").data, "none", Netem, kernel)
+    job, files = translation.translate(plans("two_paths", *FAST).data, "none", Netem, kernel)
     _, folder = inside("cd live && unshare -n -m ./init", files, engine._INIT)
     frames = Tables(job, folder / "out").frames()
     (bulk,) = frames["connection_ends"].iter_rows(named=True)

@@ -1,4 +1,8 @@
-"""Runs in real time."""
+"""Runs in real time.
+
+The links are so slow that carrying their packets takes a hundredth of a processor: what is measured is the network, not
+the machine. What ends is waited for.
+"""
 
 import shutil
 import signal
@@ -14,10 +18,13 @@ from polypath.engines import EngineError, Options
 from polypath.results import Recording, metrics, schema
 from polypath.scenario import Plan
 
-from ..processes import wait
+from ..processes import LIMIT_S, running, wait
 
 Plans = Callable[..., Plan]
 Run = Callable[..., Recording]
+
+#: Of each path (two_paths.toml), in Mbps.
+RATE = 2.0
 
 CODE = (
     "import sys; from polypath.engines.live import LiveEngine; from polypath.scenario import Plan;"
@@ -34,20 +41,20 @@ def _goodput(recording: Recording) -> float:
 def test_two_paths_carry_more_than_one(live: Run) -> None:
     tcp = live("two_paths", "application.bulk.transport=tcp")
     mptcp = live("two_paths")
-    assert 8 < _goodput(tcp) < 20
+    assert 0.4 * RATE < _goodput(tcp) < RATE
     assert _goodput(mptcp) > 1.6 * _goodput(tcp)
     assert {each.interface for each in metrics.subflows(mptcp, metrics.connection(mptcp, "bulk"))} == {"eth0", "eth1"}
 
 
 def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path: Path) -> None:
-    recording = live("two_paths", "application.bulk.duration=500 ms", options=Options("hosts", tmp_path))
+    recording = live("two_paths", "application.bulk.duration=1 s", options=Options("hosts", tmp_path))
     for name, columns in schema.TABLES.items():
         assert dict(recording.table(name).schema) == dict(columns), name
     assert sorted(file.name for file in tmp_path.iterdir()) == ["client.pcapng", "server.pcapng"]
     links = recording.table("link_ends")
     assert int(links.filter(links["name"] == "path0")["sent_packets"].sum()) > 100
     delays = recording.table("requests")["delay_ns"].drop_nulls().to_list()
-    # the links' 20 ms there and back, and what a full queue and a busy machine add
+    # the links' 20 ms there and back, and what a busy machine adds
     assert len(delays) >= 3
     assert all(delay >= 40_000_000 for delay in delays)
     assert recording.metadata.engine == "live"
@@ -55,11 +62,11 @@ def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path:
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not here")
 def test_iperf3_plays_an_application(live: Run) -> None:
-    recording = live("two_paths", "application.bulk.program=iperf3", "application.bulk.duration=2 s")
+    recording = live("two_paths", "application.bulk.program=iperf3", "application.bulk.duration=2 s", "duration=8 s")
     ends = recording.table("connection_ends").row(0, named=True)
     assert (ends["state"], ends["transport"], ends["client_received_bytes"]) == ("finished", "mptcp", 0)
     assert recording.table("subflow_ends")["interface"].sort().to_list() == ["eth0", "eth1"]
-    assert 4_000_000 < ends["server_received_bytes"] < 10_000_000
+    assert 0.4 < ends["server_received_bytes"] * 8 / 1e6 / (2 * 2 * RATE) < 1
 
 
 def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_path: Path) -> None:
@@ -72,7 +79,7 @@ def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_p
         runner.send_signal(signal.SIGKILL)
     wait(lambda: not _inside(folder))
     wait(lambda: not folder.exists())
-    assert not any(map(_runs, inside))
+    wait(lambda: not any(map(running, inside)))
 
 
 def test_an_interrupted_run_keeps_what_it_has(live: Run, plans: Plans, tmp_path: Path) -> None:
@@ -82,10 +89,10 @@ def test_an_interrupted_run_keeps_what_it_has(live: Run, plans: Plans, tmp_path:
         folder = wait(lambda: _leftovers(runner.pid))[0]
         wait(lambda: (folder / "out" / "app-0-client").exists())
         runner.send_signal(signal.SIGINT)
-        said, _ = runner.communicate(timeout=30)
+        said, _ = runner.communicate(timeout=LIMIT_S)
     assert said.strip() == "True"
     assert not folder.exists()
-    assert not _inside(folder)
+    wait(lambda: not _inside(folder))
 
 
 def test_a_network_that_fails_in_its_set_up_is_one_line(live: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +107,7 @@ def _leftovers(process: int) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Processes that have a file of the folder open or stand in it, seen from outside."""
+    """Processes in whose mount namespace the folder is /run/job, seen from outside."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -110,11 +117,3 @@ def _inside(folder: Path) -> list[str]:
         if f"{folder.name} /run/job" in mounts:
             found.append(process.name)
     return found
-
-
-def _runs(process: str) -> bool:
-    """Whether it is there and not a zombie that its parent has yet to collect."""
-    try:
-        return Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

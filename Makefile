@@ -60,7 +60,7 @@ lint-python: build
 test-python: build
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
-	@.ci/need 'command -v ip && command -v unshare' iproute2 util-linux
+	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
 	@.ci/step pytest $(BIN)/pytest -n auto -q
 
 # Instructions per packet-hop against benches/instructions.toml.

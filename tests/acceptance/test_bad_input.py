@@ -135,6 +135,15 @@ def test_an_output_folder_that_cannot_be_written(polypath: Polypath, tmp_path: P
     assert (tmp_path / "file").read_text() == "kept"
 
 
+def test_an_output_folder_without_rights(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o555)
+    # root's right to write anywhere
+    without = ["setpriv", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
+    command = [*without, str(COMMAND), "run", "aggregation", "--out", "locked"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    _refused(ran, "cannot write to locked", "Permission denied")
+
+
 def test_a_full_disk_leaves_no_half_file(polypath: Polypath, tmp_path: Path) -> None:
     """A limit on file size stands for the disk: captures and tables stop where it is reached."""
     limited = ["prlimit", "--fsize=4096", str(COMMAND), "run", "aggregation", "--pcap", "hosts", "--out", "out"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,6 @@ import pytest
 
 from .conftest import Polypath
 from .wireshark import Frame, complaints, frames, matching
-
-pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 
 #: The lab's run, what shortens it, and the application's port.
 RUNS = {

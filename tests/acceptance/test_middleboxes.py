@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from .conftest import Polypath
 from .wireshark import Frame, frames, matching, tshark
-
-pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 
 SHORT = ("--set", "application.transfer.size=300 kB")
 ENDS = ("client", "server")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -124,7 +123,6 @@ TWO = {
 }
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 @pytest.mark.parametrize("lab", TWO)
 def test_captures_are_clean_for_wireshark(lab: str, tmp_path: Path) -> None:
     assert polypath("run", lab, *TWO[lab], "--pcap", "hosts", "--out", tmp_path).returncode == 0

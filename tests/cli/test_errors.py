@@ -1,6 +1,5 @@
 """Whatever goes wrong is one line on standard error and exit code 2."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +81,6 @@ def test_an_output_folder_that_cannot_be_is_refused_before_the_run(
     assert outcome.code == 2
     assert outcome.err == f"polypath: cannot write to {tmp_path / 'file'}: File exists\n"
     assert engine.plans == []
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
-def test_an_output_folder_without_rights_is_refused_before_the_run(
-    polypath: Any, engine: Any, scenario: Path, tmp_path: Path
-) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o555)
-    outcome = polypath("run", scenario, "--out", locked)
-    assert (outcome.code, engine.plans) == (2, [])
-    assert "Permission denied" in outcome.err
 
 
 def test_a_defect_is_one_line_too(polypath: Any, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:

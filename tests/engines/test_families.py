@@ -1,6 +1,5 @@
 """IPv4 and IPv6 subflows in one connection, and segments as long as each family's packets allow."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,7 +26,6 @@ def fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
     return [line.split("\t") for line in ran.stdout.splitlines()]
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 @pytest.mark.parametrize("first", ["10.0.2.2", "2001:db8:2::2"])
 @pytest.mark.parametrize("mtu", [1280, 1500, 9000])
 def test_each_family_has_its_subflow_and_its_mss(tmp_path: Path, first: str, mtu: int) -> None:
@@ -42,7 +40,6 @@ def test_each_family_has_its_subflow_and_its_mss(tmp_path: Path, first: str, mtu
         assert longest == mtu + 14
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 @pytest.mark.parametrize("transport", ["tcp", "mptcp"])
 @pytest.mark.parametrize(("client", "server"), [(576, 576), (9000, 9000), (576, 9000), (9000, 576)])
 def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, client: int, server: int) -> None:
@@ -95,7 +92,6 @@ def test_iperf3_s_socket_of_one_family_is_told_before_the_run() -> None:
         get("linux").run(Scenario.load(SCENARIO).with_settings(settings).plan())
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 def test_joins_go_out_behind_the_data_of_their_instant(tmp_path: Path) -> None:
     """Linux's worker opens subflows, when what arrived has been answered (net/mptcp/pm.c, mptcp_pm_schedule_work)."""
     get("sim").run(

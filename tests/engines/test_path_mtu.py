@@ -1,6 +1,5 @@
 """A link on the way that takes shorter packets than the hosts: who is told, what they make of it."""
 
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +15,6 @@ from polypath.scenario import Scenario
 from .test_families import fields
 
 SCENARIO = Path(__file__).with_name("path_mtu.toml")
-tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 
 IPV6 = ("application.bulk.source=2001:db8::1", "application.bulk.destination=2001:db8:2::2")
 IPV4 = (
@@ -40,7 +38,6 @@ def completion(recording: Recording, size: int = 4_000_000) -> float:
     return row["last_byte_ns"] / 1e9 if whole else float("inf")
 
 
-@tshark
 @pytest.mark.parametrize(("family", "header"), [("ip", 20), ("ipv6", 40)])
 def test_the_sender_is_told_and_sends_again_at_once(tmp_path: Path, family: str, header: int) -> None:
     recording = run("sim", *(IPV6 if family == "ipv6" else ()), captures=tmp_path)
@@ -63,7 +60,6 @@ def test_the_sender_is_told_and_sends_again_at_once(tmp_path: Path, family: str,
     assert completion(recording) < 2.5
 
 
-@tshark
 def test_multipath_tcp_learns_for_the_subflow(tmp_path: Path) -> None:
     recording = run("sim", *MPTCP, captures=tmp_path)
     lengths = {
@@ -115,7 +111,6 @@ def test_a_host_remembers_what_it_was_told() -> None:
     assert recording.table("connection_ends")["server_received_bytes"].to_list() == [4_000_000] * 2
 
 
-@tshark
 @pytest.mark.parametrize(
     ("family", "settings"),
     [

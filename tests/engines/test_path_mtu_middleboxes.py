@@ -1,6 +1,5 @@
 """A router's report that a packet was too long, on its way through a middlebox (RFC 5508 section 4)."""
 
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -12,8 +11,6 @@ from polypath.scenario import Scenario
 
 from .test_families import fields
 from .test_path_mtu import IPV6, MPTCP, SCENARIO, completion
-
-needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 
 NAT = "link.{}.middlebox=nat"
 NAT6 = 'link.{}.middlebox={{ name = "nat", address = "2001:db8:ff::1", keep_ports = false }}'
@@ -63,7 +60,6 @@ def test_a_host_behind_a_nat_is_told(nat: str, place: str, transport: tuple[str,
     assert box["dropped_packets"] == 0
 
 
-@needs_tshark
 @pytest.mark.parametrize("family", ["ip", "ipv6"])
 @pytest.mark.parametrize("place", [NEAR, FAR])
 def test_the_quoted_packet_is_the_one_that_was_sent(tmp_path: Path, family: str, place: str) -> None:
@@ -88,7 +84,6 @@ def test_the_quoted_packet_is_the_one_that_was_sent(tmp_path: Path, family: str,
     assert {address for address, _ in seen}.isdisjoint({client})
 
 
-@needs_tshark
 def test_a_report_from_inside_bears_the_address_of_the_nat(tmp_path: Path) -> None:
     """Downwards the short link lies behind the NAT of the server's link, whose other side the server cannot name."""
     recording = run("application.bulk.reverse=true", NAT.format("server"), captures=tmp_path)

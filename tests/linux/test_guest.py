@@ -16,7 +16,6 @@ from polypath import fidelity, labs
 from polypath.engines import EngineError, Options, get
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
-from polypath.engines.namespaces import iperf3
 from polypath.results import Recording, schema
 from polypath.scenario import Scenario
 
@@ -215,10 +214,6 @@ def _leftovers(process: int) -> list[Path]:
 
 def test_iperf3_plays_an_application(linux: Run) -> None:
     """Over TCP and Multipath TCP, with a flag of its own for the latter or without."""
-    try:
-        iperf3.flag()
-    except EngineError as error:
-        pytest.skip(str(error))
     tcp = linux("iperf3", "application.bulk.transport=tcp", "application.bulk.duration=2 s")
     mptcp = linux("iperf3", "application.bulk.duration=2 s", "application.bulk.reverse=true")
     for recording, side, subflows in ((tcp, "server", 1), (mptcp, "client", 2)):

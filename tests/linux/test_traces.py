@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +59,6 @@ CASES = {
 }
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 @pytest.mark.parametrize("case", CASES)
 def test_a_transfer_into_deep_queues_sends_the_same_packets_at_the_same_times(
     case: str, linux: Callable[..., Recording], scenario: Callable[..., Scenario], tmp_path: Path

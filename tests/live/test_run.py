@@ -4,7 +4,6 @@ The links are so slow that carrying their packets takes a hundredth of a process
 the machine. What ends is waited for.
 """
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -60,7 +59,6 @@ def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path:
     assert recording.metadata.engine == "live"
 
 
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not here")
 def test_iperf3_plays_an_application(live: Run) -> None:
     recording = live("two_paths", "application.bulk.program=iperf3", "application.bulk.duration=2 s", "duration=8 s")
     ends = recording.table("connection_ends").row(0, named=True)

@@ -80,7 +80,5 @@ def test_a_table_that_does_not_exist_is_refused(recording: Recording) -> None:
 
 
 def test_pandas_and_pyarrow(recording: Recording) -> None:
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("pandas")
     assert recording.to_pyarrow()["requests"].num_rows == 3
     assert recording.to_pandas()["requests"]["delay_ns"].isna().sum() == 1

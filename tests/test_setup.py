@@ -1,0 +1,28 @@
+"""`make test` installs what tests need, so no test is skipped for lack of it."""
+
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: A test that skips itself where a package or a program is missing.
+SKIPS = re.compile(r"importorskip|skipif\(\s*shutil\.which|which\([^\n]*is None:\n\s+pytest\.skip")
+
+
+def test_the_set_up_installs_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = {package for extra in project["project"]["optional-dependencies"].values() for package in extra}
+    assert extras <= set(project["dependency-groups"]["dev"])
+
+
+@pytest.mark.parametrize("program", ["cargo", "cc", "ip", "iperf3", "prlimit", "setpriv", "tshark", "unshare"])
+def test_the_set_up_installs_every_program(program: str) -> None:
+    assert shutil.which(program), f"{program} is missing; make test-python installs it"
+
+
+def test_no_test_is_skipped_for_what_the_set_up_installs() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    assert [path.name for path in tests if SKIPS.search(path.read_text(encoding="utf-8"))] == []

@@ -51,3 +51,8 @@ def session(leader: int) -> list[str]:
         if int(fields[3]) == leader and running(process.name):
             found.append(process.name)
     return found
+
+
+def captured(out: Path) -> int:
+    """Bytes in the captures of a run that goes on."""
+    return sum(path.stat().st_size for path in out.glob(".capture.*/*"))

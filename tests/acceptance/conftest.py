@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ..processes import LIMIT_S
+
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
 
 Ran = subprocess.CompletedProcess[str]
@@ -28,7 +30,7 @@ def polypath() -> Polypath:
             errors="replace",
             env=os.environ | (environment or {}),
             cwd=cwd,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
 

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from polypath.results import Recording
+
+from ..processes import LIMIT_S, captured, wait
 
 COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
 
@@ -37,7 +38,7 @@ transport = "tcp"
 def polypath(*arguments: str | Path, hash_seed: int = 0) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, check=False
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=LIMIT_S, check=False
     )
 
 
@@ -79,12 +80,10 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
-    while not list(out.glob(".capture.*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1.0)
+    # a tenth of a second of its 10,000
+    wait(lambda: captured(out) > 1_000_000)
     process.send_signal(signal.SIGINT)
-    printed, complaints = process.communicate(timeout=60)
+    printed, complaints = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert "Traceback" not in complaints
     assert "interrupted at" in printed
@@ -93,7 +92,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     recording = Recording.load(out)
     assert 0 < recording.metadata.end_ns < 10_000 * 10**9
     assert not recording.table("connections").is_empty()
-    assert [path.stat().st_size > 1000 for path in (out / "capture").iterdir()]
+    assert all(path.stat().st_size > 1000 for path in (out / "capture").iterdir())
     assert not list(out.glob(".*"))
 
 

@@ -186,8 +186,9 @@ def test_schedulers_and_coupled_controls_stand_links_that_come_and_go(linux: Run
 
 def test_a_guest_that_hangs_is_ended(linux: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(guest.LIMIT.variable, "0.05")
-    with pytest.raises(EngineError, match=r"ended after 0\.05 s"):
-        linux("pair")
+    files = {"setup.sh": "while :; do :; done\n", "job": "end 1 0\n", "collect.sh": ""}
+    with guest.folder(find(), files, {}) as folder, pytest.raises(EngineError, match=r"ended after 0\.05 s"):
+        guest.boot(folder, 1, 256, lambda now: None)
     assert not _leftovers(os.getpid())
 
 

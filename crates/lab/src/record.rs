@@ -1,5 +1,7 @@
 //! From the state of a run to the rows of its recording.
 
+use std::ops::Range;
+
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow,
@@ -21,6 +23,15 @@ use crate::simulation::MiddleboxReport;
 pub(crate) struct Recorder {
     pub recording: Recording,
     hosts: Vec<String>,
+    last_sample: Option<Sample>,
+}
+
+/// When a sample was taken, and its rows.
+struct Sample {
+    at: Nanos,
+    subflows: Range<usize>,
+    connections: Range<usize>,
+    links: Range<usize>,
 }
 
 impl Recorder {
@@ -28,11 +39,41 @@ impl Recorder {
         Self {
             recording: Recording::default(),
             hosts: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+            last_sample: None,
         }
     }
 
+    /// One row for each subflow, connection and direction of a link. A second sample at the same instant takes the
+    /// place of the first.
+    pub fn sample(
+        &mut self,
+        now: Nanos,
+        endpoints: &mut [Endpoint],
+        channels: &[(ChannelId, ChannelId)],
+        network: &mut Network<Body>,
+    ) {
+        let tables = &mut self.recording;
+        if let Some(last) = self.last_sample.take_if(|last| last.at == now) {
+            tables.subflows.remove(last.subflows);
+            tables.connections.remove(last.connections);
+            tables.links.remove(last.links);
+        }
+        let (subflows, connections) = (tables.subflows.len(), tables.connections.len());
+        let links = tables.links.len();
+        for (index, endpoint) in endpoints.iter_mut().enumerate() {
+            self.sample_endpoint(now, index as u32 / 2, endpoint);
+        }
+        self.sample_links(now, channels, network);
+        self.last_sample = Some(Sample {
+            at: now,
+            subflows: subflows..self.recording.subflows.len(),
+            connections: connections..self.recording.connections.len(),
+            links: links..self.recording.links.len(),
+        });
+    }
+
     /// One row for each subflow of an endpoint, and one for its connection.
-    pub fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
+    fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
         let side = Text::from(endpoint.side.name());
         let received = endpoint.received;
         let Some(connection) = &mut endpoint.connection else {
@@ -76,7 +117,7 @@ impl Recorder {
             .push(subflow_row(now, id, side, number, subflow, connection));
     }
 
-    pub fn sample_links(
+    fn sample_links(
         &mut self,
         now: Nanos,
         channels: &[(ChannelId, ChannelId)],

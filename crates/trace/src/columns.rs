@@ -1,6 +1,7 @@
 //! Growable columns of one type each, and their form in Arrow.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -21,6 +22,7 @@ pub(crate) trait Value {
     const WIDTH: usize;
 
     fn push(self, column: &mut Self::Column);
+    fn remove(column: &mut Self::Column, rows: Range<usize>);
     fn array(column: &Self::Column) -> ArrayRef;
     fn digest(column: &Self::Column, hasher: &mut Sha256);
 }
@@ -56,6 +58,9 @@ macro_rules! number {
             fn push(self, column: &mut Self::Column) {
                 column.push(self);
             }
+            fn remove(column: &mut Self::Column, rows: Range<usize>) {
+                column.drain(rows);
+            }
             fn array(column: &Self::Column) -> ArrayRef {
                 <$type as Number>::array(column.clone())
             }
@@ -84,6 +89,10 @@ impl<T: Number> Value for Option<T> {
 
     fn push(self, column: &mut Self::Column) {
         column.push(self);
+    }
+
+    fn remove(column: &mut Self::Column, rows: Range<usize>) {
+        column.drain(rows);
     }
 
     fn array(column: &Self::Column) -> ArrayRef {
@@ -135,6 +144,15 @@ impl Value for Text {
             _ => column.position(self),
         };
         column.rows.push(position);
+    }
+
+    /// The column is then as if these rows had never been pushed, which its digest depends on.
+    fn remove(column: &mut Strings, rows: Range<usize>) {
+        let mut old = std::mem::take(column);
+        old.rows.drain(rows);
+        for row in old.rows {
+            old.distinct[row as usize].clone().push(column);
+        }
     }
 
     fn array(column: &Strings) -> ArrayRef {
@@ -190,6 +208,26 @@ mod tests {
         );
         let array = Option::<u32>::array(&vec![None, Some(7)]);
         assert_eq!(*array, UInt32Array::from(vec![None, Some(7)]));
+    }
+
+    #[test]
+    fn removed_rows_leave_no_trace_in_the_digest() {
+        let column = |texts: &[&'static str]| {
+            let mut column = Strings::default();
+            for &text in texts {
+                Text::from(text).push(&mut column);
+            }
+            column
+        };
+        let mut cut = column(&["open", "late", "open", "closed"]);
+        Text::remove(&mut cut, 1..3);
+        assert_eq!(
+            digest_of::<Text>(&cut),
+            digest_of::<Text>(&column(&["open", "closed"]))
+        );
+        let mut numbers = vec![1u32, 2, 3, 4];
+        u32::remove(&mut numbers, 1..3);
+        assert_eq!(numbers, [1, 4]);
     }
 
     #[test]

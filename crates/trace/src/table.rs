@@ -40,6 +40,12 @@ macro_rules! tables {
                     $( $crate::columns::Value::push(row.$field, &mut self.$field); )+
                 }
 
+                /// Removes rows; the others move up.
+                pub fn remove(&mut self, rows: std::ops::Range<usize>) {
+                    self.rows -= rows.len();
+                    $( <$type as $crate::columns::Value>::remove(&mut self.$field, rows.clone()); )+
+                }
+
                 /// Number of rows.
                 pub fn len(&self) -> usize {
                     self.rows

@@ -444,12 +444,9 @@ impl Simulation {
 
     fn sample(&mut self) {
         let now = self.network.now();
-        for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
-            self.recorder
-                .sample_endpoint(now, index as u32 / 2, endpoint);
-        }
+        let (endpoints, channels) = (&mut self.endpoints, &self.channels);
         self.recorder
-            .sample_links(now, &self.channels, &mut self.network);
+            .sample(now, endpoints, channels, &mut self.network);
     }
 
     fn on_change(&mut self, channel: ChannelId) {

@@ -1,0 +1,55 @@
+"""Samples: one for each instant, whenever the run ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from polypath import engines
+from polypath.scenario import Scenario
+
+SCENARIO = """
+duration = "500 ms"
+record = { interval = "100 ms" }
+
+[host.client]
+[host.server]
+
+[link.path0]
+ends = ["client", "server"]
+delay = "10 ms"
+
+[[application]]
+name = "transfer"
+kind = "bulk"
+transport = "tcp"
+"""
+
+KEYS = {
+    "connections": ("time_ns", "connection", "side"),
+    "links": ("time_ns", "link", "direction"),
+    "subflows": ("time_ns", "connection", "side", "subflow", "state"),
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "end_ms"),
+    [
+        (["link.path0.rate=10 Mbps"], 500),
+        (["link.path0.rate=10 Mbps", "duration=450 ms"], 450),
+        (["application.transfer.size=1 kB", "record.interval=25 ms"], 50),
+    ],
+    ids=["its duration ends on a sampling instant", "between two", "its transfer ends on a sampling instant"],
+)
+def test_the_last_sample_is_there_once(settings: list[str], end_ms: int) -> None:
+    recording = engines.get("sim").run(Scenario.parse(SCENARIO, "x").with_settings(settings).plan())
+    end_ns = recording.metadata.end_ns
+    assert end_ns == end_ms * 1_000_000
+    closed = recording.table("connection_ends")["end_ns"].item() is not None
+    for name, keys in KEYS.items():
+        if closed and name == "subflows":
+            continue  # a subflow that closes has a row for that, too
+        samples = recording.table(name)
+        assert samples["time_ns"].max() == end_ns
+        assert samples.select(keys).is_unique().all(), name
+    delivered = recording.table("connections").filter(side="server")["delivered_bytes"]
+    assert delivered.max() == recording.table("connection_ends")["server_received_bytes"].item()

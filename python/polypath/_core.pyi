@@ -157,8 +157,12 @@ class Simulation:
         captures: Literal["none", "hosts", "links"] = "none",
         directory: str | None = None,
         load: Callable[[str, str], object] | None = None,
+        segments: bool = False,
     ) -> Simulation:
-        """`load` makes what is chosen as "python": from the kind and the parameters in JSON, an instance."""
+        """`load` makes what is chosen as "python": from the kind and the parameters in JSON, an instance.
+
+        `segments` records the table of segments even if the plan does not; the recording's hash is then without it.
+        """
     @property
     def now_ns(self) -> int:
         """Simulated time since the start of the run."""

@@ -1,10 +1,11 @@
-"""Samples: one for each instant, whenever the run ends."""
+"""Samples: one for each instant, whenever the run ends; and what is recorded aside leaves the hash alone."""
 
 from __future__ import annotations
 
 import pytest
 
 from polypath import engines
+from polypath.engines import Options
 from polypath.scenario import Scenario
 
 SCENARIO = """
@@ -53,3 +54,15 @@ def test_the_last_sample_is_there_once(settings: list[str], end_ms: int) -> None
         assert samples.select(keys).is_unique().all(), name
     delivered = recording.table("connections").filter(side="server")["delivered_bytes"]
     assert delivered.max() == recording.table("connection_ends")["server_received_bytes"].item()
+
+
+def test_segments_recorded_aside_change_neither_plan_nor_hash() -> None:
+    scenario = Scenario.parse(SCENARIO, "x").with_settings(["link.path0.rate=10 Mbps"])
+    plain = engines.get("sim").run(scenario.plan())
+    aside = engines.get("sim").run(scenario.plan(), Options(segments=True))
+    asked = engines.get("sim").run(scenario.with_settings(["record.segments=true"]).plan(), Options(segments=True))
+    assert plain.table("segments").is_empty()
+    assert aside.table("segments").equals(asked.table("segments"))
+    assert aside.metadata.recording_sha256 == plain.metadata.recording_sha256
+    assert aside.metadata.plan_sha256 == plain.metadata.plan_sha256
+    assert asked.metadata.recording_sha256 != plain.metadata.recording_sha256

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use polypath_lab::plan::Plan;
 use polypath_lab::transport::Foreign;
 use polypath_lab::{CaptureMode, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -21,28 +22,33 @@ pub struct Simulation {
     now_ns: u64,
     /// Of the algorithms in Python.
     fate: Option<Arc<Fate>>,
+    /// Whether segments are recorded without the plan asking for them: the hash is then that of a run without.
+    aside: bool,
 }
 
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None))]
+    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None, segments = false))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
         captures: &str,
         directory: Option<PathBuf>,
         load: Option<Py<PyAny>>,
+        segments: bool,
     ) -> PyResult<Self> {
         let mode = capture_mode(captures)?;
         let scripts = load.map(Scripts::new);
         let fate = scripts.as_ref().map(Scripts::fate);
         let foreign = scripts.map(|scripts| Arc::new(scripts) as Arc<dyn Foreign>);
-        let lab = py
+        let (lab, aside) = py
             .detach(|| {
                 guarded(|| {
-                    let plan = serde_json::from_str(plan_json)?;
-                    Lab::with_foreign(plan, mode, directory, foreign)
+                    let mut plan: Plan = serde_json::from_str(plan_json)?;
+                    let aside = segments && !plan.record.segments;
+                    plan.record.segments |= segments;
+                    Lab::with_foreign(plan, mode, directory, foreign).map(|lab| (lab, aside))
                 })
             })?
             .map_err(plan_error)?;
@@ -50,6 +56,7 @@ impl Simulation {
             now_ns: lab.now(),
             lab: Mutex::new(Some(lab)),
             fate,
+            aside,
         })
     }
 
@@ -75,10 +82,16 @@ impl Simulation {
 
     fn recording(&mut self, py: Python<'_>) -> PyResult<Recording> {
         let lab = self.take()?;
+        let aside = self.aside;
         py.detach(|| {
             guarded(move || {
-                lab.finish()
-                    .map(|recording| Recording::new(recording.tables(), recording.hash()))
+                lab.finish().map(|mut recording| {
+                    let tables = recording.tables();
+                    if aside {
+                        recording.segments = Default::default();
+                    }
+                    Recording::new(tables, recording.hash())
+                })
             })
         })?
         .map_err(plan_error)

@@ -31,6 +31,8 @@ class Options:
     captures: Captures = "none"
     #: Where the captures go; needed unless `captures` is none.
     directory: Path | None = None
+    #: Whether segments are recorded even if the plan does not ask for them; the recording's hash is the same.
+    segments: bool = False
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

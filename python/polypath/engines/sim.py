@@ -28,7 +28,7 @@ class Simulator:
         directory = None if options.directory is None else str(options.directory)
         loader = script.Loader()
         try:
-            simulation = _core.Simulation(plan.json(), options.captures, directory, loader)
+            simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments)
             interrupted = _advance(simulation, int(plan.data["duration_ns"]), progress)
             end_ns = simulation.now_ns
             native = simulation.recording()

@@ -25,6 +25,8 @@ pub const INFINITE_SSTHRESH: u32 = u32::MAX;
 pub struct Path {
     /// Data may be sent: handshake done (for MP_JOIN including the fourth ACK) and not closing.
     pub established: bool,
+    /// The path belongs to a Multipath TCP connection, even if only one of its paths is left; not to plain TCP.
+    pub multipath: bool,
     /// The host asked its peer, or the peer asked the host, to use this path as a backup.
     pub backup: bool,
     /// Out of service: a retransmission timeout fired and nothing was acknowledged since (mptcp.org), or it was silent for several
@@ -61,6 +63,8 @@ pub struct Path {
     pub acked: u64,
     /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
     pub between_losses: u64,
+    /// Alpha of the connection, the same on each path; 0 if it must be computed again (LIA, variant mptcp.org).
+    pub linked_alpha: u64,
     /// Packets a second in the last round trip that a controller measured (wVegas).
     pub measured_rate: f64,
 }
@@ -69,6 +73,7 @@ impl Path {
     pub fn new(mss: u32, initial_window: u32) -> Self {
         Self {
             established: false,
+            multipath: false,
             backup: false,
             potentially_failed: false,
             state: CaState::Open,
@@ -88,6 +93,7 @@ impl Path {
             paced: false,
             acked: 0,
             between_losses: 0,
+            linked_alpha: 0,
             measured_rate: 0.0,
         }
     }

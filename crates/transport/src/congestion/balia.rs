@@ -1,7 +1,7 @@
 //! Balanced linked adaptation (draft-walid-mptcp-congestion-control-04).
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry, slow_start};
+use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
 
@@ -13,7 +13,8 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
         vec![Parameter::choice(
             "variant",
             &["draft", "mptcp.org"],
-            "the draft or the out-of-tree kernel (whole-numbered alpha, increase and decrease fixed when the window last changed)",
+            "the draft or the out-of-tree kernel (whole-numbered alpha, increase and decrease fixed when the window last changed, a counter of ACKs \
+             rather than of packets)",
         )]
     },
     make: |parameters| match parameters.text("variant") {
@@ -70,8 +71,8 @@ impl CongestionControl for Balia {
 /// The kernel's arithmetic: rates in bytes a second, scaled down when they are large, and a whole-numbered alpha.
 #[derive(Default)]
 struct Kernel {
-    /// ACKs for one packet more.
-    per_packet: u64,
+    /// ACKs that enlarge the window by one packet.
+    per_increase: u64,
     /// Packets that the next loss takes off.
     cut: u64,
     /// Recovery has not ended since it began.
@@ -84,7 +85,7 @@ const RATE_SHIFT: u32 = 5;
 
 impl Kernel {
     fn recompute(&mut self, paths: &[Path], me: usize) {
-        (self.per_packet, self.cut) = (0, 0);
+        (self.per_increase, self.cut) = (0, 0);
         let own = &paths[me];
         if !linked::several(paths) || !own.established || own.srtt == 0 {
             return;
@@ -107,11 +108,11 @@ impl Kernel {
         let window = u64::from(own.cwnd);
         let sum = u128::from(sum);
         let share = sum * sum * 10 / u128::from(own_rate + largest).max(1);
-        let per_packet = share * u128::from(window) / u128::from(4 * own_rate + largest).max(1);
-        self.per_packet = if per_packet == 0 {
+        let per_increase = share * u128::from(window) / u128::from(4 * own_rate + largest).max(1);
+        self.per_increase = if per_increase == 0 {
             window
         } else {
-            per_packet as u64
+            per_increase as u64
         };
         let halves = if alpha >= 2 { 3 } else { 2 };
         self.cut = (window / 2) * halves / 2;
@@ -128,6 +129,9 @@ impl CongestionControl for Kernel {
     }
 
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        if !paths[me].multipath {
+            return reno::avoid(&mut paths[me], ack);
+        }
         if !ack.cwnd_limited {
             return;
         }
@@ -135,20 +139,13 @@ impl CongestionControl for Kernel {
             slow_start(&mut paths[me], ack.packets);
             return self.recompute(paths, me);
         }
-        // The counter is compared before it is raised, so that an increase takes one packet more than the threshold.
-        for _ in 0..ack.packets {
-            let threshold = if linked::several(paths) {
-                self.per_packet
-            } else {
-                u64::from(paths[me].cwnd)
-            };
-            if u64::from(paths[me].cwnd_count) >= threshold {
-                paths[me].cwnd += 1;
-                paths[me].cwnd_count = 0;
-                self.recompute(paths, me);
-            } else {
-                paths[me].cwnd_count += 1;
-            }
+        let threshold = if linked::several(paths) {
+            self.per_increase
+        } else {
+            u64::from(paths[me].cwnd)
+        };
+        if linked::count_ack(&mut paths[me], threshold) {
+            self.recompute(paths, me);
         }
     }
 

@@ -13,12 +13,12 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
         vec![Parameter::choice(
             "variant",
             &["rfc", "mptcp.org"],
-            "the specification or the out-of-tree kernel's integer arithmetic",
+            "the specification or the out-of-tree kernel (integer arithmetic, a counter of ACKs rather than of packets)",
         )]
     },
     make: |parameters| match parameters.text("variant") {
         "rfc" => Box::new(Lia::default()),
-        _ => Box::new(Kernel::default()),
+        _ => Box::new(Kernel),
     },
 };
 
@@ -57,18 +57,24 @@ impl CongestionControl for Lia {
     }
 }
 
-/// The kernel's arithmetic: alpha as a fixed-point number of 12 bits, recomputed only when the window grew or a loss came.
-#[derive(Default)]
-struct Kernel {
-    alpha: u64,
-    stale: bool,
-}
+/// The kernel's arithmetic: one alpha for the connection, a fixed-point number of 12 bits, computed again only in slow start, when a window has
+/// grown and when a path has changed its state. The counter takes one step per acknowledgement, of however many packets.
+struct Kernel;
 
 const ALPHA_SCALE: u32 = 12;
 
 impl Kernel {
-    fn recompute(&mut self, paths: &[Path]) {
-        self.stale = false;
+    fn recompute(paths: &mut [Path]) {
+        let alpha = Self::alpha(paths);
+        for path in paths {
+            path.linked_alpha = alpha;
+        }
+    }
+
+    fn alpha(paths: &[Path]) -> u64 {
+        if !linked::several(paths) {
+            return 1;
+        }
         // `max(w / rtt^2)`, compared as cross products so that nothing is divided.
         let Some(best) = linked::usable(paths).reduce(|best, path| {
             let (rtt, best_rtt) = (u128::from(path.srtt / 1000), u128::from(best.srtt / 1000));
@@ -78,8 +84,7 @@ impl Kernel {
                 best
             }
         }) else {
-            self.alpha = 1;
-            return;
+            return 1;
         };
         let sum: u64 = linked::usable(paths)
             .map(|path| {
@@ -87,48 +92,39 @@ impl Kernel {
             })
             .sum();
         let squared = u128::from(sum) * u128::from(sum);
-        self.alpha = (u128::from(best.cwnd) << 32)
+        (u128::from(best.cwnd) << 32)
             .checked_div(squared)
-            .map_or(1, |alpha| alpha.max(1) as u64);
+            .map_or(1, |alpha| alpha.max(1) as u64)
     }
 }
 
 impl CongestionControl for Kernel {
-    fn on_established(&mut self, _paths: &mut [Path], _me: usize) {
-        self.stale = true;
-    }
-
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+        if !paths[me].multipath {
+            return reno::avoid(&mut paths[me], ack);
+        }
         if !ack.cwnd_limited {
             return;
         }
         if paths[me].in_slow_start() {
             slow_start(&mut paths[me], ack.packets);
-            self.recompute(paths);
-            return;
+            return Self::recompute(paths);
         }
-        if !linked::several(paths) {
-            return reno::avoid(&mut paths[me], ack);
+        if paths[me].linked_alpha == 0 {
+            Self::recompute(paths);
         }
-        if self.stale || self.alpha == 0 {
-            self.recompute(paths);
+        let mut threshold = u64::from(paths[me].cwnd);
+        if linked::several(paths) {
+            threshold = threshold.max((1 << ALPHA_SCALE) / paths[me].linked_alpha);
         }
-        let threshold = ((1u64 << ALPHA_SCALE) / self.alpha).max(u64::from(paths[me].cwnd));
-        // The counter is compared before it is raised, so that an increase takes one packet more than the threshold.
-        for _ in 0..ack.packets {
-            if u64::from(paths[me].cwnd_count) >= threshold {
-                paths[me].cwnd += 1;
-                paths[me].cwnd_count = 0;
-                self.recompute(paths);
-            } else {
-                paths[me].cwnd_count += 1;
-            }
+        if linked::count_ack(&mut paths[me], threshold) {
+            Self::recompute(paths);
         }
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
-        if matches!(state, CaState::Recovery | CaState::Loss) {
-            self.stale = true;
+    fn on_state(&mut self, paths: &mut [Path], _me: usize, _state: CaState) {
+        for path in paths {
+            path.linked_alpha = 0;
         }
     }
 }

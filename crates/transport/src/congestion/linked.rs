@@ -38,6 +38,18 @@ pub(super) fn total_window(paths: &[Path]) -> f64 {
     usable(paths).map(|path| f64::from(path.cwnd)).sum()
 }
 
+/// The counter of the out-of-tree kernel: one step per ACK, of however many packets. It is compared before it is raised, so that an increase
+/// takes one ACK more than the threshold. True: the window grew.
+pub(super) fn count_ack(path: &mut Path, threshold: u64) -> bool {
+    if u64::from(path.cwnd_count) < threshold {
+        path.cwnd_count += 1;
+        return false;
+    }
+    path.cwnd += 1;
+    path.cwnd_count = 0;
+    true
+}
+
 /// Growth, or shrinking, that makes no whole packet yet.
 #[derive(Default)]
 pub(super) struct Credit(f64);

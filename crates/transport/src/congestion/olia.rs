@@ -127,7 +127,12 @@ impl CongestionControl for Olia {
     }
 
     fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if !linked::several(paths) {
+        let coupled = if self.kernel {
+            paths[me].multipath
+        } else {
+            linked::several(paths)
+        };
+        if !coupled {
             reno::avoid(&mut paths[me], ack);
         } else if !self.kernel {
             let mut credit = std::mem::take(&mut self.credit);

@@ -170,6 +170,7 @@ impl Connection {
     fn first_subflow_established(&mut self, segment: &Segment) {
         self.established = true;
         self.paths[0].established = true;
+        self.paths[0].multipath = self.core.multipath.is_some();
         self.subflows[0].established_at = Some(self.core.now);
         let shifted = if segment.flags.contains(Flags::SYN) {
             0
@@ -249,6 +250,7 @@ impl Connection {
 
     fn join_established(&mut self, me: usize) {
         self.paths[me].established = true;
+        self.paths[me].multipath = true;
         self.subflows[me].established_at = Some(self.core.now);
         self.adopt();
         self.core.event(EventKind::SubflowEstablished(me));

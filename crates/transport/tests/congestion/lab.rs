@@ -52,6 +52,7 @@ pub struct Lab {
 impl Lab {
     pub fn new(name: &str, parameters: &Map<String, Value>, rtt: &[Nanos]) -> Self {
         let name = name.split(' ').next().expect("a name");
+        let multipath = rtt.len() > 1;
         let controllers = rtt
             .iter()
             .map(|_| REGISTRY.make(name, parameters).expect("it is registered"))
@@ -60,6 +61,7 @@ impl Lab {
             .iter()
             .map(|&rtt| Path {
                 established: true,
+                multipath,
                 srtt: rtt,
                 min_rtt: rtt,
                 latest_rtt: rtt,

@@ -168,27 +168,79 @@ fn the_floor_of_a_loss_with_several_paths() {
     }
 }
 
-/// The draft's increase is for each byte acknowledged, that of the kernel's file for each acknowledgement: half as much where every other
-/// packet is acknowledged.
+/// Packets that two windows of ten gain by `acknowledgements` on each path, of so many packets each.
+fn gained(name: &str, variant: &str, acknowledgements: u32, packets: u32) -> u32 {
+    let mut lab = Lab::new(name, &parameters("variant", variant), &[50 * MS, 50 * MS]);
+    for path in &mut lab.paths {
+        (path.cwnd, path.ssthresh) = (10, 5);
+    }
+    for _ in 0..acknowledgements {
+        for me in 0..2 {
+            lab.delayed_ack(me, packets);
+        }
+    }
+    lab.paths.iter().map(|path| path.cwnd).sum::<u32>() - 20
+}
+
+/// The specifications' increase is for each packet acknowledged, that of the kernel's files for each acknowledgement: about half as much
+/// where every other packet is acknowledged.
 #[test]
-fn olias_kernel_takes_a_step_an_acknowledgement() {
-    let growth = |variant: &str, acknowledgements: u32, packets: u32| {
-        let chosen = parameters("variant", variant);
-        let mut lab = Lab::new("olia", &chosen, &[50 * MS, 50 * MS]);
-        for path in &mut lab.paths {
-            (path.cwnd, path.ssthresh) = (10, 5);
-        }
-        for _ in 0..acknowledgements {
-            for me in 0..2 {
-                lab.delayed_ack(me, packets);
+fn the_kernels_files_take_a_step_an_acknowledgement() {
+    for (name, specification) in [("lia", "rfc"), ("olia", "draft"), ("balia", "draft")] {
+        let (delayed, immediate) = (
+            gained(name, specification, 1_200, 2),
+            gained(name, specification, 2_400, 1),
+        );
+        assert!(
+            delayed.abs_diff(immediate) <= 1,
+            "{name}: {delayed}, {immediate}"
+        );
+        let delayed = gained(name, "mptcp.org", 1_200, 2);
+        assert_eq!(delayed, gained(name, "mptcp.org", 1_200, 1), "{name}");
+        let immediate = gained(name, "mptcp.org", 2_400, 1);
+        assert!(
+            4 * delayed < 3 * immediate,
+            "{name}: {delayed}, {immediate}"
+        );
+    }
+}
+
+/// The only subflow of a Multipath TCP connection counts ACKs, too; TCP with these controllers is Reno, which counts packets.
+#[test]
+fn the_kernels_files_leave_tcp_to_reno() {
+    for name in ["lia", "olia", "balia"] {
+        let growth = |multipath: bool| {
+            let mut lab = Lab::new(name, &parameters("variant", "mptcp.org"), &[50 * MS]);
+            (lab.paths[0].cwnd, lab.paths[0].ssthresh) = (20, 5);
+            lab.paths[0].multipath = multipath;
+            for _ in 0..400 {
+                lab.delayed_ack(0, 2);
             }
-        }
-        lab.paths.iter().map(|path| path.cwnd).sum::<u32>() - 20
-    };
-    assert_eq!(growth("draft", 1_200, 2), growth("draft", 2_400, 1));
-    let (kernel, twice) = (growth("mptcp.org", 1_200, 2), growth("mptcp.org", 2_400, 1));
-    assert_eq!(kernel, growth("mptcp.org", 1_200, 1));
-    assert!(kernel < twice, "{kernel}, {twice}");
+            lab.paths[0].cwnd - 20
+        };
+        let (tcp, subflow) = (growth(false), growth(true));
+        assert_eq!(tcp, 25, "{name}");
+        assert!((12..=15).contains(&subflow), "{name}: {subflow}");
+    }
+}
+
+/// The kernel's LIA has one alpha for the connection: the growth of another path's window changes it at once.
+#[test]
+fn lias_kernel_has_one_alpha() {
+    let mut lab = Lab::new(
+        "lia",
+        &parameters("variant", "mptcp.org"),
+        &[50 * MS, 50 * MS],
+    );
+    for path in &mut lab.paths {
+        (path.cwnd, path.ssthresh) = (10, 5);
+    }
+    lab.round_of(0, 1);
+    let before = lab.paths[0].linked_alpha;
+    lab.round_of(1, 400);
+    assert!(lab.paths[1].cwnd > 10);
+    assert_ne!(lab.paths[0].linked_alpha, before);
+    assert_eq!(lab.paths[0].linked_alpha, lab.paths[1].linked_alpha);
 }
 
 /// Draft section 3: the largest window shrinks while another path is the best, but not below the threshold of its last loss, where slow

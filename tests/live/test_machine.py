@@ -97,6 +97,8 @@ def test_a_switch_that_an_older_kernel_lacks_matters_only_where_it_is_moved(plan
     older = replace(STOCK, settings=STOCK.settings - {"ipv4/tcp_rto_min_us"})
     translation.translate(plans("two_paths").data, "none", Simulated, MachineKernel(older))
     assert "no net.ipv4.tcp_rto_min_us" in _refusal(plans("two_paths", "defaults.rto_min=10 ms"), older)
+    # A second is what the profile rfc brings by itself.
+    translation.translate(plans("two_paths", "defaults.profile=rfc").data, "none", Simulated, MachineKernel(older))
 
 
 def _files(plan: Plan, **machine: Any) -> dict[str, str]:

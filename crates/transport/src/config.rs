@@ -41,6 +41,16 @@ impl Profile {
         self != Self::Rfc
     }
 
+    /// How long a peer may hold back the acknowledgement of a single segment, as far as a tail loss probe allows for it: 200 ms where RFC 8985
+    /// section 7.2 leaves the budget to the sender, the least timeout in Linux (`tcp_schedule_loss_probe`).
+    pub(crate) fn ack_delay_budget(self, rto_min: Nanos) -> Nanos {
+        if self == Self::Rfc {
+            200 * MILLISECOND
+        } else {
+            rto_min
+        }
+    }
+
     /// Whether the only subflow ever may fall back in mid-stream, at the price that a repetition at connection level that no option marks
     /// is taken for new data (Linux `allow_infinite_fallback`). RFC 8684 section 3.7 has such a subflow reset.
     pub(crate) fn falls_back_late(self) -> bool {
@@ -235,7 +245,7 @@ impl Default for Config {
             checksum: false,
             nagle: true,
             cork: false,
-            rto_min: 200 * MILLISECOND,
+            rto_min: SECOND,
             rto_initial: SECOND,
             rto_max: 120 * SECOND,
             delayed_ack: 40 * MILLISECOND,

@@ -58,9 +58,9 @@ PROFILES: dict[str, Profile] = {
     for profile in (
         Profile(
             "rfc",
-            "The specifications' algorithms with Linux's timers and buffers.",
-            "RFC 8684, RFC 6356 (lia), RFC 6928",
-            {**_COMMON, "congestion": Algorithm(name="lia"), "checksum": True},
+            "The specifications' algorithms and retransmission timeout, with Linux's other timers and its buffers.",
+            "RFC 8684, RFC 6356 (lia), RFC 6928, RFC 6298",
+            {**_COMMON, "congestion": Algorithm(name="lia"), "checksum": True, "rto_min": 1000 * MS},
         ),
         Profile(
             "mptcp.org",

@@ -11,7 +11,7 @@ pub mod script;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use polypath_transport::{Accept, Config, Ports, Profile, Tuple};
+use polypath_transport::{Accept, Config, Nanos, Ports, Profile, Tuple};
 use rand_pcg::Pcg64Mcg;
 
 pub use pair::{Fate, Link, Pair, Side};
@@ -19,6 +19,8 @@ pub use polypath_transport::{MILLISECOND as MS, SECOND};
 
 pub const CLIENT_PORT: u16 = 20_000;
 pub const SERVER_PORT: u16 = 80;
+/// The least timeout of most tests: a shorter one than the second of RFC 6298 section 2.4, so that timeouts come while little else happens.
+pub const RTO_MIN: Nanos = 200 * MS;
 
 /// The client's address on path `index`.
 pub fn client_address(index: usize) -> IpAddr {
@@ -65,6 +67,7 @@ pub fn tcp() -> Config {
     Config {
         mptcp: false,
         congestion: "reno".into(),
+        rto_min: RTO_MIN,
         ..Config::default()
     }
 }
@@ -73,6 +76,7 @@ pub fn tcp() -> Config {
 pub fn mptcp() -> Config {
     Config {
         congestion: "reno".into(),
+        rto_min: RTO_MIN,
         ..Config::default()
     }
 }

@@ -7,7 +7,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
-//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
+//! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
 //! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
@@ -248,6 +248,36 @@ fn the_timeout_is_srtt_plus_four_deviations() {
         script.expect();
         let repeat = script.expect_data(1, 100);
         assert_eq!(repeat.at, (10 + timeout) * MS, "{profile:?}");
+    }
+}
+
+/// Sections 2.3 and 2.4: once RTTVAR has died away, the least timeout of a second and the clock granularity keep the timeout above the RTT.
+#[test]
+fn a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout() {
+    for rtt in [300 * MS, 1_500 * MS] {
+        let config = Config {
+            rto_min: Config::default().rto_min,
+            rto_initial: 3 * SECOND,
+            ..tcp()
+        };
+        let mut script = Script::connected(&config, Peer::default(), rtt);
+        script.inject(script.ack(1));
+        let mut end = 1;
+        for _ in 0..100 {
+            script.write(MSS);
+            end += MSS;
+            script.run_for(rtt);
+            script.inject(script.ack(end));
+        }
+        script.drain();
+        script.write(1_000_000);
+        script.run_for(rtt + 10 * MS);
+        script.inject(script.sack(end, &[(end + MSS, end + 4 * MSS)]));
+        let repeated = retransmitted(&mut script);
+        assert_eq!(repeated, [(end - 1) / MSS], "{rtt}");
+        script.run_for(rtt + 10 * MS);
+        script.inject(script.ack(end + 10 * MSS));
+        assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0, "{rtt}");
     }
 }
 

@@ -12,6 +12,7 @@ from typing import Final
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
 from polypath.engines.namespaces.kernel import Kernel, Stack
+from polypath.scenario.stack import PROFILES
 
 #: A user, network, mount and process namespace of their own, which end with the process that asked for them.
 NAMESPACES: Final = (
@@ -51,6 +52,10 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "ipv4/tcp_mtu_probing": 0,
     "mptcp/scheduler": "default",
 }
+
+
+def _rto_min_of_profile(stack: Stack) -> int:
+    return int(PROFILES[stack["profile"]].settings["rto_min"])
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,8 @@ class MachineKernel(Kernel):
                 continue
             if name in self.machine.settings:
                 kept[name] = value
+            elif name == "ipv4/tcp_rto_min_us" and stack["rto_min_ns"] == _rto_min_of_profile(stack):
+                continue  # nobody asked for another timeout than the kernel's
             elif value != _DEFAULTS.get(name):
                 switch = f"net.{name.replace('/', '.')}"
                 raise EngineError(

@@ -30,7 +30,10 @@ impl Socket {
         let rto = self.backed_off(core);
         let timeout = match self.rtt.srtt() {
             0 => core.config.rto_initial,
-            srtt if self.sent.len() == 1 => 2 * srtt + core.config.rto_min,
+            srtt if self.sent.len() == 1 => {
+                let config = &core.config;
+                2 * srtt + config.profile.ack_delay_budget(config.rto_min)
+            }
             srtt => 2 * srtt + 2 * MILLISECOND,
         };
         self.timers

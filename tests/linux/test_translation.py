@@ -32,6 +32,10 @@ def _red(plan: Plan) -> None:
     plan["links"][0]["forward"]["queue"] = {"kind": "red"}
 
 
+def _faded(plan: Plan) -> None:
+    plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
+
+
 def _same_port(plan: Plan) -> None:
     plan["applications"].append(plan["applications"][0])
 
@@ -63,6 +67,7 @@ def _many_addresses(plan: Plan) -> None:
         ),
         (_set("user_timeout_ns", 10**9), "no user_timeout for sockets of Multipath TCP"),
         (_red, "no queue 'red'"),
+        (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
     ],

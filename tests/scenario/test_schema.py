@@ -48,6 +48,7 @@ kind = "bulk"
         'queue = { kind = "codel", target = "5 ms" }',
         'loss = "1 %"',
         'loss = { kind = "gilbert-elliott", good_to_bad = "1 %", bad_to_good = "20 %" }',
+        'loss = { kind = "timed-gilbert-elliott", good_time = "2 s", bad_time = "50 ms" }',
     ],
 )
 def test_both_take(validator: jsonschema.Draft202012Validator, tmp_path: Path, line: str) -> None:

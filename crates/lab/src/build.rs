@@ -279,6 +279,17 @@ fn loss_model(loss: &plan::Loss) -> LossConfig {
             good_loss,
             bad_loss,
         },
+        plan::Loss::TimedGilbertElliott {
+            good_time_ns,
+            bad_time_ns,
+            good_loss,
+            bad_loss,
+        } => LossConfig::TimedGilbertElliott {
+            good_time: good_time_ns,
+            bad_time: bad_time_ns,
+            good_loss,
+            bad_loss,
+        },
     }
 }
 

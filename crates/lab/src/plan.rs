@@ -191,6 +191,13 @@ pub enum Loss {
         good_loss: f64,
         bad_loss: f64,
     },
+    /// The chain in continuous time: mean time and loss probability in each state.
+    TimedGilbertElliott {
+        good_time_ns: u64,
+        bad_time_ns: u64,
+        good_loss: f64,
+        bad_loss: f64,
+    },
 }
 
 /// How a path is chosen among those of fewest hops.

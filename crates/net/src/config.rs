@@ -108,6 +108,13 @@ pub enum LossConfig {
         good_loss: f64,
         bad_loss: f64,
     },
+    /// Mean sojourn times and loss probabilities of the two states.
+    TimedGilbertElliott {
+        good_time: Nanos,
+        bad_time: Nanos,
+        good_loss: f64,
+        bad_loss: f64,
+    },
 }
 
 /// What changes of a channel; what is absent stays.
@@ -148,6 +155,8 @@ pub enum ConfigError {
     RedWeight(f64),
     #[error("CoDel's target and interval must be above 0 ns")]
     Codel,
+    #[error("the mean times in the good and the bad state must be above 0 ns")]
+    Sojourn,
 }
 
 const MAX_RATE: u64 = 1_000_000_000_000_000;
@@ -234,6 +243,18 @@ impl LossConfig {
             } => {
                 probability("good_to_bad", good_to_bad)?;
                 probability("bad_to_good", bad_to_good)?;
+                probability("good_loss", good_loss)?;
+                probability("bad_loss", bad_loss)
+            }
+            Self::TimedGilbertElliott {
+                good_time,
+                bad_time,
+                good_loss,
+                bad_loss,
+            } => {
+                if good_time == 0 || bad_time == 0 {
+                    return Err(ConfigError::Sojourn);
+                }
                 probability("good_loss", good_loss)?;
                 probability("bad_loss", bad_loss)
             }

@@ -377,7 +377,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         if entered.config().up && !entered.passes(self.store.headers[slot as usize].len) {
             return self.refuse(channel, slot, obs);
         }
-        if let Some(reason) = entered.loses() {
+        if let Some(reason) = entered.loses(self.now) {
             self.discard(channel, slot, reason, obs);
             return;
         }

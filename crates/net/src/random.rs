@@ -116,6 +116,20 @@ fn ln(x: f64) -> f64 {
     exponent as f64 * std::f64::consts::LN_2 + 2.0 * s * series
 }
 
+/// `e^-x` of a number that is not negative.
+pub(crate) fn decay(x: f64) -> f64 {
+    const TERMS: u32 = 16;
+    if x > 700.0 {
+        return 0.0;
+    }
+    let halvings = (x / std::f64::consts::LN_2).round();
+    let rest = x - halvings * std::f64::consts::LN_2;
+    let series = (1..=TERMS)
+        .rev()
+        .fold(1.0, |sum, k| 1.0 - sum * rest / f64::from(k));
+    series * f64::from_bits((1023 - halvings as u64) << 52)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +169,14 @@ mod tests {
         for x in [1e-17, 0.3, 0.7, 1.0, 1.5, 2.0, 12345.678] {
             assert!((ln(x) - x.ln()).abs() <= 1e-13 * x.ln().abs().max(1.0));
         }
+    }
+
+    #[test]
+    fn decay_agrees_with_the_library() {
+        for x in [0.0, 1e-9, 0.3, 0.35, 1.0, 20.0, 699.0] {
+            assert!((decay(x) - (-x).exp()).abs() <= 1e-13 * (-x).exp(), "{x}");
+        }
+        assert_eq!(decay(1e12), 0.0);
     }
 
     #[test]

@@ -151,7 +151,7 @@ class RandomLoss(Model):
 
 
 class GilbertElliott(Model):
-    """Losses in bursts: a two-state chain that moves once a packet (Gilbert 1960, Elliott 1963)."""
+    """Losses in bursts: a two-state chain that moves once per packet (Gilbert 1960, Elliott 1963)."""
 
     kind: Literal["gilbert-elliott"]
     good_to_bad: Share
@@ -162,6 +162,23 @@ class GilbertElliott(Model):
     """Loss probability in the good state."""
     bad_loss: Share = 1.0
     """Loss probability in the bad state."""
+
+
+class TimedGilbertElliott(Model):
+    """Losses in bursts: the two-state chain in continuous time, which moves whether packets are sent or not."""
+
+    kind: Literal["timed-gilbert-elliott"]
+    good_time: Period
+    """Mean time in the good state (exponential)."""
+    bad_time: Period
+    """Mean time in the bad state (exponential)."""
+    good_loss: Share = 0.0
+    """Loss probability in the good state."""
+    bad_loss: Share = 1.0
+    """Loss probability in the bad state."""
+
+
+LossModel = Annotated[NoLoss | RandomLoss | GilbertElliott | TimedGilbertElliott, Field(discriminator="kind")]
 
 
 def _read_loss(value: object) -> object:
@@ -175,13 +192,12 @@ def _share_text(value: object) -> str:
         raise fault(error.message, error.hint) from error
 
 
-def _write_loss(value: NoLoss | RandomLoss | GilbertElliott) -> str | dict[str, Any]:
+def _write_loss(value: LossModel) -> str | dict[str, Any]:
     if isinstance(value, RandomLoss):
         return units.format_share(value.probability)
     return value.model_dump(mode="json")
 
 
-LossModel = Annotated[NoLoss | RandomLoss | GilbertElliott, Field(discriminator="kind")]
 Loss = Annotated[
     LossModel,
     BeforeValidator(_read_loss),

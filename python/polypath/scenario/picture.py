@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polypath import units
-from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router
+from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router, TimedGilbertElliott
 from polypath.scenario.tables import Tables, attachments, directions, nodes, split_end
 from polypath.scenario.topologies import Topology
 
@@ -41,7 +41,7 @@ def _label(link: Link, *, backup: bool = False) -> str:
         loss = forward.loss
         if isinstance(loss, RandomLoss) and loss.probability > 0:
             parts.append(f"{units.format_share(loss.probability)} loss")
-        elif isinstance(loss, GilbertElliott):
+        elif isinstance(loss, GilbertElliott | TimedGilbertElliott):
             parts.append("bursty loss")
     parts += [middlebox.name for middlebox in link.middlebox or []]
     if backup:

@@ -10,7 +10,19 @@ from typing import Any
 
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.network import Channel, Codel, DropTail, GilbertElliott, Interface, Link, NoLoss, RandomLoss, Red
+from polypath.scenario.network import (
+    Channel,
+    Codel,
+    DropTail,
+    GilbertElliott,
+    Interface,
+    Link,
+    LossModel,
+    NoLoss,
+    RandomLoss,
+    Red,
+    TimedGilbertElliott,
+)
 from polypath.scenario.reading import read_text
 from polypath.scenario.resolve import stack_of
 from polypath.scenario.stack import Stack, settings
@@ -393,7 +405,7 @@ def _queue(queue: DropTail | Red | Codel) -> dict[str, Any]:
             }
 
 
-def _loss(loss: NoLoss | RandomLoss | GilbertElliott) -> dict[str, Any]:
+def _loss(loss: LossModel) -> dict[str, Any]:
     match loss:
         case RandomLoss(probability=probability) if probability > 0:
             return {"kind": loss.kind, "probability": probability}
@@ -402,6 +414,14 @@ def _loss(loss: NoLoss | RandomLoss | GilbertElliott) -> dict[str, Any]:
                 "kind": loss.kind,
                 "good_to_bad": loss.good_to_bad,
                 "bad_to_good": loss.bad_to_good,
+                "good_loss": loss.good_loss,
+                "bad_loss": loss.bad_loss,
+            }
+        case TimedGilbertElliott():
+            return {
+                "kind": loss.kind,
+                "good_time_ns": loss.good_time,
+                "bad_time_ns": loss.bad_time,
                 "good_loss": loss.good_loss,
                 "bad_loss": loss.bad_loss,
             }

@@ -572,7 +572,8 @@ fn describe(config: &ChannelConfig) -> String {
     let loss = match config.loss {
         LossConfig::None => 0.0,
         LossConfig::Random { probability } => probability,
-        LossConfig::GilbertElliott { bad_loss, .. } => bad_loss,
+        LossConfig::GilbertElliott { bad_loss, .. }
+        | LossConfig::TimedGilbertElliott { bad_loss, .. } => bad_loss,
     };
     let state = if config.up { "up" } else { "down" };
     format!("{state}, {rate}, {} ns, loss {loss}", config.delay)

@@ -286,6 +286,12 @@ pub fn loss(draw: &mut Draw) -> Loss {
             good_loss: draw.pick(&[0.0, 0.01]),
             bad_loss: draw.number(0.3, 1.0),
         },
+        Some("timed-gilbert-elliott") => Loss::TimedGilbertElliott {
+            good_time_ns: draw.pick(&[200 * MS, SECOND]),
+            bad_time_ns: draw.pick(&[MS, 20 * MS]),
+            good_loss: draw.pick(&[0.0, 0.01]),
+            bad_loss: draw.number(0.3, 1.0),
+        },
         name => panic!("losses of kind {name:?} are not drawn yet"),
     }
 }

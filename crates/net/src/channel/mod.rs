@@ -159,14 +159,14 @@ impl Channel {
     }
 
     /// The general path in, first part: whether the link loses the packet.
-    pub fn loses(&mut self) -> Option<DropReason> {
+    pub fn loses(&mut self, now: Nanos) -> Option<DropReason> {
         if !self.general.config.up {
             return Some(DropReason::Down);
         }
         let streams = self.general.streams.as_mut()?;
         self.general
             .loss
-            .loses(&mut streams.loss)
+            .loses(now, &mut streams.loss)
             .then_some(DropReason::Loss)
     }
 

@@ -64,6 +64,10 @@ def _loss(channel: Channel) -> str:
         case "gilbert-elliott":
             chain = (loss["good_to_bad"], loss["bad_to_good"], loss["bad_loss"], loss["good_loss"])
             return "loss gemodel " + " ".join(map(_percent, chain))
+        case "timed-gilbert-elliott":
+            raise EngineError(
+                "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"
+            )
         case _:
             return ""
 

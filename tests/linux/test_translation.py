@@ -50,6 +50,12 @@ def _many_addresses(plan: Plan) -> None:
         (_choose("scheduler", "redundant"), "one subflow"),
         (_choose("scheduler", "roundrobin", num_segments=2), "num_segments=1 only, not 2"),
         (_choose("scheduler", "kbest", k=9), "not 9"),
+        (_choose("scheduler", "ecf", variant="mptcp.org"), "variant=paper only, not mptcp.org"),
+        (_choose("scheduler", "ecf", penalisation=True), "ecf with penalisation=false only, not true"),
+        (
+            _choose("scheduler", "linux", opportunistic_retransmission=True),
+            "opportunistic_retransmission=false only, not true",
+        ),
         (_choose("scheduler", "otias"), "no scheduler 'otias'"),
         (
             _choose("congestion", "wvegas"),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::congestion::{self, CongestionControl};
 use crate::path_manager::{self, PathManager};
 use crate::registry::RegistryError;
-use crate::scheduler::{self, Scheduler};
+use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::{MILLISECOND, Nanos, SECOND};
 
 /// Which implementation to follow where specifications leave room or implementations differ.
@@ -278,6 +278,15 @@ impl Config {
             .unwrap_or_else(|| {
                 scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
             })
+    }
+
+    /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
+    pub fn make_rescuer(&self) -> Result<Rescuer, RegistryError> {
+        let elsewhere = self.foreign.as_ref();
+        if elsewhere.is_some_and(|foreign| foreign.scheduler(&self.scheduler).is_some()) {
+            return Ok(Rescuer::default());
+        }
+        scheduler::rescuer(&self.scheduler.name, &self.scheduler.parameters)
     }
 
     pub fn make_path_manager(&self) -> Result<Box<dyn PathManager>, RegistryError> {

@@ -102,6 +102,14 @@ impl Parameter {
         }
     }
 
+    /// A boolean without a default: left out, the algorithm decides.
+    pub fn flag(name: &'static str, description: &'static str) -> Self {
+        Self {
+            default: Value::Null,
+            ..Self::boolean(name, false, description)
+        }
+    }
+
     pub fn choice(
         name: &'static str,
         choices: &'static [&'static str],
@@ -176,6 +184,9 @@ impl Parameters {
         let mut values = Map::new();
         for parameter in declared {
             let value = given.get(parameter.name).unwrap_or(&parameter.default);
+            if value.is_null() && parameter.default.is_null() {
+                continue;
+            }
             parameter
                 .validate(value)
                 .map_err(|expected| RegistryError::BadParameter {
@@ -227,6 +238,16 @@ impl Parameters {
         self.values[name]
             .as_bool()
             .expect("checked against the declaration")
+    }
+
+    /// A boolean; nothing where it was left out and has no default.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.values.get(name).and_then(Value::as_bool)
+    }
+
+    /// A text; nothing where the entry has no such parameter.
+    pub fn chosen(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(Value::as_str)
     }
 
     pub fn text(&self, name: &str) -> &str {
@@ -292,6 +313,12 @@ pub struct Entry<T: ?Sized> {
     pub make: fn(&Parameters) -> Box<T>,
 }
 
+impl<T: ?Sized> Entry<T> {
+    fn check(&self, given: &Map<String, Value>) -> Result<Parameters, RegistryError> {
+        Parameters::check(self.name, &(self.parameters)(), given)
+    }
+}
+
 /// A description as handed to front ends.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
@@ -314,8 +341,21 @@ impl<T: ?Sized> Registry<T> {
         name: &str,
         parameters: &Map<String, Value>,
     ) -> Result<Box<T>, RegistryError> {
-        let entry = self
-            .entries
+        let entry = self.entry(name)?;
+        Ok((entry.make)(&entry.check(parameters)?))
+    }
+
+    /// The parameters of the entry called `name`, with its defaults.
+    pub fn parameters(
+        &self,
+        name: &str,
+        parameters: &Map<String, Value>,
+    ) -> Result<Parameters, RegistryError> {
+        self.entry(name)?.check(parameters)
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry<T>, RegistryError> {
+        self.entries
             .iter()
             .find(|entry| entry.name == name)
             .ok_or_else(|| RegistryError::Unknown {
@@ -327,9 +367,7 @@ impl<T: ?Sized> Registry<T> {
                     .map(|entry| entry.name)
                     .collect::<Vec<_>>()
                     .join(", "),
-            })?;
-        let parameters = Parameters::check(entry.name, &(entry.parameters)(), parameters)?;
-        Ok((entry.make)(&parameters))
+            })
     }
 
     pub fn describe(&self) -> Vec<Description> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use polypath_transport::path::Path;
 use polypath_transport::scheduler::{
-    Blocked, Carried, Decision, Head, Next, PathSet, REGISTRY, Rescue, Scheduler, View,
+    Blocked, Carried, Decision, Head, Next, PathSet, REGISTRY, Rescue, Scheduler, View, rescuer,
 };
 use serde_json::{Map, Value, json};
 
@@ -299,30 +299,58 @@ fn blest_skips_the_slow_path_only_where_it_would_block_the_window() {
     }
 }
 
-/// A window that the slow path's segment holds shut: mptcp.org's modules for BLEST and ECF repeat it and penalise as the default scheduler
-/// does (v0.95: mptcp_blest.c has a copy of the code, mptcp_ecf.c calls the default's), the published rules do neither.
+/// What is done where the slow path's segment holds the window shut.
+fn rescued(name: &str, parameters: Value) -> Rescue {
+    let sender = Sender::new(vec![path(10, 10), path(100, 10)], 5_000, 0);
+    let mut carried = PathSet::default();
+    carried.insert(1);
+    let view = View {
+        head: Some(Head {
+            offset: 0,
+            carried,
+            holder: 1,
+        }),
+        ..sender.view()
+    };
+    let given = parameters.as_object().expect("an object");
+    let mut rescuer = rescuer(name, given).expect("it is registered");
+    rescuer.rescue(&view, Blocked::ReceiveWindow)
+}
+
+fn both(yes: bool) -> Rescue {
+    Rescue {
+        repeat_head_on: yes.then_some(0),
+        penalise: yes.then_some(1),
+    }
+}
+
+/// mptcp.org's default scheduler and its modules for BLEST and ECF repeat the segment and penalise (v0.95: mptcp_blest.c has a copy of the
+/// code, mptcp_ecf.c calls the default's); the published rules of BLEST and ECF do neither, nor does any other scheduler unless asked to.
 #[test]
-fn only_the_kernels_blest_and_ecf_rescue_a_blocked_connection() {
+fn the_default_and_the_kernels_blest_and_ecf_rescue_a_blocked_connection() {
     for name in ["blest", "ecf"] {
-        for (variant, rescued) in [("paper", false), ("mptcp.org", true)] {
-            let sender = Sender::new(vec![path(10, 10), path(100, 10)], 5_000, 0);
-            let mut carried = PathSet::default();
-            carried.insert(1);
-            let view = View {
-                head: Some(Head {
-                    offset: 0,
-                    carried,
-                    holder: 1,
-                }),
-                ..sender.view()
-            };
-            let mut scheduler = make(name, json!({"variant": variant}));
-            let rescue = scheduler.rescue(&view, Blocked::ReceiveWindow);
+        for (variant, yes) in [("paper", false), ("mptcp.org", true)] {
+            let parameters = json!({"variant": variant});
+            assert_eq!(rescued(name, parameters), both(yes), "{name}, {variant}");
+        }
+    }
+    for entry in REGISTRY.describe() {
+        let yes = entry.name == "default";
+        assert_eq!(rescued(entry.name, json!({})), both(yes), "{}", entry.name);
+    }
+}
+
+#[test]
+fn any_scheduler_rescues_as_its_parameters_say() {
+    for entry in REGISTRY.describe() {
+        for (repeats, penalises) in [(true, true), (true, false), (false, true), (false, false)] {
+            let parameters =
+                json!({"opportunistic_retransmission": repeats, "penalisation": penalises});
             let expected = Rescue {
-                repeat_head_on: rescued.then_some(0),
-                penalise: rescued.then_some(1),
+                repeat_head_on: repeats.then_some(0),
+                penalise: penalises.then_some(1),
             };
-            assert_eq!(rescue, expected, "{name}, {variant}");
+            assert_eq!(rescued(entry.name, parameters), expected, "{}", entry.name);
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Rescuer, Scheduler};
 use crate::tcp::{Reckoning, Socket, State};
 use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos};
 
@@ -65,6 +65,7 @@ pub struct Connection {
     pub(super) send: DataSender,
     pub(super) retransmission: Retransmission,
     pub(super) scheduler: Box<dyn Scheduler>,
+    pub(super) rescuer: Rescuer,
     pub(super) path_manager: Box<dyn PathManager>,
     /// When the path manager was first asked, and when it is to be asked again.
     pub(super) ready_at: Option<Nanos>,
@@ -149,6 +150,7 @@ impl Connection {
             send: DataSender::new(&config, config.fills_queues(&*scheduler)),
             retransmission: Retransmission::new(&config),
             scheduler,
+            rescuer: config.make_rescuer()?,
             path_manager: config.make_path_manager()?,
             ready_at: None,
             path_manager_at: NEVER,

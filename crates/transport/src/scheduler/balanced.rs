@@ -1,5 +1,6 @@
 //! No path carries much more than half of the data.
 
+use super::rescue::{self, Unasked};
 use super::{
     Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
 };
@@ -10,7 +11,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     description: "Lowest RTT, but no path carries more than a capped share of the latest bytes, against an eavesdropper on it",
     source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
     parameters: || {
-        vec![
+        let own = vec![
             Parameter::choice(
                 "cap",
                 &["half", "equal"],
@@ -23,7 +24,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 0.5,
                 "share that a path may carry beyond its cap",
             ),
-        ]
+        ];
+        rescue::parameters(own, Unasked::Off)
     },
     make: |parameters| {
         Box::new(Balanced {

@@ -1,17 +1,18 @@
 //! BLEST: blocking estimation.
 
-use super::lowest_rtt::{self, LowestRtt};
-use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest};
+use super::rescue::{self, Unasked};
+use super::{Blocked, Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
 use crate::Nanos;
 use crate::path::Path;
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "blest",
-    description: "Lowest RTT, but leaves a slow path idle where its segment would block the send window",
+    description: "Lowest RTT, but leaves a slow path idle where its segment would block the send window; repeats and penalises when blocked \
+                  (M1, M2) in variant mptcp.org only",
     source: "Ferlin et al., IFIP Networking 2016; variant mptcp.org: net/mptcp/mptcp_blest.c",
     parameters: || {
-        vec![
+        let own = vec![
             Parameter::choice(
                 "variant",
                 &["paper", "mptcp.org"],
@@ -24,7 +25,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 2.0,
                 "first value of the correction factor",
             ),
-        ]
+        ];
+        rescue::parameters(own, Unasked::AsVariant)
     },
     make: |parameters| {
         let kernel = parameters.text("variant") == "mptcp.org";
@@ -39,7 +41,6 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             adapted_at: 0,
             blocked: false,
             extremes: Vec::new(),
-            rescuer: kernel.then(LowestRtt::inherited),
         })
     },
 };
@@ -59,8 +60,6 @@ struct Blest {
     blocked: bool,
     /// Smallest and largest smoothed RTT of each path so far.
     extremes: Vec<(Nanos, Nanos)>,
-    /// What the kernel does for a blocked connection; the authors left it out (mptcp_net-next issue 345).
-    rescuer: Option<LowestRtt>,
 }
 
 impl Blest {
@@ -149,10 +148,7 @@ impl Scheduler for Blest {
         }
     }
 
-    fn rescue(&mut self, view: &View, cause: Blocked) -> Rescue {
+    fn blocked(&mut self, cause: Blocked) {
         self.blocked |= cause == Blocked::ReceiveWindow;
-        self.rescuer
-            .as_mut()
-            .map_or_else(Rescue::default, |rescuer| rescuer.rescue(view, cause))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::rescue::{self, Unasked};
 use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
 use crate::Nanos;
 use crate::path::Path;
-use crate::registry::no_parameters;
 
 /// Implemented from the paper's description: a schedule for as long as the slowest path's round trip, in which each path sends a window a
 /// round trip of its own and segments are numbered in the order in which they will arrive. What a path is to send later in the schedule
@@ -14,7 +14,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "daps",
     description: "A schedule for one round trip of the slowest path, numbered so that segments arrive in order",
     source: "Kuhn, Lochin, Mifdaoui, Sarwar, Mehani and Boreli, IEEE ICC 2014",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| {
         Box::new(Daps {
             schedule: VecDeque::new(),

@@ -1,15 +1,16 @@
 //! ECF: earliest completion first.
 
-use super::lowest_rtt::{self, LowestRtt};
-use super::{Blocked, Decision, Rescue, Scheduler, SchedulerEntry, View, fastest};
+use super::rescue::{self, Unasked};
+use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "ecf",
-    description: "Lowest RTT, but waits for the fast path where that completes the data earlier",
+    description: "Lowest RTT, but waits for the fast path where that completes the data earlier; repeats and penalises when blocked (M1, M2) in \
+                  variant mptcp.org only",
     source: "Lim et al., CoNEXT 2017; variant mptcp.org: net/mptcp/mptcp_ecf.c",
     parameters: || {
-        vec![
+        let own = vec![
             Parameter::choice(
                 "variant",
                 &["paper", "mptcp.org"],
@@ -22,15 +23,14 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 4.0,
                 "hysteresis: what must be gained to stop waiting",
             ),
-        ]
+        ];
+        rescue::parameters(own, Unasked::AsVariant)
     },
     make: |parameters| {
-        let kernel = parameters.text("variant") == "mptcp.org";
         Box::new(Ecf {
-            kernel,
+            kernel: parameters.text("variant") == "mptcp.org",
             beta: parameters.number("beta"),
             waiting: false,
-            rescuer: kernel.then(LowestRtt::inherited),
         })
     },
 };
@@ -39,8 +39,6 @@ struct Ecf {
     kernel: bool,
     beta: f64,
     waiting: bool,
-    /// What the kernel does for a blocked connection.
-    rescuer: Option<LowestRtt>,
 }
 
 impl Scheduler for Ecf {
@@ -80,11 +78,5 @@ impl Scheduler for Ecf {
             self.waiting = false;
         }
         decision
-    }
-
-    fn rescue(&mut self, view: &View, cause: Blocked) -> Rescue {
-        self.rescuer
-            .as_mut()
-            .map_or_else(Rescue::default, |rescuer| rescuer.rescue(view, cause))
     }
 }

@@ -1,15 +1,15 @@
 //! The same number of bytes on every path.
 
+use super::rescue::{self, Unasked};
 use super::{
     Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
 };
-use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "equal",
     description: "The same number of bytes on every path, at the pace of the slowest",
     source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| {
         Box::new(Equal {
             carried: Vec::new(),

@@ -1,5 +1,6 @@
 //! The k paths of lowest RTT in turn.
 
+use super::rescue::{self, Unasked};
 use super::{
     Carried, Decision, PathSet, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt,
     ready,
@@ -11,7 +12,10 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "kbest",
     description: "Round robin over the k paths of lowest smoothed RTT, chosen anew after each round",
     source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
-    parameters: || vec![Parameter::integer("k", 2, 1, 64, "paths that carry data")],
+    parameters: || {
+        let own = vec![Parameter::integer("k", 2, 1, 64, "paths that carry data")];
+        rescue::parameters(own, Unasked::Off)
+    },
     make: |parameters| {
         Box::new(KBest {
             k: parameters.integer("k") as usize,

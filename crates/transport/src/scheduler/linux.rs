@@ -1,14 +1,14 @@
 //! Upstream Linux's scheduler: bursts of up to 64 kB to the path that drains its queue soonest.
 
+use super::rescue::{self, Unasked};
 use super::{Carried, Decision, Scheduler, SchedulerEntry, View, takes_more, usable};
 use crate::path::Path;
-use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "linux",
     description: "Bursts of up to 64 kB to the path whose queued bytes drain soonest at its pacing rate; backups only when nothing else is active",
     source: "Linux net/mptcp/protocol.c, mptcp_subflow_get_send and __subflow_push_pending",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| Box::new(Linux::default()),
 };
 

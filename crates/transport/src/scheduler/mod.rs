@@ -12,13 +12,17 @@ mod linux;
 pub mod lowest_rtt;
 mod otias;
 mod redundant;
+mod rescue;
 mod roundrobin;
 mod sttf;
 mod weighted_roundrobin;
 
 use crate::Nanos;
 use crate::path::{CaState, Path};
-use crate::registry::{Entry, Registry};
+use crate::registry::{Entry, Registry, RegistryError};
+use serde_json::{Map, Value};
+
+pub use rescue::{Rescue, Rescuer};
 
 /// A set of paths by index, for the first 64 of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +114,6 @@ pub struct Carried {
     pub new: bool,
 }
 
-/// Help for a blocked connection (Raiciu et al., NSDI 2012, section 4.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rescue {
-    /// Send the head again on this path (opportunistic retransmission).
-    pub repeat_head_on: Option<usize>,
-    /// Halve this path's window (penalisation).
-    pub penalise: Option<usize>,
-}
-
 /// A packet scheduler.
 pub trait Scheduler: Send {
     /// Whether it hands data to paths whose windows are full, to wait in their own queues.
@@ -136,10 +131,8 @@ pub trait Scheduler: Send {
     /// shares are counted here.
     fn carried(&mut self, _segment: Carried) {}
 
-    /// Called when there is nothing to select because the connection is blocked.
-    fn rescue(&mut self, _view: &View, _cause: Blocked) -> Rescue {
-        Rescue::default()
-    }
+    /// There is nothing to select because the connection is blocked; what is done about it is [`Rescuer`]'s.
+    fn blocked(&mut self, _cause: Blocked) {}
 }
 
 /// Whether a path may carry data at all (mptcp.org `mptcp_is_def_unavailable`).
@@ -192,5 +185,10 @@ pub static REGISTRY: Registry<dyn Scheduler> = Registry {
         linux::ENTRY,
     ],
 };
+
+/// What helps a blocked connection beside the scheduler called `name`.
+pub fn rescuer(name: &str, parameters: &Map<String, Value>) -> Result<Rescuer, RegistryError> {
+    Ok(Rescuer::of(&REGISTRY.parameters(name, parameters)?))
+}
 
 type SchedulerEntry = Entry<dyn Scheduler>;

@@ -1,15 +1,15 @@
 //! OTIAS: out-of-order transmission for in-order arrival.
 
+use super::rescue::{self, Unasked};
 use super::{Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
 use crate::Nanos;
 use crate::path::Path;
-use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "otias",
     description: "The path on which the segment arrives first, queueing there even when its window is full",
     source: "Yang et al., 2014 (out-of-order transmission for in-order arrival scheduling)",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| Box::new(Otias),
 };
 

@@ -1,15 +1,15 @@
 //! Every segment on every path.
 
+use super::rescue::{self, Unasked};
 use super::{
     Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
 };
-use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "redundant",
     description: "Every path sends the whole stream; what arrives first counts",
     source: "Froemmgen et al., ICC 2016; mptcp.org net/mptcp/mptcp_redundant.c",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| {
         Box::new(Redundant {
             pointers: Vec::new(),

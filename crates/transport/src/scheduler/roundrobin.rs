@@ -1,5 +1,6 @@
 //! Round robin over the paths with room.
 
+use super::rescue::{self, Unasked};
 use super::{Carried, Decision, Scheduler, SchedulerEntry, View, has_room, usable};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
@@ -9,7 +10,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     description: "The same number of segments on each path in turn",
     source: "mptcp.org net/mptcp/mptcp_rr.c",
     parameters: || {
-        vec![
+        let own = vec![
             Parameter::integer(
                 "num_segments",
                 1,
@@ -22,7 +23,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 true,
                 "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
             ),
-        ]
+        ];
+        rescue::parameters(own, Unasked::Off)
     },
     make: |parameters| {
         Box::new(RoundRobin::new(

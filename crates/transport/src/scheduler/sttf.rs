@@ -1,15 +1,15 @@
 //! STTF: shortest transfer time first.
 
+use super::rescue::{self, Unasked};
 use super::{Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready};
 use crate::Nanos;
 use crate::path::Path;
-use crate::registry::no_parameters;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "sttf",
     description: "The path on which the segment arrives first, its window's growth foreseen; waits for it if it is full",
     source: "Hurtig et al., IEEE/ACM ToN 2019 (low-latency scheduling in MPTCP)",
-    parameters: no_parameters,
+    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
     make: |_| Box::new(Sttf),
 };
 

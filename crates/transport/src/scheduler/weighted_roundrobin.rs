@@ -1,6 +1,7 @@
 //! Round robin in proportion to weights.
 
 use super::SchedulerEntry;
+use super::rescue::{self, Unasked};
 use super::roundrobin::RoundRobin;
 use crate::registry::Parameter;
 
@@ -9,7 +10,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     description: "Each path in turn, as many segments as its weight says",
     source: "SIGCOMM 2020 tutorial on multipath transport protocols (exercise)",
     parameters: || {
-        vec![
+        let own = vec![
             Parameter::integers(
                 "weights",
                 &[2, 1],
@@ -22,7 +23,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 false,
                 "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
             ),
-        ]
+        ];
+        rescue::parameters(own, Unasked::Off)
     },
     make: |parameters| {
         let weights = parameters.integers("weights");

@@ -65,9 +65,12 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "roundrobin": _only("roundrobin", num_segments=1, cwnd_limited=True),
     "kbest": _suffixed("kbest", "k", (1, 2, 3, 4, 5, 6, 7, 8)),
     "balanced": _balanced,
-    "blest": _only("blest"),
-    "ecf": _only("ecf"),
+    "blest": _only("blest", variant="paper"),
+    "ecf": _only("ecf", variant="paper"),
 }
+
+#: Upstream has neither. `default` brings both, and stands for the kernel's own default scheduler all the same.
+_NO_RESCUE: Final = {"opportunistic_retransmission": False, "penalisation": False}
 
 _REFUSED: Final[Mapping[str, str]] = {
     "redundant": f"redundant scheduler: {_ONCE}",
@@ -110,7 +113,10 @@ def _named(kind: Kind, known: Mapping[str, _Name], choice: Choice) -> str:
 
 def scheduler(choice: Choice) -> str:
     """The value of net.mptcp.scheduler. Raises EngineError."""
-    return _named("scheduler", SCHEDULERS, choice)
+    name = _named("scheduler", SCHEDULERS, choice)
+    if choice["name"] != "default":
+        _only(choice["name"], **_NO_RESCUE)(choice.get("parameters") or {})
+    return name
 
 
 def congestion(choice: Choice) -> str:

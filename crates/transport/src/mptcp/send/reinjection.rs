@@ -38,7 +38,7 @@ impl Connection {
         self.tell_scheduler(me, offset, len, false);
     }
 
-    /// Nothing can be scheduled although a path has room: lets the scheduler help (NSDI 2012, section 4.2).
+    /// Nothing can be scheduled although a path has room: helps as the scheduler's parameters say (NSDI 2012, section 4.2).
     pub(super) fn rescue(&mut self) -> bool {
         let cause = if self.send.unsent() > 0 {
             Blocked::ReceiveWindow
@@ -47,8 +47,9 @@ impl Connection {
         } else {
             return false;
         };
+        self.scheduler.blocked(cause);
         let view = Self::view(&self.core, &self.paths, &self.send, None);
-        let rescue = self.scheduler.rescue(&view, cause);
+        let rescue = self.rescuer.rescue(&view, cause);
         if let Some(me) = rescue.penalise {
             self.sockets[me].penalise(&mut self.paths[me]);
             self.core.event(EventKind::Penalised(me));

@@ -75,7 +75,7 @@ def test_binder_without_gateways_opens_nothing() -> None:
 
 
 def test_a_mesh_ends_where_the_address_ids_do() -> None:
-    """An address id has eight bits (RFC 8684 section 3.2): of 260 addresses of a host, 255 beside the first take part."""
+    """Ids have eight bits (RFC 8684 section 3.2): of 260 addresses, 255 beside the first take part."""
     link = '[link.p{0}]\nends = ["client", "router"]\nrate = "1 Mbps"\ndelay = "10 ms"\n'
     text = f"""
 duration = "300 ms"

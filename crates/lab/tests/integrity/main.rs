@@ -80,7 +80,7 @@ fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
         return;
     }
     let seen = check(0..FIXED);
-    assert!(1_000 * seen.unlucky <= FIXED, "{seen:?}");
+    assert!(1_000 * (seen.unlucky + seen.slow) <= FIXED, "{seen:?}");
     assert!(
         seen.finished > 0
             && seen.given_up > 0

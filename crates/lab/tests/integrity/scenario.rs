@@ -18,7 +18,7 @@ pub const SERVER: usize = 1;
 /// So many times longer it may take where segments are cut. A segment of 9,000 bytes comes in seventy pieces, and where a queue holds
 /// fewer or each may be lost, it never comes whole: without timestamps no round trip can be measured then (RFC 6298 section 3), the
 /// timeout stays at its maximum of 120 s, and each moves two or three thousand bytes.
-const SPLIT_PATIENCE: u64 = 50;
+const SPLIT_PATIENCE: u64 = 10;
 
 /// What becomes of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

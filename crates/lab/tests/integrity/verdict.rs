@@ -22,6 +22,8 @@ pub struct Seen {
     pub given_up: u64,
     /// Over a living network seven SYNs or SYN/ACKs in a row went unanswered: with much loss that may be.
     pub unlucky: u64,
+    /// Still under way at the end of the run: with much loss each timeout moves a segment or a piece of one.
+    pub slow: u64,
     /// A middlebox made it reset.
     pub broken: u64,
     /// Keep-alive or a user timeout ended it over a living network.
@@ -37,6 +39,7 @@ impl Seen {
         self.finished += other.finished;
         self.given_up += other.given_up;
         self.unlucky += other.unlucky;
+        self.slow += other.slow;
         self.broken += other.broken;
         self.impatient += other.impatient;
         self.bytes += other.bytes;
@@ -265,6 +268,10 @@ impl<'a> Run<'a> {
             seen.unlucky = 1;
             return Ok(seen);
         }
+        if fate == Fate::Alive && ends == [None, None] && self.goes_on(id) {
+            seen.slow = 1;
+            return Ok(seen);
+        }
         let Fate::Dies(_) = fate else {
             return Err(format!(
                 "ended as {ends:?} with {received:?} bytes received over a network that lives"
@@ -337,6 +344,17 @@ impl<'a> Run<'a> {
         let alone = of("subflow-closed");
         let others = alone.iter().filter(|row| !reset.contains(&&*row["host"]));
         others.map(|row| number(row, "time_ns")).max().unwrap_or(0)
+    }
+
+    /// Whether bytes arrived in the last tenth of the run.
+    fn goes_on(&self, id: &str) -> bool {
+        let late = self.plan.duration_ns / 10 * 9;
+        ["client", "server"].into_iter().any(|side| {
+            let samples = self.rows("connections", &[("connection", id), ("side", side)]);
+            let delivered = |row: &&BTreeMap<String, String>| number(row, "delivered_bytes");
+            let early = samples.iter().filter(|row| number(row, "time_ns") < late);
+            early.map(delivered).max() < samples.iter().map(delivered).max()
+        })
     }
 
     fn established(&self, id: &str, side: &str) -> bool {

@@ -75,7 +75,7 @@ def test_binder_without_gateways_opens_nothing() -> None:
 
 
 def test_a_mesh_ends_where_the_address_ids_do() -> None:
-    """Ids have eight bits (RFC 8684 section 3.2): of 260 addresses, 255 beside the first take part."""
+    """Ids have eight bits (RFC 8684 section 3.2): of 260 addresses, 254 beside the first take part."""
     link = '[link.p{0}]\nends = ["client", "router"]\nrate = "1 Mbps"\ndelay = "10 ms"\n'
     text = f"""
 duration = "300 ms"
@@ -92,4 +92,4 @@ rate = "1 Gbps"
 kind = "bulk"
 """
     recording = run(Scenario.parse(text, "mesh"))
-    assert recording.table("subflow_ends").height == 256
+    assert recording.table("subflow_ends").height == 255

@@ -3,6 +3,7 @@
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make figures  the figures of the documentation's sweeps (docs/figures)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
+# make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -18,7 +19,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build kernel soak docs figures bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build kernel soak campaign docs figures bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -76,6 +77,13 @@ kernel: build kernel-tools
 soak: build kernel-tools
 	@$(BIN)/polypath kernel build --debug
 	@POLYPATH_LINUX_LIMIT=7200 $(BIN)/python tests/linux/soak.py --minutes 10 --debug
+
+SCENARIOS ?= 300000
+FIRST ?= 0
+
+# Not optimised as a release is, so that the endpoints' assertions are in it.
+campaign: $(VENV)/.ready
+	@cargo run --locked --quiet -p polypath-lab --example campaign -- target/campaign $(SCENARIOS) $(FIRST)
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

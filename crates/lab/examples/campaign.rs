@@ -1,7 +1,7 @@
 //! Random scenarios by the hundred thousand, which goes on where it stopped: `campaign DIRECTORY COUNT [FIRST]`.
 //!
 //! The scenarios are those of the integrity test. Each failure is made smaller as long as it fails in the same way, and its plan kept as
-//! `failure-NUMBER.json`; `polypath run --plan` runs it. `progress.json` says how far the campaign came and what it has seen.
+//! `failure-NUMBER.json`, which `examples/run_plan.rs` runs. `progress.json` says how far the campaign came and what it has seen.
 
 #[path = "../tests/integrity/draw.rs"]
 mod draw;

@@ -17,6 +17,7 @@ const AFTER_HEALING: u64 = 600 * SECOND;
 
 /// What was seen of a run, for the sums over all of them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Seen {
     pub finished: u64,
     pub given_up: u64,

@@ -15,6 +15,9 @@ use crate::scenario::{
 /// After the network healed: what is left to send, timeouts that backed off until then, and the application's own pauses.
 const AFTER_HEALING: u64 = 600 * SECOND;
 
+/// Linux's TCP_TIMEWAIT_LEN.
+const TIME_WAIT: u64 = 60 * SECOND;
+
 /// What was seen of a run, for the sums over all of them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -247,6 +250,9 @@ impl<'a> Run<'a> {
             }
             .map(|()| seen);
         }
+        if received == self.written(application, id, answered.len() as u64) && self.outlived(id) {
+            return Ok(seen);
+        }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
         if self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered() && (was("reset") || was("timed-out") && received == [0, 0])
@@ -345,6 +351,19 @@ impl<'a> Run<'a> {
         let alone = of("subflow-closed");
         let others = alone.iter().filter(|row| !reset.contains(&&*row["host"]));
         others.map(|row| number(row, "time_ns")).max().unwrap_or(0)
+    }
+
+    /// Whether a side's last FIN found its peer's TIME-WAIT over and was reset: every acknowledgement of it was lost for a minute.
+    fn outlived(&self, id: &str) -> bool {
+        let closed = self.rows(
+            "events",
+            &[("connection", id), ("kind", "connection-closed")],
+        );
+        let at = |reason: &str| {
+            let row = closed.iter().find(|row| row["detail"] == reason)?;
+            Some(number(row, "time_ns"))
+        };
+        matches!((at("finished"), at("reset")), (Some(finished), Some(reset)) if reset >= finished + TIME_WAIT)
     }
 
     /// Whether bytes arrived in the last tenth of the run.

@@ -181,16 +181,27 @@ impl Line {
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> (bool, Option<Nanos>) {
         if self.serializer.is_some() {
-            while self.leaving <= now && self.left != self.tail {
-                self.leave();
-            }
+            // At most so many have not left; it takes more than ever waited for the exact number to matter.
             let unsent = (self.tail - self.left) as u32;
-            if unsent > self.limit {
+            if unsent > self.max_waiting.min(self.limit) && !self.admits_one_more(now) {
                 return (false, None);
             }
-            self.max_waiting = self.max_waiting.max(unsent);
         }
         (true, self.push(now, slot, size, self.lag))
+    }
+
+    /// Counts those that have not left, and whether another may wait with them.
+    #[inline]
+    fn admits_one_more(&mut self, now: Nanos) -> bool {
+        while self.leaving <= now && self.left != self.tail {
+            self.leave();
+        }
+        let unsent = (self.tail - self.left) as u32;
+        let admits = unsent <= self.limit;
+        if admits {
+            self.max_waiting = self.max_waiting.max(unsent);
+        }
+        admits
     }
 
     /// Takes a packet that is admitted already and travels for `lag` ns.

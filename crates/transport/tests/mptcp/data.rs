@@ -8,14 +8,14 @@
 //! | the 32-bit form wraps | `short_data_sequence_numbers_wrap` |
 //! | one window for all subflows | `the_window_is_shared` |
 //! | data beyond what was sent is not acknowledged | `a_data_ack_of_the_future_is_ignored` |
-//! | DATA_FIN alone, lost, with data | `a_lone_data_fin_closes_the_stream`, `a_lost_data_fin_is_repeated`, `a_data_fin_on_data_counts_one` |
+//! | DATA_FIN alone, lost, with data, after slow data | `a_lone_data_fin_closes_the_stream`, `a_lost_data_fin_is_repeated`, `a_data_fin_on_data_counts_one`, `a_data_fin_waits_for_data_that_is_slow_to_come` |
 //! | NSDI 2012, section 4.2 | `a_full_window_is_freed_by_the_faster_path` |
 
 use polypath_transport::{Buffer, CloseReason, Config, Connection, EventKind, Profile, Purpose};
 use polypath_wire::mptcp::{DataAck, Dsn, MptcpOption};
 use polypath_wire::tcp::Payload;
 
-use crate::common::script::{Peer, Script, initial_dsn};
+use crate::common::script::{Peer, Script, Sent, initial_dsn};
 use crate::common::{
     Fate, Link, MS, Pair, SECOND, Side, client_address, first_tuple, host, mptcp, with_profile,
 };
@@ -341,4 +341,28 @@ fn an_unknown_option_is_ignored() {
     });
     script.inject(odd);
     assert_eq!(data_acknowledged(&mut script), 1000);
+}
+
+/// RFC 8684 section 3.3.3: the DATA_FIN is acknowledged after all data, however long that takes.
+#[test]
+fn a_data_fin_waits_for_data_that_is_slow_to_come() {
+    const PIECES: u64 = 40;
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let mut script = Script::connected(&mptcp(), peer, 10 * MS);
+    script.write(PIECES * 100);
+    script.close();
+    for piece in 1..=PIECES {
+        script.run_for(100 * SECOND);
+        assert_eq!(script.connection.ended(), None, "after {piece} pieces");
+        script.inject(script.data_ack(1 + 100 * piece, 100 * piece));
+    }
+    script.drain();
+    script.run_for(SECOND);
+    let sent = script.drain();
+    let fin = |sent: &Sent| sent.segment.dss.is_some_and(|dss| dss.data_fin);
+    script.run_for(200 * SECOND);
+    assert!(sent.iter().any(fin) || script.drain().iter().any(fin));
 }

@@ -74,7 +74,8 @@ impl Connection {
             }
         }
         if self.send.fin_at <= self.core.now {
-            if self.send.fin_count > self.core.config.retries {
+            // While data is on its way, its own timeouts say whether the peer is there.
+            if self.send.fin_count > self.core.config.retries && !self.send.outstanding() {
                 return self.end(CloseReason::TimedOut);
             }
             self.send_data_fin();

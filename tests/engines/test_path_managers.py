@@ -93,3 +93,33 @@ kind = "bulk"
 """
     recording = run(Scenario.parse(text, "mesh"))
     assert recording.table("subflow_ends").height == 255
+
+
+APART = """
+duration = "5 s"
+[defaults]
+profile = "mptcp.org"
+[host.client]
+[host.server]
+[switch.s0]
+[switch.s1]
+[link.c0]
+ends = ["client:eth0", "s0"]
+rate = "10 Mbps"
+[link.c1]
+ends = ["client:eth1", "s1"]
+rate = "10 Mbps"
+[link.v0]
+ends = ["s0", "server:eth0"]
+[link.v1]
+ends = ["s1", "server:eth1"]
+[[application]]
+kind = "bulk"
+"""
+
+
+def test_a_mesh_over_paths_without_a_link_in_common_is_full() -> None:
+    ends = run(Scenario.parse(APART, "scenario.toml")).table("subflow_ends")
+    assert ends["established_ns"].null_count() == 0
+    pairs = set(ends.select("source", "destination").iter_rows())
+    assert len(pairs) == 4

@@ -138,6 +138,30 @@ def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callabl
     assert network.next_hop(names["server"], address["10.0.1.1"]) is not None
 
 
+def test_a_host_is_reached_over_any_of_its_interfaces() -> None:
+    described = """
+[host.client]
+[host.server]
+[switch.s0]
+[switch.s1]
+[link.c0]
+ends = ["client:eth0", "s0"]
+[link.c1]
+ends = ["client:eth1", "s1"]
+[link.v0]
+ends = ["s0", "server:eth0"]
+[link.v1]
+ends = ["s1", "server:eth1"]
+"""
+    network = Network(Scenario.parse(described, "apart").plan(None).data)
+    for address, owner in network.owner.items():
+        other = 1 - owner.node
+        for out in (0, 1):
+            hop = network.next_hop(other, address, out=out)
+            assert hop is not None
+            assert hop.to == End(owner.node, out)
+
+
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]

@@ -189,7 +189,8 @@ impl Topology {
     /// The route of packets from `src` at node `from` to `dst`.
     ///
     /// At each node a static route counts first. Otherwise a host sends by the interface that owns `src`, and every other node along a
-    /// path of fewest hops to the link of the interface that owns `dst`, or to its node if that forwards. `label` is what ECMP hashes, for example a flow's ports. The
+    /// path of fewest hops to the link of the interface that owns `dst`, or to its node if that forwards. Where none leads to that link, the
+    /// packets take the shortest path to another interface of the host: hosts follow the weak host model, as Linux does. `label` is what ECMP hashes, for example a flow's ports. The
     /// state of links plays no part. The same path always gives the same id. Each call counts as a new flow for
     /// [`EqualPaths::InTurn`].
     ///
@@ -281,7 +282,10 @@ impl Topology {
         if let Some(gate) = gate {
             self.measure(gate);
         }
-        let path = self.walk(query)?;
+        let (path, gate) = match self.walk(query) {
+            Ok(path) => (path, gate),
+            Err(refused) => self.walk_to_another_interface(query).ok_or(refused)?,
+        };
         if self.routing.equal == EqualPaths::InTurn
             && let Some(gate) = gate
         {
@@ -346,8 +350,7 @@ impl Topology {
                 destination: query.dst,
             })?;
             path.push(channel);
-            let reached = self.edges[channel.index()].to;
-            if reached == query.target || (next == query.to && query.gate == Some(next)) {
+            if next == query.to {
                 return Ok(path);
             }
             if !self.nodes[next.index()].kind.forwards() {
@@ -366,6 +369,40 @@ impl Topology {
             }
             visited.push(next);
         }
+    }
+
+    /// The way to a host where none leads to the link of the interface that owns the address: the shortest to another interface of that
+    /// host. Hosts take packets to any of their addresses on every interface, as Linux does (the weak host model, RFC 1122 section 3.3.4.2).
+    fn walk_to_another_interface(
+        &mut self,
+        query: Query,
+    ) -> Option<(Vec<ChannelId>, Option<NodeId>)> {
+        let host = &self.nodes[query.to.index()];
+        if host.kind.forwards() {
+            return None;
+        }
+        let mut found = Vec::new();
+        for target in host.interfaces.clone() {
+            let Some((_, gate)) = self.neighbour(target) else {
+                continue;
+            };
+            self.measure(gate);
+            let gate = Some(gate);
+            let other = Query {
+                target,
+                gate,
+                ..query
+            };
+            found.extend(self.walk(other).ok().map(|path| (path, gate)));
+        }
+        let delay = |path: &[ChannelId]| {
+            path.iter()
+                .map(|channel| self.edges[channel.index()].config.delay)
+                .fold(0, Nanos::saturating_add)
+        };
+        found
+            .into_iter()
+            .min_by_key(|(path, _)| (path.len(), delay(path)))
     }
 
     /// The interface by which packets leave a node.

@@ -350,3 +350,26 @@ fn a_route_through_waypoints_passes_them_in_their_order() {
         Err(RouteError::UnknownDestination(ip("10.7.7.7")))
     );
 }
+
+/// Two paths without a link in common: the second address of the server is reached over its first interface, and the answer leaves by the
+/// interface that owns its source.
+#[test]
+fn a_host_takes_packets_to_any_of_its_addresses_on_every_interface() {
+    let mut topology = Topology::new();
+    let [client, server] = [0, 1].map(|_| topology.add_node(NodeKind::Host));
+    let switches = [0, 1].map(|_| topology.add_node(NodeKind::Switch));
+    for (index, switch) in switches.into_iter().enumerate() {
+        let [near, _] = link(&mut topology, client, switch, 1);
+        topology
+            .add_address(near, ip(&format!("10.0.{index}.1")))
+            .unwrap();
+        let [_, far] = link(&mut topology, switch, server, 1);
+        topology
+            .add_address(far, ip(&format!("10.0.{index}.2")))
+            .unwrap();
+    }
+    let mut through = |from, src, dst| nodes(&mut topology, from, src, dst, 0)[0];
+    assert_eq!(through(client, "10.0.0.1", "10.0.0.2"), switches[0].0);
+    assert_eq!(through(client, "10.0.0.1", "10.0.1.2"), switches[0].0);
+    assert_eq!(through(server, "10.0.1.2", "10.0.0.1"), switches[1].0);
+}

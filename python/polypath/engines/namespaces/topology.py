@@ -78,7 +78,9 @@ class Network:
         self._gateways = {
             end: index + 1 for index, end in enumerate(sorted(end for end in self.link_at if self.speaks_ip(end.node)))
         }
-        self._distances = {end: self._distance_to(end) for end in sorted(set(self.owner.values()))}
+        self._distances = {
+            end: self._distance_to(end) for end in sorted(set(self.owner.values()) | self.link_at.keys())
+        }
 
     def speaks_ip(self, node: int) -> bool:
         return bool(self.nodes[node]["kind"] != "switch")
@@ -156,6 +158,17 @@ class Network:
     def next_hop(self, node: int, address: Any, out: int | None = None) -> Hop | None:
         """The next hop from a node to an address, by the interface `out` or by any; None where there is none."""
         target = self.owner[address]
+        candidates = self._towards(node, target, out)
+        if not candidates and self.is_host(target.node):
+            # The weak host model: a host takes packets to any of its addresses on every interface.
+            candidates = [hop for end in self.ends(target.node) for hop in self._towards(node, end, out)]
+        if not candidates:
+            return None
+        _, _, end, to = min(candidates)
+        return Hop(end, to)
+
+    def _towards(self, node: int, target: End, out: int | None) -> list[tuple[int, int, End, End]]:
+        """The next hops from a node to an interface: links and delay from there on, and the two ends of the hop."""
         candidates = []
         for end in self.ends(node):
             if out is not None and end.interface != out:
@@ -166,10 +179,7 @@ class Network:
                 elif not self.is_host(to.node) and to.node in self._distances[target]:
                     hops, delay = self._distances[target][to.node]
                     candidates.append((hops, delay + self._delay_towards(self.link_at[end][1]), end, to))
-        if not candidates:
-            return None
-        _, _, end, to = min(candidates)
-        return Hop(end, to)
+        return candidates
 
 
 def _devices(node: Data) -> list[str]:

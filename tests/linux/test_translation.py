@@ -65,6 +65,7 @@ def _many_addresses(plan: Plan) -> None:
         (_choose("path_manager", "binder"), "no path manager 'binder' (--engine sim has)"),
         (_choose("path_manager", "ndiffports", num_subflows=65536), "64 subflows of a connection at most, not 65536"),
         (_many_addresses, "8 addresses"),
+        (_set("recovery", "classic"), "recovery 'prr' only, not 'classic': it cannot be switched off"),
         (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
         (_set("keepalive", {"time_ns": 1, "interval_ns": 10**9, "probes": 1}), "keepalive_time in whole seconds"),
         (

@@ -98,6 +98,7 @@ STACK: dict[str, st.SearchStrategy[Any]] = {
     "keepalive_probes": st.integers(1, 127),
     "user_timeout": TIMES,
     "mtu_probing": st.sampled_from(["off", "black-hole", "on"]),
+    "recovery": st.sampled_from(["prr", "classic"]),
 }
 APPLICATIONS = st.one_of(
     some(size=SIZES, duration=PERIODS, transport=st.sampled_from(["tcp", "mptcp"]), stack=some(**STACK)).map(

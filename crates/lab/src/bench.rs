@@ -133,6 +133,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         keepalive: None,
         user_timeout_ns: 0,
         mtu_probing: None,
+        recovery: None,
     }
 }
 

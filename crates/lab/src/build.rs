@@ -6,7 +6,9 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
-use polypath_transport::config::{Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile};
+use polypath_transport::config::{
+    Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
+};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -311,6 +313,11 @@ pub(crate) fn config(
         let problem = format!("mtu_probing is off, black-hole or on, not \"{probing}\"");
         PlanError::invalid(place, problem)
     })?;
+    let recovery = stack.recovery.as_deref().unwrap_or("prr");
+    let window_reduction = WindowReduction::by_name(recovery).ok_or_else(|| {
+        let problem = format!("recovery is prr or classic, not \"{recovery}\"");
+        PlanError::invalid(place, problem)
+    })?;
     let buffer = |sizes: [u64; 3]| Buffer {
         minimum: sizes[0],
         default: sizes[1],
@@ -347,6 +354,7 @@ pub(crate) fn config(
         }),
         user_timeout: stack.user_timeout_ns,
         mtu_probing,
+        window_reduction,
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()

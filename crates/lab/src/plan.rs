@@ -281,6 +281,9 @@ pub struct Stack {
     /// Whether a sender looks for the path's MTU itself: `off`, `black-hole` or `on` (tcp_mtu_probing); absent: `off`.
     #[serde(default)]
     pub mtu_probing: Option<String>,
+    /// How the window shrinks in loss recovery: `prr` or `classic`; absent: `prr`.
+    #[serde(default)]
+    pub recovery: Option<String>,
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).

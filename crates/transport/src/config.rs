@@ -147,6 +147,26 @@ pub struct Keepalive {
     pub probes: u32,
 }
 
+/// How the window shrinks in loss recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowReduction {
+    /// In proportion to what arrives (RFC 6937), as Linux does since version 3.2.
+    #[default]
+    Proportional,
+    /// To the slow-start threshold at once (RFC 6675 section 5, RFC 6582 section 3.2).
+    AtOnce,
+}
+
+impl WindowReduction {
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "prr" => Some(Self::Proportional),
+            "classic" => Some(Self::AtOnce),
+            _ => None,
+        }
+    }
+}
+
 /// An algorithm by name, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -212,6 +232,7 @@ pub struct Config {
     pub user_timeout: Nanos,
     /// Whether the sender looks for the path's MTU itself.
     pub mtu_probing: MtuProbing,
+    pub window_reduction: WindowReduction,
     /// Use MPTCP when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
@@ -254,6 +275,7 @@ impl Default for Config {
             keepalive: None,
             user_timeout: 0,
             mtu_probing: MtuProbing::Off,
+            window_reduction: WindowReduction::Proportional,
             mptcp: true,
             foreign: None,
         }

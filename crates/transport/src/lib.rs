@@ -20,7 +20,9 @@ mod seq;
 pub mod tcp;
 
 pub use blocking::{Blocked, Cause, Level, Waited};
-pub use config::{Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile};
+pub use config::{
+    Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
+};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
 pub use mptcp::connection::{Accept, Connection, Ports};

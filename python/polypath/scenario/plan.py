@@ -356,6 +356,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
         else None,
         "user_timeout_ns": stack.user_timeout,
         "mtu_probing": stack.mtu_probing,
+        "recovery": stack.recovery,
     }
 
 

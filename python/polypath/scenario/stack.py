@@ -51,6 +51,7 @@ _COMMON: dict[str, Any] = {
     "keepalive_probes": 9,
     "user_timeout": 0,
     "mtu_probing": "off",
+    "recovery": "prr",
 }
 
 PROFILES: dict[str, Profile] = {
@@ -157,6 +158,9 @@ class Stack(Model):
     mtu_probing: Literal["off", "black-hole", "on"] | None = None
     """Whether a sender looks for the path's MTU itself (RFC 4821, tcp_mtu_probing): `off`, `black-hole` (once timeouts
     make it suspect that packets vanish for their length) or `on` (from the first segment)."""
+    recovery: Literal["prr", "classic"] | None = None
+    """How the window shrinks in loss recovery: `prr` (in proportion to what arrives, RFC 6937) or `classic` (to the
+    threshold at once, so that nothing new leaves until as much has arrived; RFC 6675, RFC 6582)."""
 
 
 SETTINGS = tuple(Stack.model_fields)

@@ -166,6 +166,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         keepalive: None,
         user_timeout_ns: 0,
         mtu_probing: None,
+        recovery: None,
     }
 }
 

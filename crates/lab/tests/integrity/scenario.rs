@@ -65,6 +65,7 @@ impl Scenario {
         add_mtus(&mut Draw::of(seed, "mtus"), &mut plan);
         add_limits(&mut Draw::of(seed, "limits"), &mut plan);
         add_searches(&mut Draw::of(seed, "searches"), &mut plan);
+        add_classic_recovery(&mut Draw::of(seed, "recovery"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -137,6 +138,16 @@ fn add_searches(draw: &mut Draw, plan: &mut Plan) {
     }
     for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
         stack.mtu_probing = draw.maybe(0.8, |draw| draw.pick(&["black-hole", "on"]).into());
+    }
+}
+
+/// In one network of three, hosts whose windows shrink at once in loss recovery.
+fn add_classic_recovery(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.33) {
+        return;
+    }
+    for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
+        stack.recovery = draw.maybe(0.6, |_| "classic".into());
     }
 }
 

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
-use crate::config::Config;
+use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
 use crate::mptcp::core::Core;
 use crate::path::Path;
@@ -159,6 +159,7 @@ pub struct Socket {
     /// Before this, segments that do not fit go unanswered.
     answer_after: Nanos,
     recovery: Recovery,
+    window_reduction: WindowReduction,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
     congestion: Box<dyn CongestionControl>,
@@ -286,6 +287,7 @@ impl Socket {
             probed_at: 0,
             answer_after: 0,
             recovery: Recovery::default(),
+            window_reduction: config.window_reduction,
             rack: Rack::default(),
             rtt: RttEstimator::default(),
             congestion,

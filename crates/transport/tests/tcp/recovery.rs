@@ -6,6 +6,7 @@
 //! | RFC 6582 | `newreno_repeats_on_the_third_duplicate`, `newreno_repeats_the_next_hole_on_a_partial_ack` |
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
+//! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
@@ -13,7 +14,7 @@
 //! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
 
 use polypath_transport::path::CaState;
-use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile, Purpose};
+use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile, Purpose, WindowReduction};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -170,6 +171,38 @@ fn prr_sends_in_proportion_to_what_arrives() {
     assert_eq!(script.connection.paths()[0].state, CaState::Open);
     assert_eq!(script.connection.paths()[0].ssthresh, 5);
     assert!((5..=6).contains(&script.cwnd()), "{}", script.cwnd());
+}
+
+/// RFC 6675 section 5, RFC 6582 section 3.2: ten segments and two by limited transmit are in flight, the window is five, so that six must
+/// have arrived before the next one leaves; then one leaves for each that arrives.
+#[test]
+fn classic_recovery_halves_the_window_at_once() {
+    let config = Config {
+        window_reduction: WindowReduction::AtOnce,
+        ..tcp()
+    };
+    for sack in [true, false] {
+        let peer = if sack {
+            Peer::default()
+        } else {
+            without_sack()
+        };
+        let mut script = ten_in_flight(&config, peer);
+        let mut sent = Vec::new();
+        for arrived in 1..=9 {
+            script.inject(match sack {
+                true => script.sack(1, &[(at(1), at(1 + arrived))]),
+                false => script.ack(1),
+            });
+            sent.push(script.drain().len());
+            if arrived > 3 {
+                assert_eq!(script.cwnd(), 5, "SACK: {sack}");
+            }
+        }
+        assert_eq!(sent, [1, 1, 1, 0, 0, 0, 0, 1, 1], "SACK: {sack}");
+        script.inject(script.ack(at(10)));
+        assert_eq!(script.cwnd(), 5, "SACK: {sack}");
+    }
 }
 
 #[test]

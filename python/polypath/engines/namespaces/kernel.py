@@ -31,6 +31,8 @@ class Kernel:
         for name, value in _FIXED.items():
             if stack[name] != value:
                 raise EngineError(f"Linux has {name.removesuffix('_ns')} {value / 1e6:g} ms only: a constant")
+        if (stack.get("recovery") or "prr") != "prr":
+            raise EngineError(f"Linux has recovery 'prr' only, not '{stack['recovery']}': it cannot be switched off")
         if stack["rto_min_ns"] % 1000:
             raise EngineError("Linux takes rto_min in whole microseconds")
         return {

@@ -13,6 +13,7 @@ pub(super) use rack::Rack;
 
 use super::sender::Sent;
 use super::{Socket, State};
+use crate::config::WindowReduction;
 use crate::congestion::Ack;
 use crate::mptcp::core::Core;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
@@ -461,7 +462,7 @@ impl Socket {
         self.set_state(paths, me, CaState::Recovery);
     }
 
-    /// Starts a reduction by PRR towards the controller's threshold (RFC 6937 section 3).
+    /// Starts a reduction towards the controller's threshold (RFC 6937 section 3, RFC 6675 section 5).
     fn begin_reduction(&mut self, paths: &mut [Path], me: usize) {
         let recovery = &mut self.recovery;
         recovery.end = self.next;
@@ -480,6 +481,9 @@ impl Socket {
             return;
         }
         let in_flight = self.in_flight();
+        if self.window_reduction == WindowReduction::AtOnce {
+            return self.reduce_at_once(path, in_flight);
+        }
         let recovery = &mut self.recovery;
         recovery.prr_delivered += delivery.packets;
         let gap = i64::from(path.ssthresh) - i64::from(in_flight);
@@ -497,6 +501,15 @@ impl Socket {
         // The first retransmission of an episode leaves at once.
         budget = budget.max(i64::from(recovery.prr_out == 0));
         path.cwnd = in_flight + budget.max(0) as u32;
+    }
+
+    /// The window is the threshold, and what is in flight falls below it before more leaves; only the first retransmission of an episode
+    /// leaves at once (RFC 6675 section 5).
+    #[cold]
+    fn reduce_at_once(&self, path: &mut Path, in_flight: u32) {
+        let repeats = self.recovery.state == CaState::Recovery && self.recovery.prr_out == 0;
+        let least = if repeats { in_flight + 1 } else { 0 };
+        path.cwnd = path.ssthresh.max(least);
     }
 
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).

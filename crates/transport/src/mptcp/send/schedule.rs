@@ -190,7 +190,12 @@ impl Connection {
                         || (self.window_too_small() && self.rescue())
                 }
                 Decision::Repeat { path, offset } => self.repeat(path, offset),
-                Decision::Wait if next.is_none() => self.rescue(),
+                // A reinjection may wait for a path that is full for long; what holds the window up is repeated meanwhile.
+                Decision::Wait
+                    if next.is_none_or(|next| next.reinjection && self.window_too_small()) =>
+                {
+                    self.rescue()
+                }
                 Decision::Wait => false,
             };
             if !progressed {

@@ -118,7 +118,7 @@ def test_backup_can_be_said_by_the_experiment(load: Any) -> None:
         ("xpType:iperf\niperfTime:3", ["iperf"], "mptcp", {"kind": "bulk", "duration_ns": 3 * 10**9}),
         ("xpType:iperf\niperfParallel:2\nmptcpEnabled:0", ["iperf-1", "iperf-2"], "tcp", {"kind": "bulk"}),
         ("xpType:http", ["http"], "mptcp", {"kind": "fetch", "size_bytes": 1024 * 1024, "count": 1}),
-        ("xpType:https\nfile_size:10", ["https"], "mptcp", {"kind": "fetch", "size_bytes": 10240}),
+        ("xpType:https\nfile_size:10", ["https"], "mptcp", {"kind": "fetch", "size_bytes": 10240, "tls": "1.2"}),
         ("xpType:sendfile\nfile_size:1", ["sendfile"], "mptcp", {"kind": "fetch", "size_bytes": 1024}),
         (
             "xpType:msg\nmsgClientSleep:0.25\nmsgServerSleep:0.1\nmsgNbRequests:7\nmsgBytes:900",

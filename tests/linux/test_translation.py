@@ -163,6 +163,19 @@ ends = ["s1", "server:eth1"]
             assert hop.to == End(owner.node, out)
 
 
+@pytest.mark.parametrize(
+    ("tls", "words"),
+    [
+        ("1.2", "hello1=134 answer1=1229 hello2=93 answer2=51"),
+        ("1.3", "hello1=194 answer1=1274 parting=64"),
+    ],
+)
+def test_a_fetch_over_tls_has_its_handshake(scenario: Callable[..., Scenario], tls: str, words: str) -> None:
+    data = scenario("pair").plan(None).data
+    data["applications"][0]["work"] = {"kind": "fetch", "size_bytes": 0, "count": 1, "tls": tls}
+    assert words in translate(data)[1]["job"]
+
+
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]

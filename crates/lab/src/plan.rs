@@ -341,6 +341,15 @@ pub enum Program {
     Iperf3,
 }
 
+/// The version of TLS that a fetch runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tls {
+    #[serde(rename = "1.2")]
+    V12,
+    #[serde(rename = "1.3")]
+    V13,
+}
+
 /// What an application does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -378,6 +387,9 @@ pub enum Work {
         size_bytes: u64,
         #[serde(default = "one")]
         count: u64,
+        /// Absent: plain HTTP.
+        #[serde(default)]
+        tls: Option<Tls>,
     },
     /// `bytes` back and forth without pause, `count` times or for a time.
     PingPong {

@@ -257,7 +257,7 @@ class _Builder:
                     "think_ns": application.think,
                 }
             case Fetch():
-                return {"size_bytes": application.size, "count": application.count}
+                return {"size_bytes": application.size, "count": application.count, "tls": application.tls}
             case PingPong():
                 return {"bytes": application.size, "count": application.count, "duration_ns": application.duration}
             case Ping():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from polypath.scenario.base import Model
 from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time
@@ -100,6 +100,10 @@ class RequestResponse(StreamApplication):
     """Time from the request's last byte to the response's first."""
 
 
+def _version(value: object) -> object:
+    return str(value) if isinstance(value, float) else value
+
+
 class Fetch(StreamApplication):
     """Files fetched over HTTP/1.1, one after the other on one connection."""
 
@@ -108,6 +112,9 @@ class Fetch(StreamApplication):
     """Bytes of a file."""
     count: int = Field(default=1, ge=1, le=10**9)
     """Number of files."""
+    tls: Annotated[Literal["1.2", "1.3"], BeforeValidator(_version)] | None = None
+    """Over TLS: the full handshake of version 1.2 (RFC 5246, two round trips) or 1.3 (RFC 8446, one) comes first and
+    counts for the first file, and records add their bytes; left out: plain HTTP."""
 
 
 class PingPong(StreamApplication):

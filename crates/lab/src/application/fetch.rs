@@ -1,11 +1,13 @@
 //! Files over HTTP/1.1: request head, response head, body of a stated length.
 
+use super::tls::Layer;
 use super::{Io, Request, Session, Side};
+use crate::plan::Tls;
 
 pub(super) const NAME: &str = "fetch";
-pub(super) const DESCRIPTION: &str =
-    "GET of files over HTTP/1.1, one after the other on a persistent connection";
-pub(super) const SOURCE: &str = "RFC 9112; wget in the SIGCOMM 2020 tutorial, section 2";
+pub(super) const DESCRIPTION: &str = "GET of files over HTTP/1.1, one after the other on a persistent connection; over TLS if asked to";
+pub(super) const SOURCE: &str =
+    "RFC 9112; TLS: RFC 5246, RFC 8446; wget in the SIGCOMM 2020 tutorial, section 2";
 
 /// Length of `GET /file HTTP/1.1`, Host, User-Agent and Accept with their line ends.
 const REQUEST_HEAD: &str =
@@ -18,54 +20,87 @@ fn response_head(size: u64) -> String {
     )
 }
 
-pub(super) struct Fetch {
-    response: u64,
-    count: u64,
-    waiting: bool,
-    received: u64,
+/// How far one side has come.
+#[derive(Default)]
+struct Progress {
+    /// Exchanges so far, those of the TLS handshake first.
+    step: usize,
     heard: u64,
 }
 
+pub(super) struct Fetch {
+    tls: &'static Layer,
+    request: u64,
+    response: u64,
+    count: u64,
+    waiting: bool,
+    client: Progress,
+    server: Progress,
+}
+
 impl Fetch {
-    pub fn new(size: u64, count: u64) -> Self {
+    pub fn new(size: u64, count: u64, tls: Option<Tls>) -> Self {
+        let tls = Layer::of(tls);
         Self {
-            response: response_head(size).len() as u64 + size,
+            tls,
+            request: tls.sealed(REQUEST_HEAD.len() as u64),
+            response: tls.sealed(response_head(size).len() as u64 + size),
             count,
             waiting: false,
-            received: 0,
-            heard: 0,
+            client: Progress::default(),
+            server: Progress::default(),
+        }
+    }
+
+    /// What the client sends in a step, and what it waits for.
+    fn exchange(&self, step: usize) -> (u64, u64) {
+        let handshake = self.tls.exchanges;
+        match handshake.get(step) {
+            Some(&flights) => flights,
+            None if step == handshake.len() => (self.request + self.tls.parting, self.response),
+            None => (self.request, self.response),
         }
     }
 
     fn client(&mut self, io: &mut Io) {
+        let handshake = self.tls.exchanges.len();
         if self.waiting {
-            self.received += io.arrived;
-            if self.received < self.response {
+            self.client.heard += io.arrived;
+            if self.client.heard < self.exchange(self.client.step).1 {
                 return;
             }
-            self.received = 0;
+            self.client.heard = 0;
+            self.client.step += 1;
             self.waiting = false;
-            if let Some(last) = io.requests.last_mut() {
+            let answered = self.client.step > handshake;
+            if let Some(last) = io.requests.last_mut().filter(|_| answered) {
                 last.delay = Some(io.now - last.sent_at);
             }
         }
-        if io.requests.len() as u64 >= self.count {
-            return io.close();
+        // The first request counts from the beginning of the handshake.
+        if self.client.step == 0 || self.client.step > handshake {
+            if io.requests.len() as u64 >= self.count {
+                return io.close();
+            }
+            io.requests.push(Request {
+                sent_at: io.now,
+                delay: None,
+            });
         }
-        io.requests.push(Request {
-            sent_at: io.now,
-            delay: None,
-        });
         self.waiting = true;
-        io.write(REQUEST_HEAD.len() as u64);
+        io.write(self.exchange(self.client.step).0);
     }
 
     fn server(&mut self, io: &mut Io) {
-        let head = REQUEST_HEAD.len() as u64;
-        self.heard += io.arrived;
-        while self.heard >= head {
-            self.heard -= head;
-            io.write(self.response);
+        self.server.heard += io.arrived;
+        loop {
+            let (flight, answer) = self.exchange(self.server.step);
+            if self.server.heard < flight {
+                break;
+            }
+            self.server.heard -= flight;
+            self.server.step += 1;
+            io.write(answer);
         }
         if io.connection.at_end() {
             io.close();

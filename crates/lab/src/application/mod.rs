@@ -9,6 +9,7 @@ mod fetch;
 mod ping_pong;
 mod request_response;
 mod stream;
+mod tls;
 
 use polypath_transport::{Connection, Nanos};
 use serde_json::{Value, json};
@@ -106,7 +107,11 @@ pub(crate) fn session(work: &Work, start: Nanos) -> Option<Box<dyn Session>> {
             response_bytes,
             think_ns,
         )),
-        Work::Fetch { size_bytes, count } => Box::new(fetch::Fetch::new(size_bytes, count)),
+        Work::Fetch {
+            size_bytes,
+            count,
+            tls,
+        } => Box::new(fetch::Fetch::new(size_bytes, count, tls)),
         Work::PingPong {
             bytes,
             count,

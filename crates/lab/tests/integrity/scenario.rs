@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_lab::plan::{
     Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, Stack, Transport, Work,
+    Queue, Stack, Tls, Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -66,6 +66,7 @@ impl Scenario {
         add_limits(&mut Draw::of(seed, "limits"), &mut plan);
         add_searches(&mut Draw::of(seed, "searches"), &mut plan);
         add_classic_recovery(&mut Draw::of(seed, "recovery"), &mut plan);
+        add_tls(&mut Draw::of(seed, "tls"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -138,6 +139,14 @@ fn add_searches(draw: &mut Draw, plan: &mut Plan) {
     }
     for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
         stack.mtu_probing = draw.maybe(0.8, |draw| draw.pick(&["black-hole", "on"]).into());
+    }
+}
+
+fn add_tls(draw: &mut Draw, plan: &mut Plan) {
+    for application in &mut plan.applications {
+        if let Work::Fetch { tls, .. } = &mut application.work {
+            *tls = draw.pick(&[None, Some(Tls::V12), Some(Tls::V13)]);
+        }
     }
 }
 
@@ -260,6 +269,7 @@ fn work(draw: &mut Draw, index: usize) -> Work {
         "fetch" => Work::Fetch {
             size_bytes: draw.magnitude(1, 150_000) - 1,
             count: draw.integer(1, 4),
+            tls: None,
         },
         "ping-pong" => {
             let timed = draw.chance(0.3);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_cast::display::array_value_to_string;
-use polypath_lab::plan::{Application, Plan, Transport, Work};
+use polypath_lab::plan::{Application, Plan, Tls, Transport, Work};
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
 use serde::{Deserialize, Serialize};
 
@@ -442,9 +442,23 @@ impl<'a> Run<'a> {
                 response_bytes,
                 ..
             } => [count * response_bytes, count * request_bytes],
-            Work::Fetch { size_bytes, count } => {
-                let head = response_head(size_bytes) + size_bytes;
-                [count * head, count * REQUEST_HEAD]
+            Work::Fetch {
+                size_bytes,
+                count,
+                tls,
+            } => {
+                // The handshake's bytes from the server and from the client, and those of a record besides its plaintext.
+                let (hellos, record) = match tls {
+                    None => ([0, 0], 0),
+                    Some(Tls::V12) => ([1_229 + 51, 134 + 93], 29),
+                    Some(Tls::V13) => ([1_274, 194 + 64], 22),
+                };
+                let sealed = |bytes: u64| bytes + bytes.div_ceil(1 << 14) * record;
+                let answer = sealed(response_head(size_bytes) + size_bytes);
+                [
+                    hellos[0] + count * answer,
+                    hellos[1] + count * sealed(REQUEST_HEAD),
+                ]
             }
             Work::PingPong { bytes, .. } => [requests * bytes; 2],
             Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => [0; 2],

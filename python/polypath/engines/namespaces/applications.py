@@ -20,6 +20,16 @@ _LONGEST_KEEPALIVE = 32_767
 _REQUEST_HEAD = "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
 
+#: TLS as the simulator has it (crates/lab/src/application/tls.rs): the handshake's exchanges, what goes with the first
+#: request, and the bytes of a record besides its plaintext.
+_TLS: Mapping[str | None, tuple[tuple[tuple[int, int], ...], int, int]] = {
+    None: ((), 0, 0),
+    "1.2": (((134, 1229), (93, 51)), 0, 29),
+    "1.3": (((194, 1274),), 64, 22),
+}
+_LONGEST_RECORD = 1 << 14
+
+
 def _response_head(size: int) -> str:
     return (
         "HTTP/1.1 200 OK\r\nServer: polypath\r\nContent-Type: application/octet-stream\r\n"
@@ -155,13 +165,7 @@ def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
                 "think": work["think_ns"],
             }
         case "fetch":
-            size = work["size_bytes"]
-            return {
-                "work": "back-and-forth",
-                "count": work["count"],
-                "request": len(_REQUEST_HEAD),
-                "response": len(_response_head(size)) + size,
-            }
+            return _fetch(work)
         case "ping-pong":
             return {
                 "work": "back-and-forth",
@@ -172,6 +176,19 @@ def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
             }
         case kind:
             raise EngineError(f"Linux has no application '{kind}' over TCP")
+
+
+def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
+    size = work["size_bytes"]
+    exchanges, parting, record = _TLS[work.get("tls")]
+    request, response = (
+        plain + -(-plain // _LONGEST_RECORD) * record
+        for plain in (len(_REQUEST_HEAD), len(_response_head(size)) + size)
+    )
+    options = {"work": "back-and-forth", "count": work["count"], "request": request, "response": response}
+    for number, (flight, answer) in enumerate(exchanges, 1):
+        options |= {f"hello{number}": flight, f"answer{number}": answer}
+    return options | ({"parting": parting} if parting else {})
 
 
 def _datagrams(work: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -109,6 +109,14 @@ def _fetch(topology: Topology, experiment: Experiment) -> Traffic:
     return Traffic([application], 10 * kilobytes * KIB * 8 / (slowest * 1e6) + PATIENCE_S)
 
 
+def _secure_fetch(topology: Topology, experiment: Experiment) -> Traffic:
+    """minitopo fetches with wget, which in systems of its time uses GnuTLS 3.5: TLS 1.2."""
+    traffic = _fetch(topology, experiment)
+    for application in traffic.applications:
+        application["tls"] = "1.2"
+    return traffic
+
+
 def _msg(topology: Topology, experiment: Experiment) -> Traffic:
     """The client sends msgBytes and the server answers with as many; both switch Nagle's algorithm off."""
     sleep = experiment.line("msgClientSleep").read(not_negative, "a time in seconds")
@@ -135,7 +143,7 @@ TRAFFIC: dict[str, Callable[[Topology, Experiment], Traffic]] = {
     "iperf": _iperf,
     "iperfScenario": _iperf_scenario,
     "http": _fetch,
-    "https": _fetch,
+    "https": _secure_fetch,
     "sendfile": _fetch,
     "msg": _msg,
 }

@@ -90,16 +90,6 @@ static bool answered(struct session *session, int64_t now, uint64_t bytes)
 	return true;
 }
 
-static void echo_server(struct session *session, uint64_t request, uint64_t response)
-{
-	session->got += session->arrived;
-	while (session->got >= request) {
-		session->got -= request;
-		write_more(session, response);
-	}
-	close_when_peer_did(session);
-}
-
 static void request_client(struct session *session, int64_t now)
 {
 	bool was_waiting = session->waiting;
@@ -146,21 +136,57 @@ static void request_response(struct session *session, int64_t now)
 	(session->server ? request_server : request_client)(session, now);
 }
 
-/* Fetch and ping-pong: the next request follows the answer at once. */
+/* What the client sends in this step, and what it waits for: the handshake's exchanges come before the requests. */
+static uint64_t flight(const struct session *session)
+{
+	if (session->step < session->hellos)
+		return session->hello[session->step];
+	return session->request + (session->step == session->hellos ? session->parting : 0);
+}
+
+static uint64_t answer(const struct session *session)
+{
+	return session->step < session->hellos ? session->hello_answer[session->step] : session->response;
+}
+
+static void back_server(struct session *session)
+{
+	session->got += session->arrived;
+	while (session->got >= flight(session)) {
+		session->got -= flight(session);
+		write_more(session, answer(session));
+		session->step++;
+	}
+	close_when_peer_did(session);
+}
+
+/* Fetch and ping-pong: the next request follows the answer at once. The first one counts from the handshake's beginning. */
 static void back_and_forth(struct session *session, int64_t now)
 {
 	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
 
 	if (session->server) {
-		echo_server(session, session->request, session->response);
+		back_server(session);
 		return;
 	}
-	if (!answered(session, now, session->response))
+	if (session->waiting && session->step < session->hellos) {
+		session->got += session->arrived;
+		if (session->got < answer(session))
+			return;
+		session->got -= answer(session);
+		session->step++;
+		write_more(session, flight(session));
 		return;
+	}
+	if (session->waiting) {
+		if (!answered(session, now, answer(session)))
+			return;
+		session->step++;
+	}
 	if (session->requests >= session->count || now >= ends)
 		session->closing = true;
 	else
-		ask(session, now, session->request);
+		ask(session, now, flight(session));
 }
 
 static const struct {
@@ -194,4 +220,10 @@ void session_configure(struct session *session, int count, char **argument)
 	session->request = number_option(count, argument, "request", 0);
 	session->response = number_option(count, argument, "response", 0);
 	session->reverse = number_option(count, argument, "reverse", 0);
+	session->parting = number_option(count, argument, "parting", 0);
+	session->hello[0] = number_option(count, argument, "hello1", 0);
+	session->hello_answer[0] = number_option(count, argument, "answer1", 0);
+	session->hello[1] = number_option(count, argument, "hello2", 0);
+	session->hello_answer[1] = number_option(count, argument, "answer2", 0);
+	session->hellos = !!session->hello[0] + !!session->hello[1];
 }

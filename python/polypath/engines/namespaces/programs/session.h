@@ -26,12 +26,16 @@ struct session {
 
 	int64_t start, duration, interval, think;
 	uint64_t size, block, rate, count, request, response;
+	/* a handshake before the first request, and what the client sends along with that */
+	uint64_t hello[2], hello_answer[2], parting;
+	unsigned hellos;
 	bool reverse;
 
 	/* state of the application */
 	bool begun, waiting;
 	int64_t began_at, next_at, sent_at;
 	uint64_t blocks, requests, answers, got;
+	unsigned step;
 	int64_t answer_at[1024];
 	unsigned first_answer;
 };

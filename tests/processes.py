@@ -55,4 +55,4 @@ def session(leader: int) -> list[str]:
 
 def captured(out: Path) -> int:
     """Bytes in the captures of a run that goes on."""
-    return sum(path.stat().st_size for path in out.glob(".capture.*/*"))
+    return sum(path.stat().st_size for path in out.glob(".polypath.partial/capture/*"))

@@ -22,12 +22,14 @@ class StandIn:
 
     recording: Recording
     plans: list[Plan] = field(default_factory=list)
+    options: list[Options] = field(default_factory=list)
     interrupted: bool = False
     failure: str | None = None
     name: str = "sim"
 
     def run(self, plan: Plan, options: Options, progress: Progress) -> Recording:
         self.plans.append(plan)
+        self.options.append(options)
         if options.directory is not None:
             (options.directory / "client.pcapng").write_bytes(b"\n\r\r\n")
         if self.failure is not None:

@@ -79,7 +79,7 @@ def test_an_output_folder_that_cannot_be_is_refused_before_the_run(
     (tmp_path / "file").touch()
     outcome = polypath("run", scenario, "--out", tmp_path / "file")
     assert outcome.code == 2
-    assert outcome.err == f"polypath: cannot write to {tmp_path / 'file'}: File exists\n"
+    assert outcome.err == f"polypath: cannot write to {tmp_path / 'file'}: it is a file; name a folder\n"
     assert engine.plans == []
 
 

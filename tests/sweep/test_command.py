@@ -51,6 +51,7 @@ def test_a_point_that_fails_is_named_and_stops_no_other(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
+    assert cli.run.run(str(file), axes=["defaults.receive_buffer=1 MB"], parallel=1, out=out) == 0
     (out / "receive_buffer=20kB").mkdir(parents=True)
     (out / "receive_buffer=20kB" / "mine").touch()
     assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 2
@@ -64,6 +65,7 @@ def test_every_point_failing_still_ends_in_one_line_each(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
+    assert cli.run.run(str(file), axes=["seed=2"], parallel=1, out=out) == 0
     (out / "seed=1").mkdir(parents=True)
     (out / "seed=1" / "mine").touch()
     assert cli.run.run(str(file), axes=["seeds=1"], parallel=1, out=out) == 2

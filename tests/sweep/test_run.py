@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sysconfig
-from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +16,7 @@ import pytest
 
 from polypath import engines, sweep
 from polypath.cli import output
-from polypath.results import Recording, layout
+from polypath.results import Recording, folder, layout
 from polypath.scenario import Scenario, ScenarioError
 from polypath.sweep import executor, grid
 
@@ -25,11 +25,8 @@ from ..processes import LIMIT_S, session, wait
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
 
 
-save = partial(output.save, plots=False)
-
-
 def swept(scenario: Scenario, out: Path | None = None, jobs: int = 1) -> sweep.Result:
-    (result,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario), out)], jobs=jobs, save=save)
+    (result,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario), out)], jobs=jobs, save=output.save)
     return result
 
 
@@ -134,7 +131,7 @@ class TestResults:
         assert swept(scenario, tmp_path).kept == 0
         times = {path: path.stat().st_mtime_ns for path in manifests(tmp_path)}
         first, second, *rest = sorted(times)
-        first.unlink()
+        shutil.rmtree(first.parent)
         data = json.loads(second.read_text())
         second.write_text(json.dumps({**data, "plan_sha256": "0"}))
         again = swept(scenario, tmp_path)
@@ -147,24 +144,51 @@ class TestResults:
     def test_results_of_another_version_are_not_kept(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
         one = sweep.Sweep("small", scenario, sweep.points(scenario), tmp_path)
-        assert sweep.run([one], save=save, versions={"polypath": "0.0.0"})[0].kept == 0
+        assert sweep.run([one], save=output.save, versions={"polypath": "0.0.0"})[0].kept == 0
 
-    def test_what_a_dead_process_left_half_written_goes(self, scenario: Scenario, tmp_path: Path) -> None:
-        dead = subprocess.Popen(["true"])
-        dead.wait()
-        (tmp_path / f".a.{dead.pid}.partial").mkdir()
-        (tmp_path / f".b.{os.getpid()}.partial").mkdir()
+    def test_what_a_killed_process_left_half_written_goes(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
-        assert [path.name for path in tmp_path.glob(".*")] == [f".b.{os.getpid()}.partial"]
+        left = tmp_path / "seed=99"
+        (left / folder.PARTIAL / "series").mkdir(parents=True)
+        (left / folder.LOCK).touch()
+        beside = tmp_path / sweep.points(scenario)[0].folder / folder.PARTIAL
+        beside.mkdir()
+        (tmp_path / "empty").mkdir()
+        assert swept(scenario, tmp_path).kept == 6
+        assert not left.exists()
+        assert not beside.exists()
+        assert (tmp_path / "empty").exists()
 
     def test_a_folder_that_is_no_result_is_left_alone(self, scenario: Scenario, tmp_path: Path) -> None:
+        swept(scenario.with_settings(["seed=1"]), tmp_path)
         point = sweep.points(scenario)[0]
         (tmp_path / point.folder).mkdir()
-        (tmp_path / point.folder / "thesis.tex").touch()
+        (tmp_path / point.folder / "plan.json").write_text("my plan for the thesis")
         (failure,) = swept(scenario, tmp_path).failures
         assert failure[0].folder == point.folder
-        assert "is in the way" in failure[1]
-        assert (tmp_path / point.folder / "thesis.tex").exists()
+        assert "is not empty and holds no result of Polypath" in failure[1]
+        assert (tmp_path / point.folder / "plan.json").read_text() == "my plan for the thesis"
+
+    @pytest.mark.parametrize("content", [b"", b"PAR1 half"])
+    def test_a_table_that_cannot_be_read_is_computed_again(
+        self, scenario: Scenario, tmp_path: Path, content: bytes
+    ) -> None:
+        swept(scenario, tmp_path)
+        table = tmp_path / sweep.points(scenario)[1].folder / "series" / "subflows.parquet"
+        table.write_bytes(content)
+        again = swept(scenario, tmp_path)
+        assert (again.kept, again.failures) == (5, [])
+        assert Recording.load(table.parent.parent).table("subflows").height > 0
+
+    def test_a_file_that_a_person_changed_is_kept_and_named(self, scenario: Scenario, tmp_path: Path) -> None:
+        swept(scenario, tmp_path)
+        changed = tmp_path / sweep.points(scenario)[1].folder / "scenario.toml"
+        changed.write_text("# my own\n")
+        again = swept(scenario, tmp_path)
+        (failure,) = again.failures
+        assert again.kept == 5
+        assert failure[1] == f"{changed} was changed since it was written; move it away, or name another folder"
+        assert changed.read_text() == "# my own\n"
 
 
 def test_a_process_that_dies_takes_no_other_point_with_it() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +15,10 @@ from polypath.cli import agreement, fidelity, fidelity_labs, jobs
 from polypath.cli.codes import DONE
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import InputError
-from polypath.cli.options import Runs, Seed, Settings
-from polypath.results import Recording, comparison
-from polypath.results.files import require_writable, write_text, write_with
+from polypath.cli.options import OutFolder, Runs, Seed, Settings
+from polypath.results import Recording, comparison, folder, layout
+from polypath.results.files import write_with
+from polypath.results.folder import Folder
 
 
 def compare(
@@ -30,9 +31,7 @@ def compare(
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
-    directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write comparison.json and rates.png there.")
-    ] = None,
+    directory: OutFolder = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --all or --labs, also write the table as a page.")
     ] = None,
@@ -60,17 +59,24 @@ def compare(
     if markdown is not None:
         raise InputError("--markdown goes with --all or --labs")
     made = {name: engines.get(name) for name in chosen}
-    for job in jobs.of_target(target, runs or (), settings or (), seed):
-        where = None if directory is None else directory / job.folder
-        if where is not None:
-            require_writable(where)
-        recordings = {}
-        for name, engine in made.items():
-            recordings[name] = agreement.recorded(engine, f"{job.name} on {name}", job.plan)
-        figures = comparison.compare(recordings)
-        _show(job.name, chosen, figures)
-        if where is not None:
-            _save(where, recordings, figures)
+    with ExitStack() as stack:
+        todo = jobs.of_target(target, runs or (), settings or (), seed)
+        for job in todo:
+            job.require_one()
+        places = [
+            None
+            if directory is None
+            else stack.enter_context(folder.claim(directory / job.folder, folder.COMPARISON, job.inputs))
+            for job in todo
+        ]
+        for job, place in zip(todo, places, strict=True):
+            recordings = {}
+            for name, engine in made.items():
+                recordings[name] = agreement.recorded(engine, f"{job.name} on {name}", job.plan)
+            figures = comparison.compare(recordings)
+            if place is not None:
+                _save(place, recordings, figures)
+            _show(job.name, chosen, figures)
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return DONE
@@ -99,14 +105,15 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def _save(where: Path, recordings: Mapping[str, Recording], figures: list[comparison.Figure]) -> None:
+def _save(held: Folder, recordings: Mapping[str, Recording], figures: list[comparison.Figure]) -> None:
     from polypath.plots.comparison import draw
 
     data = {
         "engines": {name: dict(recording.metadata.versions) for name, recording in recordings.items()},
         "figures": [figure.to_dict() for figure in figures],
     }
-    write_text(where / "comparison.json", json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    staged = held.stage()
     figure = draw(recordings)
     if figure is not None:
-        write_with(where / "rates.png", lambda path: figure.savefig(path, format="png", dpi=150))
+        write_with(staged / layout.RATES, lambda path: figure.savefig(path, format="png", dpi=150))
+    held.commit(data)

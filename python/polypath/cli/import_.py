@@ -9,7 +9,7 @@ import typer
 
 from polypath.cli.console import warn
 from polypath.cli.options import OutFile
-from polypath.cli.write import write
+from polypath.cli.write import require_not_read, write
 from polypath.formats import minitopo
 
 
@@ -19,6 +19,8 @@ def import_(
     out: OutFile = None,
 ) -> None:
     """Turn a minitopo pair into a scenario."""
+    if out is not None:
+        require_not_read(out, topo, xp)
     scenario, warnings = minitopo.load(topo, xp)
     for warning in warnings:
         warn(warning)

@@ -23,6 +23,8 @@ class Job:
     #: The sweep's points, or the run as the only one.
     points: Sequence[Point]
     folder: str = "."
+    #: The files that it was read from.
+    inputs: Sequence[Path] = ()
 
     @property
     def varies(self) -> bool:
@@ -42,12 +44,12 @@ class Job:
             raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
 
 
-def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".") -> Job:
+def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".", *files: Path) -> Job:
     varied = scenario.with_axes(axes)
     if seed is not None and varied.axes:
         # One seed takes the place of the axis, in the results' tables, too.
         varied = varied.with_settings([f"{SEED}={seed}"])
-    return Job(name, varied, points(varied, seed), folder)
+    return Job(name, varied, points(varied, seed), folder, (*files, *scenario.scripts()))
 
 
 def of_lab(
@@ -70,7 +72,7 @@ def of_lab(
 
 def of_file(path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()) -> list[Job]:
     scenario = Scenario.load(path).with_settings(list(settings))
-    return [_job(scenario.name, scenario, axes, seed)]
+    return [_job(scenario.name, scenario, axes, seed, ".", path)]
 
 
 def of_minitopo(
@@ -79,7 +81,7 @@ def of_minitopo(
     """The run of a minitopo pair, and the importer's warnings."""
     imported, warnings = minitopo.load(topo, xp)
     scenario = imported.with_settings(list(settings))
-    return [_job(scenario.name, scenario, axes, seed)], warnings
+    return [_job(scenario.name, scenario, axes, seed, ".", topo, xp)], warnings
 
 
 def of_target(

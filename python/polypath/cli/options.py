@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+
+def _folder(text: str) -> Path:
+    if not text.strip():
+        raise typer.BadParameter("the name is empty; name a folder")
+    return Path(text)
+
+
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="Change the scenario, e.g. --set 'link.path0.rate=10 Mbps'."),
@@ -23,4 +30,14 @@ Jobs = Annotated[
     int | None, typer.Option("--jobs", min=1, max=1024, help="Points of a sweep run at a time; left out: one a core.")
 ]
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="NAME", help="Only this run of the lab (repeatable).")]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        parser=_folder,
+        help="Write results there: into a new or an empty folder, or in the place of an earlier result; "
+        "a sweep's points are kept.",
+    ),
+]
 OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]

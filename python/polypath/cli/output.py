@@ -1,51 +1,36 @@
-"""Writing a run to its results directory."""
+"""Writing a run to its results folder."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from polypath.results import OutputError, Recording, layout, summary
-from polypath.results.files import PARTIAL, write_text
+from polypath.results.files import write_text
+from polypath.results.folder import Folder
 from polypath.results.summary import to_json
 
 
-@contextmanager
-def capture_directory(directory: Path) -> Iterator[Path]:
-    """A folder for captures being written; nothing of it is left when the block ends."""
-    folder = directory / f".{layout.CAPTURE}.{os.getpid()}{PARTIAL}"
+def captures(staged: Path) -> Path:
+    """The folder for a run's captures in one for a result. Raises OutputError."""
+    folder = staged / layout.CAPTURE
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
+        folder.mkdir()
     except OSError as error:
-        raise OutputError(f"cannot write captures: {error}") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        raise OutputError(f"cannot write captures: {error.strerror or error}") from error
+    return folder
 
 
-def save(recording: Recording, scenario_toml: str, captures: Path | None, directory: Path, plots: bool) -> None:
-    """Writes everything that `polypath run --out` leaves. Raises OutputError."""
-
-    def extras() -> None:
-        write_text(directory / layout.SCENARIO, scenario_toml)
-        write_text(directory / layout.SUMMARY, to_json(summary(recording)))
-        if captures is not None:
-            _move(captures, directory / layout.CAPTURE)
-        if plots:
-            from polypath.plots import save_all
-
-            save_all(recording, directory / layout.PLOTS)
-
-    recording.save(directory, extras)
+def save(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
+    """Writes everything that `polypath run --out` leaves but figures; captures are in `staged`. Raises OutputError."""
+    recording.write(staged)
+    write_text(staged / layout.SCENARIO, scenario_toml)
+    write_text(staged / layout.SUMMARY, to_json(summary(recording)))
+    held.commit(recording.metadata.to_data())
 
 
-def _move(source: Path, target: Path) -> None:
-    try:
-        target.mkdir(exist_ok=True)
-        for path in sorted(source.iterdir()):
-            path.replace(target / path.name)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+def draw(recording: Recording, held: Folder) -> None:
+    """Adds figures to the result that `save` wrote. Raises OutputError."""
+    from polypath.plots import save_all
+
+    save_all(recording, held.stage() / layout.PLOTS)
+    held.commit(keep=True)

@@ -16,13 +16,10 @@ from polypath.cli import jobs, output, progress, result, sweeps
 from polypath.cli.codes import DONE, INTERRUPTED
 from polypath.cli.console import err, warn
 from polypath.cli.errors import InputError
-from polypath.cli.options import Axes, Jobs, Runs, Seed, Settings
+from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
-from polypath.results import Recording
-from polypath.results.files import require_writable
-
-#: What `--plot` needs recorded.
-_PLOT_SETTINGS = ("record.segments=true",)
+from polypath.results import OutputError, Recording, folder
+from polypath.results.folder import Folder
 
 
 class Captures(StrEnum):
@@ -40,9 +37,7 @@ def run(
     runs: Runs = None,
     axes: Axes = None,
     parallel: Jobs = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write results there; of a sweep, what is there is kept.")
-    ] = None,
+    out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
@@ -51,20 +46,23 @@ def run(
     if out is None and (plot or pcap is not Captures.none):
         raise InputError(f"{'--plot' if plot else '--pcap'} needs --out DIR to write to")
     chosen = engines.get(engine)
-    made = [*(_PLOT_SETTINGS if plot else ()), *(settings or ())]
-    todo = _jobs(target, topo, xp, made, seed, runs or (), axes or ())
-    if out is not None:
-        for job in todo:
-            require_writable(out / job.folder)
-    varied = [job for job in todo if job.varies]
-    code = sweeps.run(varied, engine, pcap.value, out, plot, parallel) if varied else DONE
-    for job in todo:
-        if job.varies:
-            continue
-        recording = _run(job, chosen, pcap, out, plot)
-        result.show(recording, job.name)
-        if recording.metadata.interrupted:
-            return INTERRUPTED
+    todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
+    varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
+    with ExitStack() as stack:
+        places = [
+            None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
+            for job in single
+        ]
+        code = sweeps.run(varied, engine, pcap.value, out, plot, parallel) if varied else DONE
+        for job, held in zip(single, places, strict=True):
+            recording = _run(job, chosen, pcap, held, plot)
+            result.show(recording, job.name)
+            if recording.metadata.interrupted:
+                if plot:
+                    warn("the run was interrupted: no figures are drawn")
+                return INTERRUPTED
+            if plot and held is not None:
+                _draw(recording, held)
     if out is not None:
         err.print(f"results in {out}", markup=False)
     return code
@@ -91,19 +89,29 @@ def _jobs(
     return jobs.of_target(target, runs, settings, seed, axes)
 
 
-def _run(job: jobs.Job, engine: Engine, captures: Captures, out: Path | None, plots: bool) -> Recording:
-    directory = None if out is None else out / job.folder
-    with ExitStack() as stack:
-        folder = None
-        if directory is not None and captures is not Captures.none:
-            folder = stack.enter_context(output.capture_directory(directory))
-        with progress.shown(job.name) as callback:
-            try:
-                recording = engine.run(job.plan, Options(captures.value, folder), callback)
-            except ScriptFailed as error:
-                place = job.scenario.where_named(error.script)
-                raise EngineError(f"{place}: {error}" if place else str(error)) from error
-        recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
-        if directory is not None:
-            output.save(recording, job.scenario.to_toml(), folder, directory, plots)
+def _run(job: jobs.Job, engine: Engine, captures: Captures, held: Folder | None, segments: bool) -> Recording:
+    """Runs, and writes everything but figures."""
+    staged = None if held is None else held.stage()
+    into = None if staged is None or captures is Captures.none else output.captures(staged)
+    with progress.shown(job.name) as callback:
+        try:
+            recording = engine.run(job.plan, Options(captures.value, into, segments), callback)
+        except ScriptFailed as error:
+            place = job.scenario.where_named(error.script)
+            raise EngineError(f"{place}: {error}" if place else str(error)) from error
+    recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
+    if held is not None and staged is not None:
+        output.save(recording, job.scenario.to_toml(), held, staged)
     return recording
+
+
+def _draw(recording: Recording, held: Folder) -> None:
+    """Figures come last: whatever becomes of them, the result is there."""
+    try:
+        output.draw(recording, held)
+    except KeyboardInterrupt:
+        warn(f"the result in {held.shown} is complete but has no figures")
+        raise
+    except OSError as error:
+        reason = error if isinstance(error, OutputError) else error.strerror or error
+        raise OutputError(f"the result in {held.shown} is complete but has no figures: {reason}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from polypath.cli import jobs, output, progress
 from polypath.cli.codes import BAD_INPUT, DONE
 from polypath.cli.console import err, out, table
 from polypath.engines import Captures
-from polypath.results import Recording, layout
+from polypath.results import Recording, folder, layout
+from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED
 from polypath.sweep.grid import short_names
 
@@ -30,7 +30,7 @@ def run(
 ) -> int:
     """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
     sweeps = [
-        sweep.Sweep(job.name, job.scenario, job.points, None if directory is None else directory / job.folder)
+        sweep.Sweep(job.name, job.scenario, job.points, directory and directory / job.folder, job.inputs)
         for job in todo
     ]
     count = [0, 0]
@@ -47,7 +47,8 @@ def run(
                 jobs=parallel,
                 engine=engine,
                 captures=captures,
-                save=partial(output.save, plots=plots),
+                figures=plots,
+                save=_drawn if plots else output.save,
                 versions={"polypath": _core.version()},
                 progress=note,
             )
@@ -117,16 +118,25 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def _drawn(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
+    """A point with its figures."""
+    output.save(recording, scenario_toml, held, staged)
+    output.draw(recording, held)
+
+
 def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path) -> None:
     from polypath.plots.curve import save_curves
     from polypath.plots.grid import drawn_axes, save_grid
 
-    save_curves(result.name, result.points, result.statistics, result.axes, directory / layout.PLOTS)
-    if drawn := drawn_axes(result.axes):
-        failed = {point.folder for point, _ in result.failures}
-        places: dict[tuple[str, ...], Recording] = {}
-        for point in one.points:
-            place = tuple(point.values[axis.name] for axis in drawn)
-            if point.folder not in failed and place not in places:
-                places[place] = Recording.load(directory / point.folder)
-        save_grid(result.name, result.axes, places, directory / layout.PLOTS)
+    with folder.claim(directory, folder.SWEEP) as held:
+        staged = held.stage() / layout.PLOTS
+        save_curves(result.name, result.points, result.statistics, result.axes, staged)
+        if drawn := drawn_axes(result.axes):
+            failed = {point.folder for point, _ in result.failures}
+            places: dict[tuple[str, ...], Recording] = {}
+            for point in one.points:
+                place = tuple(point.values[axis.name] for axis in drawn)
+                if point.folder not in failed and place not in places:
+                    places[place] = Recording.load(directory / point.folder)
+            save_grid(result.name, result.axes, places, staged)
+        held.commit(keep=True)

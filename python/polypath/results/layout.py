@@ -1,10 +1,10 @@
-"""What a results directory holds, and clearing it of an earlier run."""
+"""The names of the files in a results folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from polypath.results.files import OutputError
+import polars as pl
 
 MANIFEST = "manifest.json"
 PLAN = "plan.json"
@@ -15,23 +15,25 @@ SERIES = "series"
 CAPTURE = "capture"
 PLOTS = "plots"
 
-_OWN_FILES = (MANIFEST, PLAN, SCENARIO, SUMMARY, f"{EVENTS}.parquet")
-_OWN_FOLDERS = ((SERIES, "*.parquet"), (CAPTURE, "*.pcapng"), (PLOTS, "*.png"))
+#: Of a sweep.
+INDEX = "sweep.json"
+POINTS = "points.parquet"
+STATISTICS = "statistics.parquet"
+
+#: Of a comparison of engines.
+COMPARISON = "comparison.json"
+RATES = "rates.png"
 
 
-def table_path(directory: Path, name: str) -> Path:
-    return directory / f"{name}.parquet" if name == EVENTS else directory / SERIES / f"{name}.parquet"
+def table_name(name: str) -> str:
+    """A table's file below the folder."""
+    return f"{name}.parquet" if name == EVENTS else f"{SERIES}/{name}.parquet"
 
 
-def clear(directory: Path) -> None:
-    """Removes the results of an earlier run, which a manifest tells; leaves any other directory as it is."""
-    if not (directory / MANIFEST).exists():
-        return
-    owned = [directory / name for name in _OWN_FILES]
-    for folder, pattern in _OWN_FOLDERS:
-        owned += sorted((directory / folder).glob(pattern))
+def is_readable(table: Path) -> bool:
+    """Whether every row of a Parquet file can be read."""
     try:
-        for path in owned:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot replace {error.filename}: {error.strerror or error}") from error
+        pl.read_parquet(table)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
+    return True

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polypath.results import layout, schema
+from polypath.results import folder, layout, schema
 from polypath.results.files import OutputError, write_text, write_with
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Metadata:
     wall_s: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> str:
-        return json.dumps({"format": FORMAT} | self.__dict__ | {"versions": dict(self.versions)}, indent=2) + "\n"
+    def to_data(self) -> dict[str, Any]:
+        return {"format": FORMAT} | self.__dict__ | {"versions": dict(self.versions)}
 
     @classmethod
     def from_json(cls, text: str) -> Metadata:
@@ -76,35 +76,43 @@ class Recording:
         """All tables as pyarrow Tables (needs the extra `arrow`)."""
         return {name: table.to_arrow() for name, table in self.tables.items()}
 
-    def save(self, directory: Path, extras: Callable[[], None] = lambda: None) -> None:
-        """Writes manifest, plan and tables in place of an earlier run's.
+    def save(self, directory: Path | str) -> None:
+        """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.
 
-        The manifest comes last: a directory that has one is complete. `extras` writes what else belongs to it.
-        Raises OutputError.
+        That result is replaced as a whole, or, where writing fails, not at all. Raises OutputError.
         """
-        layout.clear(directory)
+        with folder.claim(Path(directory), folder.RUN) as held:
+            self.write(held.stage())
+            held.commit(self.metadata.to_data())
+
+    def write(self, directory: Path) -> None:
+        """Writes plan and tables, without the manifest that makes them a result. Raises OutputError."""
         for name, table in self.tables.items():
-            write_with(layout.table_path(directory, name), table.write_parquet)
+            write_with(directory / layout.table_name(name), table.write_parquet)
         write_text(directory / layout.PLAN, json.dumps(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
-        extras()
-        write_text(directory / layout.MANIFEST, self.metadata.to_json())
 
     @classmethod
     def load(cls, directory: Path | str) -> Recording:
         """Reads what `save` wrote. Raises OutputError, in one line, where it is not there or broken."""
-        folder = Path(directory)
+        path = Path(directory)
         try:
-            metadata = Metadata.from_json((folder / layout.MANIFEST).read_text(encoding="utf-8"))
-            plan = json.loads((folder / layout.PLAN).read_text(encoding="utf-8"))
-            tables = {name: pl.read_parquet(path) for name, path in _tables_in(folder).items()}
+            metadata = Metadata.from_json(folder.located(path, layout.MANIFEST).read_text(encoding="utf-8"))
+            plan = json.loads(folder.located(path, layout.PLAN).read_text(encoding="utf-8"))
+            tables = {name: pl.read_parquet(file) for name, file in _tables_in(path).items()}
         except OSError as error:
-            raise OutputError(f"no recording in {folder}: {error.filename or error}: {error.strerror or ''}") from error
+            raise OutputError(f"no recording in {path}: {error.filename or error}: {error.strerror or ''}") from error
         except (ValueError, pl.exceptions.PolarsError) as error:
             reason = str(error).splitlines()[0]
-            raise OutputError(f"no recording in {folder}: {reason}") from error
+            raise OutputError(f"no recording in {path}: {reason}") from error
         return cls(tables, plan, metadata)
 
 
 def _tables_in(directory: Path) -> dict[str, Path]:
-    paths = {name: layout.table_path(directory, name) for name in schema.TABLES}
-    return {name: path for name, path in paths.items() if path.exists()}
+    """The tables that the manifest lists; those that are there, where it is of a version that lists none."""
+    listed = folder.files(directory, folder.RUN)
+    names = {name: layout.table_name(name) for name in schema.TABLES}
+    return {
+        name: folder.located(directory, file)
+        for name, file in names.items()
+        if (file in listed if listed is not None else (directory / file).exists())
+    }

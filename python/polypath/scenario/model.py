@@ -107,6 +107,10 @@ class Scenario(Tables):
                 return place
         return None
 
+    def scripts(self) -> list[FilePath]:
+        """The Python files that it names."""
+        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(self.to_data())]
+
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""
         data = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,12 @@ from typing import Any
 from polypath import engines
 from polypath.engines import Captures, EngineError, Options
 from polypath.engines.base import no_progress
-from polypath.results import MetricError, OutputError, Recording, layout, summary
-from polypath.results.files import PARTIAL
+from polypath.results import MetricError, OutputError, Recording, folder, layout, summary
+from polypath.results.folder import Folder
 from polypath.scenario import Plan
 
-#: Writes a recording, with its captures where there are some, into a directory.
-Save = Callable[[Recording, str, Path | None, Path], None]
+#: Puts a recording and its scenario into a folder, with the captures that were staged there.
+Save = Callable[[Recording, str, Folder, Path], None]
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,10 @@ class Task:
     #: The point's folder; None: nothing is written.
     directory: Path | None = None
     save: Save | None = None
+    #: Whether figures belong to the result.
+    figures: bool = False
+    #: The files that the scenario was read from.
+    inputs: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -65,51 +67,19 @@ def recorded(task: Task) -> Recording | Failure:
 def _run(task: Task) -> Recording:
     if task.directory is None or task.save is None:
         return _finished(task, None)
-    partial = task.directory.with_name(f".{task.directory.name}.{os.getpid()}{PARTIAL}")
-    try:
-        folder = None if task.captures == "none" else partial / layout.CAPTURE
-        (partial if folder is None else folder).mkdir(parents=True)
-        recording = _finished(task, folder)
-        task.save(recording, task.scenario, folder, partial)
-        _make_way(task.directory)
-        partial.replace(task.directory)
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write {task.directory}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with folder.claim(task.directory, folder.RUN, task.inputs) as held:
+        staged = held.stage()
+        captures = None if task.captures == "none" else staged / layout.CAPTURE
+        if captures is not None:
+            captures.mkdir()
+        recording = _finished(task, captures)
+        task.save(recording, task.scenario, held, staged)
     return recording
 
 
-def _make_way(directory: Path) -> None:
-    """Removes an earlier result, which its manifest or plan tells; an empty directory is replaced by a rename."""
-    if any((directory / name).exists() for name in (layout.MANIFEST, layout.PLAN)):
-        shutil.rmtree(directory)
-    elif directory.exists() and any(directory.iterdir()):
-        raise OutputError(f"{directory} is in the way and no result of a run")
-
-
 def _finished(task: Task, captures: Path | None) -> Recording:
-    recording = engines.get(task.engine).run(task.plan, Options(task.captures, captures), no_progress)
+    options = Options(task.captures, captures, segments=task.figures)
+    recording = engines.get(task.engine).run(task.plan, options, no_progress)
     if recording.metadata.interrupted:
         raise KeyboardInterrupt
     return replace(recording, metadata=replace(recording.metadata, scenario=task.name))
-
-
-def sweep_partials(directory: Path) -> None:
-    """Removes what processes that are no more have left half written in the directory."""
-    for path in directory.glob(f".*{PARTIAL}"):
-        owner = path.name.removesuffix(PARTIAL).rpartition(".")[2]
-        if path.is_dir() and owner.isdecimal() and not _alive(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,16 @@ from typing import Any
 import polars as pl
 
 from polypath.engines import Captures
-from polypath.results import layout
+from polypath.results import folder
 from polypath.results import points as tables
+from polypath.results.folder import Folder
 from polypath.results.points import Axis
 from polypath.results.statistics import over_seeds
 from polypath.scenario import Scenario
 from polypath.sweep import executor, grid, store
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.grid import Point
-from polypath.sweep.point import Failure, Save, Task, summarised, sweep_partials
+from polypath.sweep.point import Failure, Save, Task, summarised
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -34,6 +35,8 @@ class Sweep:
     scenario: Scenario
     points: Sequence[Point]
     directory: Path | None = None
+    #: The files that the scenario was read from; a result never replaces one.
+    inputs: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ def run(
     jobs: int | None = None,
     engine: str = "sim",
     captures: Captures = "none",
+    figures: bool = False,
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
     progress: Progress = lambda done, total: None,
@@ -65,54 +69,91 @@ def run(
     """Runs the points of all sweeps on `jobs` cores (None: all of them); the result is the same for any number.
 
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
-    folder. Raises OutputError where a directory cannot be written.
+    folder. Raises OutputError where a directory cannot be written, or is not the sweep's own.
     """
-    known = dict(versions or {})
-    tasks = [[_task(sweep, point, engine, captures, save) for point in sweep.points] for sweep in sweeps]
-    for sweep in sweeps:
-        if sweep.directory is not None:
-            layout.clear(sweep.directory)
-            sweep_partials(sweep.directory)
+    with ExitStack() as stack:
+        held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
+        tasks = [[_task(sweep, point, engine, captures, figures, save) for point in sweep.points] for sweep in sweeps]
+        return _run(sweeps, tasks, held, jobs, engine, dict(versions or {}), progress)
+
+
+def _run(
+    sweeps: Sequence[Sweep],
+    tasks: Sequence[Sequence[Task]],
+    held: Sequence[Folder | None],
+    jobs: int | None,
+    engine: str,
+    known: Mapping[str, str],
+    progress: Progress,
+) -> list[Result]:
     states: list[list[_State]] = [[store.finished(task, known) for task in own] for own in tasks]
     kept = [sum(state is not None for state in own) for own in states]
-    _index(sweeps, engine, known, states)
+
+    def index(which: int) -> dict[str, Any]:
+        sweep = sweeps[which]
+        return store.index(sweep.name, engine, known, grid.axes(sweep.scenario), sweep.points, states[which])
+
+    for which, own in enumerate(held):
+        if own is not None:
+            own.commit(index(which), keep=True)
     missing = [(which, place) for which, own in enumerate(states) for place, state in enumerate(own) if state is None]
     total, done = sum(map(len, states)), sum(kept)
     progress(done, total)
     chosen = executor.local(jobs, len(missing))
     try:
         with closing(chosen.map(summarised, [tasks[which][place] for which, place in missing])) as outcomes:
-            for index, outcome in outcomes:
-                which, place = missing[index]
+            for number, outcome in outcomes:
+                which, place = missing[number]
                 states[which][place] = Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
                 done += 1
                 progress(done, total)
     finally:
-        for sweep in sweeps:
-            if sweep.directory is not None:
-                sweep_partials(sweep.directory)
-    _index(sweeps, engine, known, states)
-    return [_result(sweep, own, count) for sweep, own, count in zip(sweeps, states, kept, strict=True)]
+        _clean(sweeps)
+    results = []
+    for which, (sweep, own) in enumerate(zip(sweeps, held, strict=True)):
+        result = _result(sweep, states[which], kept[which])
+        if own is not None:
+            store.write(own, index(which), result.points, result.statistics)
+        results.append(result)
+    return results
 
 
-def _task(sweep: Sweep, point: Point, engine: str, captures: Captures, save: Save | None) -> Task:
+@contextmanager
+def _claimed(sweep: Sweep, directory: Path) -> Iterator[Folder]:
+    with folder.claim(directory, folder.SWEEP, sweep.inputs) as held:
+        for point in sweep.points:
+            folder.require_not_read(directory / point.folder, folder.RUN, sweep.inputs)
+        _clean([sweep])
+        yield held
+
+
+def _clean(sweeps: Sequence[Sweep]) -> None:
+    """Removes what killed processes left half written in the points' folders."""
+    for sweep in sweeps:
+        if sweep.directory is not None:
+            for path in sorted(sweep.directory.iterdir()):
+                folder.clean(path)
+
+
+def _task(sweep: Sweep, point: Point, engine: str, captures: Captures, figures: bool, save: Save | None) -> Task:
     if sweep.directory is None:
         return Task(_title(sweep, point), point.plan, engine=engine)
     directory = sweep.directory / point.folder
-    return Task(_title(sweep, point), point.plan, point.scenario.to_toml(), engine, captures, directory, save)
+    return Task(
+        _title(sweep, point),
+        point.plan,
+        point.scenario.to_toml(),
+        engine,
+        captures,
+        directory,
+        save,
+        figures,
+        tuple(sweep.inputs),
+    )
 
 
 def _title(sweep: Sweep, point: Point) -> str:
     return f"{sweep.name} ({point.title})"
-
-
-def _index(
-    sweeps: Sequence[Sweep], engine: str, versions: Mapping[str, str], states: Sequence[Sequence[_State]]
-) -> None:
-    for sweep, own in zip(sweeps, states, strict=True):
-        if sweep.directory is not None:
-            axes = grid.axes(sweep.scenario)
-            store.write_index(sweep.directory, sweep.name, engine, versions, axes, sweep.points, own)
 
 
 def _result(sweep: Sweep, states: Sequence[_State], kept: int) -> Result:
@@ -125,7 +166,5 @@ def _result(sweep: Sweep, states: Sequence[_State], kept: int) -> Result:
     ]
     points = tables.table(axes, found)
     statistics = over_seeds(points, axes)
-    if sweep.directory is not None:
-        store.write_tables(sweep.directory, points, statistics)
     failures = [(point, state.message) for point, state in pairs if isinstance(state, Failure)]
     return Result(sweep.name, axes, points, statistics, failures, kept)

@@ -1,0 +1,405 @@
+"""A results folder: who may write there, which files in it are ours, and replacing a result whole or not at all.
+
+A folder is taken if it is new, empty, or holds a result of the same kind. The marker of a result, such as
+manifest.json, lists its files with their SHA-256. Only files that are listed, that have a name which results have, and
+that still have this content are ever removed or replaced.
+
+    .polypath.lock      held (flock) by the process that writes
+    .polypath.partial   a result being written; a killed process leaves it, and the next run removes it
+    .polypath.ready     a complete result whose files are being moved into place; the next run finishes that, and
+                        readers take a file from here first, so that they see either the old result or the new one
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from polypath.results import layout
+from polypath.results.files import OutputError
+
+LOCK = ".polypath.lock"
+PARTIAL = ".polypath.partial"
+READY = ".polypath.ready"
+_OWN = frozenset({LOCK, PARTIAL, READY})
+
+Files = Mapping[str, str]
+"""Paths below the folder, with the SHA-256 of each."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a folder may hold: the file that marks it, and patterns of the names of its other files."""
+
+    name: str
+    what: str
+    marker: str
+    patterns: tuple[str, ...]
+
+    @property
+    def folders(self) -> set[str]:
+        return {pattern.partition("/")[0] for pattern in self.patterns if "/" in pattern}
+
+    def has(self, name: str) -> bool:
+        """Whether a result of this kind can have a file of that name."""
+        path = PurePosixPath(name)
+        return str(path) == name and any(
+            len(path.parts) == pattern.count("/") + 1 and path.match(pattern) for pattern in self.patterns
+        )
+
+
+RUN = Kind(
+    "run",
+    "the result of a run",
+    layout.MANIFEST,
+    (
+        layout.PLAN,
+        layout.SCENARIO,
+        layout.SUMMARY,
+        f"{layout.EVENTS}.parquet",
+        f"{layout.SERIES}/*.parquet",
+        f"{layout.CAPTURE}/*.pcapng",
+        f"{layout.PLOTS}/*.png",
+    ),
+)
+SWEEP = Kind("sweep", "a sweep", layout.INDEX, (layout.POINTS, layout.STATISTICS, f"{layout.PLOTS}/*.png"))
+COMPARISON = Kind("comparison", "a comparison", layout.COMPARISON, (layout.RATES,))
+_KINDS = (RUN, SWEEP, COMPARISON)
+
+
+def files(directory: Path, kind: Kind) -> Files | None:
+    """What the marker in a folder lists; None where there is no marker, or none that Polypath wrote."""
+    return _listed(located(directory, kind.marker), kind)
+
+
+def located(directory: Path, name: str) -> Path:
+    """Where a file of a folder is to be read."""
+    ready = directory / READY / name
+    return ready if ready.exists() else directory / name
+
+
+def intact(directory: Path, kind: Kind) -> bool:
+    """Whether every file that the marker lists is there, as it was written."""
+    listed = files(directory, kind)
+    return listed is not None and all(
+        (path := located(directory, name)).is_file() and _sha256(path) == digest for name, digest in listed.items()
+    )
+
+
+@contextmanager
+def claim(directory: Path, kind: Kind, inputs: Iterable[Path] = ()) -> Iterator[Folder]:
+    """Takes a folder for a result, creating it where it is missing, and keeps every other process from it.
+
+    Raises OutputError, in one line, before anything is changed: where another process has the folder, where it holds
+    anything but a result of this kind, where a file of that result was changed since, and where one is among `inputs`.
+    """
+    made = _create(directory)
+    real = directory.resolve()
+    try:
+        with _locked(real, directory):
+            held = Folder(real, directory, kind)
+            held.recover()
+            held.require_ours(inputs)
+            try:
+                yield held
+            finally:
+                held.discard()
+    finally:
+        if made:
+            with suppress(OSError):
+                real.rmdir()
+
+
+def require_not_read(directory: Path, kind: Kind, inputs: Iterable[Path]) -> None:
+    """Raises OutputError where a result that is to be replaced holds one of the files that are read."""
+    names = [kind.marker, *(files(directory, kind) or ())]
+    for path in inputs:
+        for name in names:
+            if _same(directory / name, path):
+                raise OutputError(
+                    f"{directory / name} is read by this run, which would replace it; name another folder"
+                )
+
+
+def clean(directory: Path) -> None:
+    """Removes what killed processes left half written in a folder; leaves one that another process has as it is."""
+    if not directory.is_dir() or directory.is_symlink() or not any((directory / name).exists() for name in _OWN):
+        return
+    with suppress(OutputError):
+        with _locked(directory, directory):
+            Folder(directory, directory, RUN).recover()
+        if not any(directory.iterdir()):
+            directory.rmdir()
+
+
+class Folder:
+    """A folder that this process holds."""
+
+    def __init__(self, path: Path, shown: Path, kind: Kind) -> None:
+        self.path = path
+        #: As the person wrote it, for messages.
+        self.shown = shown
+        self.kind = kind
+
+    def stage(self) -> Path:
+        """An empty folder for the files of a new result."""
+        with _writing(self.shown):
+            self._remove(PARTIAL)
+            (self.path / PARTIAL).mkdir()
+        return self.path / PARTIAL
+
+    def commit(self, data: Mapping[str, Any] | None = None, *, keep: bool = False) -> None:
+        """Puts what was staged in the place of the result that is there; `data` becomes the marker.
+
+        With `keep` the files that are there stay part of the result, without `data` the marker, too. Raises
+        OutputError; the result that was there then stays as it was.
+        """
+        if data is None:
+            data = _data(self.path / self.kind.marker)
+        staged = self.path / PARTIAL
+        with _writing(self.shown):
+            staged.mkdir(exist_ok=True)
+            found = {
+                str(path.relative_to(staged)): _sha256(path) for path in sorted(staged.rglob("*")) if path.is_file()
+            }
+            listed = {**(self._listed() if keep else {}), **found}
+            if strange := [name for name in listed if not self.kind.has(name)]:
+                raise ValueError(f"no result has a file {strange[0]}")
+            text = _text({**data, "polypath": self.kind.name, "files": dict(sorted(listed.items()))})
+            (staged / self.kind.marker).write_text(text, encoding="utf-8")
+            self._require_folders(self.path)
+            self._require_free(found)
+            staged.rename(self.path / READY)
+            self._place()
+
+    def discard(self) -> None:
+        """Removes what was staged."""
+        with suppress(OSError, OutputError):
+            self._remove(PARTIAL)
+
+    def recover(self) -> None:
+        """Finishes what a killed process had completed, and removes what it had not."""
+        with _writing(self.shown):
+            self._remove(PARTIAL)
+            if (self.path / READY).exists():
+                self._place()
+
+    def require_ours(self, inputs: Iterable[Path]) -> None:
+        """Raises OutputError unless the folder is empty or holds an unchanged result of this kind."""
+        with _writing(self.shown):
+            there = {path.name for path in self.path.iterdir()} - _OWN
+            for other in _KINDS:
+                if other is not self.kind and files(self.path, other) is not None:
+                    raise OutputError(
+                        f"{self.shown} holds {other.what}, which stays; name another folder for {self.kind.what}"
+                    )
+            marker = self.path / self.kind.marker
+            if there and _listed(marker, self.kind) is None:
+                if _earlier(marker):
+                    raise OutputError(
+                        f"{self.shown} holds {self.kind.what} of an earlier version, which lists no files; "
+                        "remove it or name another folder"
+                    )
+                raise OutputError(
+                    f"{self.shown} is not empty and holds no result of Polypath; name a new or an empty folder"
+                )
+            self._require_folders(self.path)
+            self._require_free(self._present())
+        require_not_read(self.shown, self.kind, inputs)
+
+    def _listed(self) -> dict[str, str]:
+        return dict(_listed(self.path / self.kind.marker, self.kind) or {})
+
+    def _present(self) -> list[str]:
+        """The files that stand where a result of this kind has its own."""
+        found = [path for pattern in self.kind.patterns for path in sorted(self.path.glob(pattern))]
+        return [str(path.relative_to(self.path)) for path in found]
+
+    def _require_free(self, names: Iterable[str]) -> None:
+        """Raises OutputError where one of these files is not ours, or no longer as it was written."""
+        listed = self._listed()
+        for name in names:
+            if not _replaceable(self.path / name, listed.get(name)):
+                what = "was changed since it was written" if name in listed else "is not of the result there"
+                raise OutputError(f"{self.shown / name} {what}; move it away, or name another folder")
+
+    def _require_folders(self, base: Path) -> None:
+        """Raises OutputError where one of a result's folders is a link or a file: nothing is written through it."""
+        for name in sorted({name for kind in _KINDS for name in kind.folders}):
+            path = base / name
+            if path.is_symlink() or (path.exists() and not path.is_dir()):
+                raise OutputError(f"{self.shown / name} is no folder; move it away, or name another folder")
+
+    def _place(self) -> None:
+        """Moves a complete result into place, the marker last."""
+        ready = self.path / READY
+        self._require_folders(self.path)
+        self._require_folders(ready)
+        kind = next((kind for kind in _KINDS if (ready / kind.marker).is_file()), None)
+        if kind is not None:
+            new = _listed(ready / kind.marker, kind)
+            if new is None:
+                raise OutputError(f"{self.shown / READY} is not Polypath's; move it away")
+            old = _listed(self.path / kind.marker, kind) or {}
+            for name, digest in new.items():
+                if not (ready / name).is_file():
+                    continue
+                target = self.path / name
+                if not _replaceable(target, old.get(name), digest):
+                    raise OutputError(f"{self.shown / name} is not of the result there; move it away")
+                target.parent.mkdir(exist_ok=True)
+                (ready / name).replace(target)
+            for name in old.keys() - new.keys():
+                self._drop(name, old[name])
+            (ready / kind.marker).replace(self.path / kind.marker)
+        elif any(path.is_file() for path in ready.rglob("*")):
+            raise OutputError(f"{self.shown / READY} is not Polypath's; move it away")
+        self._remove(READY)
+
+    def _drop(self, name: str, digest: str) -> None:
+        """Removes a file of ours, and its folder if that leaves it empty."""
+        path = self.path / name
+        if path.exists() and _replaceable(path, digest):
+            path.unlink()
+            if path.parent != self.path:
+                with suppress(OSError):
+                    path.parent.rmdir()
+
+    def _remove(self, name: str) -> None:
+        path = self.path / name
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise OutputError(f"{self.shown / name} is no folder; move it away")
+        if path.exists():
+            shutil.rmtree(path)
+
+
+def _create(directory: Path) -> bool:
+    """Whether the folder had to be created. Raises OutputError."""
+    if directory.is_symlink() and not directory.exists():
+        raise OutputError(f"cannot write to {directory}: it is a symbolic link to nothing")
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(f"cannot write to {directory}: it is a file; name a folder")
+    made = not directory.exists()
+    with _writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@contextmanager
+def _locked(real: Path, shown: Path) -> Iterator[None]:
+    """Holds the folder's lock, which the system releases however this process ends."""
+    path = real / LOCK
+    with _writing(shown):
+        descriptor = _lock(path, shown)
+    try:
+        yield
+    finally:
+        try:
+            with suppress(OSError):
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _lock(path: Path, shown: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_size:
+                raise OutputError(f"{shown / LOCK} is no lock of Polypath's; move it away")
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise OutputError(
+                        f"another process is writing to {shown}; wait until it has ended, or name another folder"
+                    ) from error
+                raise
+            # The process that had the lock removes the file before it lets go of it.
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == found.st_ino:
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextmanager
+def _writing(shown: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write to {shown}: {error.strerror or error}") from error
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _data(marker: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _listed(marker: Path, kind: Kind) -> Files | None:
+    """None for a marker that Polypath has not written: it lists nothing, or names that no result has."""
+    data = _data(marker)
+    listed = data.get("files")
+    if data.get("polypath") != kind.name or not isinstance(listed, dict) or marker.is_symlink():
+        return None
+    sound = all(isinstance(digest, str) and kind.has(name) for name, digest in listed.items())
+    return listed if sound else None
+
+
+def _earlier(marker: Path) -> bool:
+    """Whether a marker is of a version that listed no files."""
+    data = _data(marker)
+    return data.get("format") == 1 and "polypath" not in data and "versions" in data
+
+
+def _replaceable(path: Path, *digests: str | None) -> bool:
+    """Whether nothing is lost with a file: it is not there, has content of ours, or none that can be read."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return True
+    if not stat.S_ISREG(mode):
+        return False
+    known = [digest for digest in digests if digest is not None]
+    return bool(known) and (_sha256(path) in known or _broken(path))
+
+
+def _broken(path: Path) -> bool:
+    """Whether a file of ours is empty, or a table that cannot be read: what a full disk or a crash leaves."""
+    if path.stat().st_size == 0:
+        return True
+    return path.suffix == ".parquet" and not layout.is_readable(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False

@@ -12,6 +12,7 @@ from polypath.cli import (
     bench,
     check,
     compare,
+    console,
     errors,
     export,
     import_,
@@ -20,6 +21,7 @@ from polypath.cli import (
     run,
     schema,
     show,
+    signals,
     size_buffers,
 )
 
@@ -63,4 +65,8 @@ app.add_typer(kernel.app, name="kernel")
 
 def main() -> NoReturn:
     """The entry point; ends the process."""
+    signals.install()
+    console.encode_what_can_be()
+    if console.STARTED_CLOSED:
+        console.warn("standard output is closed: what would stand there is not shown")
     errors.run(lambda: app(prog_name="polypath", standalone_mode=False))

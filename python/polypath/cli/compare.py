@@ -77,6 +77,8 @@ def compare(
             if place is not None:
                 _save(place, recordings, figures)
             _show(job.name, chosen, figures)
+            if out.unread and place is None:
+                return DONE
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return DONE

@@ -2,40 +2,116 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
+import unicodedata
+from typing import Any, Final, Literal
 
 from rich.console import Console
 from rich.table import Table
 
-from polypath.cli.codes import DONE
+from polypath.results.files import OutputError
 
 #: Columns where standard output is not a terminal.
 _WIDTH = 120
+#: What stands for a character that standard output cannot encode.
+_PLAIN: Final = {"→": ">", "±": "+-", "×": "x", "–": "-", "…": "..."} | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*#@", strict=True))
+_REPLACE: Final = "polypath"
 
 
-def discard_output() -> None:
-    """Lets what is still to be printed go nowhere, once nobody reads standard output any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _open_streams() -> bool:
+    """Gives a process that was started with closed standard streams empty ones; true where it has no output.
+
+    Otherwise the first file that it opens becomes its standard output.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    closed = sys.stdout is None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    return closed
+
+
+def _replacement(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+#: Whether the process was started without a standard output.
+STARTED_CLOSED: Final = _open_streams()
+codecs.register_error(_REPLACE, _replacement)
+
+
+def encode_what_can_be() -> None:
+    """Replaces, instead of failing, what standard output has no character for."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_REPLACE)
+
+
+def printable(text: str) -> str:
+    """Text in one line without characters that a terminal obeys; these are written as Python escapes them."""
+    return "".join(
+        each if each.isprintable() or unicodedata.category(each) == "Zs" else _escaped(each) for each in text
+    )
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def cannot_print(error: OSError) -> str:
+    return f"cannot write to standard output: {error.strerror or error}"
+
+
+def _harmless(given: Any) -> Any:
+    return "\n".join(map(printable, given.split("\n"))) if isinstance(given, str) else given
 
 
 class _Console(Console):
+    #: Whether nobody reads any more what is printed.
+    unread = False
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*map(_harmless, objects), **options)
+        except OSError as error:
+            if self.stderr:
+                raise
+            self.discard()
+            raise OutputError(cannot_print(error)) from error
+
     def on_broken_pipe(self) -> None:
-        discard_output()
-        raise SystemExit(DONE)
+        self.discard()
+
+    def discard(self) -> None:
+        """Lets what is still to be printed go nowhere."""
+        self.unread = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Table(Table):
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
 
 
 out = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, soft_wrap=False)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
-    err.print(f"warning: {message}", style="yellow", markup=False)
+    err.print(f"warning: {printable(message)}", style="yellow", markup=False)
 
 
 def table(*headings: str, numbers: frozenset[str] = frozenset(), title: str | None = None) -> Table:
     """A table in the house style; the columns named in `numbers` are aligned to the right."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown = None if title is None else printable(title)
+    made = _Table(title=shown, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
-        made.add_column(heading, justify="right" if heading in numbers else "left", header_style="dim", overflow="fold")
+        justify: Literal["left", "right"] = "right" if heading in numbers else "left"
+        made.add_column(printable(heading), justify=justify, header_style="dim", overflow="fold")
     return made

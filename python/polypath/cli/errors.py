@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NoReturn
 
 import typer
 
+from polypath.cli import signals
 from polypath.cli.codes import BAD_INPUT, DONE, INTERRUPTED
-from polypath.cli.console import discard_output
+from polypath.cli.console import cannot_print, out, printable
 from polypath.engines import EngineError
 from polypath.registry import RegistryError
 from polypath.results import MetricError, OutputError
@@ -34,16 +36,27 @@ def run(command: Callable[[], object]) -> NoReturn:
         code = _code(error)
         if os.environ.get(TRACEBACK) == "1" and code not in (DONE, INTERRUPTED):
             raise
-        line = _line(error)
-        if line:
-            print(line, file=sys.stderr)
+        _complain(_line(error))
     else:
         code = code if isinstance(code, int) else DONE
+        if code == INTERRUPTED:
+            _complain(signals.word())
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        discard_output()
-    sys.exit(code)
+        out.discard()
+    except OSError as error:
+        out.discard()
+        if code == DONE:  # else it was said above
+            _complain(f"polypath: {cannot_print(error)}")
+            code = BAD_INPUT
+    sys.exit(signals.code() if code == INTERRUPTED else code)
+
+
+def _complain(line: str | None) -> None:
+    if line:
+        with suppress(OSError):
+            print(printable(line), file=sys.stderr)
 
 
 def _code(error: BaseException) -> int:
@@ -67,10 +80,10 @@ def _line(error: BaseException) -> str | None:
         case SystemExit() | typer.Exit():
             return None
         case BrokenPipeError():
-            discard_output()
+            out.discard()
             return None
         case KeyboardInterrupt() | typer.Abort():
-            return "interrupted"
+            return signals.word()
         case typer.TyperException():
             # none where a group of commands has shown its help instead
             message = _one_line(error.format_message())
@@ -78,6 +91,8 @@ def _line(error: BaseException) -> str | None:
         case InputError():
             return f"polypath: {error}"
         case OSError():
+            if isinstance(error, OutputError):
+                return f"polypath: {error}"
             where = f"{error.filename}: " if error.filename else ""
             return f"polypath: {where}{error.strerror or error}"
         case _ if isinstance(error, _EXPECTED):

@@ -15,6 +15,7 @@ from polypath import engines
 from polypath.cli import jobs, output, progress, result, sweeps
 from polypath.cli.codes import DONE, INTERRUPTED
 from polypath.cli.console import err, warn
+from polypath.cli.console import out as console
 from polypath.cli.errors import InputError
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
@@ -63,6 +64,8 @@ def run(
                 return INTERRUPTED
             if plot and held is not None:
                 _draw(recording, held)
+            if console.unread and held is None:
+                return DONE
     if out is not None:
         err.print(f"results in {out}", markup=False)
     return code

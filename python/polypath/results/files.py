@@ -1,11 +1,15 @@
 """Writing files so that a final name never holds half a file."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
+
 PARTIAL = ".partial"
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 class OutputError(OSError):
@@ -20,6 +24,8 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         temporary.replace(path)
+    except OutputError:
+        raise
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
@@ -35,6 +41,18 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Lets `write` fill a temporary file that then becomes `path`."""
     with replacing(path) as temporary:
         write(temporary)
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Writes a table as Parquet."""
+    with replacing(path) as temporary:
+        try:
+            table.write_parquet(temporary)
+        except pl.exceptions.PolarsError as error:
+            # What the system said is in the text only.
+            number = _OS_ERROR.search(str(error))
+            reason = os.strerror(int(number[1])) if number else str(error).splitlines()[0]
+            raise OutputError(f"cannot write {path}: {reason}") from error
 
 
 def require_writable(directory: Path) -> None:

@@ -112,6 +112,9 @@ def claim(directory: Path, kind: Kind, inputs: Iterable[Path] = ()) -> Iterator[
             held.require_ours(inputs)
             try:
                 yield held
+            except OutputError as error:
+                staged = f"{real / PARTIAL}"
+                raise OutputError(str(error).replace(staged, str(directory))) from error
             finally:
                 held.discard()
     finally:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from polypath.results import folder, layout, schema
-from polypath.results.files import OutputError, write_text, write_with
+from polypath.results.files import OutputError, write_table, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -88,7 +88,7 @@ class Recording:
     def write(self, directory: Path) -> None:
         """Writes plan and tables, without the manifest that makes them a result. Raises OutputError."""
         for name, table in self.tables.items():
-            write_with(directory / layout.table_name(name), table.write_parquet)
+            write_table(directory / layout.table_name(name), table)
         write_text(directory / layout.PLAN, json.dumps(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
 
     @classmethod

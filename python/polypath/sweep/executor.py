@@ -17,6 +17,8 @@ from typing import Any, Protocol, TypeVar
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+#: How often a signal is looked for while results are awaited.
+_WAKE_S = 0.1
 #: How often a worker looks whether the process that started it is still there.
 _WATCH_S = 0.5
 
@@ -81,7 +83,8 @@ class Local:
                         waiting.pop()
                     except BrokenProcessPool:
                         lost.append(waiting.pop())
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                # A signal may reach another thread; this one then sees it only when it wakes up.
+                for future in wait(running, timeout=_WAKE_S, return_when=FIRST_COMPLETED).done:
                     index = running.pop(future)
                     try:
                         yield index, future.result()

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from polypath.results import Metadata, folder, layout
-from polypath.results.files import write_with
+from polypath.results.files import write_table
 from polypath.results.folder import Folder
 from polypath.results.points import Axis
 from polypath.scenario import Plan
@@ -80,8 +80,8 @@ def index(
 def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statistics: pl.DataFrame) -> None:
     """Puts index and tables in the place of those that are there. Raises OutputError."""
     staged = held.stage()
-    write_with(staged / layout.POINTS, points.write_parquet)
-    write_with(staged / layout.STATISTICS, statistics.write_parquet)
+    write_table(staged / layout.POINTS, points)
+    write_table(staged / layout.STATISTICS, statistics)
     held.commit(index)
 
 

@@ -1,0 +1,263 @@
+"""Commands that are ended before their time, or that cannot print or write what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath import plots
+from polypath.results import OutputError, Recording
+
+from ..processes import wait
+
+COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+
+#: Writes a file once it loops, and loops in the runs of odd seeds only.
+LOOP = """
+import pathlib
+
+class Loop:
+    def __init__(self, seed=1):
+        self.seed = seed
+
+    def select(self, view):
+        if self.seed % 2:
+            pathlib.Path("looping").touch()
+            while True:
+                pass
+        return next((path.index for path in view.paths if path.ready), None)
+"""
+
+SCENARIO = """
+name = "loop"
+duration = "100 ms"
+
+[host.client]
+[host.server]
+
+[link.path0]
+ends = ["client", "server"]
+rate = "10 Mbps"
+delay = "5 ms"
+
+[[application]]
+name = "iperf"
+kind = "bulk"
+transport = "mptcp"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "plain.toml").write_text(SCENARIO)
+    (tmp_path / "loop.toml").write_text(SCENARIO + '[defaults]\nscheduler = { name = "loop.py:Loop", seed = 1 }\n')
+    return tmp_path
+
+
+def started(home: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=home,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        **options,
+    )
+
+
+def polypath(home: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run([*COMMAND, *arguments], cwd=home, text=True, check=False, timeout=120, **given)
+
+
+def is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def ended_by(process: subprocess.Popen[str], number: int, home: Path) -> tuple[int, str, str]:
+    """Sends the signal once the scheduler loops; the exit code, and what was printed."""
+    wait((home / "looping").exists)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    wait(lambda: is_gone(process.pid))
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_run_that_loops_in_python_ends_and_is_kept(home: Path, number: int) -> None:
+    process = started(home, "run", "loop.toml", "--out", "out", "--plot")
+    code, out, err = ended_by(process, number, home)
+    assert code == CODES[signal.Signals(number)]
+    assert "interrupted at 0.0" in out
+    word = "interrupted" if number == signal.SIGINT else "terminated"
+    assert err == f"warning: the run was interrupted: no figures are drawn\n{word}\n"
+    assert Recording.load(home / "out").metadata.interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, number: int, jobs: str) -> None:
+    axis = "defaults.scheduler.seed=2,4,5"
+    process = started(home, "run", "loop.toml", "--vary", axis, "--jobs", jobs, "--out", "out")
+    wait(lambda: len(list((home / "out").glob("*/manifest.json"))) == 2)
+    code, _, err = ended_by(process, number, home)
+    assert code == CODES[signal.Signals(number)]
+    word = "interrupted" if number == signal.SIGINT else "terminated"
+    assert re.fullmatch(rf"[12] of 3 points are done; the same command goes on from there\n{word}\n", err)
+    assert sorted(path.name for path in (home / "out").iterdir()) == ["seed=2", "seed=4", "sweep.json"]
+    axis = "defaults.scheduler.seed=2,4,6"
+    assert polypath(home, "run", "loop.toml", "--vary", axis, "--jobs", "1", "--out", "out").returncode == 0
+    states = [point["state"] for point in json.loads((home / "out" / "sweep.json").read_text())["points"]]
+    assert states == ["done"] * 3
+
+
+def test_an_algorithm_that_catches_everything_ends_at_the_third_signal(home: Path) -> None:
+    stubborn = LOOP.replace(
+        "            while True:\n                pass\n",
+        "            while True:\n                try:\n                    pass\n"
+        "                except BaseException:\n                    pass\n",
+    )
+    (home / "loop.py").write_text(stubborn)
+    process = started(home, "run", "loop.toml", "--out", "out")
+    wait((home / "looping").exists)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    process.communicate()
+    assert process.returncode in (-signal.SIGINT, 130)
+    (home / "loop.py").write_text(LOOP)
+    assert polypath(home, "run", "plain.toml", "--out", "out").returncode == 0
+    assert not list((home / "out").glob(".*"))
+
+
+class TestFigures:
+    @pytest.fixture
+    def stopped(self, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+        def stop(*_: object) -> None:
+            raise request.param
+
+        monkeypatch.setattr(plots, "save_all", stop)
+
+    @pytest.mark.parametrize(
+        ("stopped", "code", "words"),
+        [
+            (KeyboardInterrupt(), 130, "is complete but has no figures\ninterrupted\n"),
+            (OutputError("cannot write rate.png: File too large"), 2, "no figures: cannot write rate.png: File too l"),
+        ],
+        indirect=["stopped"],
+    )
+    @pytest.mark.usefixtures("stopped", "engine")
+    def test_what_stops_them_does_not_lose_the_run(
+        self, scenario: Path, tmp_path: Path, polypath: Any, code: int, words: str
+    ) -> None:
+        out = tmp_path / "out"
+        outcome = polypath("run", scenario, "--out", out, "--plot")
+        assert outcome.code == code
+        assert words in outcome.err
+        assert "iperf" in outcome.out
+        assert Recording.load(out).metadata.scenario == "small"
+        assert not (out / "plots").exists()
+        assert not list(out.glob(".*"))
+
+
+class TestStandardOutput:
+    @pytest.mark.parametrize("arguments", [("run", "plain.toml"), ("labs",), ("schema",)])
+    def test_full(self, home: Path, arguments: tuple[str, ...]) -> None:
+        with Path("/dev/full").open("w") as full:
+            ran = polypath(home, *arguments, stdout=full)
+        line = "polypath: cannot write to standard output: No space left on device\n"
+        assert (ran.returncode, ran.stderr) == (2, line)
+
+    def test_a_full_one_does_not_lose_the_run(self, home: Path) -> None:
+        with Path("/dev/full").open("w") as full:
+            ran = polypath(home, "run", "plain.toml", "--out", "out", stdout=full)
+        assert ran.returncode == 2
+        assert Recording.load(home / "out").metadata.scenario == "loop"
+
+    def test_closed_from_the_start(self, home: Path) -> None:
+        script = 'exec "$@" >&-'
+        ran = subprocess.run(
+            ["sh", "-c", script, "sh", *COMMAND, "run", "plain.toml", "--out", "out"],
+            cwd=home,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        warning = "warning: standard output is closed: what would stand there is not shown\n"
+        assert (ran.returncode, ran.stderr) == (0, f"{warning}results in out\n")
+        assert Recording.load(home / "out").metadata.scenario == "loop"
+
+    def test_nobody_reads_it_any_more_but_every_result_is_written(self, home: Path) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            length = ("--set", "application.iperf.duration=100 ms")
+            ran = polypath(home, "run", "aggregation", *length, "--out", "out", stdout=writer)
+        finally:
+            os.close(writer)
+        assert (ran.returncode, ran.stderr) == (0, "results in out\n")
+        assert len(list((home / "out").glob("*/manifest.json"))) == 4
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    def test_of_another_encoding(self, home: Path, encoding: str) -> None:
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        ran = polypath(home, "run", "plain.toml", env=environment, encoding=encoding)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        arrow = "→" if encoding == "utf-8" else ">"
+        assert f"10.0.0.1:32768 {arrow} 10.0.0.2:5001" in ran.stdout
+
+
+def _limited(number: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
+
+
+class TestDisk:
+    @pytest.mark.parametrize(
+        ("size", "more", "words"),
+        [
+            (6000, (), "polypath: cannot write out/series/"),
+            (6000, ("--pcap", "hosts"), "polypath: captures cannot be written: File too large"),
+            (
+                30_000,
+                ("--plot",),
+                "polypath: the result in out is complete but has no figures: cannot write out/plots/",
+            ),
+        ],
+    )
+    def test_full(self, home: Path, size: int, more: tuple[str, ...], words: str) -> None:
+        ran = polypath(home, "run", "plain.toml", "--out", "out", *more, preexec_fn=lambda: _limited(size))
+        assert ran.returncode == 2
+        assert ran.stderr.startswith(words)
+        assert ran.stderr.count("\n") == 1
+        assert not list(home.rglob(".polypath*"))
+        assert (home / "out").exists() == ("--plot" in more)
+
+    def test_full_in_a_sweep(self, home: Path) -> None:
+        ran = polypath(
+            home, "run", "plain.toml", "--vary", "seeds=2", "--out", "out", preexec_fn=lambda: _limited(6000)
+        )
+        assert ran.returncode == 2
+        assert "polypath: loop at seed=1: cannot write " in ran.stderr
+        assert "File too large" in ran.stderr
+        assert "internal error" not in ran.stderr

@@ -167,7 +167,7 @@ def handmade() -> Recording:
             _link("core", (1, 2), (2, 0), None, 0),
         ],
         "applications": [
-            _application("iperf", "mptcp", SECOND, {"kind": "bulk", "size_bytes": 10_000_000}),
+            _application("iperf", "mptcp", SECOND, {"kind": "bulk", "size_bytes": 3_000_000}),
             _application("msg", "tcp", 0, {"kind": "request-response"}),
             _application("cross", "udp", SECOND, {"kind": "cbr", "duration_ns": 2 * SECOND}),
         ],

@@ -13,18 +13,21 @@ from polypath.results.statistics import over_seeds
 BUFFER = Axis("defaults.receive_buffer", ("100 kB", "1 MB", "10 MB"), (1e5, 1e6, 1e7), "bytes")
 SCHEDULER = Axis("defaults.scheduler", ("default", "roundrobin"))
 LOSS = Axis("link.path0.loss", ("0 %", "1 %"), (0.0, 0.01), "fraction")
+#: What decides whether a missing figure counts.
+REST = {"finished": None, "requests": None}
 SEED = Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))
 
 
-def drawn(*axes: Axis, thumb: float = 2e6) -> Figure | None:
+def drawn(*axes: Axis, thumb: float = 2e6, first: float = 1.0) -> Figure | None:
     rows = []
     places: list[dict[str, str]] = [{}]
     for axis in axes:
         places = [{**place, axis.name: label} for place in places for label in axis.labels]
     for number, place in enumerate(places):
         row = {
+            **REST,
             "connection": "iperf",
-            "goodput_mbps": 1.0 + number,
+            "goodput_mbps": first + number,
             "retransmitted_bytes": 0,
             "links_mbps": 30.0,
             "rule_of_thumb_bytes": thumb,
@@ -50,13 +53,13 @@ def test_a_line_a_colour_and_a_panel_a_value() -> None:
 
 
 def test_the_band_is_the_interval() -> None:
-    figure = drawn(BUFFER, SEED)
+    figure = drawn(BUFFER, SEED, first=11.0)
     assert figure is not None
     (band,) = figure.axes[0].collections
     heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
     half = 4.302653 * 1.0 / 3**0.5
-    assert heights.min() == pytest.approx(2 - half, abs=1e-4)
-    assert heights.max() == pytest.approx(8 + half, abs=1e-4)
+    assert heights.min() == pytest.approx(12 - half, abs=1e-4)
+    assert heights.max() == pytest.approx(18 + half, abs=1e-4)
 
 
 def test_without_seeds_there_is_no_band() -> None:
@@ -87,6 +90,24 @@ def test_a_rule_far_beyond_the_axis_is_named_but_does_not_stretch_it() -> None:
     assert figure.axes[0].get_xlim()[1] < 20
 
 
+def test_what_did_not_finish_is_marked_and_leaves_a_gap() -> None:
+    rows = []
+    for label in BUFFER.labels:
+        for seed in SEED.labels:
+            stuck = label == "10 MB" or (label == "1 MB" and seed == "3")
+            row = {"connection": "a", "requests": None, "finished": not stuck, "completion_s": None if stuck else 2.0}
+            rows.append(({BUFFER.name: label, SEED.name: seed}, [row]))
+    points = table([BUFFER, SEED], rows)
+    figure = draw("lab", "completion_s", points, over_seeds(points, [BUFFER, SEED]), [BUFFER, SEED])
+    assert figure is not None
+    panel = figure.axes[0]
+    curve, median, top = panel.lines
+    assert np.asarray(curve.get_ydata()).tolist() == pytest.approx([2.0, np.nan, np.nan], nan_ok=True)
+    assert (np.asarray(median.get_xdata()).item(), np.asarray(median.get_ydata()).item()) == (1.0, 2.0)
+    assert np.asarray(top.get_xdata()).item() == 10.0
+    assert [text.get_text() for text in panel.texts] == ["1 of 3 unfinished", "3 of 3 unfinished"]
+
+
 def test_words_are_an_axis_too() -> None:
     figure = drawn(SCHEDULER)
     assert figure is not None
@@ -100,7 +121,10 @@ def test_seeds_alone_are_no_curve() -> None:
 def test_files_by_measure(tmp_path: Path) -> None:
     axes = [BUFFER]
     rows = [
-        ({BUFFER.name: label}, [{"connection": "a", "goodput_mbps": 2.0, "completion_s": 1.0, "reinjected_bytes": 0}])
+        (
+            {BUFFER.name: label},
+            [{"connection": "a", "goodput_mbps": 2.0, "completion_s": 1.0, "reinjected_bytes": 0, **REST}],
+        )
         for label in BUFFER.labels
     ]
     points = table(axes, rows)

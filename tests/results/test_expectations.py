@@ -1,7 +1,8 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 import pytest
 
 from polypath.results import Recording
@@ -42,15 +43,11 @@ IPERF = {"connection": "iperf"}
         ("completion", MSG, None),
         ("subflows", IPERF, 2.0),
         ("delay_min", MSG, 45.0),
-        ("delay_max", MSG, 55.0),
-        ("delay_max", MSG | {"skip": 1}, 45.0),
+        ("delay_max", IPERF, None),
         ("delay_first", MSG, 55.0),
         ("delay_first", MSG | {"skip": 1}, 45.0),
-        ("delay_mean", MSG, 50.0),
-        ("delay_mean", MSG | {"last": 2}, 45.0),
-        ("delay_mean", MSG | {"last": 1}, None),
         ("delay_mean", IPERF, None),
-        ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60}, 0.5),
+        ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60}, 1 / 3),
         ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60, "skip": 1}, 0.0),
         ("delay_count_between", MSG | {"low_ms": 45, "high_ms": 55}, 2.0),
         ("unanswered", MSG, 1.0),
@@ -75,6 +72,28 @@ IPERF = {"connection": "iperf"}
 )
 def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:
     assert REGISTRY[measure](recording, parameters) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("measure", "parameters", "value"),
+    [
+        ("delay_max", MSG, 55.0),
+        ("delay_max", MSG | {"skip": 1}, 45.0),
+        ("delay_mean", MSG, 50.0),
+        ("delay_mean", MSG | {"last": 1}, 45.0),
+    ],
+)
+def test_delays_of_all_requests(
+    recording: Recording,
+    changed: Callable[[str, pl.DataFrame], Recording],
+    measure: str,
+    parameters: Mapping[str, Any],
+    value: float,
+) -> None:
+    answered = changed("requests", recording.table("requests").drop_nulls("delay_ns"))
+    assert REGISTRY[measure](answered, parameters) == pytest.approx(value)
+    with pytest.raises(MetricError, match=r"^1 of \d requests are unanswered$"):
+        REGISTRY[measure](recording, parameters)
 
 
 def test_every_measure_is_tested_above() -> None:

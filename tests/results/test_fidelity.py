@@ -18,7 +18,7 @@ def test_a_run_agrees_with_itself(recording: Recording) -> None:
     # from its start at 1 s to its last byte at 3 s
     assert iperf.value == pytest.approx(2.0)
     assert iperf.share_difference == 0.0
-    assert (msg.measure, msg.share_difference) == ("mean delay", None)
+    assert (msg.measure, msg.value, msg.share_difference) == ("answered requests", 2.0, None)
     assert all(row.ok for row in found if row.value)
 
 

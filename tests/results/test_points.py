@@ -32,8 +32,11 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "retransmitted_bytes": 50_000,
         "reinjected_bytes": 7_000,
         "reassembly_max_bytes": 0,
-        "delay_mean_s": None,
-        "unanswered": 0,
+        "finished": True,
+        "requests": None,
+        "unanswered": None,
+        "delay_median_s": None,
+        "delay_p95_s": None,
         "interface": ["eth0", "eth1"],
         "subflow_share": [0.666667, 0.333333],
         "subflow_goodput_mbps": [8.0, 4.0],
@@ -41,7 +44,8 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "rtt_s": 0.08,
         "rule_of_thumb_bytes": 2 * 30e6 / 8 * 0.08,
     }
-    assert (msg["delay_mean_s"], msg["unanswered"], msg["completion_s"]) == (0.05, 1, None)
+    assert (msg["delay_median_s"], msg["delay_p95_s"], msg["completion_s"]) == (0.055, None, None)
+    assert (msg["requests"], msg["unanswered"]) == (3, 1)
     assert (cross["subflows"], cross["links_mbps"], cross["retransmitted_bytes"]) == (0, None, None)
 
 

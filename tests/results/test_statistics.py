@@ -10,12 +10,12 @@ from polypath.results.statistics import BOOTSTRAP_FROM, estimate
 
 
 def test_few_values_take_students_t() -> None:
-    found = estimate([1.0, 2.0, 3.0, 4.0, 10.0])
+    found = estimate([11.0, 12.0, 13.0, 14.0, 20.0])
     deviation = math.sqrt(sum((value - 4) ** 2 for value in (1, 2, 3, 4, 10)) / 4)
     half = 2.776445 * deviation / math.sqrt(5)
-    assert (found.n, found.mean, found.median, found.method) == (5, 4.0, 3.0, "student-t")
-    assert found.low == pytest.approx(4 - half, rel=1e-6)
-    assert found.high == pytest.approx(4 + half, rel=1e-6)
+    assert (found.n, found.mean, found.median, found.method) == (5, 14.0, 13.0, "student-t")
+    assert found.low == pytest.approx(14 - half, rel=1e-6)
+    assert found.high == pytest.approx(14 + half, rel=1e-6)
     assert found.half_width == pytest.approx(half, rel=1e-6)
 
 
@@ -26,15 +26,42 @@ def test_many_values_take_the_bootstrap_the_same_each_time() -> None:
     assert found == estimate(values)
     assert found.low is not None
     assert found.high is not None
+    assert found.mean is not None
     assert found.low < found.mean < found.high
     deviation = math.sqrt(sum((value - found.mean) ** 2 for value in values) / (len(values) - 1))
     assert found.high - found.low == pytest.approx(2 * 1.96 * deviation / math.sqrt(len(values)), rel=0.15)
 
 
-@pytest.mark.parametrize(("count", "method"), [(3, "student-t"), (30, "bootstrap")])
-def test_equal_values_have_an_interval_without_width(count: int, method: str) -> None:
-    found = estimate([2.5] * count)
-    assert (found.low, found.high, found.method) == (2.5, 2.5, method)
+@pytest.mark.parametrize("count", [2, 3, 30])
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_equal_values_have_no_interval(count: int, value: float) -> None:
+    found = estimate([value] * count)
+    assert (found.mean, found.low, found.high, found.method) == (value, None, None, "deterministic")
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0, 1.0], [1.0, 9.0], [0.001, 50.0, 0.002, 0.001]])
+def test_an_interval_of_what_cannot_be_negative_is_not(values: list[float]) -> None:
+    found = estimate(values)
+    assert found.method == "student-t of the logarithm"
+    assert found.low is not None
+    assert found.high is not None
+    assert found.mean is not None
+    assert 0 < found.low < found.mean < found.high
+    assert found.low * found.high == pytest.approx(found.mean**2)
+
+
+def test_runs_that_did_not_finish_leave_no_mean() -> None:
+    found = estimate([1.0, 2.0, 3.0], unfinished=2)
+    assert (found.n, found.unfinished, found.mean, found.median, found.low, found.method) == (
+        5,
+        2,
+        None,
+        3.0,
+        None,
+        "none",
+    )
+    assert estimate([1.0, 2.0], unfinished=2).median is None
+    assert estimate([], unfinished=9).n == 9
 
 
 def test_one_value_has_no_interval() -> None:
@@ -64,7 +91,7 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
 
 def test_seeds_are_put_together_and_nothing_else() -> None:
     axes = [Axis("size", ("1 B", "2 B"), (1.0, 2.0), "bytes"), Axis("seed", ("1", "2"), (1.0, 2.0))]
-    row = {"connection": "a", "goodput_mbps": 1.0, "completion_s": None}
+    row = {"connection": "a", "goodput_mbps": 1.0, "completion_s": None, "finished": None}
     found = [
         ({"size": size, "seed": seed}, [{**row, "goodput_mbps": rate}])
         for size, seed, rate in (("2 B", "1", 4.0), ("2 B", "2", 6.0), ("1 B", "1", 1.0), ("1 B", "2", 3.0))
@@ -75,3 +102,16 @@ def test_seeds_are_put_together_and_nothing_else() -> None:
         ("1 B", 1.0, 2, 2.0),
     ]
     assert table.filter(measure="completion_s").is_empty()
+
+
+def test_what_did_not_finish_stands_in_the_table() -> None:
+    axes = [Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    done = {"connection": "a", "finished": True, "completion_s": 2.0, "requests": 5, "unanswered": 0}
+    times = {"delay_median_s": 0.1, "delay_p95_s": 0.2}
+    stuck = {"connection": "a", "finished": False, "completion_s": None, "requests": 3, "unanswered": 2}
+    found = [({"seed": "1"}, [done | times]), ({"seed": "2"}, [done | times]), ({"seed": "3"}, [stuck])]
+    table = statistics.over_seeds(points.table(axes, found), axes)
+    columns = ("n", "unfinished", "mean", "median")
+    assert table.filter(measure="completion_s").select(columns).row(0) == (3, 1, None, 2.0)
+    assert table.filter(measure="delay_median_s").select(columns).row(0) == (3, 1, None, 0.1)
+    assert table.filter(measure="unanswered").select(columns).row(0) == (3, 0, pytest.approx(2 / 3), 0.0)

@@ -12,6 +12,7 @@ def test_a_connection_in_full(recording: Recording) -> None:
         "bytes": 3_000_000,
         "start_s": 1.0,
         "end_s": 3.0,
+        "finished": True,
         "completion_s": 2.0,
         "reassembly_max_bytes": 0,
         "blocking": [
@@ -23,7 +24,7 @@ def test_a_connection_in_full(recording: Recording) -> None:
                 ("connection", None, "missing", 0.05, 500.0, 10_000),
             )
         ],
-        "requests": {"count": 0, "delay_s": []},
+        "requests": {"count": 0, "unanswered": 0, "median_s": None, "p95_s": None, "delay_s": []},
         "subflows": [
             {
                 "id": 0,
@@ -62,7 +63,13 @@ def test_a_connection_in_full(recording: Recording) -> None:
 
 def test_requests_links_and_counters(recording: Recording) -> None:
     data = summary(recording)
-    assert data["connections"][1]["requests"] == {"count": 3, "delay_s": [0.055, 0.045, None]}
+    assert data["connections"][1]["requests"] == {
+        "count": 3,
+        "unanswered": 1,
+        "median_s": 0.055,
+        "p95_s": None,
+        "delay_s": [0.055, 0.045, None],
+    }
     assert data["links"] == [
         {"name": "path0", "direction": "forward", "utilisation": 0.5, "dropped_packets": 3, "max_queue_packets": 80},
         {"name": "path0", "direction": "backward", "utilisation": 0.0, "dropped_packets": 0, "max_queue_packets": 1},
@@ -80,6 +87,7 @@ def test_keys_keep_their_order(recording: Recording) -> None:
         "bytes",
         "start_s",
         "end_s",
+        "finished",
         "completion_s",
         "reassembly_max_bytes",
         "blocking",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from polypath import cli
@@ -27,7 +29,8 @@ def test_the_table_has_a_row_a_point(file: Path, capsys: pytest.CaptureFixture[s
     assert lines[0] == ["small"]
     assert (lines[1][:2], lines[1][-1]) == (["receive_buffer", "Mbps"], "seeds")
     assert [line[:2] for line in lines[2:4]] == [["20", "kB"], ["1", "MB"]]
-    assert all(line[-1] == "2" and "±" in line for line in lines[2:4])
+    assert all(line[-1] == "2" for line in lines[2:4])
+    assert all("±" in line or "to" in line for line in lines[2:4])
 
 
 def test_without_out_nothing_is_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +86,62 @@ def test_compare_takes_one_point(file: Path) -> None:
     file.write_text(file.read_text() + "[vary]\nseeds = 2\n")
     with pytest.raises(InputError, match=r"^small varies 'seed', and this is of one run; --set fixes an axis$"):
         cli.compare.compare(str(file), names="sim,linux")
+
+
+UNFINISHED = """
+name = "ask"
+duration = "2 s"
+
+[host.client]
+[host.server]
+
+[link.path0]
+ends = ["client", "server"]
+rate = "1 Mbps"
+delay = "10 ms"
+
+[[application]]
+name = "ask"
+kind = "request-response"
+count = 20
+request = "1 kB"
+response = "10 kB"
+"""
+
+
+def rows(printed: str) -> list[str]:
+    return [" ".join(line.split()) for line in printed.splitlines()]
+
+
+def test_what_did_not_finish_stands_in_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ask.toml"
+    path.write_text(UNFINISHED)
+    rate = "link.path0.rate=1 Mbps,10 Mbps,1 kbps"
+    assert cli.run.run(str(path), axes=[rate, "seeds=3"], parallel=1, out=tmp_path / "out") == 0
+    heading, slow, fast, stalled, *notes = rows(capsys.readouterr().out)[1:]
+    assert heading == "rate Mbps time s delay ms 95 % ms unanswered seeds"
+    assert re.fullmatch(r"1 Mbps 0\.[\d.]+ = 0 of 3 done [\d.]+ = 0 of 3 done 1 = 3", slow)
+    assert re.fullmatch(r"10 Mbps [\d.]+ = 0\.[\d.]+ = [\d.]+ = [\d.]+ = 0 = 3", fast)
+    assert re.fullmatch(r"1 kbps 0 = 0 of 3 done 0 of 3 done 0 of 3 done [01] = 3", stalled)
+    assert notes[0] == "= deterministic: the runs of all seeds agree"
+    assert notes[1].startswith("2 of 5 done: the other runs ended before the transfer")
+    statistics = pl.read_parquet(tmp_path / "out" / "statistics.parquet")
+    assert statistics.filter(measure="completion_s")["unfinished"].to_list() == [3, 0, 3]
+    assert (tmp_path / "out" / "plots" / "curve-unanswered.png").exists()
+
+
+def test_an_unfinished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ask.toml"
+    path.write_text(UNFINISHED)
+    assert cli.run.run(str(path), out=tmp_path / "out") == 0
+    words = r"ask: \d+ requests, delay median [\d.]+ ms, 95th percentile unanswered, 1 unanswered, "
+    assert re.search(words + "unfinished\n", capsys.readouterr().out)
+    assert cli.run.run(str(path), settings=["link.path0.rate=1 kbps"]) == 0
+    assert "none answered, unfinished\n" in capsys.readouterr().out
+
+
+def test_an_interval_has_no_more_digits_than_it_is_worth(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run.run(str(file), axes=["link.path0.loss=1 %,0 %", "link.path1.rate=5 Mbps", "seeds=4"]) == 0
+    lossy, clean = rows(capsys.readouterr().out)[2:4]
+    assert re.match(r"1 % (\d+\.\d ± \d\.\d|\d+ ± \d+|\d+\.\d\d ± 0\.\d\d) ", lossy.replace("5 Mbps ", ""))
+    assert re.match(r"0 % \d+\.\d+ = ", clean.replace("5 Mbps ", ""))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from rich.markup import escape
 
 from polypath.cli.console import out, table
@@ -68,13 +66,23 @@ def _mbps(bits_per_second: float) -> str:
 
 
 def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
-    delays = metrics.delays(recording, connection)
-    if not delays:
-        return
-    answered = [delay / 1e6 for delay in delays if delay is not None]
-    text = f"{escape(connection.name)}: {len(delays)} requests"
-    if answered:
-        text += f", delay {min(answered):.1f} / {median(answered):.1f} / {max(answered):.1f} ms (least, median, most)"
-    if len(answered) < len(delays):
-        text += f", {len(delays) - len(answered)} unanswered"
-    out.print(text)
+    known = metrics.Delays.of(metrics.delays(recording, connection))
+    parts = []
+    if known.sent:
+        parts.append(f"{known.sent} requests")
+        if known.answered:
+            parts.append(f"delay median {_delay(known, 0.5)}")
+            parts.append(f"95th percentile {_delay(known, 0.95)}")
+            if not known.unanswered:
+                parts.append(f"longest {_delay(known, 1.0)}")
+        if known.unanswered:
+            parts.append("none answered" if not known.answered else f"{known.unanswered} unanswered")
+    if connection.finished is False:
+        parts.append("unfinished")
+    if parts:
+        out.print(f"{escape(connection.name)}: {', '.join(parts)}")
+
+
+def _delay(known: metrics.Delays, part: float) -> str:
+    found = known.quantile(part)
+    return "unanswered" if found is None else f"{found / 1e6:.1f} ms"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,25 +98,67 @@ def show(result: sweep.Result) -> None:
         cells += [_estimate(by_measure.get(name), MEASURES[name].printed) for name in measures]
         shown.add_row(*cells, *([str(group["n"].max())] if several else []))
     out.print(shown)
-    methods = [method for method in statistics["method"].unique().sort() if method != "none"]
-    if methods:
-        out.print(f"± half of the 95 % confidence interval of the mean ({', '.join(methods)})", style="dim")
+    _explain(statistics.filter(pl.col("measure").is_in(measures)))
+
+
+def _explain(statistics: pl.DataFrame) -> None:
+    """What the signs in the table mean."""
+    methods = set(statistics["method"])
+    if intervals := sorted(methods - {"none", "deterministic"}):
+        what = "± half of the 95 % confidence interval of the mean, (.. to ..) the interval where it is not symmetric"
+        out.print(f"{what} ({', '.join(intervals)})", style="dim")
+    if "deterministic" in methods:
+        out.print("= deterministic: the runs of all seeds agree", style="dim")
+    if (statistics["unfinished"] > 0).any():
+        out.print(
+            "2 of 5 done: the other runs ended before the transfer, or without answers to its requests; the figure "
+            "beside it is the median, for which these are the longest",
+            style="dim",
+        )
 
 
 def _says_something(statistics: pl.DataFrame, measure: str) -> bool:
     """Whether a measure has values other than zero: bytes of which there are none anywhere are left out."""
-    return bool((statistics.filter(pl.col("measure") == measure)["mean"] != 0).any())
+    own = statistics.filter(pl.col("measure") == measure)
+    return bool((own["mean"] != 0).any() or (own["unfinished"] > 0).any())
 
 
-def _estimate(row: dict[str, Any] | None, size: float) -> str:
+def _estimate(row: Mapping[str, Any] | None, size: float) -> str:
     if row is None:
         return ""
-    text = _number(row["mean"] / size)
-    return text if row["low"] is None else f"{text} ± {_number((row['high'] - row['low']) / 2 / size)}"
+    if row["unfinished"]:
+        return _unfinished(row, size)
+    mean = row["mean"] / size
+    if row["method"] == "deterministic":
+        return f"{_number(mean)} ="
+    if row["low"] is None:
+        return _number(mean)
+    low, high = row["low"] / size, row["high"] / size
+    half = (high - low) / 2
+    if math.isclose(high - mean, mean - low, rel_tol=0.1):
+        return f"{_number(mean, half)} ± {_number(half, half)}"
+    return f"{_number(mean, mean - low)} ({_number(low, low)} to {_number(high, high - mean)})"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def _unfinished(row: Mapping[str, Any], size: float) -> str:
+    of = f"{row['n'] - row['unfinished']} of {row['n']} done"
+    return of if row["median"] is None else f"{_number(row['median'] / size)}, {of}"
+
+
+def _number(value: float, uncertainty: float = 0.0) -> str:
+    """Four digits, but no more than the two that an uncertainty has."""
+    digits = 3 - _magnitude(value)
+    if uncertainty > 0:
+        digits = min(digits, 1 - _magnitude(uncertainty))
+    if digits <= 0:
+        return f"{round(value, digits):,.0f}"
+    text = f"{value:,.{digits}f}"
+    return text if uncertainty > 0 else text.rstrip("0").rstrip(".")
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of a number's first digit."""
+    return math.floor(math.log10(abs(value))) if value else 0
 
 
 def _drawn(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:

@@ -65,7 +65,7 @@ def save_curves(
             figure = draw(name, measure, points, statistics, axes)
             if figure is None:
                 continue
-            path = directory / f"curve-{measure.rpartition('_')[0]}.png"
+            path = directory / f"curve-{measure.rpartition('_')[0] or measure}.png"
             with replacing(path) as temporary:
                 figure.savefig(temporary, format="png", bbox_inches="tight", metadata={"Software": "polypath"})
         saved.append(path)
@@ -78,7 +78,7 @@ def draw(
     """None where the sweep has no axis but the seed, or the measure no value other than zero."""
     roles = _Roles.of(axes)
     own = statistics.filter(pl.col("measure") == measure)
-    if roles is None or own.is_empty() or not (own["mean"] != 0).any():
+    if roles is None or own.is_empty() or not ((own["mean"] != 0).any() or (own["unfinished"] > 0).any()):
         return None
     keys = [axis.name for axis in roles.panels] + ["connection"]
     groups = own.partition_by(keys, as_dict=True, maintain_order=True)
@@ -124,11 +124,13 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame) -> None:
         places = _places(roles.along, line)
         order = sorted(range(len(places)), key=places.__getitem__)
         at = [places[each] for each in order]
-        means = line["mean"].gather(order)
-        panel.plot(at, means.to_list(), marker="o", markersize=3.5, color=colour(index), label=label or "mean")
-        low, high = (line[side].gather(order).fill_null(means).to_list() for side in ("low", "high"))
-        if (line["n"] > 1).any():
+        ordered = line[order]
+        means = ordered["mean"]
+        panel.plot(at, _gaps(means), marker="o", markersize=3.5, color=colour(index), label=label or "mean")
+        low, high = (_gaps(ordered[side].fill_null(means)) for side in ("low", "high"))
+        if ordered["low"].is_not_null().any():
             panel.fill_between(at, low, high, color=colour(index), alpha=0.2, linewidth=0)
+        _unfinished(panel, at, ordered, colour(index))
     numbers = roles.along.numbers
     if numbers is None:
         panel.set_xticks(range(len(roles.along.labels)), roles.along.labels, rotation=30, ha="right")
@@ -138,6 +140,32 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame) -> None:
             ticks = [number / _scale(roles.along)[0] for number in numbers]
             panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             panel.minorticks_off()
+
+
+def _gaps(values: pl.Series) -> list[float]:
+    """A curve is interrupted where there is no value."""
+    return [math.nan if value is None else value for value in values]
+
+
+def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str) -> None:
+    """Places at which runs did not finish: their number, and a cross at the median or, without one, at the top."""
+    for place, row in zip(at, line.iter_rows(named=True), strict=True):
+        if row["unfinished"]:
+            known = row["median"] is not None
+            transform = panel.transData if known else panel.get_xaxis_transform()
+            height = row["median"] if known else 0.97
+            (cross,) = panel.plot([place], [height], marker="x", color=tint, linestyle="", transform=transform)
+            note = panel.annotate(
+                f"{row['unfinished']} of {row['n']} unfinished",
+                (place, height),
+                (3, -3),
+                xycoords=transform,
+                textcoords="offset points",
+                fontsize=6,
+                va="top",
+            )
+            for each in (cross, note):
+                each.set_in_layout(False)
 
 
 def _references(panel: Axes, roles: _Roles, points: pl.DataFrame) -> None:

@@ -29,10 +29,13 @@ def draw(recording: Recording) -> Figure | None:
             name = f"{connection.name}, unanswered"
             over_time.scatter(lost["sent_ns"] / 1e9, base, marker="x", color=tint, label=name, clip_on=False)
         if not answered.is_empty():
-            distribution.ecdf(delays, color=tint, label=connection.name)
+            # of all requests: the curve ends below 1 where some have no answer
+            shares = [(number + 1) / own.height for number in range(answered.height)]
+            ordered = delays.sort().to_list()
+            distribution.step([ordered[0], *ordered], [0.0, *shares], where="post", color=tint, label=connection.name)
     over_time.set(xlabel="time of sending (s)", ylabel="delay (ms)")
     over_time.set_ylim(bottom=0)
-    distribution.set(xlabel="delay (ms)", ylabel="part of the answered requests")
+    distribution.set(xlabel="delay (ms)", ylabel="part of the requests")
     handles = [axes.get_legend_handles_labels() for axes in (distribution, over_time)]
     figure.legend(
         [handle for each in handles for handle in each[0]],

@@ -60,9 +60,11 @@ def _figures(recording: Recording) -> Iterator[_Row]:
             continue
         completion = metrics.completion_ns(connection)
         yield name, "", "completion", "s", None if completion is None else completion / 1e9
-        delays = sorted(delay for delay in metrics.delays(recording, connection) if delay is not None)
-        if delays:
-            yield name, "", "median delay", "ms", delays[len(delays) // 2] / 1e6
+        delays = metrics.Delays.of(metrics.delays(recording, connection))
+        if delays.sent:
+            median = delays.quantile(0.5)
+            yield name, "", "median delay", "ms", None if median is None else median / 1e6
+            yield name, "", "unanswered", "requests", delays.unanswered
         subflows = metrics.subflows(recording, connection)
         yield name, "", "retransmitted", "kB", sum(each.retransmitted_bytes for each in subflows) / 1e3
         seen: dict[str, int] = {}

@@ -45,18 +45,29 @@ def rows(runs: Sequence[Recording], reference: Sequence[Recording]) -> list[Row]
     names = [connection.name for connection in metrics.connections(reference[0])]
     found = []
     for name in names:
-        measure, unit, values = _figures(runs, name)
-        _, _, others = _figures(reference, name)
+        unanswered = any(_unanswered(run, name) for run in (*runs, *reference))
+        measure, unit, values = _figures(runs, name, unanswered)
+        _, _, others = _figures(reference, name, unanswered)
         found.append(Row(name, measure, unit, _mean(values), _mean(others), _share_difference(runs, reference, name)))
     return found
 
 
-def _figures(runs: Sequence[Recording], name: str) -> tuple[str, str, list[float | None]]:
-    """Goodput of what sends for a time or to the end of the run, mean delay of requests, completion time of others."""
+def _unanswered(run: Recording, name: str) -> bool:
+    return None in metrics.delays(run, metrics.connection(run, name))
+
+
+def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> tuple[str, str, list[float | None]]:
+    """Goodput of what sends for a time or to the end of the run, mean delay of requests, completion time of others.
+
+    Where requests are unanswered in a run of either engine, a mean of the others' delays would compare different
+    requests: the figure is then how many were answered.
+    """
     work = next(each["work"] for each in runs[0].plan["applications"] if each["name"] == name)
     of = [(run, metrics.connection(run, name)) for run in runs]
     if work["kind"] == "request-response":
         delays = [[delay for delay in metrics.delays(run, each) if delay is not None] for run, each in of]
+        if unanswered:
+            return "answered requests", "", [float(len(each)) for each in delays]
         return "mean delay", "ms", [fmean(each) / 1e6 if each else None for each in delays]
     to_the_end = work["kind"] in {"bulk", "stream"} and work.get("size_bytes") is None
     if work.get("duration_ns") is None and not to_the_end:

@@ -69,10 +69,23 @@ def subflows(recording: Recording, *, connection: str) -> Figure:
     return float(sum(subflow.established_ns is not None for subflow in found))
 
 
-def _answered_ms(recording: Recording, connection: str, skip: int, last: int | None) -> list[float]:
-    """Answered delays in ms among the last `last` requests of those after the first `skip`."""
+def _delays_ns(recording: Recording, connection: str, skip: int, last: int | None) -> list[int | None]:
+    """Of the last `last` requests of those after the first `skip`."""
     everything = metrics.delays(recording, metrics.connection(recording, connection))[skip:]
-    chosen = everything if last is None else everything[max(0, len(everything) - last) :]
+    return everything if last is None else everything[max(0, len(everything) - last) :]
+
+
+def _answered_ms(recording: Recording, connection: str, skip: int, last: int | None) -> list[float]:
+    """Answered delays in ms among these requests."""
+    return [delay / 1e6 for delay in _delays_ns(recording, connection, skip, last) if delay is not None]
+
+
+def _all_answered_ms(recording: Recording, connection: str, skip: int, last: int | None) -> list[float]:
+    """Raises MetricError where some are unanswered: a figure of the others would pass for that of all."""
+    chosen = _delays_ns(recording, connection, skip, last)
+    unanswered = sum(delay is None for delay in chosen)
+    if unanswered:
+        raise metrics.MetricError(f"{unanswered} of {len(chosen)} requests are unanswered")
     return [delay / 1e6 for delay in chosen if delay is not None]
 
 
@@ -156,7 +169,7 @@ def delay_min(recording: Recording, *, connection: str, skip: int = 0, last: int
 
 
 def delay_max(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
-    return max(_answered_ms(recording, connection, skip, last), default=None)
+    return max(_all_answered_ms(recording, connection, skip, last), default=None)
 
 
 def delay_first(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
@@ -164,7 +177,7 @@ def delay_first(recording: Recording, *, connection: str, skip: int = 0, last: i
 
 
 def delay_mean(recording: Recording, *, connection: str, skip: int = 0, last: int | None = None) -> Figure:
-    values = _answered_ms(recording, connection, skip, last)
+    values = _all_answered_ms(recording, connection, skip, last)
     return sum(values) / len(values) if values else None
 
 
@@ -179,7 +192,8 @@ def delay_fraction(
     recording: Recording, *, connection: str, low_ms: float, high_ms: float, skip: int = 0, last: int | None = None
 ) -> Figure:
     values = _answered_ms(recording, connection, skip, last)
-    return sum(low_ms <= value <= high_ms for value in values) / len(values) if values else None
+    sent = len(_delays_ns(recording, connection, skip, last))
+    return sum(low_ms <= value <= high_ms for value in values) / sent if sent else None
 
 
 def fallback(recording: Recording, *, connection: str) -> Figure:
@@ -270,7 +284,12 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("delay_max", "ms", "greatest delay of the requests", delay_max),
         Measure("delay_first", "ms", "delay of the first answered request", delay_first),
         Measure("delay_mean", "ms", "mean delay of the requests", delay_mean),
-        Measure("delay_fraction", "", "part of the answered requests with a delay between two bounds", delay_fraction),
+        Measure(
+            "delay_fraction",
+            "",
+            "part of the requests with a delay between two bounds",
+            delay_fraction,
+        ),
         Measure("delay_count_between", "", "requests with a delay between two bounds", delay_count_between),
         Measure("fallback", "", "whether the connection fell back to TCP, 1 or 0", fallback),
         Measure("counter", "", "a counter of Linux's MIBs, of one host or all of them", counter),

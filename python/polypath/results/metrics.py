@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import floor
 from typing import Any, Literal
 
 import polars as pl
@@ -47,6 +48,8 @@ class Connection:
     last_byte_ns: int | None
     #: End of the time that goodput is taken over: the last byte of a connection that closed, else the end of the run.
     until_ns: int
+    #: Whether the application did all that it was to do before the run ended; None: it has no end of its own.
+    finished: bool | None = None
 
     @property
     def sender(self) -> Side:
@@ -59,7 +62,23 @@ def _until(row: Mapping[str, Any], run_end_ns: int) -> int:
     return int(row["end_ns"] if row["last_byte_ns"] is None else row["last_byte_ns"])
 
 
-def _from_row(row: Mapping[str, Any], run_end_ns: int) -> Connection:
+_FAILED = frozenset({"reset", "timed-out", "unreachable", "aborted"})
+"""States of a connection that did not close in order."""
+
+
+def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) -> bool | None:
+    closed = row["end_ns"] is not None
+    count, size = work.get("count"), work.get("size_bytes")
+    if work.get("duration_ns") is not None:
+        return closed and row["state"] not in _FAILED
+    if count is not None:
+        return closed and answered >= int(count)
+    if size is not None and work["kind"] == "bulk":
+        return closed and max(row["client_received_bytes"], row["server_received_bytes"]) >= int(size)
+    return None
+
+
+def _from_row(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any], answered: int) -> Connection:
     to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
     return Connection(
         application=row["application"],
@@ -73,6 +92,7 @@ def _from_row(row: Mapping[str, Any], run_end_ns: int) -> Connection:
         end_ns=row["end_ns"],
         last_byte_ns=row["last_byte_ns"],
         until_ns=_until(row, run_end_ns),
+        finished=_finished(row, work, answered),
     )
 
 
@@ -99,7 +119,12 @@ def _without_connection(recording: Recording, application: int, settings: Mappin
 def connections(recording: Recording) -> list[Connection]:
     """Every application's connection, in the Plan's order."""
     end = recording.metadata.end_ns
-    found = [_from_row(row, end) for row in recording.table("connection_ends").iter_rows(named=True)]
+    work = [settings["work"] for settings in recording.plan.get("applications", [])]
+    answered = dict(recording.table("requests").drop_nulls("delay_ns").group_by("application").len().iter_rows())
+    found = [
+        _from_row(row, end, work[row["application"]], answered.get(row["application"], 0))
+        for row in recording.table("connection_ends").iter_rows(named=True)
+    ]
     connected = {connection.application for connection in found}
     for application, settings in enumerate(recording.plan.get("applications", [])):
         if application not in connected:
@@ -225,8 +250,8 @@ def _rates(times: Sequence[int], totals: Sequence[float]) -> tuple[list[float], 
 
 
 def completion_ns(of: Connection) -> int | None:
-    """Time from start to last byte; None where the connection did not close or carried nothing."""
-    if of.end_ns is None or of.last_byte_ns is None:
+    """Time from start to last byte; None where the application did not finish, or its connection did not close."""
+    if of.finished is False or of.end_ns is None or of.last_byte_ns is None:
         return None
     return of.last_byte_ns - of.start_ns
 
@@ -235,6 +260,32 @@ def delays(recording: Recording, of: Connection) -> list[int | None]:
     """Delay of each request in ns, in the order of sending; None: unanswered."""
     requests = recording.table("requests").filter(pl.col("application") == of.application)
     return requests.sort("index")["delay_ns"].to_list()
+
+
+@dataclass(frozen=True)
+class Delays:
+    """What is known of the delays of several requests. One without an answer is longer than any that was answered."""
+
+    sent: int
+    #: In ns, the shortest first.
+    answered: Sequence[int]
+
+    @classmethod
+    def of(cls, delays: Sequence[int | None]) -> Delays:
+        return cls(len(delays), sorted(delay for delay in delays if delay is not None))
+
+    @property
+    def unanswered(self) -> int:
+        return self.sent - len(self.answered)
+
+    def quantile(self, part: float) -> float | None:
+        """In ns, linearly interpolated; None where it depends on a request without an answer."""
+        place = part * (self.sent - 1)
+        lower = floor(place)
+        upper = lower + (place > lower)
+        if not self.sent or upper >= len(self.answered):
+            return None
+        return self.answered[lower] + (place - lower) * (self.answered[upper] - self.answered[lower])
 
 
 @dataclass(frozen=True)

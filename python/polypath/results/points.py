@@ -5,8 +5,9 @@ points.parquet has a row for each connection of each point:
                             a column of them with the unit in its name: "defaults.receive_buffer_bytes"
   connection, transport     as in summary.json
   goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes, reassembly_max_bytes
-  delay_mean_s              of the answered requests
-  unanswered                requests
+  finished                  whether the application did all that it was to do; null where it has no end of its own
+  requests, unanswered      how many were sent, and how many of these got no answer; null for what sends none
+  delay_median_s, delay_p95_s   of all requests: one without an answer is longer than any; null where one decides
   interface[], subflow_share[], subflow_goodput_mbps[]   of each subflow, by id
   links_mbps, rtt_s         what the links of its subflows carry together, and the longest propagation RTT among them
   rule_of_thumb_bytes       2 x sum of the rates x longest RTT (`polypath.results.paths`)
@@ -14,7 +15,7 @@ points.parquet has a row for each connection of each point:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ class Measure:
     heading: str
     #: How many of the unit one of the printed unit is.
     printed: float = 1.0
+    #: Whether a run without the figure has not finished what the figure is of, in a row of `points`.
+    unfinished: Callable[[Mapping[str, Any]], bool] = lambda row: False
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,17 @@ class Axis:
 #: The axis over which statistics are taken.
 SEED: Final = "seed"
 
+
+def _asked(row: Mapping[str, Any]) -> bool:
+    return row["requests"] is not None
+
+
 MEASURES: Final[Mapping[str, Measure]] = {
     "goodput_mbps": Measure("goodput", "Mbps", "Mbps"),
-    "completion_s": Measure("completion time", "s", "time s"),
-    "delay_mean_s": Measure("mean delay of the requests", "s", "delay ms", 1e-3),
+    "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
+    "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked),
+    "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
+    "unanswered": Measure("requests without an answer", "requests", "unanswered"),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
@@ -74,8 +84,11 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "retransmitted_bytes": pl.UInt64,
     "reinjected_bytes": pl.UInt64,
     "reassembly_max_bytes": pl.UInt64,
-    "delay_mean_s": pl.Float64,
+    "finished": pl.Boolean,
+    "requests": pl.UInt32,
     "unanswered": pl.UInt32,
+    "delay_median_s": pl.Float64,
+    "delay_p95_s": pl.Float64,
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -85,12 +98,17 @@ COLUMNS: Final[Mapping[str, Any]] = {
 }
 
 
+#: The applications that send requests.
+_ASKING = frozenset({"request-response", "fetch", "ping-pong", "ping"})
+
+
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A run's rows without its place, from its summary and its plan."""
     applications = {each["name"]: each for each in plan["applications"]}
     return [
-        {**_row(connection), **_by_the_plan(connection, plan, applications[connection["name"]])}
+        {**_row(connection, application), **_by_the_plan(connection, plan, application)}
         for connection in summary["connections"]
+        for application in [applications[connection["name"]]]
     ]
 
 
@@ -112,10 +130,9 @@ def _by_the_plan(
     }
 
 
-def _row(connection: Mapping[str, Any]) -> dict[str, Any]:
+def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
     subflows = connection["subflows"]
-    delays = connection["requests"]["delay_s"]
-    answered = [delay for delay in delays if delay is not None]
+    requests, asks = connection["requests"], application["work"]["kind"] in _ASKING
     return {
         "connection": connection["name"],
         "transport": connection["transport"],
@@ -126,8 +143,11 @@ def _row(connection: Mapping[str, Any]) -> dict[str, Any]:
         "retransmitted_bytes": _sum(subflow["retransmitted_bytes"] for subflow in subflows),
         "reinjected_bytes": _sum(subflow["reinjected_bytes"] for subflow in subflows),
         "reassembly_max_bytes": connection["reassembly_max_bytes"],
-        "delay_mean_s": sum(answered) / len(answered) if answered else None,
-        "unanswered": len(delays) - len(answered),
+        "finished": connection["finished"],
+        "requests": requests["count"] if asks else None,
+        "unanswered": requests["unanswered"] if asks else None,
+        "delay_median_s": requests["median_s"],
+        "delay_p95_s": requests["p95_s"],
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],

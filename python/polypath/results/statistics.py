@@ -2,7 +2,12 @@
 
 The interval is of the mean. From 20 values on it is the bias-corrected and accelerated bootstrap (Efron, "Better
 bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval; below, where the
-bootstrap is known to be too narrow, Student's t, which takes the values to be normally distributed.
+bootstrap is known to be too narrow, Student's t, which takes the values to be normally distributed. Where that reaches
+below 0, which none of the figures can be, it is taken of the mean's logarithm instead (delta method). Runs that all
+give the same value have no interval: nothing in them depends on the seed.
+
+A run that has not finished has no completion time, and one whose requests were not answered no delay. The mean of the
+others would say how fast the fast ones are, so that there is none then; the median takes such a run for the longest.
 """
 
 from __future__ import annotations
@@ -23,16 +28,19 @@ BOOTSTRAP_FROM: Final = 20
 _RESAMPLES: Final = 9999
 _BOOTSTRAP_SEED: Final = 1
 
-Method = Literal["none", "student-t", "bootstrap"]
+Method = Literal["none", "deterministic", "student-t", "student-t of the logarithm", "bootstrap"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What `n` values say; without an interval where there is just one."""
+    """What `n` runs say; without an interval where there is just one, where all agree, or where some did not finish."""
 
     n: int
-    mean: float
-    median: float
+    #: How many of them have no value, because they did not finish.
+    unfinished: int
+    mean: float | None
+    #: None where half of the runs or more did not finish.
+    median: float | None
     low: float | None
     high: float | None
     method: Method
@@ -43,25 +51,36 @@ class Estimate:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Raises ValueError for no values, or one that is not finite."""
-    if not values or not all(map(math.isfinite, values)):
+def estimate(values: Sequence[float], unfinished: int = 0) -> Estimate:
+    """Of the values of finished runs, and the number of others.
+
+    Raises ValueError where there is neither, or for a value that is not finite.
+    """
+    if not all(map(math.isfinite, values)) or not (values or unfinished):
         raise ValueError("an estimate needs finite values")
-    mean, middle = fmean(values), median(values)
-    if len(values) == 1:
-        return Estimate(1, mean, middle, None, None, "none")
-    method: Method = "student-t" if len(values) < BOOTSTRAP_FROM else "bootstrap"
+    count = len(values) + unfinished
+    middle = median([*values, *[math.inf] * unfinished])
+    if unfinished:
+        return Estimate(count, unfinished, None, middle if math.isfinite(middle) else None, None, None, "none")
+    mean = fmean(values)
+    if count == 1:
+        return Estimate(count, 0, mean, middle, None, None, "none")
     if max(values) == min(values):
-        return Estimate(len(values), mean, middle, mean, mean, method)
-    low, high = _student(values, mean) if method == "student-t" else _bootstrap(values)
-    return Estimate(len(values), mean, middle, low, high, method)
+        return Estimate(count, 0, values[0], middle, None, None, "deterministic")
+    if count >= BOOTSTRAP_FROM:
+        return Estimate(count, 0, mean, middle, *_bootstrap(values), "bootstrap")
+    half = _student(values)
+    if min(values) < 0 or mean >= half:
+        return Estimate(count, 0, mean, middle, mean - half, mean + half, "student-t")
+    factor = math.exp(half / mean)
+    return Estimate(count, 0, mean, middle, mean / factor, mean * factor, "student-t of the logarithm")
 
 
-def _student(values: Sequence[float], mean: float) -> tuple[float, float]:
+def _student(values: Sequence[float]) -> float:
+    """Half the width of the interval."""
     from scipy.stats import t
 
-    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
-    return mean - half, mean + half
+    return float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
 
 
 def _bootstrap(values: Sequence[float]) -> tuple[float, float]:
@@ -82,7 +101,7 @@ def _bootstrap(values: Sequence[float]) -> tuple[float, float]:
 def over_seeds(points: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
     """The table of points with the seeds put together: a row for each place, connection and measure that has values.
 
-    Columns: the axes without the seed, connection, measure, unit, n, mean, median, low, high, method.
+    Columns: the axes without the seed, connection, measure, unit, n, unfinished, mean, median, low, high, method.
     """
     kept = [column for axis in axes if axis.name != SEED for column in (axis.name, axis.numeric) if column is not None]
     place = {column: points.schema[column] for column in kept}
@@ -90,14 +109,16 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
     for key, group in points.group_by([*kept, "connection"], maintain_order=True):
         for name, measure in MEASURES.items():
             values = group[name].drop_nulls().to_list()
-            if values:
-                rows.append([*key, name, measure.unit, *estimate(values).__dict__.values()])
+            unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
+            if values or unfinished:
+                rows.append([*key, name, measure.unit, *estimate(values, unfinished).__dict__.values()])
     schema: dict[str, Any] = {
         **place,
         "connection": pl.String,
         "measure": pl.String,
         "unit": pl.String,
         "n": pl.UInt32,
+        "unfinished": pl.UInt32,
         "mean": pl.Float64,
         "median": pl.Float64,
         "low": pl.Float64,

@@ -6,11 +6,13 @@
       goodput_mbps             as iperf counts; null where no time passed
       bytes                    delivered in order to the receiving application
       start_s, end_s           end_s: last byte of a closed connection, else the end of the run
-      completion_s             start to last byte; null where the connection did not close
+      finished                 whether the application did all that it was to do; null where it has no end of its own
+      completion_s             start to last byte; null where it did not finish
       reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any
       blocking[]               what the receiver waited for with data at hand: level, subflow, cause, time_s, byte_s,
                                max_bytes; null where the engine cannot know it
-      requests                 count, delay_s[] (null: unanswered)
+      requests                 count, unanswered, median_s and p95_s (one without an answer is longer than any; null
+                               where one decides), delay_s[] (null: unanswered)
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
@@ -26,6 +28,7 @@ Keys come in this order; times are seconds since the start of the run.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -58,7 +61,6 @@ def to_json(data: dict[str, Any]) -> str:
 
 
 def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
-    delays = metrics.delays(recording, of)
     times, rates = metrics.goodput_series(recording, of)
     return {
         "name": of.name,
@@ -67,12 +69,24 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "bytes": of.bytes,
         "start_s": _seconds(of.start_ns),
         "end_s": _seconds(of.until_ns),
+        "finished": of.finished,
         "completion_s": _seconds(metrics.completion_ns(of)),
         "reassembly_max_bytes": metrics.reassembly_max(recording, of),
         "blocking": _blocking(metrics.blocking(recording, of)),
-        "requests": {"count": len(delays), "delay_s": [_seconds(delay) for delay in delays]},
+        "requests": _requests(metrics.delays(recording, of)),
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
+    }
+
+
+def _requests(delays: Sequence[int | None]) -> dict[str, Any]:
+    known = metrics.Delays.of(delays)
+    return {
+        "count": known.sent,
+        "unanswered": known.unanswered,
+        "median_s": _seconds(known.quantile(0.5)),
+        "p95_s": _seconds(known.quantile(0.95)),
+        "delay_s": [_seconds(delay) for delay in delays],
     }
 
 
@@ -131,7 +145,7 @@ def _counters(table: pl.DataFrame) -> dict[str, dict[str, int]]:
     return hosts
 
 
-def _seconds(nanoseconds: int | None) -> float | None:
+def _seconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / metrics.SECOND
 
 

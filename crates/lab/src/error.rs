@@ -1,7 +1,9 @@
 //! Why a plan cannot run.
 
-use polypath_net::{ChangeError, ConfigError, PrefixError, RouteError, TopologyError};
+use polypath_net::{ChangeError, ConfigError, NodeId, PrefixError, RouteError, TopologyError};
 use polypath_transport::registry::RegistryError;
+
+use crate::plan::Plan;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -25,8 +27,8 @@ pub enum PlanError {
     Topology { place: String, error: TopologyError },
     #[error("{place}: {error}")]
     Change { place: String, error: ChangeError },
-    #[error("{place}: {error}")]
-    Route { place: String, error: RouteError },
+    #[error("{place}: {problem}")]
+    Route { place: String, problem: String },
     #[error("{place}: {error}")]
     Prefix { place: String, error: PrefixError },
     #[error(
@@ -49,6 +51,75 @@ pub enum PlanError {
     },
     #[error("captures cannot be written: {0}")]
     Capture(#[from] std::io::Error),
+}
+
+/// A route error with the plan's names for nodes and interfaces.
+pub(crate) fn route_problem(error: &RouteError, plan: &Plan) -> String {
+    let node = |id: &NodeId| {
+        let found = plan.nodes.get(id.0 as usize);
+        found.map_or_else(|| id.to_string(), |node| format!("'{}'", node.name))
+    };
+    match error {
+        RouteError::UnknownNode(id) => format!("there is no {id}"),
+        RouteError::UnknownDestination(_) => error.to_string(),
+        RouteError::Local {
+            node: at,
+            destination,
+        } => format!("{destination} is an address of {} itself", node(at)),
+        RouteError::ForeignSource {
+            node: at,
+            source_address,
+        } => format!(
+            "{} has neither the address {source_address} nor a static route for it",
+            node(at)
+        ),
+        RouteError::NoLink {
+            interface,
+            node: at,
+            from,
+            destination,
+        } => {
+            // Interfaces are numbered node by node.
+            let mut names = plan.nodes.iter().flat_map(|node| &node.interfaces);
+            let name = names.nth(interface.0 as usize).map_or("", |own| &own.name);
+            let (at, from) = (node(at), node(from));
+            format!(
+                "interface '{name}' of {at} has no link, on the way from {from} to {destination}"
+            )
+        }
+        RouteError::Unreachable {
+            at,
+            from,
+            to,
+            destination,
+        } => format!(
+            "{} knows no way to {destination}, on the way from {} to {}; give it a route",
+            node(at),
+            node(from),
+            node(to)
+        ),
+        RouteError::EndsAtHost {
+            host,
+            from,
+            destination,
+        } => format!(
+            "the way from {} to {destination} ends at {}, a host, which does not forward",
+            node(from),
+            node(host)
+        ),
+        RouteError::Loop {
+            from,
+            destination,
+            nodes,
+        } => {
+            let through: Vec<_> = nodes.iter().map(node).collect();
+            format!(
+                "static routes from {} to {destination} form a loop through {}",
+                node(from),
+                through.join(", ")
+            )
+        }
+    }
 }
 
 impl PlanError {

@@ -10,7 +10,8 @@ from polypath import labs
 from polypath.cli.errors import InputError
 from polypath.formats import minitopo
 from polypath.scenario import Plan, Scenario
-from polypath.scenario.vary import SEED
+from polypath.scenario.overrides import overrides
+from polypath.scenario.vary import SEED, SEEDS
 from polypath.sweep import Point, points
 
 
@@ -37,6 +38,15 @@ class Job:
         self.require_one()
         return self.points[0].plan
 
+    @property
+    def warnings(self) -> list[str]:
+        """What of its axes does not reach every host."""
+        return [
+            f"axis '{axis.name}' does not reach {', '.join(own)}: a setting there counts before it"
+            for axis in self.scenario.axes
+            if (own := overrides(self.scenario, axis))
+        ]
+
     def require_one(self) -> None:
         """Raises InputError for a sweep."""
         if self.varies:
@@ -45,6 +55,10 @@ class Job:
 
 
 def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".", *files: Path) -> Job:
+    if not scenario.application:
+        raise InputError(f"{name}: nothing runs in this scenario; add an [[application]]")
+    if seed is not None and any(axis.partition("=")[0].strip() in (SEED, SEEDS) for axis in axes):
+        raise InputError("--seed gives one seed and --vary several; take one of them")
     varied = scenario.with_axes(axes)
     if seed is not None and varied.axes:
         # One seed takes the place of the axis, in the results' tables, too.

@@ -48,6 +48,8 @@ def run(
         raise InputError(f"{'--plot' if plot else '--pcap'} needs --out DIR to write to")
     chosen = engines.get(engine)
     todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
+    for message in dict.fromkeys(message for job in todo for message in job.warnings):
+        warn(message)
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
     with ExitStack() as stack:
         places = [
@@ -58,6 +60,7 @@ def run(
         for job, held in zip(single, places, strict=True):
             recording = _run(job, chosen, pcap, held, plot)
             result.show(recording, job.name)
+            _tell_of_late_events(recording)
             if recording.metadata.interrupted:
                 if plot:
                     warn("the run was interrupted: no figures are drawn")
@@ -106,6 +109,15 @@ def _run(job: jobs.Job, engine: Engine, captures: Captures, held: Folder | None,
     if held is not None and staged is not None:
         output.save(recording, job.scenario.to_toml(), held, staged)
     return recording
+
+
+def _tell_of_late_events(recording: Recording) -> None:
+    """A run ends with its applications, and events after that never happen."""
+    end_ns = recording.metadata.end_ns
+    late = {event["at_ns"] for event in recording.plan.get("events", []) if event["at_ns"] > end_ns}
+    if late and not recording.metadata.interrupted:
+        first = f"the event at {min(late) / 1e9:g} s" if len(late) == 1 else f"{len(late)} events"
+        warn(f"{first} did not happen: the run was over at {end_ns / 1e9:g} s, when its applications had ended")
 
 
 def _draw(recording: Recording, held: Folder) -> None:

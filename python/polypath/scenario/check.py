@@ -88,6 +88,10 @@ def _application_names(tables: Tables) -> Iterator[Problem]:
         seen.add(name)
 
 
+def _is_interface(name: str) -> bool:
+    return all(each.isprintable() and not each.isspace() and each != "/" for each in name)
+
+
 def _link_ends(tables: Tables) -> Iterator[Problem]:
     known = nodes(tables)
     for name, link in tables.link.items():
@@ -98,6 +102,9 @@ def _link_ends(tables: Tables) -> Iterator[Problem]:
                 yield _unknown(path, "host, router or switch", node, known)
             elif interface == "":
                 yield Problem(path, f"'{node}:' names no interface")
+            elif interface is not None and not _is_interface(interface):
+                what = "a character that no interface name has: white space, '/', or one that cannot be printed"
+                yield Problem(path, f"{interface!r} has {what}")
         if ends[0][0] == ends[1][0]:
             yield Problem(path, f"link '{name}' joins '{ends[0][0]}' with itself")
 
@@ -117,6 +124,14 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
         if application.start >= tables.duration:
             when, end = TIME.format(application.start), TIME.format(tables.duration)
             yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+
+
+def _event_times(tables: Tables) -> Iterator[Problem]:
+    for index, event in enumerate(tables.event):
+        if event.at >= tables.duration:
+            when, end = TIME.format(event.at), TIME.format(tables.duration)
+            message = f"the event is at {when}, but the run ends at {end}; give an earlier time or a longer 'duration'"
+            yield Problem(("event", index, "at"), message)
 
 
 def _mtus(tables: Tables) -> Iterator[Problem]:
@@ -256,6 +271,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _application_hosts,
     _application_times,
     _events,
+    _event_times,
     _route_nodes,
 )
 """Checks of names; those of `_WIRING` need them to hold."""

@@ -184,6 +184,10 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
             raise fault(f"axis '{key}' has no values", at=(key,))
     made = axes(vary, 0)
     for key, axis in zip(vary, made, strict=True):
+        for text in (axis.name, *axis.labels):
+            if not text.isprintable():
+                raise fault(f"{text!r} has a character that cannot be printed", at=(key,))
+    for key, axis in zip(vary, made, strict=True):
         for place, name in enumerate(axis.labels):
             if name in axis.labels[:place]:
                 raise fault(f"axis '{axis.name}' has the value '{name}' twice", at=(key,))

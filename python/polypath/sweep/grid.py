@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from polypath.results.points import COLUMNS, Axis
 from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.scenario.overrides import overrides
 from polypath.scenario.vary import SEED
+from polypath.scenario.vary import Axis as Varied
 
 #: Longest name of a point's folder.
 _LONGEST = 120
@@ -64,7 +66,24 @@ def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
         except ScenarioError as error:
             where = ", ".join(f"{axis}={label}" for axis, label in values.items())
             raise ScenarioError(f"{where}: {error.message}", error.file, error.line, error.hint) from error
+    for axis in scenario.axes:
+        _require_effect(scenario, axis, found)
     return found
+
+
+def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) -> None:
+    """Raises ScenarioError where the plans are the same for every value of an axis."""
+    if len(axis.values) < 2:
+        return
+    plans: dict[tuple[str, ...], set[str]] = {}
+    for point in found:
+        place = tuple(label for name, label in point.values.items() if name != axis.name)
+        plans.setdefault(place, set()).add(point.plan.sha256())
+        if len(plans[place]) > 1:
+            return
+    own = overrides(scenario, axis)
+    reason = f": {', '.join(own)} {'sets' if len(own) == 1 else 'set'} it" if own else ""
+    raise ScenarioError(f"axis '{axis.name}' changes nothing{reason}; vary what is in force, or leave the axis out")
 
 
 def short_names(names: Sequence[str]) -> list[str]:

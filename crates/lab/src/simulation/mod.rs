@@ -23,6 +23,7 @@ use crate::application::{Datagrams, Request, Session, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::endpoint::Endpoint;
+use crate::error::route_problem;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Transport};
 use crate::record::Recorder;
@@ -284,7 +285,7 @@ impl Simulation {
             )
             .map_err(|error| PlanError::Route {
                 place: place.clone(),
-                error,
+                problem: route_problem(&error, &self.plan),
             })?;
         let timer = self.new_timer(Owner::Start(index));
         self.network.set_timer(timer, start);

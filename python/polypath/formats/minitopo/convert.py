@@ -50,8 +50,8 @@ def convert(topology: Topology, experiment: Experiment) -> tuple[Scenario, list[
     if "pingCount" in experiment.lines and experiment.xp_type != "ping":
         warnings.append("pingCount has no effect: paths need no warming up before the experiment")
     data = _network(topology, experiment)
-    events, ignored = _events(topology)
     traffic = TRAFFIC[experiment.xp_type](topology, experiment)
+    events, ignored = _events(topology, Decimal(str(traffic.duration_s)))
     data |= {
         "name": _name(topology.file, experiment.file),
         "duration": _seconds(traffic.duration_s),
@@ -198,11 +198,14 @@ def _shape(link: Link) -> dict[str, Any]:
     return shape | ({"loss": f"{Decimal(str(link.loss_pct)):f} %"} if link.loss_pct else {})
 
 
-def _events(topology: Topology) -> tuple[list[dict[str, Any]], list[str]]:
+def _events(topology: Topology, end_s: Decimal) -> tuple[list[dict[str, Any]], list[str]]:
     events, ignored = [], []
     for link in topology.links:
         for change in link.netem_at:
             at = max(Decimal(str(change.at)) - HEAD_START_S, Decimal(0))
+            if at >= end_s:
+                ignored.append(f"{change.line.key} at {change.at:g} has no effect: the experiment is over by then")
+                continue
             values, without_effect = link_change(change)
             events.append({"at": _seconds(at), "link": f"path_{link.type}_{link.id}", **values})
             ignored += without_effect

@@ -122,14 +122,19 @@ def parse_xp(text: str, file: str) -> Experiment:
     """Reads an experiment file of any type that minitopo has; raises ScenarioError with every fault found."""
     known = set(COMMON_DEFAULTS) | {key for keys in TYPE_DEFAULTS.values() for key in keys}
     known |= {key for keys in NOT_YET.values() for key in keys}
+    written = read_lines(text, file)
+    kind = next((line.value for line in written if line.key == "xpType"), COMMON_DEFAULTS["xpType"])
+    own = set(COMMON_DEFAULTS) | set(TYPE_DEFAULTS.get(kind, ())) | set(NOT_YET.get(kind, ()))
     raw: dict[str, str] = {}
     lines: dict[str, Line] = {}
     errors: list[ScenarioError] = []
     warnings: list[str] = []
-    for line in read_lines(text, file):
+    for line in written:
         key = ALIASES.get(line.key, line.key)
+        if key not in known and kind not in TYPE_DEFAULTS:
+            continue  # the type is refused, whose keys nobody knows
         if key not in known:
-            errors.append(line.error(f"unknown key '{line.key}'", nearest(line.key, known)))
+            errors.append(line.error(f"unknown key '{line.key}'", nearest(line.key, own)))
         elif key in lines:
             errors.append(line.error(f"'{line.key}' is given twice"))
         else:
@@ -139,9 +144,7 @@ def parse_xp(text: str, file: str) -> Experiment:
                 warnings.append(f"{line.key} is read as {key}; minitopo itself ignores it")
     if errors:
         raise ScenarioError.collect(errors)
-    kind = raw.get("xpType", COMMON_DEFAULTS["xpType"])
     values = COMMON_DEFAULTS | TYPE_DEFAULTS.get(kind, {})
-    own = set(values) | set(NOT_YET.get(kind, ()))
     warnings += [f"{key} has no effect with xpType:{kind}" for key in lines if key not in own]
     values = values | {key: line.value for key, line in lines.items()}
     return Experiment(file, raw, values, lines, warnings)

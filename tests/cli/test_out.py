@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from polypath import engines
 from polypath.results import Recording, folder
 
 
@@ -235,3 +236,30 @@ def test_an_import_does_not_overwrite_what_it_reads(polypath: Any, tmp_path: Pat
         assert outcome.code == 2
         assert outcome.err.endswith(f"{tmp_path / name} is read by this command; name another file\n")
     assert contents(tmp_path) == before
+
+
+def test_an_export_does_not_overwrite_what_it_reads(polypath: Any, engine: Any, scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert polypath("run", scenario, "--pcap", "links", "--out", out).code == 0
+    before = contents(out)
+    for name in ("manifest.json", "summary.json", "capture/client.pcapng"):
+        outcome = polypath("export", "netanim", out, "-o", out / name)
+        assert (outcome.code, outcome.err) == (
+            2,
+            f"polypath: {out / name} is read by this command; name another file\n",
+        )
+    assert contents(out) == before
+
+
+def test_a_comparison_goes_into_a_folder_of_its_own(
+    polypath: Any, engine: Any, scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "REGISTRY", {"sim": lambda: engine, "other": lambda: engine})
+    mine, out = tmp_path / "mine", tmp_path / "out"
+    mine.mkdir()
+    (mine / "rates.png").write_text("mine")
+    outcome = polypath("compare", scenario, "--engines", "sim,other", "--out", mine)
+    refused(outcome, engine, "is not empty and holds no result of Polypath")
+    for _ in range(2):
+        assert polypath("compare", scenario, "--engines", "sim,other", "--out", out).code == 0
+    assert contents(out).keys() == {"comparison.json", "rates.png"}

@@ -9,9 +9,10 @@ import typer
 
 from polypath.cli.console import err
 from polypath.cli.errors import InputError
+from polypath.cli.write import require_not_read
 from polypath.formats import EXPORTERS
 from polypath.formats.pcapng import CaptureError
-from polypath.results import OutputError, Recording, layout
+from polypath.results import OutputError, Recording, folder, layout
 
 
 def export(
@@ -23,6 +24,8 @@ def export(
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
     recording = Recording.load(directory)
+    listed = folder.files(directory, folder.RUN) or {}
+    require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
     partial = out.with_name(f".{out.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:

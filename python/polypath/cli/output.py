@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from polypath.cli.console import warn
 from polypath.results import OutputError, Recording, layout, summary
 from polypath.results.files import write_text
 from polypath.results.folder import Folder
@@ -26,6 +29,19 @@ def save(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -
     write_text(staged / layout.SCENARIO, scenario_toml)
     write_text(staged / layout.SUMMARY, to_json(summary(recording)))
     held.commit(recording.metadata.to_data())
+
+
+@contextmanager
+def figures_last(directory: Path) -> Iterator[None]:
+    """Figures are drawn last: whatever stops that, the rest of the result is there, which is said."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        warn(f"the result in {directory} is complete but has no figures")
+        raise
+    except OSError as error:
+        reason = error if isinstance(error, OutputError) else error.strerror or error
+        raise OutputError(f"the result in {directory} is complete but has no figures: {reason}") from error
 
 
 def draw(recording: Recording, held: Folder) -> None:

@@ -19,7 +19,7 @@ from polypath.cli.console import out as console
 from polypath.cli.errors import InputError
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
-from polypath.results import OutputError, Recording, folder
+from polypath.results import Recording, folder
 from polypath.results.folder import Folder
 
 
@@ -66,7 +66,8 @@ def run(
                     warn("the run was interrupted: no figures are drawn")
                 return INTERRUPTED
             if plot and held is not None:
-                _draw(recording, held)
+                with output.figures_last(held.shown):
+                    output.draw(recording, held)
             if console.unread and held is None:
                 return DONE
     if out is not None:
@@ -118,15 +119,3 @@ def _tell_of_late_events(recording: Recording) -> None:
     if late and not recording.metadata.interrupted:
         first = f"the event at {min(late) / 1e9:g} s" if len(late) == 1 else f"{len(late)} events"
         warn(f"{first} did not happen: the run was over at {end_ns / 1e9:g} s, when its applications had ended")
-
-
-def _draw(recording: Recording, held: Folder) -> None:
-    """Figures come last: whatever becomes of them, the result is there."""
-    try:
-        output.draw(recording, held)
-    except KeyboardInterrupt:
-        warn(f"the result in {held.shown} is complete but has no figures")
-        raise
-    except OSError as error:
-        reason = error if isinstance(error, OutputError) else error.strerror or error
-        raise OutputError(f"the result in {held.shown} is complete but has no figures: {reason}") from error

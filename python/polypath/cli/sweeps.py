@@ -62,7 +62,8 @@ def run(
     for one, result in zip(sweeps, results, strict=True):
         show(result)
         if one.directory is not None:
-            _draw(one, result, one.directory)
+            with output.figures_last(one.directory):
+                _draw(one, result, one.directory)
         for point, message in result.failures:
             err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
             code = BAD_INPUT

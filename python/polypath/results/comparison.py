@@ -60,6 +60,8 @@ def _figures(recording: Recording) -> Iterator[_Row]:
             continue
         completion = metrics.completion_ns(connection)
         yield name, "", "completion", "s", None if completion is None else completion / 1e9
+        if connection.finished is False:
+            yield name, "", "unfinished", "runs", 1.0
         delays = metrics.Delays.of(metrics.delays(recording, connection))
         if delays.sent:
             median = delays.quantile(0.5)

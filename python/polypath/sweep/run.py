@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,8 +107,23 @@ def _run(
                 states[which][place] = Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
                 done += 1
                 progress(done, total)
-    finally:
+    except BaseException:
         _clean(sweeps)
+        with suppress(OSError):
+            # a point may be complete of which nothing was heard
+            states = [
+                [
+                    store.finished(task, known) if state is None else state
+                    for task, state in zip(own, there, strict=True)
+                ]
+                for own, there in zip(tasks, states, strict=True)
+            ]
+            progress(sum(state is not None for own in states for state in own), total)
+            for which, own in enumerate(held):
+                if own is not None:
+                    own.commit(index(which), keep=True)
+        raise
+    _clean(sweeps)
     results = []
     for which, (sweep, own) in enumerate(zip(sweeps, held, strict=True)):
         result = _result(sweep, states[which], kept[which])

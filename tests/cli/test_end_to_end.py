@@ -70,6 +70,18 @@ def test_summary_and_series_agree(tmp_path: Path) -> None:
     assert carried == pytest.approx(connection["bytes"], rel=1e-6)
 
 
+def test_figures_change_neither_plan_nor_hash(tmp_path: Path) -> None:
+    length = ("--set", "application.iperf.duration=200 ms")
+    found = []
+    for more in ((), ("--plot",)):
+        out = tmp_path / ("plain", "drawn")[bool(more)]
+        assert polypath("run", "aggregation", "--run", "mptcp", *length, *more, "--out", out).returncode == 0
+        metadata = Recording.load(out / "mptcp").metadata
+        found.append((metadata.plan_sha256, metadata.recording_sha256, (out / "mptcp" / "scenario.toml").read_text()))
+    assert found[0] == found[1]
+    assert (tmp_path / "drawn" / "mptcp" / "plots" / "sequence.png").exists()
+
+
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     scenario = tmp_path / "long.toml"
     scenario.write_text(LONG)

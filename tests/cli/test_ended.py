@@ -206,7 +206,7 @@ class TestStandardOutput:
             text=True,
             check=False,
         )
-        warning = "warning: standard output is closed: what would stand there is not shown\n"
+        warning = "warning: standard output is closed: results are not shown\n"
         assert (ran.returncode, ran.stderr) == (0, f"{warning}results in out\n")
         assert Recording.load(home / "out").metadata.scenario == "loop"
 

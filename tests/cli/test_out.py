@@ -57,7 +57,7 @@ def test_the_folder_of_the_scenario_is_refused(
     monkeypatch.chdir(home)
     before = contents(tmp_path)
     outcome = polypath("run", "scenario.toml", "--out", ALIASES[alias](home))
-    refused(outcome, engine, "is not empty and holds no result of Polypath; name a new or an empty folder")
+    refused(outcome, engine, "is not empty and is not a Polypath result; name a new or empty folder")
     assert contents(tmp_path) == before
 
 
@@ -71,7 +71,7 @@ def test_an_empty_name_is_refused(
 
 def test_a_link_to_nothing_is_refused(polypath: Any, engine: Any, scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    refused(polypath("run", scenario, "--out", tmp_path / "link"), engine, "it is a symbolic link to nothing")
+    refused(polypath("run", scenario, "--out", tmp_path / "link"), engine, "it is a dangling symbolic link")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -102,7 +102,7 @@ def test_a_foreign_manifest_is_not_believed(
         (out / name).write_text("mine")
     (out / "manifest.json").write_text(manifest)
     before = contents(tmp_path)
-    refused(polypath("run", scenario, "--out", out), engine, "holds no result of Polypath")
+    refused(polypath("run", scenario, "--out", out), engine, "is not a Polypath result")
     assert contents(tmp_path) == before
 
 
@@ -114,7 +114,7 @@ def test_a_result_of_an_earlier_version_is_refused(polypath: Any, engine: Any, s
     del manifest["files"], manifest["polypath"]
     (out / "manifest.json").write_text(json.dumps(manifest))
     before = contents(out)
-    refused(polypath("run", scenario, "--out", out), engine, "of an earlier version, which lists no files; remove it")
+    refused(polypath("run", scenario, "--out", out), engine, "by an earlier version; remove it, or name another folder")
     assert contents(out) == before
 
 
@@ -159,7 +159,7 @@ def test_a_folder_that_became_a_link_is_not_followed(
     (out / "series").rename(tmp_path / "elsewhere")
     (out / "series").symlink_to(tmp_path / "elsewhere")
     before = contents(tmp_path)
-    refused(polypath("run", scenario, "--out", out), engine, f"{out / 'series'} is no folder")
+    refused(polypath("run", scenario, "--out", out), engine, f"{out / 'series'} is not a folder")
     assert contents(tmp_path) == before
 
 
@@ -178,7 +178,7 @@ def test_a_result_that_is_read_is_not_replaced(
         given = tmp_path / "again.toml"
         os.link(out / "scenario.toml", given)
     before = contents(tmp_path)
-    refused(polypath("run", given, "--out", out), engine, "is read by this run, which would replace it")
+    refused(polypath("run", given, "--out", out), engine, "is an input of this run and would be replaced")
     assert contents(tmp_path) == before
 
 
@@ -189,7 +189,7 @@ def test_a_point_that_is_read_is_not_replaced(polypath: Any, engine: Any, swept:
     before = contents(out)
     given = out / "seed=1" / "scenario.toml"
     outcome = polypath("run", given, "--set", "link.path0.rate=9 Mbps", "--vary", "seeds=2", "--out", out)
-    refused(outcome, engine, f"{given} is read by this run")
+    refused(outcome, engine, f"{given} is an input of this run")
     assert contents(out) == before
 
 
@@ -200,9 +200,9 @@ def test_a_sweep_and_a_run_do_not_replace_each_other(polypath: Any, engine: Any,
     engine.plans.clear()
     before = contents(tmp_path)
     outcome = polypath("run", swept, "--out", sweep)
-    refused(outcome, engine, f"{sweep} holds a sweep, which stays; name another folder for the result of a run")
+    refused(outcome, engine, f"{sweep} holds a sweep; name another folder for the result of a run")
     outcome = polypath("run", swept, "--vary", "seeds=2", "--out", run)
-    refused(outcome, engine, f"{run} holds the result of a run, which stays; name another folder for a sweep")
+    refused(outcome, engine, f"{run} holds the result of a run; name another folder for a sweep")
     assert contents(tmp_path) == before
 
 
@@ -234,7 +234,7 @@ def test_an_import_does_not_overwrite_what_it_reads(polypath: Any, tmp_path: Pat
     for name in ("topo", "alias"):
         outcome = polypath("import", topo, xp, "--out", tmp_path / name)
         assert outcome.code == 2
-        assert outcome.err.endswith(f"{tmp_path / name} is read by this command; name another file\n")
+        assert outcome.err.endswith(f"{tmp_path / name} is an input of this command; name another file\n")
     assert contents(tmp_path) == before
 
 
@@ -246,7 +246,7 @@ def test_an_export_does_not_overwrite_what_it_reads(polypath: Any, engine: Any, 
         outcome = polypath("export", "netanim", out, "-o", out / name)
         assert (outcome.code, outcome.err) == (
             2,
-            f"polypath: {out / name} is read by this command; name another file\n",
+            f"polypath: {out / name} is an input of this command; name another file\n",
         )
     assert contents(out) == before
 
@@ -259,7 +259,7 @@ def test_a_comparison_goes_into_a_folder_of_its_own(
     mine.mkdir()
     (mine / "rates.png").write_text("mine")
     outcome = polypath("compare", scenario, "--engines", "sim,other", "--out", mine)
-    refused(outcome, engine, "is not empty and holds no result of Polypath")
+    refused(outcome, engine, "is not empty and is not a Polypath result")
     for _ in range(2):
         assert polypath("compare", scenario, "--engines", "sim,other", "--out", out).code == 0
     assert contents(out).keys() == {"comparison.json", "rates.png"}

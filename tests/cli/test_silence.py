@@ -23,7 +23,7 @@ def one_line(outcome: Any, *words: str) -> None:
 def test_a_scenario_in_which_nothing_runs(polypath: Any, engine: Any, tmp_path: Path, text: str) -> None:
     path = tmp_path / "empty.toml"
     path.write_text(text)
-    one_line(polypath("run", path), "nothing runs in this scenario; add an [[application]]")
+    one_line(polypath("run", path), "the scenario has no application, so nothing runs; add [[application]]")
     assert engine.plans == []
 
 
@@ -41,7 +41,7 @@ def test_an_event_that_did_not_happen(polypath: Any, scenario: Path, monkeypatch
     scenario.write_text(f'{text}\n[[event]]\nat = "3 s"\nlink = "path0"\nup = false\n')
     outcome = polypath("run", scenario)
     assert outcome.code == 0
-    assert outcome.err.startswith("warning: the event at 3 s did not happen: the run was over at 0.")
+    assert outcome.err.startswith("warning: the event at 3 s did not happen: the run ended at 0.")
     assert outcome.err.count("\n") == 1
 
 
@@ -58,20 +58,23 @@ def test_an_axis_that_every_host_overrides(polypath: Any, engine: Any, scenario:
         text = text.replace(f"[host.{host}]\n", f'[host.{host}]\nreceive_buffer = "1 MB"\n')
     scenario.write_text(text)
     outcome = polypath("run", scenario, "--vary", "defaults.receive_buffer=300 kB,1 MB")
-    one_line(outcome, "axis 'defaults.receive_buffer' changes nothing: host.client, host.server set it; vary what is")
+    one_line(
+        outcome,
+        "axis 'defaults.receive_buffer' changes nothing: settings of host.client, host.server take precedence; remove",
+    )
     assert engine.plans == []
 
 
 def test_an_axis_that_changes_nothing(polypath: Any, engine: Any, scenario: Path) -> None:
     scenario.write_text(scenario.read_text() + '[vary.what]\none = {}\nother = { description = "other" }\n')
-    one_line(polypath("run", scenario), "axis 'what' changes nothing; vary what is in force, or leave the axis out")
+    one_line(polypath("run", scenario), "axis 'what' changes nothing; remove the axis")
 
 
 def test_an_axis_that_one_host_overrides(polypath: Any, scenario: Path) -> None:
     scenario.write_text(scenario.read_text().replace("[host.server]\n", '[host.server]\nreceive_buffer = "1 MB"\n'))
     outcome = polypath("run", scenario, "--vary", "defaults.receive_buffer=300 kB,1 MB", "--jobs", "1")
     assert outcome.code == 0
-    warning = "axis 'defaults.receive_buffer' does not reach host.server: a setting there counts before it"
+    warning = "axis 'defaults.receive_buffer' does not change host.server: a setting there takes precedence"
     assert outcome.err == f"warning: {warning}\n"
 
 

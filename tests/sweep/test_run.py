@@ -167,7 +167,7 @@ class TestResults:
         (tmp_path / point.folder / "plan.json").write_text("my plan for the thesis")
         (failure,) = swept(scenario, tmp_path).failures
         assert failure[0].folder == point.folder
-        assert "is not empty and holds no result of Polypath" in failure[1]
+        assert "is not empty and is not a Polypath result" in failure[1]
         assert (tmp_path / point.folder / "plan.json").read_text() == "my plan for the thesis"
 
     @pytest.mark.parametrize("content", [b"", b"PAR1 half"])

@@ -68,5 +68,5 @@ def main() -> NoReturn:
     signals.install()
     console.encode_what_can_be()
     if console.STARTED_CLOSED:
-        console.warn("standard output is closed: what would stand there is not shown")
+        console.warn("standard output is closed: results are not shown")
     errors.run(lambda: app(prog_name="polypath", standalone_mode=False))

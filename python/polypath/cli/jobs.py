@@ -42,7 +42,7 @@ class Job:
     def warnings(self) -> list[str]:
         """What of its axes does not reach every host."""
         return [
-            f"axis '{axis.name}' does not reach {', '.join(own)}: a setting there counts before it"
+            f"axis '{axis.name}' does not change {', '.join(own)}: a setting there takes precedence"
             for axis in self.scenario.axes
             if (own := overrides(self.scenario, axis))
         ]
@@ -56,7 +56,7 @@ class Job:
 
 def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".", *files: Path) -> Job:
     if not scenario.application:
-        raise InputError(f"{name}: nothing runs in this scenario; add an [[application]]")
+        raise InputError(f"{name}: the scenario has no application, so nothing runs; add [[application]]")
     if seed is not None and any(axis.partition("=")[0].strip() in (SEED, SEEDS) for axis in axes):
         raise InputError("--seed gives one seed and --vary several; take one of them")
     varied = scenario.with_axes(axes)

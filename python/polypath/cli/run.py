@@ -118,4 +118,4 @@ def _tell_of_late_events(recording: Recording) -> None:
     late = {event["at_ns"] for event in recording.plan.get("events", []) if event["at_ns"] > end_ns}
     if late and not recording.metadata.interrupted:
         first = f"the event at {min(late) / 1e9:g} s" if len(late) == 1 else f"{len(late)} events"
-        warn(f"{first} did not happen: the run was over at {end_ns / 1e9:g} s, when its applications had ended")
+        warn(f"{first} did not happen: the run ended at {end_ns / 1e9:g} s with its last application")

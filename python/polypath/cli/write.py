@@ -17,7 +17,7 @@ def require_not_read(target: Path, *inputs: Path) -> None:
         except OSError:
             continue
         if same:
-            raise InputError(f"{target} is read by this command; name another file")
+            raise InputError(f"{target} is an input of this command; name another file")
 
 
 def write(text: str, path: Path | None) -> None:

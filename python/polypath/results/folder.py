@@ -130,7 +130,7 @@ def require_not_read(directory: Path, kind: Kind, inputs: Iterable[Path]) -> Non
         for name in names:
             if _same(directory / name, path):
                 raise OutputError(
-                    f"{directory / name} is read by this run, which would replace it; name another folder"
+                    f"{directory / name} is an input of this run and would be replaced; name another folder"
                 )
 
 
@@ -203,19 +203,14 @@ class Folder:
             there = {path.name for path in self.path.iterdir()} - _OWN
             for other in _KINDS:
                 if other is not self.kind and files(self.path, other) is not None:
-                    raise OutputError(
-                        f"{self.shown} holds {other.what}, which stays; name another folder for {self.kind.what}"
-                    )
+                    raise OutputError(f"{self.shown} holds {other.what}; name another folder for {self.kind.what}")
             marker = self.path / self.kind.marker
             if there and _listed(marker, self.kind) is None:
                 if _earlier(marker):
                     raise OutputError(
-                        f"{self.shown} holds {self.kind.what} of an earlier version, which lists no files; "
-                        "remove it or name another folder"
+                        f"{self.shown} holds {self.kind.what} by an earlier version; remove it, or name another folder"
                     )
-                raise OutputError(
-                    f"{self.shown} is not empty and holds no result of Polypath; name a new or an empty folder"
-                )
+                raise OutputError(f"{self.shown} is not empty and is not a Polypath result; name a new or empty folder")
             self._require_folders(self.path)
             self._require_free(self._present())
         require_not_read(self.shown, self.kind, inputs)
@@ -241,7 +236,7 @@ class Folder:
         for name in sorted({name for kind in _KINDS for name in kind.folders}):
             path = base / name
             if path.is_symlink() or (path.exists() and not path.is_dir()):
-                raise OutputError(f"{self.shown / name} is no folder; move it away, or name another folder")
+                raise OutputError(f"{self.shown / name} is not a folder; move it away, or name another folder")
 
     def _place(self) -> None:
         """Moves a complete result into place, the marker last."""
@@ -252,7 +247,7 @@ class Folder:
         if kind is not None:
             new = _listed(ready / kind.marker, kind)
             if new is None:
-                raise OutputError(f"{self.shown / READY} is not Polypath's; move it away")
+                raise OutputError(f"{self.shown / READY} exists and is not a Polypath result; move it away")
             old = _listed(self.path / kind.marker, kind) or {}
             for name, digest in new.items():
                 if not (ready / name).is_file():
@@ -266,7 +261,7 @@ class Folder:
                 self._drop(name, old[name])
             (ready / kind.marker).replace(self.path / kind.marker)
         elif any(path.is_file() for path in ready.rglob("*")):
-            raise OutputError(f"{self.shown / READY} is not Polypath's; move it away")
+            raise OutputError(f"{self.shown / READY} exists and is not a Polypath result; move it away")
         self._remove(READY)
 
     def _drop(self, name: str, digest: str) -> None:
@@ -281,7 +276,7 @@ class Folder:
     def _remove(self, name: str) -> None:
         path = self.path / name
         if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise OutputError(f"{self.shown / name} is no folder; move it away")
+            raise OutputError(f"{self.shown / name} is not a folder; move it away")
         if path.exists():
             shutil.rmtree(path)
 
@@ -289,7 +284,7 @@ class Folder:
 def _create(directory: Path) -> bool:
     """Whether the folder had to be created. Raises OutputError."""
     if directory.is_symlink() and not directory.exists():
-        raise OutputError(f"cannot write to {directory}: it is a symbolic link to nothing")
+        raise OutputError(f"cannot write to {directory}: it is a dangling symbolic link")
     if directory.exists() and not directory.is_dir():
         raise OutputError(f"cannot write to {directory}: it is a file; name a folder")
     made = not directory.exists()
@@ -320,7 +315,7 @@ def _lock(path: Path, shown: Path) -> int:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_size:
-                raise OutputError(f"{shown / LOCK} is no lock of Polypath's; move it away")
+                raise OutputError(f"{shown / LOCK} exists and is not a Polypath lock; move it away")
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:

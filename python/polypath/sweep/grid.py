@@ -82,8 +82,8 @@ def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) ->
         if len(plans[place]) > 1:
             return
     own = overrides(scenario, axis)
-    reason = f": {', '.join(own)} {'sets' if len(own) == 1 else 'set'} it" if own else ""
-    raise ScenarioError(f"axis '{axis.name}' changes nothing{reason}; vary what is in force, or leave the axis out")
+    reason = f": settings of {', '.join(own)} take precedence; remove these or the axis" if own else "; remove the axis"
+    raise ScenarioError(f"axis '{axis.name}' changes nothing{reason}")
 
 
 def short_names(names: Sequence[str]) -> list[str]:

@@ -133,6 +133,7 @@ def test_notes_beside_a_result_stay(polypath: Any, engine: Any, scenario: Path, 
     [
         ("scenario.toml", "was changed since it was written"),
         ("summary.json", "was changed since it was written"),
+        ("events.parquet", "was changed since it was written"),
         ("plots/mine.png", "is not of the result there"),
         ("capture/client.pcapng", "is not of the result there"),
     ],

@@ -31,6 +31,8 @@ from polypath.results.files import OutputError
 LOCK = ".polypath.lock"
 PARTIAL = ".polypath.partial"
 READY = ".polypath.ready"
+#: What a Parquet file begins with; another file of that name is not a damaged one.
+_PARQUET = b"PAR1"
 _OWN = frozenset({LOCK, PARTIAL, READY})
 
 Files = Mapping[str, str]
@@ -260,7 +262,7 @@ class Folder:
             for name in old.keys() - new.keys():
                 self._drop(name, old[name])
             (ready / kind.marker).replace(self.path / kind.marker)
-        elif any(path.is_file() for path in ready.rglob("*")):
+        elif any(path.is_symlink() or not path.is_dir() for path in ready.rglob("*")):
             raise OutputError(f"{self.shown / READY} exists and is not a Polypath result; move it away")
         self._remove(READY)
 
@@ -385,10 +387,10 @@ def _replaceable(path: Path, *digests: str | None) -> bool:
 
 
 def _broken(path: Path) -> bool:
-    """Whether a file of ours is empty, or a table that cannot be read: what a full disk or a crash leaves."""
-    if path.stat().st_size == 0:
-        return True
-    return path.suffix == ".parquet" and not layout.is_readable(path)
+    """Whether a file of ours is empty, or a damaged table: what a full disk or a crash leaves."""
+    with path.open("rb") as file:
+        start = file.read(len(_PARQUET))
+    return not start or (path.suffix == ".parquet" and start == _PARQUET and not layout.is_readable(path))
 
 
 def _sha256(path: Path) -> str:

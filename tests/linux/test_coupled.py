@@ -66,7 +66,7 @@ class Control:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
-        library.gain.restype = ctypes.c_double
+        library.gain.restype = library.credit.restype = ctypes.c_double
         library.congest.argtypes = [ctypes.c_uint, ctypes.c_uint8, ctypes.c_uint64]
         assert library.start() == 0
 
@@ -132,10 +132,34 @@ def test_a_loss_leaves_what_the_formula_says(controls: dict[str, Control]) -> No
     for view in _views(2000):
         for me, window in enumerate(view.windows):
             with controls["balia"].connection(view) as connection:
-                wanted = max(view.balia_threshold(me), 1)
-                assert wanted - 1e-3 * window - 1 < connection.threshold(me) < wanted + 1e-3 * window + 1, (view, me)
+                left = view.balia_threshold(me)
+                least, most = (max(int(left + error), 1) for error in (-1e-3 * window, 1e-3 * window))
+                assert least <= connection.threshold(me) <= most, (view, me)
             with controls["olia"].connection(view) as connection:
                 assert connection.threshold(me) == max(window // 2, 1)
+
+
+def test_balia_halves_as_newreno_does(controls: dict[str, Control]) -> None:
+    """On the fastest path alpha is one; half of an odd window is rounded down (RFC 5681, `tcp_reno_ssthresh`)."""
+    for window in (2, 3, 4, 5, 11):
+        view = View(windows=[window, 1], rtts=[20_000, 20_000], before=[1, 1], since=[1, 1])
+        with controls["balia"].connection(view) as connection:
+            assert connection.threshold(0) == window // 2
+
+
+@pytest.mark.parametrize(("name", "kept"), [("lia", False), ("balia", False), ("olia", True)])
+@pytest.mark.parametrize("state", [CWR, RECOVERY, LOSS])
+def test_a_reduction_drops_what_made_no_packet_yet(
+    controls: dict[str, Control], name: str, kept: bool, state: int
+) -> None:
+    """In lia and balia, as NewReno's counter; olia's file keeps its own."""
+    view = View(windows=[10, 20], rtts=[20_000, 20_000], before=[60_000, 90_000], since=[50_000, 10])
+    with controls[name].connection(view) as connection:
+        connection.gain(1)
+        earned = connection.credit(1)
+        assert earned != 0
+        connection.congest(1, state, 10)
+        assert connection.credit(1) == (earned if kept else 0)
 
 
 @pytest.mark.parametrize("state", [CWR, RECOVERY, LOSS])

@@ -101,6 +101,13 @@ void coupled_set_state(struct sock *sk, u8 state)
 }
 EXPORT_SYMBOL_GPL(coupled_set_state);
 
+void coupled_drop_credit(struct sock *sk, u8 state)
+{
+	if (state >= TCP_CA_CWR)
+		coupled_of(sk)->credit = 0;
+}
+EXPORT_SYMBOL_GPL(coupled_drop_credit);
+
 /* A window that is being reduced counts as what it is being reduced to. */
 static u32 window(const struct tcp_sock *tp, const struct sock *sk)
 {

@@ -54,7 +54,14 @@ static inline struct coupled *coupled_of(struct sock *sk)
 
 void coupled_init(struct sock *sk);
 void coupled_release(struct sock *sk);
+
+/* The bytes between losses, for olia. */
 void coupled_set_state(struct sock *sk, u8 state);
+
+/* A reduction drops the credit, as tcp_init_cwnd_reduction and tcp_enter_loss drop
+ * NewReno's snd_cwnd_cnt.
+ */
+void coupled_drop_credit(struct sock *sk, u8 state);
 
 /* Reads the connection's established subflows. False where this one is alone,
  * or not yet measured: it then behaves as NewReno.

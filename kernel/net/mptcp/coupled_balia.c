@@ -4,7 +4,8 @@
  *
  * With x_r = w_r / rtt_r and alpha_r = max_p(x_p) / x_r, each packet acknowledged
  * adds x_r / (rtt_r (sum_p x_p)^2) (1 + alpha_r) / 2 (4 + alpha_r) / 5, and a loss
- * takes w_r / 2 min(alpha_r, 3/2), down to one packet. alpha_r is not rounded.
+ * takes w_r / 2 min(alpha_r, 3/2), down to one packet. alpha_r is not rounded, and
+ * what is left of the window is rounded down, as NewReno's half is.
  */
 
 #include <linux/module.h>
@@ -47,14 +48,14 @@ static u32 balia_ssthresh(struct sock *sk)
 	if (!coupled_look(sk, &view))
 		return tcp_reno_ssthresh(sk);
 	alpha = min(balia_alpha(&view), ALPHA_ONE * 3 / 2);
-	return max_t(u32, cwnd - (u32)div_u64(cwnd * alpha, 2 * ALPHA_ONE), 1U);
+	return max_t(u32, div_u64(cwnd * (2 * ALPHA_ONE - alpha), 2 * ALPHA_ONE), 1U);
 }
 
 static struct tcp_congestion_ops balia = {
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.init		= coupled_init,
 	.release	= coupled_release,
-	.set_state	= coupled_set_state,
+	.set_state	= coupled_drop_credit,
 	.ssthresh	= balia_ssthresh,
 	.cong_avoid	= balia_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,

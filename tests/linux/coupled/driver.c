@@ -81,3 +81,9 @@ double gain(unsigned int me)
 	control->cong_avoid(&subflow[me], 0, 1);
 	return subflow[me].snd_cwnd + (double)ca->credit / COUPLED_ONE - before;
 }
+
+/* What was earned and made no whole packet yet, in packets. */
+double credit(unsigned int me)
+{
+	return (double)coupled_of(&subflow[me])->credit / COUPLED_ONE;
+}

@@ -357,13 +357,10 @@ impl Simulation {
     /// As there.
     pub fn step(&mut self, until: Nanos) -> Result<Step, PlanError> {
         let until = until.min(self.plan.duration_ns);
-        let mut left = OUTPUTS_A_STEP;
-        while !self.ended {
-            if left == 0 {
-                self.look_after(OUTPUTS_A_STEP)?;
-                return Ok(Step::Partly);
-            }
-            left -= 1;
+        if self.ended {
+            return Ok(Step::Over);
+        }
+        for _ in 0..OUTPUTS_A_STEP {
             let output = if self.captures.active() {
                 self.network.poll(until, &mut self.captures)
             } else {
@@ -378,15 +375,20 @@ impl Simulation {
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
                 None => {
                     self.ended = until >= self.plan.duration_ns;
-                    break;
+                    return Ok(if self.ended {
+                        Step::Over
+                    } else {
+                        Step::Reached
+                    });
                 }
             }
-            self.ended = self.unfinished == 0;
+            if self.unfinished == 0 {
+                self.ended = true;
+                return Ok(Step::Over);
+            }
         }
-        Ok(match self.ended {
-            true => Step::Over,
-            false => Step::Reached,
-        })
+        self.look_after(OUTPUTS_A_STEP)?;
+        Ok(Step::Partly)
     }
 
     fn on_timer(&mut self, timer: TimerId) {

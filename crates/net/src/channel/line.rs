@@ -181,27 +181,16 @@ impl Line {
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> (bool, Option<Nanos>) {
         if self.serializer.is_some() {
-            // At most so many have not left; it takes more than ever waited for the exact number to matter.
+            while self.leaving <= now && self.left != self.tail {
+                self.leave();
+            }
             let unsent = (self.tail - self.left) as u32;
-            if unsent > self.max_waiting.min(self.limit) && !self.admits_one_more(now) {
+            if unsent > self.limit {
                 return (false, None);
             }
-        }
-        (true, self.push(now, slot, size, self.lag))
-    }
-
-    /// Counts those that have not left, and whether another may wait with them.
-    #[inline]
-    fn admits_one_more(&mut self, now: Nanos) -> bool {
-        while self.leaving <= now && self.left != self.tail {
-            self.leave();
-        }
-        let unsent = (self.tail - self.left) as u32;
-        let admits = unsent <= self.limit;
-        if admits {
             self.max_waiting = self.max_waiting.max(unsent);
         }
-        admits
+        (true, self.push(now, slot, size, self.lag))
     }
 
     /// Takes a packet that is admitted already and travels for `lag` ns.

@@ -12,7 +12,7 @@ use polypath_wire::tcp::{Flags, Segment};
 pub(super) use rack::Rack;
 
 use super::sender::Sent;
-use super::{Socket, State};
+use super::{Reckoning, Socket, State};
 use crate::config::WindowReduction;
 use crate::congestion::Ack;
 use crate::mptcp::core::Core;
@@ -213,20 +213,24 @@ impl Socket {
             delivery.packets += 1;
         }
         delivery.bare = segment.payload.len == 0 && !window_changed;
+        let mut published = false;
         if delivery.packets > 0
             || delivery.advanced
             || self.recovery.state != CaState::Open
             || self.recovery.probe_end.is_some()
         {
-            self.conclude(core, paths, me, &mut delivery, before);
+            published = self.conclude(core, paths, me, &mut delivery, before);
         }
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.on_congestion_experienced(paths, me);
+            published = false;
         }
         if self.una > before {
             self.fin_acknowledged(core);
         }
-        self.publish(&mut paths[me]);
+        if !published {
+            self.publish(&mut paths[me]);
+        }
         true
     }
 
@@ -238,6 +242,7 @@ impl Socket {
         changed
     }
 
+    /// True: what the path tells is up to date.
     fn conclude(
         &mut self,
         core: &mut Core,
@@ -245,7 +250,7 @@ impl Socket {
         me: usize,
         delivery: &mut Delivery,
         before: u64,
-    ) {
+    ) -> bool {
         let rtt = self.sample_rtt(core, delivery);
         if let Some(rtt) = rtt {
             paths[me].latest_rtt = rtt;
@@ -263,10 +268,14 @@ impl Socket {
         if delivery.packets > 0 {
             self.congestion.on_sample(paths, me, &ack);
         }
+        let mut published = self.reckoning == Reckoning::Nothing
+            && self.paced.is_none()
+            && self.recovery.probe_end.is_none();
         self.judge_probe(core, paths, me, delivery);
         self.adapt_reordering_window();
         if self.recovery.state != CaState::Open || delivery.dubious() {
             self.step_recovery(core, paths, me, delivery, before);
+            published = false;
         }
         if delivery.rearm {
             self.arm_after_ack(core);
@@ -275,14 +284,18 @@ impl Socket {
             self.control(paths, me, &ack, delivery, before);
         } else if self.recovery.reducing() {
             self.reduce(&mut paths[me], delivery);
+            published = false;
         } else if delivery.packets > 0
             && (delivery.advanced
                 || (delivery.sacked && self.rack.degree > u64::from(DUPLICATE_THRESHOLD)))
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
-            self.publish(&mut paths[me]);
+            if !published {
+                self.publish(&mut paths[me]);
+            }
             self.congestion.on_ack(paths, me, &ack);
         }
+        published
     }
 
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.

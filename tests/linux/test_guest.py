@@ -246,6 +246,42 @@ def test_corked_requests_take_as_long_as_in_the_simulator(linux: Run, transport:
     assert sim > free_sim + 400_000_000
 
 
+DARK_FOR_A_SECOND = """
+[[event]]
+at = "3 s"
+link = "path0"
+up = false
+
+[[event]]
+at = "4 s"
+link = "path0"
+up = true
+"""
+
+
+@pytest.mark.parametrize("queue", ["213 kB", "150 packets"])
+def test_what_a_link_holds_is_lost_when_it_goes_down(linux: Run, queue: str) -> None:
+    """As in the simulator. Its counters go on, and it carries packets again once it is up."""
+    settings = ["defaults.profile=linux", "application.iperf.transport=tcp", f"link.path0.queue={queue}"]
+    if "packets" in queue:
+        settings.append("link.path0.burst=0 B")
+    scenario = labs.get("aggregation").scenario().with_settings(settings)
+    recording = get("linux").run(Scenario.parse(scenario.to_toml() + DARK_FOR_A_SECOND, "dark").plan(), Options())
+    server = recording.table("connections").filter(pl.col("side") == "server")
+    delivered = {
+        at: server.filter(pl.col("time_ns") <= at * 10**6)["delivered_bytes"].max() for at in (3_001, 3_990, 10_000)
+    }
+    assert delivered[3_001] == delivered[3_990] < delivered[10_000]
+    link = recording.table("links").filter((pl.col("link") == 0) & (pl.col("direction") == "forward"))
+    waiting = link.filter(pl.col("time_ns") < 3 * 10**9)["queue_packets"][-1]
+    totals = link.select("sent_packets", "dropped_packets", "lost_packets")
+    assert totals.equals(totals.select(pl.all().cum_max()))
+    assert totals["lost_packets"][-1] >= waiting > 50
+    before, *_, after = link["dropped_packets"].filter(link["time_ns"] > 2.9e9)
+    assert before > 0
+    assert after < before + 300
+
+
 @pytest.mark.parametrize(
     ("transport", "settings"),
     [

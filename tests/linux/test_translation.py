@@ -103,8 +103,16 @@ def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -
 
 def test_a_link_that_is_down_loses_everything(scenario: Callable[..., Scenario]) -> None:
     channel = scenario("pair").plan(None).data["links"][0]["forward"]
-    assert "loss 100%" in shaping.commands("b0", channel | {"up": False})[0]
+    root, child = shaping.commands("b0", channel | {"up": False})
+    assert "loss 100%" in root
+    assert child.endswith("blackhole")
     assert "loss" not in shaping.commands("b0", channel)[0]
+
+
+def test_a_link_without_a_rate_passes_everything_once_it_is_up_again(scenario: Callable[..., Scenario]) -> None:
+    channel = scenario("pair").plan(None).data["links"][0]["forward"] | {"rate_bps": None}
+    assert len(shaping.commands("b0", channel)) == 1
+    assert shaping.commands("b0", channel, "replace")[-1].endswith("handle 10: pfifo limit 1000000")
 
 
 def _endpoints(scenario: Callable[..., Scenario], **parameters: Any) -> list[str]:

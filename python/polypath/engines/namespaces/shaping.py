@@ -24,7 +24,12 @@ PACKET = 1500 + ETHERNET
 def commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
     """Lines for `tc -batch` that shape what leaves `device`, packets of up to `packet` bytes. Raises EngineError."""
     lines = [f"qdisc {verb} dev {device} root handle 1: netem {_under_way(channel)}"]
-    child = _bottleneck(channel, packet)
+    if verb == "replace" or (verb == "add" and not channel["up"]):
+        # What waits is lost with its queue, and what is under way in the blackhole.
+        lines.append(f"qdisc replace dev {device} parent 1:1 handle 20: blackhole")
+    if not channel["up"]:
+        return lines
+    child = _bottleneck(channel, packet) or (f"pfifo limit {_UNLIMITED}" if verb == "replace" else "")
     if child:
         lines.append(f"qdisc {verb} dev {device} parent 1:1 handle 10: {child}")
         inner = _inner_queue(channel)
@@ -35,6 +40,8 @@ def commands(device: str, channel: Channel, verb: str = "add", packet: int = PAC
 
 def shape(channel: Channel) -> tuple[str, ...]:
     """The kinds of disciplines: while they stay the same, a change keeps the packets that wait."""
+    if not channel["up"]:
+        return ("blackhole",)
     return tuple(line.split(" ", 1)[0] for line in (_bottleneck(channel, PACKET), _inner_queue(channel)) if line)
 
 

@@ -2,7 +2,8 @@
  *
  * A line Q for each device at each instant: time, name, bytes and packets sent, packets dropped by the root
  * (its child's drops included) and by the child, packets and bytes in the child's queue. The child (handle 10:) is the
- * bottleneck; what the root (handle 1:) holds is under way.
+ * bottleneck; what the root (handle 1:) holds is under way. A child that is replaced takes its counter along: the drops
+ * of those before it are added.
  */
 
 #define _GNU_SOURCE
@@ -25,7 +26,17 @@ static struct device {
 	struct gnet_stats_basic basic;
 	uint32_t root_drops, child_drops, queued, queued_bytes;
 } device[MAX_DEVICES];
+/* Drops of the child that is there, and of those before it. */
+static uint32_t present_drops[MAX_DEVICES], past_drops[MAX_DEVICES];
 static FILE *log_file;
+
+static uint32_t all_drops(int index, uint32_t drops)
+{
+	if (drops < present_drops[index])
+		past_drops[index] += present_drops[index];
+	present_drops[index] = drops;
+	return past_drops[index] + drops;
+}
 
 static void read_statistics(struct device *into, uint32_t handle, const struct nlattr *statistics)
 {
@@ -83,7 +94,7 @@ static void sample(int descriptor, int64_t now)
 		if (device[i].known)
 			fprintf(log_file, "Q %lld %s %llu %u %u %u %u %u\n", (long long)now, name_of(i),
 				(unsigned long long)device[i].basic.bytes, device[i].basic.packets,
-				device[i].root_drops, device[i].child_drops, device[i].queued, device[i].queued_bytes);
+				device[i].root_drops, all_drops(i, device[i].child_drops), device[i].queued, device[i].queued_bytes);
 }
 
 int links_main(int count, char **argument)

@@ -47,19 +47,27 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     };
     let plan = &scenario.plan;
     for index in 1..plan.applications.len() {
-        offer(&|plan| drop(plan.applications.remove(index)));
+        offer(&|plan| {
+            plan.applications.remove(index);
+        });
     }
     if plan.applications.len() > 1 && has_connection(&plan.applications[1]) {
-        offer(&|plan| drop(plan.applications.remove(0)));
+        offer(&|plan| {
+            plan.applications.remove(0);
+        });
     }
     for index in 0..plan.events.len() {
         if !decides(scenario, index) {
-            offer(&|plan| drop(plan.events.remove(index)));
+            offer(&|plan| {
+                plan.events.remove(index);
+            });
         }
     }
     for link in 0..plan.links.len() {
         for index in 0..plan.links[link].middleboxes.len() {
-            offer(&|plan| drop(plan.links[link].middleboxes.remove(index)));
+            offer(&|plan| {
+                plan.links[link].middleboxes.remove(index);
+            });
         }
         for calm in CALM {
             offer(&|plan| calm(&mut plan.links[link].forward));
@@ -162,7 +170,9 @@ fn halved(work: &Work) -> Work {
         } => [count, request_bytes, response_bytes]
             .into_iter()
             .for_each(half),
-        Work::Fetch { size_bytes, count } => [size_bytes, count].into_iter().for_each(half),
+        Work::Fetch {
+            size_bytes, count, ..
+        } => [size_bytes, count].into_iter().for_each(half),
         Work::PingPong { bytes, count, .. } => {
             half(bytes);
             count.iter_mut().for_each(half);

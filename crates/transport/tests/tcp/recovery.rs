@@ -7,7 +7,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
-//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window` |
+//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
@@ -242,9 +242,9 @@ fn the_timeout_after_a_probe_has_the_same_maximum() {
     assert_eq!(repeat.at - probe.at, 120 * SECOND);
 }
 
-#[test]
-fn a_probe_that_repairs_a_loss_reduces_the_window() {
-    let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);
+/// Five segments have arrived, the last of them as a tail loss probe.
+fn repaired_by_a_probe(config: &Config) -> Script {
+    let mut script = Script::connected(config, Peer::default(), 100 * MS);
     script.inject(script.ack(1));
     script.write(4 * MSS);
     script.drain();
@@ -258,7 +258,27 @@ fn a_probe_that_repairs_a_loss_reduces_the_window() {
     script.run_for(100 * MS);
     script.inject(script.ack(at(5)));
     assert_eq!(script.counter(Mib::TcpExtTCPLossProbeRecovery), 1);
+    script
+}
+
+#[test]
+fn a_probe_that_repairs_a_loss_reduces_the_window() {
+    let script = repaired_by_a_probe(&tcp());
     assert_eq!(script.connection.paths()[0].ssthresh, 5);
+    assert_eq!(script.connection.paths()[0].state, CaState::Open);
+}
+
+/// Linux `tcp_process_tlp_ack` passes through CWR: OLIA counts its bytes from here.
+#[test]
+fn a_congestion_control_learns_of_a_loss_that_a_probe_repairs() {
+    let mut script = repaired_by_a_probe(&Config {
+        congestion: "olia".into(),
+        ..tcp()
+    });
+    script.write(MSS);
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(6)));
+    assert_eq!(script.connection.paths()[0].between_losses, at(5));
 }
 
 #[test]

@@ -80,6 +80,7 @@ impl Socket {
             core.counters.increment(Mib::TcpExtTCPLossProbeRecovery);
             self.begin_reduction(paths, me);
             self.recovery.undo_from = None;
+            self.set_state(paths, me, CaState::Cwr);
             self.end_reduction(&mut paths[me]);
             self.keep_open(paths, me);
         }

@@ -66,3 +66,33 @@ def test_segments_recorded_aside_change_neither_plan_nor_hash() -> None:
     assert aside.metadata.recording_sha256 == plain.metadata.recording_sha256
     assert aside.metadata.plan_sha256 == plain.metadata.plan_sha256
     assert asked.metadata.recording_sha256 != plain.metadata.recording_sha256
+
+
+@pytest.mark.parametrize("profile", ["rfc", "mptcp.org", "linux"])
+def test_how_often_is_sampled_changes_nothing(profile: str) -> None:
+    scenario = Scenario.parse(
+        """
+duration = "60 s"
+[host.client]
+[host.server]
+[link.path0]
+ends = ["client", "server"]
+rate = "10 Mbps"
+delay = "10 ms"
+loss = "1 %"
+[link.path1]
+ends = ["client", "server"]
+rate = "2 Mbps"
+delay = "80 ms"
+[[application]]
+kind = "bulk"
+size = "3 MB"
+""",
+        "x",
+    )
+    ends = []
+    for interval in ("7 ms", "1 s"):
+        settings = [f"defaults.profile={profile}", "defaults.receive_buffer=40 kB", f"record.interval={interval}"]
+        recording = engines.get("sim").run(scenario.with_settings(settings).plan())
+        ends.append([recording.table(name).rows() for name in ("connection_ends", "subflow_ends", "link_ends")])
+    assert ends[0] == ends[1]

@@ -76,7 +76,7 @@ impl Recorder {
     fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
         let side = Text::from(endpoint.side.name());
         let received = endpoint.received;
-        let Some(connection) = &mut endpoint.connection else {
+        let Some(connection) = &endpoint.connection else {
             return;
         };
         for (subflow, &number) in endpoint.numbers.iter().enumerate() {
@@ -110,7 +110,7 @@ impl Recorder {
         side: Side,
         number: u32,
         subflow: usize,
-        connection: &mut Connection,
+        connection: &Connection,
     ) {
         self.recording
             .subflows
@@ -426,7 +426,7 @@ fn subflow_row(
     side: Side,
     number: u32,
     subflow: usize,
-    connection: &mut Connection,
+    connection: &Connection,
 ) -> SubflowRow {
     let window = connection.receive_window();
     let (path, socket) = (&connection.paths()[subflow], &connection.sockets()[subflow]);

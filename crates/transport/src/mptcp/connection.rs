@@ -351,11 +351,8 @@ impl Connection {
     }
 
     /// The receive window that this side would offer now.
-    pub fn receive_window(&mut self) -> u64 {
-        if self.core.receive.by_subflow() {
-            return self.core.receive.offered();
-        }
-        self.core.receive.window(0, 0)
+    pub fn receive_window(&self) -> u64 {
+        self.core.receive.shown_window()
     }
 
     /// The 64-bit data sequence number of the stream offset `offset` in the direction that this side sends.

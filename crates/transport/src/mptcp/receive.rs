@@ -143,6 +143,12 @@ impl DataReceiver {
         if self.upstream.is_some() {
             return self.upstream_window(me, received);
         }
+        self.edge = self.next + self.would_offer();
+        self.edge - self.next
+    }
+
+    /// The window that the next segment would offer, of a profile that has one rule for all subflows.
+    fn would_offer(&self) -> u64 {
         let full = self.capacity();
         let free = self.free_of(full);
         let offered = if free >= u64::from(self.mss).min(full / 2) {
@@ -150,8 +156,7 @@ impl DataReceiver {
         } else {
             0
         };
-        self.edge = self.edge.max(self.next + offered);
-        self.edge - self.next
+        self.edge.max(self.next + offered) - self.next
     }
 
     #[inline(never)]
@@ -214,6 +219,15 @@ impl DataReceiver {
     /// The window that was offered last.
     pub fn offered(&self) -> u64 {
         self.edge.saturating_sub(self.next)
+    }
+
+    /// The receive window as a recording shows it; looking at it changes nothing.
+    pub fn shown_window(&self) -> u64 {
+        if self.by_subflow() {
+            self.offered()
+        } else {
+            self.would_offer()
+        }
     }
 
     /// Little was free when a window was last told: quick ACKs end (Linux `__tcp_select_window`).

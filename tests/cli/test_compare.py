@@ -9,7 +9,7 @@ from tests.cli.conftest import Polypath, StandIn
 
 from polypath import engines, labs
 from polypath.cli import fidelity, fidelity_labs
-from polypath.fidelity import Entry, lab_causes
+from polypath.fidelity import Entry, lab_causes, lab_starts, varied
 from polypath.results import Recording
 
 
@@ -96,15 +96,38 @@ def test_labs_are_compared_run_by_run(
     assert "0 of 4 runs agree" in outcome.out
     page = (tmp_path / "labs.md").read_text()
     for run in ("tcp", "mptcp", "window-100kB", "both-ways"):
-        assert f"| `aggregation/{run}` | " in page
+        assert f"| `aggregation/{run}` | 1 | " in page
     assert " | 0.667 | 0.0 | **off** |" in page
     assert "Not for both engines" not in page
 
 
-def test_causes_are_of_runs_that_there_are() -> None:
-    runs = {f"{lab.name}/{run.name}" for lab in labs.catalogue().values() for run in lab.runs}
+def test_a_run_that_chance_decides_is_repeated_on_both_engines(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _only(monkeypatch, "aggregation")
+    each = {"aggregation/tcp": {"link.path0.delay": ["20 ms", "20.02 ms"]}}
+    monkeypatch.setattr(fidelity_labs, "lab_starts", lambda: each)
+    outcome = polypath("compare", "--labs", "--markdown", tmp_path / "labs.md")
+    assert "0 of 4 runs agree" in outcome.out
+    page = (tmp_path / "labs.md").read_text()
+    assert "| `aggregation/tcp` | 2 | " in page
+    assert "| `aggregation/mptcp` | 1 | " in page
+    for engine in two:
+        delays = [plan.data["links"][0]["forward"]["delay_ns"] for plan in engine.plans]
+        assert delays == [20_000_000, 20_020_000, *[20_000_000] * 3]
+
+
+def test_causes_and_starts_are_of_runs_that_there_are() -> None:
+    runs = {f"{lab.name}/{run.name}": run.of(lab.scenario()) for lab in labs.catalogue().values() for run in lab.runs}
     assert lab_causes()
-    assert set(lab_causes()) <= runs
+    assert set(lab_causes()) <= set(runs)
+    assert lab_starts()
+    for name, each in lab_starts().items():
+        concerned = [scenario for run, scenario in runs.items() if name in (run, run.partition("/")[0])]
+        assert concerned, name
+        for scenario in concerned:
+            plans = [one.plan() for one in varied(scenario, each)]
+            assert len({plan.json() for plan in plans}) == len(plans) > 1, name
 
 
 def test_a_known_cause_stands_below_the_table(

@@ -13,7 +13,7 @@ from polypath.cli import agreement
 from polypath.cli.codes import DONE
 from polypath.cli.console import out
 from polypath.engines import EngineError
-from polypath.fidelity import lab_causes
+from polypath.fidelity import lab_causes, lab_starts, varied
 from polypath.results.fidelity import Row, rows
 from polypath.results.files import require_writable, write_text
 from polypath.scenario import Scenario, ScenarioError
@@ -24,6 +24,8 @@ class Outcome:
     """A run of a lab and what came of it: rows, or why an engine cannot have it."""
 
     name: str
+    #: Runs on each engine; figures are their means.
+    runs: int = 1
     rows: Sequence[Row] = ()
     refusal: str = ""
 
@@ -37,17 +39,20 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     if markdown is not None:
         require_writable(markdown.parent)
     made = {name: engines.get(name) for name in (base, other)}
-    outcomes = [_outcome(name, scenario, made, base, other) for name, scenario in _runs()]
+    outcomes = [_outcome(name, scenarios, made, base, other) for name, scenarios in _runs()]
     _show(outcomes, base, other)
     if markdown is not None:
         write_text(markdown, page(outcomes, base, other))
     return DONE
 
 
-def _runs() -> Iterator[tuple[str, Scenario]]:
+def _runs() -> Iterator[tuple[str, Sequence[Scenario]]]:
     for lab in labs.catalogue().values():
         for one in lab.runs:
-            yield f"{lab.name}/{one.name}", in_the_kernels_profile(one.of(lab.scenario()))
+            name = f"{lab.name}/{one.name}"
+            scenario = in_the_kernels_profile(one.of(lab.scenario()))
+            each = lab_starts().get(name) or lab_starts().get(lab.name)
+            yield name, varied(scenario, each) if each else [scenario]
 
 
 def in_the_kernels_profile(scenario: Scenario) -> Scenario:
@@ -68,26 +73,34 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     return scenario.with_settings(settings)
 
 
-def _outcome(name: str, scenario: Scenario, made: dict[str, engines.Engine], base: str, other: str) -> Outcome:
+def _outcome(
+    name: str, scenarios: Sequence[Scenario], made: dict[str, engines.Engine], base: str, other: str
+) -> Outcome:
     try:
-        plan = scenario.plan()
+        plans = [scenario.plan() for scenario in scenarios]
         # The one that refuses goes first.
         recordings = {
-            engine: [agreement.recorded(made[engine], f"{name} on {engine}", plan)] for engine in (other, base)
+            engine: [agreement.recorded(made[engine], f"{name} on {engine}", plan) for plan in plans]
+            for engine in (other, base)
         }
     except (EngineError, ScenarioError) as error:
         return Outcome(name, refusal=str(error).partition("; its last words")[0])
-    return Outcome(name, rows(recordings[base], recordings[other]))
+    return Outcome(name, len(plans), rows(recordings[base], recordings[other]))
 
 
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
-    agreement.show("lab/run", [(outcome.name, outcome.rows) for outcome in outcomes], base, other)
+    compared = [(_title(outcome), outcome.rows) for outcome in outcomes]
+    agreement.show("lab/run", compared, base, other)
     for outcome in outcomes:
         if not outcome.ok and outcome.name in lab_causes():
             out.print(f"{escape(outcome.name)}: {escape(lab_causes()[outcome.name])}")
         if outcome.refusal:
             out.print(f"{escape(outcome.name)}: {escape(outcome.refusal)}")
     out.print(_count(outcomes))
+
+
+def _title(outcome: Outcome) -> str:
+    return outcome.name if outcome.runs == 1 else f"{outcome.name}, {outcome.runs} runs"
 
 
 def _count(outcomes: Sequence[Outcome]) -> str:
@@ -104,19 +117,22 @@ This page was written by
 
     polypath compare --labs --markdown docs/fidelity-labs.md
 
-Of a sweep it is the first point, and every figure is of one run. What a lab sets itself stays; without a path manager
-of its own it has `fullmesh`, and lowest RTT first, which the kernel has not, becomes the kernel's own scheduler. So a
-figure here is not the lab's own, which is on [Validation](validation.md): the question is whether both engines answer
-alike. [Fidelity](fidelity.md) has scenarios that were made for this question, with means over seeds where chance
-decides. A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is listed with the limit that it had.
+A sweep is compared at its first point. What a lab sets itself stays; without a path manager of its own it has
+`fullmesh`, and lowest RTT first, which the kernel has not, becomes the kernel's own scheduler. So a figure here is not
+the lab's own, which is on [Validation](validation.md): the question is whether both engines answer alike.
+
+Where chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
+engines, and the figure is the mean; `python/polypath/fidelity/labs.toml` lists them. [Fidelity](fidelity.md) has
+scenarios that were made for this question. A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is listed
+with the limit.
 """
 
 
 def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     """The outcome as Markdown."""
     lines = [_HEAD, f"{_count(outcomes)}.", ""]
-    compared = [((f"`{outcome.name}`",), outcome.rows) for outcome in outcomes]
-    lines += agreement.markdown({"lab/run": "---"}, compared, base, other)
+    compared = [((f"`{outcome.name}`", str(outcome.runs)), outcome.rows) for outcome in outcomes]
+    lines += agreement.markdown({"lab/run": "---", "runs": "---:"}, compared, base, other)
     off = {outcome.name for outcome in outcomes if not outcome.ok}
     known = [f"- `{name}`: {cause}" for name, cause in lab_causes().items() if name in off]
     if known:

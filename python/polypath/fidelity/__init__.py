@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from polypath.scenario import Plan, Scenario
 
@@ -31,10 +32,16 @@ class Entry:
     def plans(self) -> list[Plan]:
         """What each run is."""
         scenario = self.scenario()
-        return [
-            scenario.with_settings([f"{path}={values[run]}" for path, values in self.each.items()]).plan(run + 1)
-            for run in range(self.seeds)
-        ]
+        scenarios = varied(scenario, self.each) if self.each else [scenario] * self.seeds
+        return [one.plan(run + 1) for run, one in enumerate(scenarios[: self.seeds])]
+
+
+def varied(scenario: Scenario, each: Mapping[str, Sequence[str]]) -> list[Scenario]:
+    """The scenario once for each set of values. Raises ScenarioError."""
+    return [
+        scenario.with_settings([f"{path}={value}" for path, value in zip(each, values, strict=True)])
+        for values in zip(*each.values(), strict=True)
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -47,5 +54,14 @@ def catalogue() -> tuple[Entry, ...]:
 @lru_cache(maxsize=1)
 def lab_causes() -> Mapping[str, str]:
     """Why runs of labs, named LAB/RUN, are known to differ in `polypath compare --labs`."""
-    causes = tomllib.loads((FOLDER / "labs.toml").read_text("utf-8"))["cause"]
-    return {str(name): " ".join(str(cause).split()) for name, cause in causes.items()}
+    return {str(name): " ".join(str(cause).split()) for name, cause in _labs()["cause"].items()}
+
+
+@lru_cache(maxsize=1)
+def lab_starts() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Where chance decides the figures of a lab or of a LAB/RUN: settings with a value for each run on an engine."""
+    return dict(_labs()["each"])
+
+
+def _labs() -> dict[str, Any]:
+    return tomllib.loads((FOLDER / "labs.toml").read_text("utf-8"))

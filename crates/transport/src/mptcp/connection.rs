@@ -127,6 +127,7 @@ impl Connection {
             arriving: Purpose::Data,
             multipath,
             infinite: None,
+            peer_idsn: None,
             client,
             fin_seen: false,
             now,

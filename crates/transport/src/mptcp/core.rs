@@ -114,6 +114,8 @@ pub(crate) struct Core {
     pub multipath: Option<Multipath>,
     /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
     pub infinite: Option<(Multipath, u64)>,
+    /// After a fallback: the peer's initial data sequence number, by which it may still map what it sends.
+    pub peer_idsn: Option<u64>,
     pub client: bool,
     /// Some subflow received a FIN.
     pub fin_seen: bool,

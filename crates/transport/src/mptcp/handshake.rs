@@ -372,6 +372,7 @@ impl Connection {
     pub(super) fn fall_back(&mut self, why: &'static str) {
         if let Some(multipath) = self.core.multipath.take() {
             if multipath.remote_key != 0 {
+                self.core.peer_idsn = Some(multipath.remote_idsn);
                 self.core.infinite = Some((multipath, self.send.sent()));
             }
             self.core.event(EventKind::Fallback(why));

@@ -26,6 +26,8 @@ enum Place {
     At(u64),
     /// Nowhere: no mapping covers it.
     Unmapped,
+    /// After a fallback: elsewhere than where the subflow's numbers put it.
+    Elsewhere,
 }
 
 impl Connection {
@@ -348,6 +350,10 @@ impl Connection {
                 }
                 return self.sockets[me].request_ack();
             }
+            // The bytes belong to another place of the stream, and those of this place never come on this subflow.
+            Place::Elsewhere => {
+                return self.reset_subflow(me, ResetReason::MiddleboxInterference);
+            }
         };
         let end = offset + u64::from(segment.payload.len);
         if segment.payload.offset != offset && !self.on_altered(me, offset) {
@@ -390,14 +396,32 @@ impl Connection {
         let seq = self.sockets[me].position(segment);
         match self.place(me, seq, segment) {
             Place::At(offset) => Some(offset),
-            Place::Unmapped => None,
+            Place::Unmapped | Place::Elsewhere => None,
         }
+    }
+
+    /// Whether a peer that has not fallen back says that a segment's payload is not where the subflow's numbers put it: it sent some of the
+    /// stream on another subflow, or twice on this one.
+    #[cold]
+    fn moved(&self, idsn: u64, seq: u64, segment: &Segment) -> bool {
+        let mapping = segment.dss.and_then(|dss| dss.mapping);
+        let Some(mapping) = mapping.filter(|it| it.subflow_seq != 0 && it.len != 0) else {
+            return false;
+        };
+        let start = match mapping.dsn {
+            Dsn::Long(dsn) => dsn.wrapping_sub(idsn).wrapping_sub(1),
+            Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.core.receive.next),
+        };
+        start + 1 != unwrap(0, mapping.subflow_seq, seq)
     }
 
     /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.
     fn place(&mut self, me: usize, seq: u64, segment: &Segment) -> Place {
         if self.core.multipath.is_none() {
-            return Place::At(seq.saturating_sub(1));
+            return match self.core.peer_idsn {
+                Some(idsn) if self.moved(idsn, seq, segment) => Place::Elsewhere,
+                _ => Place::At(seq.saturating_sub(1)),
+            };
         }
         let len = segment.payload.len;
         if let Some(mapping) = segment.dss.and_then(|dss| dss.mapping)

@@ -7,13 +7,14 @@
 //! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
 //! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
-//! | after a fallback | `no_subflow_joins_after_a_fallback` |
+//! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
 
 use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
+use crate::common::script::{Peer, Script};
 use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
@@ -251,4 +252,24 @@ fn a_fallback_is_told_by_an_infinite_mapping() {
     both_ways(&mut pair, 100_000);
     assert!(pair.counter(Side::Client, Mib::MPTcpExtInfiniteMapTx) > 0);
     assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtInfiniteMapRx), 1);
+}
+
+/// Data that a peer maps elsewhere than where the subflow's numbers put it is not delivered: the peer has not fallen back, and sent the
+/// bytes of that place on another subflow or earlier.
+#[test]
+fn a_mapping_that_contradicts_the_fallback_ends_the_connection() {
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    for (offset, kept) in [(2_000, true), (500, false)] {
+        let mut script = Script::accepted(&as_linux(), peer, 10 * MS);
+        script.inject(script.mapped(1, 0, 1_000, 1));
+        script.inject(script.data(1_001, 1_000, 1));
+        assert!(!script.connection.multipath());
+        script.inject(script.mapped(2_001, offset, 1_000, 1));
+        let ended = (!kept).then_some(CloseReason::Reset);
+        assert_eq!(script.connection.ended(), ended, "{offset}");
+        assert_eq!(script.counter(Mib::PayloadMismatch), 0);
+    }
 }

@@ -239,6 +239,20 @@ def test_an_import_does_not_overwrite_what_it_reads(polypath: Any, tmp_path: Pat
     assert contents(tmp_path) == before
 
 
+def test_what_a_person_made_of_an_import_stays(polypath: Any, tmp_path: Path) -> None:
+    topo, xp, out = tmp_path / "topo", tmp_path / "xp", tmp_path / "mine.toml"
+    topo.write_text("desc:Simple\ntopoType:MultiIf\npath_c2r_0:10,10,4\npath_c2r_1:10,10,4\n")
+    xp.write_text("xpType:none\n")
+    for _ in range(2):
+        assert polypath("import", topo, xp, "--out", out).code == 0
+    out.write_text(out.read_text() + "# mine\n")
+    before = contents(tmp_path)
+    for command in (["import", topo, xp, "--out"], ["schema", "--out"]):
+        outcome = polypath(*command, out)
+        assert (outcome.code, outcome.err) == (2, f"polypath: {out} exists; name another file, or remove it\n")
+    assert contents(tmp_path) == before
+
+
 def test_an_export_does_not_overwrite_what_it_reads(polypath: Any, engine: Any, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert polypath("run", scenario, "--pcap", "links", "--out", out).code == 0

@@ -9,7 +9,7 @@ import typer
 
 from polypath.cli.console import err
 from polypath.cli.errors import InputError
-from polypath.cli.write import require_not_read
+from polypath.cli.write import require_new, require_not_read
 from polypath.formats import EXPORTERS
 from polypath.formats.pcapng import CaptureError
 from polypath.results import OutputError, Recording, folder, layout
@@ -26,6 +26,7 @@ def export(
     recording = Recording.load(directory)
     listed = folder.files(directory, folder.RUN) or {}
     require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
+    require_new(out)
     partial = out.with_name(f".{out.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:

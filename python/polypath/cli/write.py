@@ -20,8 +20,16 @@ def require_not_read(target: Path, *inputs: Path) -> None:
             raise InputError(f"{target} is an input of this command; name another file")
 
 
+def require_new(target: Path) -> None:
+    """Raises InputError where something has the name of the file to be written."""
+    if target.exists() or target.is_symlink():
+        raise InputError(f"{target} exists; name another file, or remove it")
+
+
 def write(text: str, path: Path | None) -> None:
+    """To a new file, or to one that holds the same already. Raises InputError, OutputError."""
     if path is None:
         out.print(text, end="", markup=False, soft_wrap=True)
-    else:
+    elif not (path.is_file() and path.read_bytes() == text.encode()):
+        require_new(path)
         write_text(path, text)

@@ -605,6 +605,16 @@ impl Socket {
         }
     }
 
+    /// The same after segments have left, which changes no more than this.
+    #[inline]
+    pub(crate) fn publish_sent(&self, path: &mut Path) {
+        path.in_flight = self.in_flight();
+        path.queued = self.unsent_bytes;
+        if self.reckoning != Reckoning::Nothing {
+            self.publish_reckoning(path);
+        }
+    }
+
     /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
         if self.paced.is_none() {

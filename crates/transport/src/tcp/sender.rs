@@ -240,7 +240,7 @@ impl Socket {
             sent = true;
         }
         self.send_fin(core, me);
-        self.publish(&mut paths[me]);
+        self.publish_sent(&mut paths[me]);
         self.publish_pacing(&mut paths[me]);
         limited |= paths[me].in_flight >= paths[me].cwnd;
         if sent || limited {

@@ -118,9 +118,6 @@ impl DataSender {
             return;
         }
         self.una = ack;
-        if ack == self.written {
-            self.fin_count = self.fin_count.min(1);
-        }
         self.probes = 0;
         self.probe_at = NEVER;
         while self

@@ -75,7 +75,11 @@ impl Connection {
         }
         if self.send.fin_at <= self.core.now {
             // While data is on its way, its own timeouts say whether the peer is there.
-            if self.send.fin_count > self.core.config.retries && !self.send.outstanding() {
+            if self.send.outstanding() {
+                let half = self.core.config.retries / 2;
+                self.send.fin_count = self.send.fin_count.min(half);
+            }
+            if self.send.fin_count > self.core.config.retries {
                 return self.end(CloseReason::TimedOut);
             }
             self.send_data_fin();

@@ -11,7 +11,7 @@ use polypath_transport::{CloseReason, Config, Profile};
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MptcpOption};
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
-use crate::common::script::{PEER_KEY, Peer, Script, capable, hmac, initial_dsn};
+use crate::common::script::{PEER_KEY, Peer, Script, Sent, capable, hmac, initial_dsn};
 use crate::common::{MS, SECOND, mptcp, server_address, with_profile};
 
 const RTT: u64 = 10 * MS;
@@ -356,8 +356,39 @@ fn a_piece_that_overtakes_its_mapping_is_no_fallback() {
     assert!(script.connection.multipath());
 }
 
-/// MP_CAPABLE with data maps the subflow's first byte (RFC 8684 section 3.1); the same data further on in the subflow needs a mapping of
-/// its own.
+/// To a peer that fell back, a repetition on the only subflow would be new data (RFC 8684 section 3.7). Once it has confirmed MPTCP, what
+/// it has not acknowledged at connection level goes again, with a mapping of its own.
+#[test]
+fn nothing_is_reinjected_on_the_only_subflow_before_the_peer_confirms() {
+    for profile in [Profile::Rfc, Profile::MptcpOrg] {
+        let mut script = Script::connected(&with_profile(profile, mptcp()), peer(), RTT);
+        script.write(100);
+        script.expect_data(1, 100);
+        let mut piece = script.data(501, 500, 101);
+        piece.payload.offset = 500;
+        script.inject(piece);
+        script.drain();
+        script.run_for(10 * SECOND);
+        let data = |sent: &Sent| sent.segment.payload.len > 0;
+        assert!(!script.drain().iter().any(data), "{profile:?}");
+        let mut first = script.mapped(1, 0, 1_000, 101);
+        first.payload.len = 500;
+        script.inject(first);
+        script.run_for(10 * SECOND);
+        let sent = script.drain();
+        let again = &sent
+            .iter()
+            .find(|sent| data(sent))
+            .expect("a reinjection")
+            .segment;
+        assert_eq!(script.relative(again), 101);
+        let mapping = again.dss.and_then(|dss| dss.mapping).expect("a mapping");
+        assert_eq!((mapping.subflow_seq, mapping.len), (101, 100));
+    }
+}
+
+/// Upstream repeats at once. MP_CAPABLE with data maps the subflow's first byte (RFC 8684 section 3.1); the same data further on in the
+/// subflow needs a mapping of its own.
 #[test]
 fn the_first_data_is_reinjected_with_a_mapping() {
     let mut script = Script::connected(&config(), peer(), RTT);

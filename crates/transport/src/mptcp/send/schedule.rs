@@ -252,6 +252,9 @@ impl Connection {
     /// The oldest reinjection still of use, else new data, if the window admits any.
     fn next_to_send(&mut self) -> Option<Next> {
         while let Some(&(offset, len)) = self.send.reinject.front() {
+            if self.may_fall_back() {
+                break;
+            }
             let end = offset + u64::from(len);
             let carried = self
                 .send
@@ -282,6 +285,12 @@ impl Connection {
             carried: PathSet::default(),
             reinjection: false,
         })
+    }
+
+    /// The only subflow of a peer that has not confirmed MPTCP: what is repeated there would be new data to one that fell back.
+    fn may_fall_back(&self) -> bool {
+        let multipath = self.core.multipath.as_ref();
+        self.sockets.len() == 1 && multipath.is_some_and(|multipath| !multipath.confirmed)
     }
 
     pub(super) fn view<'a>(

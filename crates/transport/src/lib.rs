@@ -5,11 +5,11 @@
 //! MPTCP with several; a connection that falls back (RFC 8684 section 3.7) turns from one into the
 //! other.
 
-mod blocking;
 pub mod config;
 pub mod congestion;
 mod counters;
 mod event;
+mod linux;
 pub mod mptcp;
 pub mod path;
 pub mod path_manager;
@@ -17,9 +17,10 @@ mod ranges;
 pub mod registry;
 pub mod scheduler;
 mod seq;
+mod stream;
 pub mod tcp;
+mod transmit;
 
-pub use blocking::{Blocked, Cause, Level, Waited};
 pub use config::{
     Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
 };
@@ -27,8 +28,10 @@ pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
 pub use mptcp::connection::{Accept, Connection, Ports};
 pub use mptcp::segment::Arrival;
-pub use mptcp::subflow::{Purpose, SubflowInfo, Transmit, Tuple};
+pub use mptcp::subflow::SubflowInfo;
 pub use polypath_wire::tcp::Segment;
+pub use stream::{Blocked, Cause, Level, Waited};
+pub use transmit::{Purpose, Transmit, Tuple};
 
 /// Time in nanoseconds from an origin that the owner chooses.
 pub type Nanos = u64;

@@ -1,9 +1,9 @@
 //! CUBIC with HyStart (RFC 9438, RFC 9406's predecessor as in Linux).
 
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use crate::linux::send_memory::LARGEST_BUFFER;
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
-use crate::tcp::memory::LARGEST_BUFFER;
 use crate::{MICROSECOND, MILLISECOND, Nanos};
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {

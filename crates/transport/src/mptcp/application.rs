@@ -1,10 +1,8 @@
 //! What the application asks of a connection: write, read, close, abort.
 
 use super::connection::Connection;
+use crate::linux::CALL;
 use crate::{CloseReason, Nanos};
-
-/// Bytes that an application writes or reads in a call, as the programs of the kernel engines do.
-pub(super) const CALL: u64 = 1 << 16;
 
 impl Connection {
     /// The application writes `bytes`, as a blocking write does: what the send buffer has no room for waits until it has.

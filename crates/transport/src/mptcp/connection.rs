@@ -15,18 +15,17 @@ use rand_pcg::Pcg64Mcg;
 
 use super::addresses::Unechoed;
 use super::core::{Core, Join, Multipath};
-use super::receive::DataReceiver;
 use super::retransmission::Retransmission;
 use super::send::DataSender;
-use super::subflow::{Purpose, SubflowInfo, Transmit, Tuple};
-use crate::blocking::{Blocked, Blocking};
+use super::subflow::SubflowInfo;
 use crate::config::Config;
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{Rescuer, Scheduler};
+use crate::stream::{Blocked, Blocking, Receiver};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos};
+use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos, Purpose, Transmit, Tuple};
 
 /// A host's source of ephemeral ports.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +121,7 @@ impl Connection {
             .mptcp
             .then(|| Multipath::new(&config, random.next_u64()));
         let core = Core {
-            receive: DataReceiver::new(&config),
+            receive: Receiver::new(&config),
             blocking: Blocking::default(),
             arriving: Purpose::Data,
             multipath,

@@ -6,11 +6,9 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpO
 use polypath_wire::tcp::Segment;
 
 use super::keys;
-use super::receive::DataReceiver;
-use super::subflow::{Purpose, Transmit};
-use crate::blocking::Blocking;
 use crate::config::Config;
-use crate::{Counters, Event, EventKind, Mib, Nanos};
+use crate::stream::{Blocking, Receiver};
+use crate::{Counters, Event, EventKind, Mib, Nanos, Purpose, Transmit};
 
 /// Option space of a TCP header (RFC 9293 section 3.1).
 const OPTION_SPACE: u32 = 40;
@@ -106,7 +104,7 @@ pub(crate) struct Core {
     pub out: Vec<Transmit>,
     pub events: Vec<Event>,
     pub counters: Counters,
-    pub receive: DataReceiver,
+    pub receive: Receiver,
     pub blocking: Blocking,
     /// Why the segment was sent that is being taken.
     pub arriving: Purpose,

@@ -1,9 +1,8 @@
 //! The end of subflows, and of the connection with them.
 
 use super::connection::Connection;
-use crate::blocking::Cause;
 use crate::tcp::{Socket, State};
-use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
+use crate::{Cause, CloseReason, EventKind, Mib, NEVER, Nanos};
 
 impl Connection {
     pub(super) fn end(&mut self, reason: CloseReason) {

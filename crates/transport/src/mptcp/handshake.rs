@@ -9,11 +9,11 @@ use rand::RngCore;
 use super::connection::Connection;
 use super::core::Join;
 use super::keys;
-use super::subflow::{SubflowInfo, Tuple};
+use super::subflow::SubflowInfo;
 use crate::path_manager::Pair;
 use crate::registry::RegistryError;
 use crate::tcp::{HalfOpen, State};
-use crate::{CloseReason, EventKind, Mib};
+use crate::{CloseReason, EventKind, Mib, Tuple};
 
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
 const JOIN_ACK_ATTEMPTS: u32 = 6;

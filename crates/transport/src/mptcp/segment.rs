@@ -4,10 +4,9 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
-use super::subflow::Purpose;
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
-use crate::{CloseReason, EventKind, Mib, Nanos};
+use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
 
 /// How an arriving packet was treated on its way.
 #[derive(Clone, Copy, Debug, Default)]

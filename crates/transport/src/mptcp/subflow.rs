@@ -1,38 +1,8 @@
-//! A subflow as its owner sees it, and what is sent on it.
+//! A subflow as its owner sees it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use polypath_wire::tcp::Segment;
-
-use crate::Nanos;
-
-/// The two ends of a subflow, this host's first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tuple {
-    pub local: SocketAddr,
-    pub remote: SocketAddr,
-}
-
-/// A segment to be sent on a subflow.
-#[derive(Clone, Debug)]
-pub struct Transmit {
-    pub subflow: usize,
-    pub segment: Segment,
-    pub purpose: Purpose,
-}
-
-/// Why a segment is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// No payload: SYN, ACK, FIN, RST.
-    Control,
-    #[default]
-    Data,
-    /// Sent before on the same subflow.
-    Retransmission,
-    /// Sent before on another subflow.
-    Reinjection,
-}
+use crate::{Nanos, Tuple};
 
 /// A subflow as its owner sees it.
 pub struct SubflowInfo {

@@ -2,7 +2,8 @@
 //! might waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
 //! `__tcp_transmit_skb`).
 
-use super::{Socket, memory};
+use super::Socket;
+use crate::linux::send_memory;
 use crate::path::{CaState, Path};
 use crate::{MILLISECOND, Nanos};
 
@@ -36,7 +37,7 @@ impl Socket {
     /// How many segments of the head leave together. The window has room.
     pub(crate) fn group(&self, path: &Path, now: Nanos, head: Front) -> Result<u32, Deferred> {
         let mss = u64::from(path.mss.max(1));
-        let most = memory::segments_sent(path);
+        let most = send_memory::segments_sent(path);
         if head.bytes > mss
             && let Some(deferred) = self.defers(path, now, head, most)
         {
@@ -56,7 +57,7 @@ impl Socket {
     /// The most segments that leave together (`tcp_cwnd_test`, `tcp_tso_segs`).
     pub(crate) fn quota(&self, path: &Path) -> u64 {
         let room = path.cwnd.saturating_sub(self.in_flight());
-        u64::from(room.min((path.cwnd / 2).max(1))).min(memory::segments_sent(path))
+        u64::from(room.min((path.cwnd / 2).max(1))).min(send_memory::segments_sent(path))
     }
 
     fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> Option<Deferred> {

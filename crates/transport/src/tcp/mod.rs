@@ -8,16 +8,13 @@ mod cork;
 mod group;
 mod half_open;
 mod keepalive;
-pub(crate) mod memory;
 mod mtu_probing;
 mod paced;
 mod path_mtu;
 mod receiver;
 mod recovery;
-pub mod rtt;
 mod sender;
 mod timer;
-mod write_queue;
 
 use std::collections::VecDeque;
 
@@ -25,8 +22,11 @@ use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
+use crate::linux::send_memory;
+use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::core::Core;
 use crate::path::Path;
+use crate::path::rtt::RttEstimator;
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
@@ -39,12 +39,10 @@ use paced::Paced;
 pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;
 use recovery::{Rack, Recovery};
-use rtt::RttEstimator;
 use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
 use timer::{AckState, Timers};
-pub(crate) use write_queue::WriteQueue;
 
 /// Connection states (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -462,7 +460,7 @@ impl Socket {
         self.state = State::Established;
         self.una = 1;
         if self.buffers.is_some() {
-            memory::first_buffer(&mut paths[me], &core.config);
+            send_memory::first_buffer(&mut paths[me], &core.config);
         }
         if let Some(syn) = self.sent.pop_front()
             && !syn.retransmitted()
@@ -618,7 +616,8 @@ impl Socket {
     /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
         if self.paced.is_none() {
-            path.pacing_rate = memory::pacing_rate(path, self.plain_mss(), self.sent.len() as u64);
+            path.pacing_rate =
+                send_memory::pacing_rate(path, self.plain_mss(), self.sent.len() as u64);
         }
         if self.reckoning == Reckoning::Rate {
             return;
@@ -626,10 +625,10 @@ impl Socket {
         path.memory = match &self.buffers {
             Some(buffers) => buffers.memory(),
             None => {
-                let wanted = memory::buffer_for(path, path.cwnd).min(self.largest_queue);
+                let wanted = send_memory::buffer_for(path, path.cwnd).min(self.largest_queue);
                 path.buffer = path.buffer.max(wanted);
                 let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
-                memory::charged(path, in_flight, self.unsent_bytes)
+                send_memory::charged(path, in_flight, self.unsent_bytes)
             }
         };
     }

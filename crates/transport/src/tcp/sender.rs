@@ -4,11 +4,11 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::group::{Deferred, Front};
 use super::timer::Pending;
-use super::{FinState, Socket, State, memory};
+use super::{FinState, Socket, State};
+use crate::linux::send_memory;
 use crate::mptcp::core::Core;
-use crate::mptcp::subflow::Purpose;
 use crate::path::Path;
-use crate::{Mib, NEVER, Nanos, SECOND};
+use crate::{Mib, NEVER, Nanos, Purpose, SECOND};
 
 /// Twice the maximum segment lifetime, as Linux has it (TCP_TIMEWAIT_LEN).
 pub(super) const TIME_WAIT: Nanos = 60 * SECOND;
@@ -158,7 +158,7 @@ impl Socket {
     /// Puts as much of a chunk into each buffer as that holds. Kept out of the path of the profiles that have none.
     #[inline(never)]
     fn map(&mut self, core: &Core, mss: u32, mut chunk: Chunk) {
-        let goal = u64::from(mss) * memory::most_segments(mss, core.largest_window) as u64;
+        let goal = u64::from(mss) * send_memory::most_segments(mss, core.largest_window) as u64;
         let mut follows = self.follows(&chunk);
         while let Some(buffers) = &mut self.buffers
             && chunk.len > 0
@@ -286,7 +286,7 @@ impl Socket {
     pub(crate) fn grow_buffer(&self, core: &Core, path: &mut Path) {
         if self.in_flight() < path.cwnd {
             let buffer = core.config.send_buffer;
-            let wanted = memory::wanted_buffer(path, core.config.initial_window);
+            let wanted = send_memory::wanted_buffer(path, core.config.initial_window);
             let most = wanted.min(buffer.maximum.max(buffer.default));
             path.buffer = path.buffer.max(most);
         }

@@ -2,9 +2,10 @@
 
 use super::{DataSender, Progress};
 use crate::config::Config;
+use crate::linux::send_memory;
 use crate::mptcp::connection::Connection;
 use crate::path::Path;
-use crate::tcp::{State, memory};
+use crate::tcp::State;
 
 impl DataSender {
     pub fn write(&mut self, bytes: u64) {
@@ -48,7 +49,7 @@ impl DataSender {
 
     /// Twice the windows of all paths, within the limits.
     pub(super) fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
-        let wanted = |path: &Path| memory::wanted_buffer(path, config.initial_window);
+        let wanted = |path: &Path| send_memory::wanted_buffer(path, config.initial_window);
         if !self.fixed && self.buffer < self.largest_buffer {
             let sum: u64 = paths.iter().map(wanted).sum();
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));
@@ -63,9 +64,9 @@ impl DataSender {
     pub(super) fn expand_buffer(&mut self, path: &Path, initial_window: u32, waits: bool) {
         if !self.fixed {
             let wanted = if waits && path.in_flight < path.cwnd {
-                memory::wanted_buffer(path, initial_window)
+                send_memory::wanted_buffer(path, initial_window)
             } else {
-                memory::buffer_for(path, initial_window)
+                send_memory::buffer_for(path, initial_window)
             };
             self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
         }

@@ -2,7 +2,6 @@
 
 mod buffer;
 mod closing;
-mod fragments;
 mod plain;
 mod reinjection;
 mod schedule;
@@ -14,8 +13,8 @@ use crate::config::Config;
 use crate::scheduler::PathSet;
 use crate::{NEVER, Nanos};
 
-use crate::tcp::WriteQueue;
-use fragments::{Fragments, Progress};
+use crate::linux::fragments::{Fragments, Progress};
+use crate::linux::write_queue::WriteQueue;
 
 /// A stretch of the stream in flight at connection level, as it was first cut.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,10 @@
 //! Plain TCP: one socket, without a scheduler.
 
-use crate::mptcp::application::CALL;
+use crate::linux::CALL;
+use crate::linux::send_memory;
+use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Advice, Front, Push, WriteQueue, memory};
+use crate::tcp::{Advice, Front, Push};
 
 const ME: usize = 0;
 
@@ -34,7 +36,7 @@ impl Connection {
         let room = self.send.buffer;
         let mss = self.paths[ME].mss;
         let largest = self.core.largest_window;
-        let goal = u64::from(mss) * memory::most_segments(mss, largest) as u64;
+        let goal = u64::from(mss) * send_memory::most_segments(mss, largest) as u64;
         let call = self.send.waiting.min(CALL);
         let mut left = call;
         while left > 0 {
@@ -206,7 +208,7 @@ impl Connection {
     /// The buffer that a connection sends from which fell back to TCP: the stream is written in pieces of as many segments as one holds.
     fn front(&self) -> Front {
         let mss = u64::from(self.paths[0].mss.max(1));
-        let piece = memory::LARGEST_BUFFER / mss * mss;
+        let piece = send_memory::LARGEST_BUFFER / mss * mss;
         let in_piece = piece - self.send.sent % piece;
         let unsent = self.send.unsent();
         let bytes = unsent.min(in_piece);

@@ -1,13 +1,13 @@
 use super::*;
 use crate::config::{Buffer, Profile};
 
-fn receiver(profile: Profile, buffer: u64) -> DataReceiver {
+fn receiver(profile: Profile, buffer: u64) -> Receiver {
     let receive_buffer = Buffer {
         minimum: buffer,
         default: buffer,
         maximum: buffer,
     };
-    let mut receiver = DataReceiver::new(&Config {
+    let mut receiver = Receiver::new(&Config {
         profile,
         receive_buffer,
         ..Config::default()
@@ -41,17 +41,17 @@ fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
     }
 }
 
-fn upstream(mptcp: bool, buffer: u64) -> DataReceiver {
+fn upstream(mptcp: bool, buffer: u64) -> Receiver {
     autotuned(mptcp, buffer, buffer)
 }
 
-fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> DataReceiver {
+fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> Receiver {
     let receive_buffer = Buffer {
         minimum: buffer,
         default: buffer,
         maximum,
     };
-    let mut receiver = DataReceiver::new(&Config {
+    let mut receiver = Receiver::new(&Config {
         profile: Profile::Linux,
         mptcp,
         receive_buffer,
@@ -208,7 +208,7 @@ fn a_receivers_first_round_trip_begins_with_its_connection() {
 
 #[test]
 fn the_buffer_grows_with_the_rate_of_reading() {
-    let mut receiver = DataReceiver::new(&Config::default());
+    let mut receiver = Receiver::new(&Config::default());
     receiver.set_mss(1448);
     receiver.sample_rtt(0, 1448, 1, 10);
     let before = receiver.buffer();

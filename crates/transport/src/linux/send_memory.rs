@@ -33,7 +33,7 @@ pub(crate) fn buffer_for(path: &Path, packets: u32) -> u64 {
 }
 
 /// What a new subflow may hold, to begin with (`tcp_init_buffer_space`).
-pub(super) fn first_buffer(path: &mut Path, config: &Config) {
+pub(crate) fn first_buffer(path: &mut Path, config: &Config) {
     let most = config.send_buffer.maximum.max(config.send_buffer.default);
     let first = buffer_for(path, config.initial_window).min(most);
     path.buffer = path.buffer.max(first);
@@ -41,7 +41,7 @@ pub(super) fn first_buffer(path: &mut Path, config: &Config) {
 
 /// Twice the window in each RTT, 1.2 times it from half the slow-start threshold on, in segments of `mss` (`tcp_update_pacing_rate`).
 /// Bytes a second.
-pub(super) fn pacing_rate(path: &Path, mss: u32, packets_out: u64) -> u64 {
+pub(crate) fn pacing_rate(path: &Path, mss: u32, packets_out: u64) -> u64 {
     let percent = if path.cwnd < path.ssthresh / 2 {
         200
     } else {
@@ -54,7 +54,7 @@ pub(super) fn pacing_rate(path: &Path, mss: u32, packets_out: u64) -> u64 {
 
 /// What Linux charges for bytes that wait in large buffers and for bytes in flight, whose buffers were cut as they were sent
 /// (`tcp_tso_autosize`).
-pub(super) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
+pub(crate) fn charged(path: &Path, in_flight: u64, unsent: u64) -> u64 {
     let cut = cut(path);
     let buffers = in_flight.div_ceil(cut) + unsent.div_ceil(LARGEST_BUFFER);
     in_flight + unsent + buffers * BUFFER_OVERHEAD

@@ -1,4 +1,6 @@
-//! The state of a path that congestion controls and schedulers see.
+//! One path of any transport: what congestion controls and schedulers see of it, and the parts that a sender on it is made of.
+
+pub mod rtt;
 
 use crate::Nanos;
 

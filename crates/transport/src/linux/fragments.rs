@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::mptcp::application::CALL;
+use super::CALL;
 
 /// Bytes of a page (`SKB_FRAG_PAGE_ORDER`), of a fragment's own record in it, and what must fit behind that.
 const PAGE: u64 = 32_768;
@@ -22,7 +22,7 @@ struct Fragment {
 
 /// How far the stream is acknowledged, sent and written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     pub una: u64,
     pub sent: u64,
     pub written: u64,
@@ -37,7 +37,7 @@ struct Holder {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Fragments {
+pub(crate) struct Fragments {
     kept: VecDeque<Fragment>,
     /// Cost of their records.
     records: u64,

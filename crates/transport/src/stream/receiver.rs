@@ -1,13 +1,13 @@
 //! Reassembly by data sequence number, and the one receive window of a connection (RFC 8684 sections 3.3.4 and 3.3.5).
 
-use super::window::{self, Offers, Space};
 use crate::config::Config;
+use crate::linux::receive_window::{self, Offers, Space};
 use crate::ranges::RangeSet;
 use crate::{MILLISECOND, Nanos};
 
 /// The receiving half of a connection. Positions are offsets in the peer's application stream.
 #[derive(Debug)]
-pub(crate) struct DataReceiver {
+pub(crate) struct Receiver {
     /// The next byte expected in order.
     pub next: u64,
     reassembly: RangeSet,
@@ -51,7 +51,7 @@ struct Tuning {
     read: u64,
 }
 
-impl DataReceiver {
+impl Receiver {
     pub fn new(config: &Config) -> Self {
         let buffer = config.receive_buffer.default;
         let share = config.profile.window_share();
@@ -209,11 +209,11 @@ impl DataReceiver {
             .as_ref()
             .is_some_and(|upstream| upstream.multipath)
         {
-            self.buffer / window::MOST_OF_BUFFER
+            self.buffer / receive_window::MOST_OF_BUFFER
         } else {
             u64::MAX
         };
-        window::memory_of_run(bytes, self.segment, most)
+        receive_window::memory_of_run(bytes, self.segment, most)
     }
 
     /// The window that was offered last.
@@ -347,7 +347,8 @@ impl DataReceiver {
             self.share = (7 * self.share + share) / 8;
         }
         self.segment = upstream.side(me).segment;
-        let held = window::memory_of_run(waiting, len, u64::MAX) + window::memory(len);
+        let held =
+            receive_window::memory_of_run(waiting, len, u64::MAX) + receive_window::memory(len);
         upstream.grow(me, self.mss, len, held);
         short || pushed
     }
@@ -359,7 +360,7 @@ impl DataReceiver {
             return;
         };
         let charged = waiting + if joined { u64::from(len) } else { 0 };
-        let held = window::memory_of_run(charged, len, u64::MAX);
+        let held = receive_window::memory_of_run(charged, len, u64::MAX);
         upstream.grow(me, self.mss, len, held);
         upstream.holds(me, span);
         if self.autotuning {
@@ -486,7 +487,7 @@ impl DataReceiver {
                 let growth = u128::from(window) * u128::from(copied - before);
                 window + 2 * (growth / u128::from(before.max(1))) as u64
             }
-            Some(upstream) if upstream.multipath => window::wanted_window(copied, before),
+            Some(upstream) if upstream.multipath => receive_window::wanted_window(copied, before),
             Some(upstream) => {
                 upstream.follow(copied, self.largest_buffer);
                 self.buffer = upstream.buffer();

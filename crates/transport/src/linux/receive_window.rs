@@ -4,7 +4,7 @@
 //! window may fall behind it, a TCP one never shrinks (net/ipv4/tcp_output.c `tcp_select_window`, net/mptcp/options.c `mptcp_set_rwin`,
 //! `mptcp_established_options_dss`). Memory is counted as buffers cost it, not as bytes.
 
-use crate::tcp::memory::BUFFER_OVERHEAD;
+use super::send_memory::BUFFER_OVERHEAD;
 use crate::{MILLISECOND, Nanos};
 
 /// A peer's segments are taken for this small until larger ones come (`TCP_MSS_DEFAULT`).
@@ -16,18 +16,18 @@ const LOW_RTT: Nanos = MILLISECOND;
 /// Segments whose payload one buffer takes over at most (`MAX_SKB_FRAGS`), and the part of the connection's buffer that they fill
 /// (`__mptcp_try_coalesce`).
 const MOST_PIECES: u64 = 17;
-pub(super) const MOST_OF_BUFFER: u64 = 8;
+pub(crate) const MOST_OF_BUFFER: u64 = 8;
 /// Round trips of which the shortest counts (`MPTCP_RTT_SAMPLES`).
 const SAMPLES: usize = 5;
 
 /// Memory of a received segment whose payload lies in pages, as hosts on one machine hand it to each other.
-pub(super) fn memory(len: u32) -> u64 {
+pub(crate) fn memory(len: u32) -> u64 {
     u64::from(len) + BUFFER_OVERHEAD
 }
 
 /// Memory of `bytes` in sequence that came in segments of `len`: a buffer takes over the payload of those that follow
 /// (`skb_try_coalesce`), up to `most` bytes.
-pub(super) fn memory_of_run(bytes: u64, len: u32, most: u64) -> u64 {
+pub(crate) fn memory_of_run(bytes: u64, len: u32, most: u64) -> u64 {
     let len = u64::from(len.max(1));
     let pieces = (most / len).clamp(1, MOST_PIECES);
     bytes + bytes.div_ceil(pieces * len) * BUFFER_OVERHEAD
@@ -35,14 +35,14 @@ pub(super) fn memory_of_run(bytes: u64, len: u32, most: u64) -> u64 {
 
 /// What the connection has to offer: in windows' terms what is free and all there is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Space {
+pub(crate) struct Space {
     pub free: u64,
     pub full: u64,
 }
 
 /// A subflow's receiving side (`tcp_sock`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(crate) struct Side {
     /// The window told last, and the position that it was counted from (`rcv_wnd`, `rcv_wup`).
     window: u64,
     told_at: u64,
@@ -93,7 +93,7 @@ impl Side {
 
 /// Every subflow's side.
 #[derive(Debug)]
-pub(super) struct Offers {
+pub(crate) struct Offers {
     pub multipath: bool,
     /// Size of a subflow's buffer at first, and the share that it is thought to hold.
     buffer: u64,
@@ -331,7 +331,7 @@ impl Offers {
 }
 
 /// The window for a sender of whom `read` bytes were read in a round trip, `before` in the one before.
-pub(super) fn wanted_window(read: u64, before: u64) -> u64 {
+pub(crate) fn wanted_window(read: u64, before: u64) -> u64 {
     2 * read + 2 * growth(2 * read, read, before)
 }
 

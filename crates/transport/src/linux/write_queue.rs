@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::memory::BUFFER_OVERHEAD;
+use super::send_memory::BUFFER_OVERHEAD;
 
 /// A buffer that has not left.
 #[derive(Debug, Default)]

@@ -379,13 +379,19 @@ impl Recorder {
             return;
         };
         for (index, info) in connection.subflows().iter().enumerate() {
-            let ours = connection.sockets()[index].totals();
+            let ours = connection.subflows()[index].socket().totals();
             let theirs = server
                 .numbers
                 .iter()
                 .position(|&number| number == index as u32);
             let theirs = theirs
-                .and_then(|subflow| Some(server.connection.as_ref()?.sockets()[subflow].totals()))
+                .and_then(|subflow| {
+                    Some(
+                        server.connection.as_ref()?.subflows()[subflow]
+                            .socket()
+                            .totals(),
+                    )
+                })
                 .unwrap_or_default();
             let interface = plan.nodes[client.node]
                 .interfaces
@@ -429,7 +435,8 @@ fn subflow_row(
     connection: &Connection,
 ) -> SubflowRow {
     let window = connection.receive_window();
-    let (path, socket) = (&connection.paths()[subflow], &connection.sockets()[subflow]);
+    let path = &connection.paths()[subflow];
+    let socket = connection.subflows()[subflow].socket();
     let Totals {
         sent,
         retransmitted,

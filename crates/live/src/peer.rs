@@ -274,16 +274,14 @@ impl Peer {
     pub fn outcome(&self) -> Outcome {
         let connection = self.connection.as_ref();
         let subflows = connection.into_iter().flat_map(|connection| {
-            let parts = connection.subflows().iter().zip(connection.sockets());
-            parts
-                .zip(connection.paths())
-                .map(|((info, socket), path)| Subflow {
-                    local: info.tuple.local,
-                    remote: info.tuple.remote,
-                    established: info.established_at.is_some(),
-                    acked: path.acked,
-                    received: socket.totals().received,
-                })
+            let parts = connection.subflows().iter().zip(connection.paths());
+            parts.map(|(subflow, path)| Subflow {
+                local: subflow.tuple.local,
+                remote: subflow.tuple.remote,
+                established: subflow.established_at.is_some(),
+                acked: path.acked,
+                received: subflow.socket().totals().received,
+            })
         });
         let counters = Mib::ALL.iter().filter_map(|&(mib, name)| {
             let value = connection?.counters().value(mib);

@@ -28,7 +28,7 @@ pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
 pub use mptcp::connection::{Accept, Connection, Ports};
 pub use mptcp::segment::Arrival;
-pub use mptcp::subflow::SubflowInfo;
+pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
 pub use stream::{Blocked, Cause, Level, Waited};
 pub use transmit::{Purpose, Transmit, Tuple};

@@ -361,10 +361,11 @@ fn run(case: &Case, middlebox: Option<Middlebox>, limit: Nanos) -> Pair {
 
 fn state(connection: &Connection) -> String {
     let sockets: Vec<String> = connection
-        .sockets()
+        .subflows()
         .iter()
         .zip(connection.paths())
-        .map(|(socket, path)| {
+        .map(|(subflow, path)| {
+            let socket = subflow.socket();
             format!(
                 "{} cwnd {} flight {} failed {} {:?}",
                 socket.state().name(),

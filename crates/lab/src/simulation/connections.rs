@@ -226,7 +226,7 @@ impl Simulation {
             let Some(connection) = &endpoint.connection else {
                 continue;
             };
-            let socket = &connection.sockets()[subflow];
+            let socket = connection.subflows()[subflow].socket();
             if self.plan.record.segments {
                 let id = index as u32 / 2;
                 let initial = (socket.initial_sequence(), socket.peer_initial_sequence());

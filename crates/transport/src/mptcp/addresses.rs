@@ -29,7 +29,7 @@ impl Connection {
             return;
         }
         let Some(multipath) = self
-            .core
+            .session
             .multipath
             .as_ref()
             .filter(|multipath| multipath.confirmed)
@@ -37,20 +37,19 @@ impl Connection {
             return;
         };
         let deny_initial = multipath.deny_join_initial;
-        let ready_at = *self.ready_at.get_or_insert(self.core.now);
+        let ready_at = *self.ready_at.get_or_insert(self.shared.now);
         let subflows: Vec<Pair> = self
             .subflows
             .iter()
-            .zip(&self.sockets)
-            .filter(|(_, socket)| socket.state != State::Closed)
-            .map(|(info, _)| Pair {
-                local: info.local_id,
-                remote: info.remote_id,
+            .filter(|subflow| subflow.socket.state != State::Closed)
+            .map(|subflow| Pair {
+                local: subflow.local_id,
+                remote: subflow.remote_id,
             })
             .collect();
         let actions = self.path_manager.manage(&PmView {
-            now: self.core.now - ready_at,
-            client: self.core.client,
+            now: self.shared.now - ready_at,
+            client: self.session.client,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,
@@ -77,7 +76,7 @@ impl Connection {
 
     fn close_pair(&mut self, pair: Pair) {
         for me in self.between(pair) {
-            let others = (0..self.sockets.len()).any(|other| other != me && self.works(other));
+            let others = (0..self.subflows.len()).any(|other| other != me && self.works(other));
             if others {
                 self.reset_subflow(me, ResetReason::AdministrativelyProhibited);
             }
@@ -92,18 +91,18 @@ impl Connection {
 
     /// The open subflows of a pair of addresses.
     fn between(&self, pair: Pair) -> Vec<usize> {
-        (0..self.sockets.len())
+        (0..self.subflows.len())
             .filter(|&me| {
                 let info = &self.subflows[me];
                 (info.local_id, info.remote_id) == (pair.local, pair.remote)
-                    && self.sockets[me].state.synchronised()
+                    && self.subflows[me].socket.state.synchronised()
             })
             .collect()
     }
 
     fn works(&self, me: usize) -> bool {
         self.paths[me].established
-            && self.sockets[me].state.synchronised()
+            && self.subflows[me].socket.state.synchronised()
             && !self.paths[me].potentially_failed
     }
 
@@ -111,12 +110,12 @@ impl Connection {
         let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return;
         };
-        let Some(multipath) = &self.core.multipath else {
+        let Some(multipath) = &self.session.multipath else {
             return;
         };
         let address = local.address;
         let hmac = keys::add_addr_hmac(multipath.local_key, multipath.remote_key, id, address, 0);
-        self.core.counters.increment(Mib::MPTcpExtAddAddrTx);
+        self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if !self.announced.contains(&id) {
             self.announced.push(id);
         }
@@ -124,7 +123,7 @@ impl Connection {
         if repeats < REPEATS {
             self.unechoed.push(Unechoed {
                 id,
-                repeat_at: self.core.now + self.connection_timeout(repeats),
+                repeat_at: self.shared.now + self.connection_timeout(repeats),
                 repeats,
             });
         }
@@ -139,7 +138,7 @@ impl Connection {
     }
 
     pub(super) fn repeat_announcements(&mut self) {
-        let now = self.core.now;
+        let now = self.shared.now;
         let due = self.unechoed.iter().filter(|one| one.repeat_at <= now);
         for one in due.copied().collect::<Vec<_>>() {
             self.announce(one.id, one.repeats + 1);
@@ -148,9 +147,10 @@ impl Connection {
 
     /// Sends an ACK with an option on some working subflow.
     fn send_option(&mut self, option: MptcpOption) {
-        let working =
-            |me: &usize| self.paths[*me].established && self.sockets[*me].state.synchronised();
-        let all = || 0..self.sockets.len();
+        let working = |me: &usize| {
+            self.paths[*me].established && self.subflows[*me].socket.state.synchronised()
+        };
+        let all = || 0..self.subflows.len();
         let Some(me) = all()
             .find(|me| working(me) && !self.paths[*me].potentially_failed)
             .or_else(|| all().find(working))
@@ -161,8 +161,8 @@ impl Connection {
     }
 
     fn send_option_on(&mut self, me: usize, option: MptcpOption) {
-        self.sockets[me].send_ack(&mut self.core, me);
-        let Some(last) = self.core.out.last_mut() else {
+        self.with(me, |socket, cx| socket.send_ack(cx));
+        let Some(last) = self.shared.out.last_mut() else {
             return;
         };
         last.segment.rare_mut().mptcp.push(option);
@@ -182,7 +182,7 @@ impl Connection {
         port: Option<u16>,
         hmac: Option<u64>,
     ) {
-        let Some(multipath) = &self.core.multipath else {
+        let Some(multipath) = &self.session.multipath else {
             return;
         };
         let expected = keys::add_addr_hmac(
@@ -193,11 +193,11 @@ impl Connection {
             port.unwrap_or(0),
         );
         if hmac != Some(expected) {
-            self.core.counters.increment(Mib::MPTcpExtAddAddrDrop);
+            self.shared.counters.increment(Mib::MPTcpExtAddAddrDrop);
             return;
         }
-        self.core.counters.increment(Mib::MPTcpExtAddAddr);
-        self.core.counters.increment(Mib::MPTcpExtEchoAddTx);
+        self.shared.counters.increment(Mib::MPTcpExtAddAddr);
+        self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
         self.send_option(MptcpOption::AddAddr {
             echo: true,
             address_id: id,
@@ -211,25 +211,27 @@ impl Connection {
             .all(|remote| remote.id != id && remote.address != address)
         {
             self.remote.push(RemoteAddress { id, address, port });
-            self.core.event(EventKind::AddressAdded { id, address });
+            self.shared.event(EventKind::AddressAdded { id, address });
             self.confirm();
             self.manage_paths();
         }
     }
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
-        self.core.counters.increment(Mib::MPTcpExtEchoAdd);
+        self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
         self.unechoed.retain(|other| other.id != id);
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
-        self.core.counters.increment(Mib::MPTcpExtRmAddr);
+        self.shared.counters.increment(Mib::MPTcpExtRmAddr);
         for &id in ids {
             self.remote.retain(|remote| remote.id != id || id == 0);
-            self.core.event(EventKind::AddressRemoved { id });
-            for me in 0..self.sockets.len() {
-                if self.subflows[me].remote_id == id && self.sockets[me].state != State::Closed {
-                    self.core.counters.increment(Mib::MPTcpExtRmSubflow);
+            self.shared.event(EventKind::AddressRemoved { id });
+            for me in 0..self.subflows.len() {
+                if self.subflows[me].remote_id == id
+                    && self.subflows[me].socket.state != State::Closed
+                {
+                    self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
                     self.reset_subflow(me, ResetReason::Unspecified);
                 }
             }
@@ -237,7 +239,7 @@ impl Connection {
     }
 
     pub(super) fn on_priority(&mut self, me: usize, backup: bool) {
-        self.core.counters.increment(Mib::MPTcpExtMPPrioRx);
+        self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
         self.subflows[me].backup_remote = backup;
         self.refresh_backup(me);
     }
@@ -246,7 +248,7 @@ impl Connection {
         let backup = self.subflows[me].backup_local || self.subflows[me].backup_remote;
         if self.paths[me].backup != backup {
             self.paths[me].backup = backup;
-            self.core.event(EventKind::PriorityChanged {
+            self.shared.event(EventKind::PriorityChanged {
                 subflow: me,
                 backup,
             });
@@ -255,7 +257,7 @@ impl Connection {
 
     /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO).
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
-        self.core.now = now;
+        self.shared.now = now;
         for local in self
             .local
             .iter_mut()
@@ -263,9 +265,9 @@ impl Connection {
         {
             local.backup = backup;
         }
-        for me in 0..self.sockets.len() {
+        for me in 0..self.subflows.len() {
             if self.subflows[me].tuple.local.ip() == address
-                && self.sockets[me].state.synchronised()
+                && self.subflows[me].socket.state.synchronised()
             {
                 self.set_priority(me, backup);
             }
@@ -279,8 +281,8 @@ impl Connection {
         }
         self.subflows[me].backup_local = backup;
         self.refresh_backup(me);
-        if self.core.multipath.is_some() {
-            self.core.counters.increment(Mib::MPTcpExtMPPrioTx);
+        if self.session.multipath.is_some() {
+            self.shared.counters.increment(Mib::MPTcpExtMPPrioTx);
             self.send_option_on(me, MptcpOption::Prio { backup });
         }
     }
@@ -289,7 +291,7 @@ impl Connection {
     /// other, they go on trying, as TCP's do: the address may come back, and closing them in silence would leave the peer with a
     /// connection that nobody continues.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
-        self.core.now = now;
+        self.shared.now = now;
         let Some(local) = self
             .local
             .iter_mut()
@@ -318,12 +320,12 @@ impl Connection {
         else {
             return;
         };
-        if self.core.multipath.is_none() || !self.works_without(address) {
+        if self.session.multipath.is_none() || !self.works_without(address) {
             return;
         }
-        for me in 0..self.sockets.len() {
+        for me in 0..self.subflows.len() {
             if self.subflows[me].tuple.local.ip() == address
-                && self.sockets[me].state != State::Closed
+                && self.subflows[me].socket.state != State::Closed
             {
                 self.reinject(me);
                 self.close_subflow(me);
@@ -331,7 +333,7 @@ impl Connection {
         }
         self.announced.retain(|other| *other != id);
         self.unechoed.retain(|other| other.id != id);
-        self.core.counters.increment(Mib::MPTcpExtRmAddrTx);
+        self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
         self.send_option(MptcpOption::RemoveAddr {
             address_ids: vec![id],
         });
@@ -339,7 +341,7 @@ impl Connection {
 
     /// Some subflow from another address carries data.
     fn works_without(&self, address: IpAddr) -> bool {
-        (0..self.sockets.len())
+        (0..self.subflows.len())
             .any(|me| self.subflows[me].tuple.local.ip() != address && self.works(me))
     }
 

@@ -7,25 +7,25 @@ use crate::{CloseReason, EventKind, NEVER, Nanos};
 impl Connection {
     /// Handles what is due at `now`.
     pub fn on_time(&mut self, now: Nanos) {
-        self.core.now = now;
-        for me in 0..self.sockets.len() {
-            let socket = &self.sockets[me];
+        self.shared.now = now;
+        for me in 0..self.subflows.len() {
+            let socket = &self.subflows[me].socket;
             if socket.next_deadline().min(socket.pacing_deadline()) > now {
                 continue;
             }
-            self.sockets[me].on_delayed_ack(&mut self.core, me);
-            match self.sockets[me].on_timer(&mut self.core, &mut self.paths, me) {
+            self.with(me, |socket, cx| socket.on_delayed_ack(cx));
+            match self.with(me, |socket, cx| socket.on_timer(cx)) {
                 Fired::Retransmission => self.on_retransmission_timeout(me),
                 Fired::TimeWaitOver => self.close_subflow(me),
                 Fired::Keepalive => {
-                    if !self.sockets[me].on_keepalive(&mut self.core, me) {
+                    if !self.with(me, |socket, cx| socket.on_keepalive(cx)) {
                         self.lose_subflow(me, CloseReason::TimedOut);
                     }
                 }
                 Fired::Cork => self.uncork(me),
                 Fired::Nothing | Fired::LossProbe | Fired::Reordering => {}
             }
-            self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+            self.with(me, |socket, cx| socket.send_lost(cx));
         }
         self.on_connection_timers();
         self.push();
@@ -34,28 +34,29 @@ impl Connection {
     }
 
     fn on_retransmission_timeout(&mut self, me: usize) {
-        if self.core.joins[me]
+        if self.subflows[me]
+            .join
             .as_ref()
             .is_some_and(|join| join.unconfirmed)
-            && self.sockets[me].state.synchronised()
+            && self.subflows[me].socket.state.synchronised()
         {
             return self.repeat_join_ack(me);
         }
-        if !self.sockets[me].on_timeout(&mut self.core, &mut self.paths, me) {
-            let reason = if self.sockets[me].state.synchronised() {
+        if !self.with(me, |socket, cx| socket.on_timeout(cx)) {
+            let reason = if self.subflows[me].socket.state.synchronised() {
                 CloseReason::TimedOut
             } else {
                 CloseReason::Unreachable
             };
             return self.lose_subflow(me, reason);
         }
-        if self.sockets[me].state.synchronised()
-            && self.core.multipath.is_some()
-            && self.core.config.profile.reinjects_on_timeout()
+        if self.subflows[me].socket.state.synchronised()
+            && self.session.multipath.is_some()
+            && self.shared.config.profile.reinjects_on_timeout()
         {
             if !self.paths[me].potentially_failed {
                 self.paths[me].potentially_failed = true;
-                self.core.event(EventKind::PotentiallyFailed(me));
+                self.shared.event(EventKind::PotentiallyFailed(me));
             }
             self.reinject(me);
         }
@@ -68,14 +69,13 @@ impl Connection {
 
     /// Takes the deadline of a subflow into account that may have come closer.
     pub(super) fn note_deadline(&mut self, me: usize) {
-        self.deadline = self.deadline.min(self.sockets[me].next_deadline());
+        self.deadline = self.deadline.min(self.subflows[me].socket.next_deadline());
     }
 
     /// Finds the next deadline anew.
     pub(super) fn find_deadline(&mut self) {
         let sockets = self
-            .sockets
-            .iter()
+            .sockets()
             .map(Socket::next_deadline)
             .min()
             .unwrap_or(NEVER);
@@ -92,7 +92,7 @@ impl Connection {
         if !self.paced {
             return NEVER;
         }
-        let sockets = self.sockets.iter().map(Socket::pacing_deadline);
+        let sockets = self.sockets().map(Socket::pacing_deadline);
         sockets.min().unwrap_or(NEVER)
     }
 }

@@ -14,18 +14,19 @@ use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::addresses::Unechoed;
-use super::core::{Core, Join, Multipath};
 use super::retransmission::Retransmission;
 use super::send::DataSender;
-use super::subflow::SubflowInfo;
+use super::session::{Join, Multipath, Session, SubflowOptions};
+use super::subflow::Subflow;
 use crate::config::Config;
-use crate::path::Path;
+use crate::path::{Member, Path};
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{Rescuer, Scheduler};
-use crate::stream::{Blocked, Blocking, Receiver};
+use crate::stream::Blocked;
+use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos, Purpose, Transmit, Tuple};
+use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos, Transmit, Tuple};
 
 /// A host's source of ephemeral ports.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +58,11 @@ pub struct Accept {
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {
-    pub(super) core: Core,
+    pub(super) shared: Shared,
+    pub(super) session: Session,
+    pub(super) subflows: Vec<Subflow>,
+    /// What schedulers and coupled congestion controls see of each subflow, side by side.
     pub(super) paths: Vec<Path>,
-    pub(super) sockets: Vec<Socket>,
-    pub(super) subflows: Vec<SubflowInfo>,
     pub(super) send: DataSender,
     pub(super) retransmission: Retransmission,
     pub(super) scheduler: Box<dyn Scheduler>,
@@ -120,32 +122,17 @@ impl Connection {
         let multipath = config
             .mptcp
             .then(|| Multipath::new(&config, random.next_u64()));
-        let core = Core {
-            receive: Receiver::new(&config),
-            blocking: Blocking::default(),
-            arriving: Purpose::Data,
+        let session = Session {
             multipath,
             infinite: None,
             peer_idsn: None,
             client,
-            fin_seen: false,
-            now,
-            out: Vec::new(),
-            events: Vec::new(),
-            counters: Counters::default(),
-            joins: Vec::new(),
-            send_limit: 0,
-            uncorked: false,
-            largest_window: 0,
-            writer_waits: false,
-            scratch: Vec::new(),
-            config: config.clone(),
         };
         let scheduler = config.make_scheduler()?;
         let mut connection = Self {
-            core,
+            shared: Shared::new(config.clone(), now),
+            session,
             paths: Vec::new(),
-            sockets: Vec::new(),
             subflows: Vec::new(),
             send: DataSender::new(&config, config.fills_queues(&*scheduler)),
             retransmission: Retransmission::new(&config),
@@ -172,15 +159,15 @@ impl Connection {
             paced: false,
             deadline: 0,
         };
-        connection.add_subflow(SubflowInfo::new(tuple, 0, 0), None)?;
+        connection.add_subflow(tuple, (0, 0), None)?;
         Ok(connection)
     }
 
     /// Opens a connection from `tuple.local` to `tuple.remote`.
     pub fn connect(host: Accept, tuple: Tuple, now: Nanos) -> Result<Self, RegistryError> {
         let mut connection = Self::new(host, tuple, true, now)?;
-        connection.core.counters.increment(Mib::TcpActiveOpens);
-        connection.sockets[0].connect(&mut connection.core, &mut connection.paths[0], 0);
+        connection.shared.counters.increment(Mib::TcpActiveOpens);
+        connection.with(0, |socket, cx| socket.connect(cx));
         Ok(connection)
     }
 
@@ -194,9 +181,9 @@ impl Connection {
         let isn = host.isn;
         let mut connection = Self::new(host, tuple, false, now)?;
         if let Some(isn) = isn {
-            connection.sockets[0].begin_at(isn);
+            connection.subflows[0].socket.begin_at(isn);
         }
-        connection.core.counters.increment(Mib::TcpPassiveOpens);
+        connection.shared.counters.increment(Mib::TcpPassiveOpens);
         let offered = syn.mptcp().iter().find_map(|option| match option {
             MptcpOption::Capable(capable) if capable.version >= 1 && capable.hmac_sha256 => {
                 Some(*capable)
@@ -210,27 +197,28 @@ impl Connection {
                 ..
             }) => {
                 connection
-                    .core
+                    .shared
                     .counters
                     .increment(Mib::MPTcpExtMPCapableSYNRX);
-                if let Some(multipath) = &mut connection.core.multipath {
+                if let Some(multipath) = &mut connection.session.multipath {
                     multipath.checksum |= checksum_required;
                     multipath.deny_join_initial = deny_join_initial;
                 }
             }
-            None => connection.core.multipath = None,
+            None => connection.session.multipath = None,
         }
-        connection.sockets[0].accept(&mut connection.core, &mut connection.paths[0], 0, syn);
+        connection.with(0, |socket, cx| socket.accept(cx, syn));
         Ok(connection)
     }
 
     pub(super) fn add_subflow(
         &mut self,
-        info: SubflowInfo,
-        join: Option<Box<Join>>,
+        tuple: Tuple,
+        ids: (u8, u8),
+        join: Option<Join>,
     ) -> Result<usize, RegistryError> {
-        let config = &self.core.config;
-        let local = info.tuple.local.ip();
+        let config = &self.shared.config;
+        let local = tuple.local.ip();
         let interface = self.mtus.iter().find(|(address, _)| *address == local);
         let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
@@ -242,49 +230,68 @@ impl Connection {
         } else {
             Reckoning::Nothing
         };
+        let isn = self.random.next_u32();
+        let mut socket = Socket::new(config, mss, isn, config.make_congestion()?, reckoning);
+        socket.prepare_search(config.mtu_probing, mtu, local.is_ipv6());
+        self.paced |= socket.is_paced();
         self.paths.push(Path {
             buffer: config.send_buffer.default,
             ..Path::new(mss.into(), config.initial_window)
         });
-        self.sockets.push(Socket::new(
-            config,
-            mss,
-            self.random.next_u32(),
-            config.make_congestion()?,
-            reckoning,
-        ));
-        if let Some(socket) = self.sockets.last_mut() {
-            socket.prepare_search(config.mtu_probing, mtu, local.is_ipv6());
-        }
-        self.paced |= self.sockets.last().is_some_and(Socket::is_paced);
-        self.subflows.push(info);
-        self.core.joins.push(join);
-        Ok(self.sockets.len() - 1)
+        self.subflows.push(Subflow::new(tuple, ids, socket, join));
+        Ok(self.subflows.len() - 1)
+    }
+
+    /// Calls a subflow's socket with what it needs of the connection.
+    #[inline(always)]
+    pub(super) fn with<T>(
+        &mut self,
+        subflow: usize,
+        call: impl FnOnce(&mut Socket, &mut Context<SubflowOptions>) -> T,
+    ) -> T {
+        let Subflow { socket, join, .. } = &mut self.subflows[subflow];
+        let mut context = Context {
+            shared: &mut self.shared,
+            path: Member {
+                paths: &mut self.paths,
+                index: subflow,
+            },
+            options: SubflowOptions {
+                session: &self.session,
+                join: join.as_deref(),
+            },
+        };
+        call(socket, &mut context)
+    }
+
+    /// Every subflow's socket.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        self.subflows.iter().map(Subflow::socket)
     }
 
     /// Whether a SYN from the addresses and ports of a subflow begins a new connection, because this one is over or in TIME-WAIT and older.
     pub fn gives_way(&self, me: usize, syn: &Segment) -> bool {
-        self.sockets[me].gives_way(syn)
+        self.subflows[me].socket.gives_way(syn)
     }
 
     /// Ends the TIME-WAIT of a subflow, if it is there, for a connection of the same addresses and ports. Gives where that one's sequence
     /// numbers are to begin (RFC 6191).
     pub fn end_time_wait(&mut self, me: usize, now: Nanos) -> Option<u32> {
-        let socket = &self.sockets[me];
+        let socket = &self.subflows[me].socket;
         let isn = (socket.state() == State::TimeWait).then(|| socket.successor_isn())?;
-        self.core.now = now;
+        self.shared.now = now;
         self.close_subflow(me);
         Some(isn)
     }
 
     /// Segments to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
-        &mut self.core.out
+        &mut self.shared.out
     }
 
     /// What happened since this was last emptied.
     pub fn events(&mut self) -> &mut Vec<Event> {
-        &mut self.core.events
+        &mut self.shared.events
     }
 
     /// Tells each scheduler decision as an event.
@@ -303,18 +310,18 @@ impl Connection {
 
     /// Whether it is (still) MPTCP.
     pub fn multipath(&self) -> bool {
-        self.core.multipath.is_some()
+        self.session.multipath.is_some()
     }
 
     /// The token by which the peer's MP_JOINs name this connection.
     pub fn token(&self) -> Option<u32> {
-        self.core
+        self.session
             .multipath
             .as_ref()
             .map(|multipath| multipath.local_token)
     }
 
-    pub fn subflows(&self) -> &[SubflowInfo] {
+    pub fn subflows(&self) -> &[Subflow] {
         &self.subflows
     }
 
@@ -322,12 +329,8 @@ impl Connection {
         &self.paths
     }
 
-    pub fn sockets(&self) -> &[Socket] {
-        &self.sockets
-    }
-
     pub fn counters(&self) -> &Counters {
-        &self.core.counters
+        &self.shared.counters
     }
 
     /// Bytes written by the application and not yet acknowledged at connection level; and those never sent.
@@ -337,27 +340,27 @@ impl Connection {
 
     /// Bytes that wait for others at connection level.
     pub fn reassembly_bytes(&self) -> u64 {
-        self.core.receive.reassembly_bytes()
+        self.shared.receive.reassembly_bytes()
     }
 
     /// How long received data waited up to `now`, and what for.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.core.blocking.report(now)
+        self.shared.blocking.report(now)
     }
 
     /// Sizes of the send and the receive buffer.
     pub fn buffers(&self) -> (u64, u64) {
-        (self.send.buffer(), self.core.receive.buffer())
+        (self.send.buffer(), self.shared.receive.buffer())
     }
 
     /// The receive window that this side would offer now.
     pub fn receive_window(&self) -> u64 {
-        self.core.receive.shown_window()
+        self.shared.receive.shown_window()
     }
 
     /// The 64-bit data sequence number of the stream offset `offset` in the direction that this side sends.
     pub fn data_sequence(&self, offset: u64) -> Option<u64> {
-        self.core
+        self.session
             .multipath
             .as_ref()
             .map(|multipath| multipath.local_idsn.wrapping_add(1).wrapping_add(offset))

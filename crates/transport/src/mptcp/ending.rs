@@ -15,31 +15,31 @@ impl Connection {
                 } else {
                     Mib::TcpAttemptFails
                 };
-                self.core.counters.increment(counter);
-                for me in 0..self.sockets.len() {
+                self.shared.counters.increment(counter);
+                for me in 0..self.subflows.len() {
                     self.close_subflow(me);
                 }
                 self.send.stop();
-                self.core.blocking.end(self.core.now);
+                self.shared.blocking.end(self.shared.now);
                 self.unechoed.clear();
             }
-            self.core.event(EventKind::ConnectionClosed(reason));
+            self.shared.event(EventKind::ConnectionClosed(reason));
         }
     }
 
     /// Ends the subflow's life on this side.
     pub(super) fn close_subflow(&mut self, me: usize) {
         self.deadline = 0;
-        let waiting = self.sockets[me].out_of_order_bytes();
+        let waiting = self.subflows[me].socket.out_of_order_bytes();
         if waiting > 0 {
-            self.core.receive.held -= waiting;
-            let now = self.core.now;
-            (self.core.blocking).subflow_advances(me, 0, Cause::Missing, now);
+            self.shared.receive.held -= waiting;
+            let now = self.shared.now;
+            (self.shared.blocking).subflow_advances(me, 0, Cause::Missing, now);
         }
-        self.sockets[me].abandon(&mut self.paths[me]);
+        self.subflows[me].socket.abandon(&mut self.paths[me]);
         if self.subflows[me].closed_at.is_none() {
-            self.subflows[me].closed_at = Some(self.core.now);
-            self.core.event(EventKind::SubflowClosed(me));
+            self.subflows[me].closed_at = Some(self.shared.now);
+            self.shared.event(EventKind::SubflowClosed(me));
         }
     }
 
@@ -47,17 +47,14 @@ impl Connection {
     pub(super) fn lose_subflow(&mut self, me: usize, reason: CloseReason) {
         self.reinject(me);
         self.close_subflow(me);
-        let alive = self
-            .sockets
-            .iter()
-            .any(|socket| socket.state != State::Closed);
+        let alive = self.sockets().any(|socket| socket.state != State::Closed);
         if alive {
             return;
         }
-        if self.send.closed() && self.core.receive.at_end() {
+        if self.send.closed() && self.shared.receive.at_end() {
             self.end(CloseReason::Finished);
         } else if self.outlives_subflows() {
-            let at = self.core.now + self.core.config.profile.close_timeout();
+            let at = self.shared.now + self.shared.config.profile.close_timeout();
             self.orphaned.get_or_insert((at, reason));
         } else {
             self.end(reason);
@@ -67,11 +64,11 @@ impl Connection {
     /// Upstream Linux waits for another subflow while neither side has closed, and not after a fallback (`__mptcp_close_ssk`,
     /// `__mptcp_subflow_error_report`).
     fn outlives_subflows(&self) -> bool {
-        self.core.config.profile.close_timeout() > 0
-            && self.core.multipath.is_some()
+        self.shared.config.profile.close_timeout() > 0
+            && self.session.multipath.is_some()
             && self.established
             && !self.send.closing()
-            && !self.core.receive.at_end()
+            && !self.shared.receive.at_end()
     }
 
     /// Another subflow is on its way (Linux `mptcp_stop_tout_timer`).
@@ -103,22 +100,22 @@ impl Connection {
         self.step_closing();
         self.deadline = 0;
         let over = |state: State| matches!(state, State::Closed | State::TimeWait);
-        if self.established && self.send.closed() && self.core.receive.at_end() {
-            for me in 0..self.sockets.len() {
-                match self.sockets[me].state {
+        if self.established && self.send.closed() && self.shared.receive.at_end() {
+            for me in 0..self.subflows.len() {
+                match self.subflows[me].socket.state {
                     State::Closed if self.subflows[me].closed_at.is_none() => {
                         self.close_subflow(me);
                     }
-                    State::FinWait2 => self.sockets[me].limit_fin_wait(&self.core),
+                    State::FinWait2 => self.subflows[me].socket.limit_fin_wait(&self.shared),
                     _ => {}
                 }
             }
-            if self.sockets.iter().all(|socket| over(socket.state)) {
+            if self.sockets().all(|socket| over(socket.state)) {
                 return self.end(CloseReason::Finished);
             }
         }
         let closed = |socket: &Socket| socket.state == State::Closed;
-        if self.core.multipath.is_none() && self.established && self.sockets.iter().all(closed) {
+        if self.session.multipath.is_none() && self.established && self.sockets().all(closed) {
             // Both FINs were acknowledged, yet a fallback in mid-stream left a hole that nothing fills any more.
             self.end(CloseReason::Reset);
         }

@@ -7,9 +7,8 @@ use polypath_wire::tcp::{Flags, Segment};
 use rand::RngCore;
 
 use super::connection::Connection;
-use super::core::Join;
 use super::keys;
-use super::subflow::SubflowInfo;
+use super::session::Join;
 use crate::path_manager::Pair;
 use crate::registry::RegistryError;
 use crate::tcp::{HalfOpen, State};
@@ -42,9 +41,6 @@ impl Connection {
             local: (local.address, self.ports.next()).into(),
             remote: (remote.address, port).into(),
         };
-        let mut info = SubflowInfo::new(tuple, pair.local, pair.remote);
-        info.backup_local = local.backup;
-        info.gateways = gateways;
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: 0,
@@ -53,9 +49,11 @@ impl Connection {
             unconfirmed: true,
             attempts: 0,
         };
-        if let Ok(me) = self.add_subflow(info, Some(Box::new(join))) {
+        if let Ok(me) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
+            self.subflows[me].backup_local = local.backup;
+            self.subflows[me].gateways = gateways;
             self.paths[me].backup = local.backup;
-            self.sockets[me].connect(&mut self.core, &mut self.paths[me], me);
+            self.with(me, |socket, cx| socket.connect(cx));
             self.note_deadline(me);
             self.adopt();
         }
@@ -63,7 +61,7 @@ impl Connection {
 
     /// Whether this connection answers an MP_JOIN: it is not over, and not plain TCP by now.
     pub fn accepts_joins(&self) -> bool {
-        self.ended.is_none() && self.core.multipath.is_some()
+        self.ended.is_none() && self.session.multipath.is_some()
     }
 
     /// Answers a SYN with MP_JOIN that named this connection's token. Returns the new subflow.
@@ -73,7 +71,7 @@ impl Connection {
         syn: &Segment,
         now: crate::Nanos,
     ) -> Result<Option<usize>, RegistryError> {
-        self.core.now = now;
+        self.shared.now = now;
         let Some((backup, remote_id, nonce)) = syn.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::Syn {
                 backup,
@@ -85,16 +83,13 @@ impl Connection {
         }) else {
             return Ok(None);
         };
-        self.core.counters.increment(Mib::MPTcpExtMPJoinSynRx);
+        self.shared.counters.increment(Mib::MPTcpExtMPJoinSynRx);
         let local = self
             .local
             .iter()
             .find(|address| address.address == tuple.local.ip());
         let (local_id, local_backup) =
             local.map_or((0, false), |address| (address.id, address.backup));
-        let mut info = SubflowInfo::new(tuple, local_id, remote_id);
-        info.backup_local = local_backup;
-        info.backup_remote = backup;
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: nonce,
@@ -103,9 +98,11 @@ impl Connection {
             unconfirmed: false,
             attempts: 0,
         };
-        let me = self.add_subflow(info, Some(Box::new(join)))?;
+        let me = self.add_subflow(tuple, (local_id, remote_id), Some(join))?;
+        self.subflows[me].backup_local = local_backup;
+        self.subflows[me].backup_remote = backup;
         self.paths[me].backup = backup || local_backup;
-        self.sockets[me].accept(&mut self.core, &mut self.paths[me], me, syn);
+        self.with(me, |socket, cx| socket.accept(cx, syn));
         self.note_deadline(me);
         Ok(Some(me))
     }
@@ -114,8 +111,10 @@ impl Connection {
     #[cold]
     pub(super) fn on_syn_sent(&mut self, me: usize, segment: &Segment) {
         let acknowledges = segment.flags.contains(Flags::ACK);
-        if acknowledges && segment.ack != self.sockets[me].initial_sequence().wrapping_add(1) {
-            return self.sockets[me].on_foreign_ack(&mut self.core, me, segment);
+        if acknowledges
+            && segment.ack != self.subflows[me].socket.initial_sequence().wrapping_add(1)
+        {
+            return self.with(me, |socket, cx| socket.on_foreign_ack(cx, segment));
         }
         if segment.flags.contains(Flags::RST) {
             if acknowledges {
@@ -127,19 +126,19 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return;
         }
-        if self.core.joins[me].is_some() {
+        if self.subflows[me].join.is_some() {
             return self.on_join_syn_ack(me, segment);
         }
         self.take_capable_syn_ack(segment);
-        if !self.sockets[me].on_syn_ack(&mut self.core, &mut self.paths, me, segment) {
+        if !self.with(me, |socket, cx| socket.on_syn_ack(cx, segment)) {
             return;
         }
-        self.sockets[me].send_third_ack(&mut self.core, me);
+        self.with(me, |socket, cx| socket.send_third_ack(cx));
         self.first_subflow_established(segment);
     }
 
     fn take_capable_syn_ack(&mut self, segment: &Segment) {
-        let Some(multipath) = &mut self.core.multipath else {
+        let Some(multipath) = &mut self.session.multipath else {
             return;
         };
         let capable = segment.mptcp().iter().find_map(|option| match option {
@@ -156,10 +155,12 @@ impl Connection {
                 multipath.set_remote_key(key);
                 multipath.checksum |= capable.checksum_required;
                 multipath.deny_join_initial = capable.deny_join_initial;
-                self.core.counters.increment(Mib::MPTcpExtMPCapableSYNACKRX);
+                self.shared
+                    .counters
+                    .increment(Mib::MPTcpExtMPCapableSYNACKRX);
             }
             None => {
-                self.core
+                self.shared
                     .counters
                     .increment(Mib::MPTcpExtMPCapableFallbackSYNACK);
                 self.fall_back("no MP_CAPABLE on the SYN/ACK");
@@ -170,19 +171,19 @@ impl Connection {
     fn first_subflow_established(&mut self, segment: &Segment) {
         self.established = true;
         self.paths[0].established = true;
-        self.paths[0].multipath = self.core.multipath.is_some();
-        self.subflows[0].established_at = Some(self.core.now);
+        self.paths[0].multipath = self.session.multipath.is_some();
+        self.subflows[0].established_at = Some(self.shared.now);
         let shifted = if segment.flags.contains(Flags::SYN) {
             0
         } else {
-            self.sockets[0].negotiated.send_shift
+            self.subflows[0].socket.negotiated.send_shift
         };
-        self.core.send_limit = u64::from(segment.window) << shifted;
-        self.core.largest_window = self.core.send_limit;
-        let now = self.core.now;
-        self.core.receive.begin(now);
-        self.core.event(EventKind::ConnectionEstablished);
-        self.core.event(EventKind::SubflowEstablished(0));
+        self.shared.send_limit = u64::from(segment.window) << shifted;
+        self.shared.largest_window = self.shared.send_limit;
+        let now = self.shared.now;
+        self.shared.receive.begin(now);
+        self.shared.event(EventKind::ConnectionEstablished);
+        self.shared.event(EventKind::SubflowEstablished(0));
     }
 
     fn on_join_syn_ack(&mut self, me: usize, segment: &Segment) {
@@ -195,10 +196,11 @@ impl Connection {
             }) => Some((*backup, *hmac, *nonce)),
             _ => None,
         });
-        let (Some(multipath), Some(join)) = (&self.core.multipath, &mut self.core.joins[me]) else {
+        let (Some(multipath), Some(join)) = (&self.session.multipath, &mut self.subflows[me].join)
+        else {
             return;
         };
-        self.core.counters.increment(Mib::MPTcpExtMPJoinSynAckRx);
+        self.shared.counters.increment(Mib::MPTcpExtMPJoinSynAckRx);
         let valid = answer.filter(|&(_, hmac, nonce)| {
             let expected = keys::join_hmac(
                 multipath.remote_key,
@@ -209,7 +211,7 @@ impl Connection {
             hmac == keys::leading_64(&expected)
         });
         let Some((backup, _, nonce)) = valid else {
-            self.core
+            self.shared
                 .counters
                 .increment(Mib::MPTcpExtMPJoinSynAckHMacFailure);
             return self.reset_subflow(me, ResetReason::MptcpSpecific);
@@ -217,15 +219,15 @@ impl Connection {
         join.remote_nonce = nonce;
         self.subflows[me].backup_remote = backup;
         self.paths[me].backup |= backup;
-        if self.sockets[me].on_syn_ack(&mut self.core, &mut self.paths, me, segment) {
-            self.sockets[me].send_third_ack(&mut self.core, me);
-            self.sockets[me].arm_join_ack(&self.core, 0);
+        if self.with(me, |socket, cx| socket.on_syn_ack(cx, segment)) {
+            self.with(me, |socket, cx| socket.send_third_ack(cx));
+            self.subflows[me].socket.await_answer(&self.shared, 0);
         }
     }
 
     /// The third ACK again, until the fourth arrives (RFC 8684 section 3.2).
     pub(super) fn repeat_join_ack(&mut self, me: usize) {
-        let Some(join) = &mut self.core.joins[me] else {
+        let Some(join) = &mut self.subflows[me].join else {
             return;
         };
         join.attempts += 1;
@@ -233,17 +235,19 @@ impl Connection {
         if attempts > JOIN_ACK_ATTEMPTS {
             return self.lose_subflow(me, CloseReason::TimedOut);
         }
-        self.sockets[me].send_third_ack(&mut self.core, me);
-        self.sockets[me].arm_join_ack(&self.core, attempts);
+        self.with(me, |socket, cx| socket.send_third_ack(cx));
+        self.subflows[me]
+            .socket
+            .await_answer(&self.shared, attempts);
     }
 
     /// Something arrived on a subflow whose third ACK was unconfirmed: it was taken.
     pub(super) fn confirm_join(&mut self, me: usize) {
-        if let Some(join) = &mut self.core.joins[me]
+        if let Some(join) = &mut self.subflows[me].join
             && join.unconfirmed
         {
             join.unconfirmed = false;
-            self.sockets[me].disarm_join_ack(&self.core);
+            self.subflows[me].socket.answered(&self.shared);
             self.join_established(me);
         }
     }
@@ -251,16 +255,15 @@ impl Connection {
     fn join_established(&mut self, me: usize) {
         self.paths[me].established = true;
         self.paths[me].multipath = true;
-        self.subflows[me].established_at = Some(self.core.now);
+        self.subflows[me].established_at = Some(self.shared.now);
         self.adopt();
-        self.core.event(EventKind::SubflowEstablished(me));
+        self.shared.event(EventKind::SubflowEstablished(me));
     }
 
     /// The server's side: a segment while our SYN/ACK is unacknowledged. True: the handshake is done and the segment is to be processed further.
     #[cold]
     pub(super) fn on_syn_received(&mut self, me: usize, segment: &Segment) -> bool {
-        let socket = &mut self.sockets[me];
-        match socket.on_half_open(&mut self.core, me, segment) {
+        match self.with(me, |socket, cx| socket.on_half_open(cx, segment)) {
             HalfOpen::Waits => return false,
             HalfOpen::Ends => {
                 self.lose_subflow(me, CloseReason::Reset);
@@ -268,29 +271,28 @@ impl Connection {
             }
             HalfOpen::Acknowledged => {}
         }
-        let proceed = match self.core.joins[me] {
+        let proceed = match self.subflows[me].join {
             Some(_) => self.check_join_ack(me, segment),
             None => self.check_capable_ack(segment),
         };
-        if !proceed || !self.sockets[me].on_third_ack(&mut self.core, &mut self.paths, me, segment)
-        {
+        if !proceed || !self.with(me, |socket, cx| socket.on_third_ack(cx, segment)) {
             return false;
         }
-        if self.core.joins[me].is_some() {
+        if self.subflows[me].join.is_some() {
             self.join_established(me);
             // The fourth ACK (RFC 8684 section 3.2).
-            self.sockets[me].request_ack();
+            self.subflows[me].socket.request_ack();
         } else {
             self.first_subflow_established(segment);
-            if self.core.multipath.is_some() {
+            if self.session.multipath.is_some() {
                 self.confirm();
             }
         }
-        self.sockets[me].state == State::Established
+        self.subflows[me].socket.state == State::Established
     }
 
     fn check_capable_ack(&mut self, segment: &Segment) -> bool {
-        let Some(multipath) = &mut self.core.multipath else {
+        let Some(multipath) = &mut self.session.multipath else {
             return true;
         };
         let keys = segment.mptcp().iter().find_map(|option| match option {
@@ -302,13 +304,13 @@ impl Connection {
         match keys {
             Some((sender, receiver)) if receiver == multipath.local_key => {
                 multipath.set_remote_key(sender);
-                self.core.counters.increment(Mib::MPTcpExtMPCapableACKRX);
+                self.shared.counters.increment(Mib::MPTcpExtMPCapableACKRX);
                 true
             }
             // The third ACK was lost and later data overtook it: it will come again.
             _ if segment.dss.is_some() => false,
             _ => {
-                self.core
+                self.shared
                     .counters
                     .increment(Mib::MPTcpExtMPCapableFallbackACK);
                 self.fall_back("no MP_CAPABLE on the third ACK");
@@ -322,7 +324,8 @@ impl Connection {
             MptcpOption::Join(MpJoin::Ack { hmac }) => Some(*hmac),
             _ => None,
         });
-        let (Some(multipath), Some(join)) = (&self.core.multipath, &self.core.joins[me]) else {
+        let (Some(multipath), Some(join)) = (&self.session.multipath, &self.subflows[me].join)
+        else {
             self.reset_subflow(me, ResetReason::MptcpSpecific);
             return false;
         };
@@ -331,7 +334,7 @@ impl Connection {
             self.reset_subflow(me, ResetReason::MptcpSpecific);
             return false;
         };
-        self.core.counters.increment(Mib::MPTcpExtMPJoinAckRx);
+        self.shared.counters.increment(Mib::MPTcpExtMPJoinAckRx);
         let expected = keys::join_hmac(
             multipath.remote_key,
             multipath.local_key,
@@ -350,7 +353,7 @@ impl Connection {
             let reason = ResetReason::MptcpSpecific;
             (Mib::MPTcpExtMPJoinAckHMacFailure, reason)
         };
-        self.core.counters.increment(counter);
+        self.shared.counters.increment(counter);
         self.reset_subflow(me, reason);
         false
     }
@@ -358,24 +361,24 @@ impl Connection {
     /// Both sides have both keys: path management may begin, once what arrived at this instant is answered. Linux's worker does it, not
     /// the receiving path (net/mptcp/pm.c, `mptcp_pm_schedule_work`), so that joins queue behind the data that this instant released.
     pub(super) fn confirm(&mut self) {
-        let Some(multipath) = &mut self.core.multipath else {
+        let Some(multipath) = &mut self.session.multipath else {
             return;
         };
         if !multipath.confirmed {
             multipath.confirmed = true;
-            self.path_manager_at = self.core.now;
+            self.path_manager_at = self.shared.now;
             self.deadline = self.deadline.min(self.path_manager_at);
         }
     }
 
     /// Turns into plain TCP (RFC 8684 section 3.7).
     pub(super) fn fall_back(&mut self, why: &'static str) {
-        if let Some(multipath) = self.core.multipath.take() {
+        if let Some(multipath) = self.session.multipath.take() {
             if multipath.remote_key != 0 {
-                self.core.peer_idsn = Some(multipath.remote_idsn);
-                self.core.infinite = Some((multipath, self.send.sent()));
+                self.session.peer_idsn = Some(multipath.remote_idsn);
+                self.session.infinite = Some((multipath, self.send.sent()));
             }
-            self.core.event(EventKind::Fallback(why));
+            self.shared.event(EventKind::Fallback(why));
             self.send.forget_chunks();
             self.unechoed.clear();
         }
@@ -383,7 +386,7 @@ impl Connection {
 
     /// Resets one subflow and says why (RFC 8684 section 3.6).
     pub(super) fn reset_subflow(&mut self, me: usize, reason: ResetReason) {
-        self.core.counters.increment(Mib::MPTcpExtMPRstTx);
+        self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
         self.reset_with(
             me,
             MptcpOption::TcpRst {
@@ -391,13 +394,13 @@ impl Connection {
                 reason: reason as u8,
             },
         );
-        self.core.event(EventKind::SubflowReset(me));
+        self.shared.event(EventKind::SubflowReset(me));
         self.lose_subflow(me, CloseReason::Reset);
     }
 
     fn reset_with(&mut self, me: usize, option: MptcpOption) {
-        self.sockets[me].send_reset(&mut self.core, me);
-        if let Some(last) = self.core.out.last_mut() {
+        self.with(me, |socket, cx| socket.send_reset(cx));
+        if let Some(last) = self.shared.out.last_mut() {
             last.segment.rare_mut().mptcp = vec![option];
         }
     }
@@ -405,20 +408,20 @@ impl Connection {
     /// MP_FASTCLOSE by reset on every subflow (RFC 8684 section 3.5, option R).
     pub(super) fn fast_close(&mut self) {
         let remote_key = self
-            .core
+            .session
             .multipath
             .as_ref()
             .map(|multipath| multipath.remote_key);
-        for me in 0..self.sockets.len() {
-            if self.sockets[me].state == State::Closed {
+        for me in 0..self.subflows.len() {
+            if self.subflows[me].socket.state == State::Closed {
                 continue;
             }
             match remote_key {
                 Some(receiver_key) => {
-                    self.core.counters.increment(Mib::MPTcpExtMPFastcloseTx);
+                    self.shared.counters.increment(Mib::MPTcpExtMPFastcloseTx);
                     self.reset_with(me, MptcpOption::FastClose { receiver_key });
                 }
-                None => self.sockets[me].send_reset(&mut self.core, me),
+                None => self.with(me, |socket, cx| socket.send_reset(cx)),
             }
         }
     }

@@ -16,7 +16,7 @@ const SHORTEST: Nanos = 200 * MILLISECOND;
 
 /// Periods without an answer on a subflow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Silence {
+pub(super) struct Silence {
     periods: u32,
     heard_at: Nanos,
 }
@@ -28,7 +28,6 @@ pub(super) struct Retransmission {
     due: Nanos,
     /// How long it runs from the next time it is set (`timer_ival`).
     interval: Nanos,
-    silences: Vec<Silence>,
 }
 
 impl Retransmission {
@@ -37,33 +36,25 @@ impl Retransmission {
             upstream: !config.profile.reinjects_on_timeout(),
             due: NEVER,
             interval: SHORTEST,
-            silences: Vec::new(),
         }
     }
 
     pub fn deadline(&self) -> Nanos {
         self.due
     }
-
-    fn silence(&mut self, me: usize) -> &mut Silence {
-        if self.silences.len() <= me {
-            self.silences.resize(me + 1, Silence::default());
-        }
-        &mut self.silences[me]
-    }
 }
 
 impl Connection {
     /// Whether upstream's rules are in force.
     fn retransmits_as_upstream(&self) -> bool {
-        self.retransmission.upstream && self.core.multipath.is_some()
+        self.retransmission.upstream && self.session.multipath.is_some()
     }
 
     /// A data ACK brought news: the timer begins anew, or stops when nothing is left.
     pub(super) fn data_acknowledged(&mut self) {
         if self.retransmits_as_upstream() {
             self.retransmission.due = if self.send.outstanding() {
-                self.core.now + self.retransmission.interval
+                self.shared.now + self.retransmission.interval
             } else {
                 NEVER
             };
@@ -74,7 +65,7 @@ impl Connection {
     /// Data was sent: the timer runs.
     pub(super) fn data_scheduled(&mut self) {
         if self.retransmission.due == NEVER && self.retransmits_as_upstream() {
-            self.retransmission.due = self.core.now + self.retransmission.interval;
+            self.retransmission.due = self.shared.now + self.retransmission.interval;
             self.deadline = self.deadline.min(self.retransmission.due);
         }
     }
@@ -88,14 +79,13 @@ impl Connection {
     }
 
     fn longest_timer(&self) -> Nanos {
-        let timers = (0..self.sockets.len()).filter_map(|me| {
-            let silent = self
-                .retransmission
-                .silences
-                .get(me)
-                .is_some_and(|silence| silence.periods > 0);
-            let at = self.sockets[me].transmission_timer().filter(|_| !silent)?;
-            Some(at.saturating_sub(self.core.now))
+        let timers = (0..self.subflows.len()).filter_map(|me| {
+            let silent = self.subflows[me].silence.periods > 0;
+            let at = self.subflows[me]
+                .socket
+                .transmission_timer()
+                .filter(|_| !silent)?;
+            Some(at.saturating_sub(self.shared.now))
         });
         match timers.max() {
             None | Some(0) => SHORTEST,
@@ -120,22 +110,20 @@ impl Connection {
     }
 
     fn active(&self, me: usize) -> bool {
-        self.paths[me].established && self.sockets[me].sending()
+        self.paths[me].established && self.subflows[me].socket.sending()
     }
 
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
     fn idle_subflow(&self) -> Option<usize> {
         let idle = |me: &usize| {
-            self.sockets[*me].nothing_in_flight() && self.sockets[*me].nothing_unsent()
+            self.subflows[*me].socket.nothing_in_flight()
+                && self.subflows[*me].socket.nothing_unsent()
         };
-        let active = || (0..self.sockets.len()).filter(|&me| self.active(me));
+        let active = || (0..self.subflows.len()).filter(|&me| self.active(me));
         if let Some(me) = active().filter(idle).find(|&me| !self.paths[me].backup) {
             return Some(me);
         }
-        let periods = |me: usize| {
-            let silence = self.retransmission.silences.get(me);
-            silence.map_or(0, |silence| silence.periods)
-        };
+        let periods = |me: usize| self.subflows[me].silence.periods;
         let least = active().filter(|me| !idle(me)).map(periods).min();
         active()
             .find(idle)
@@ -144,14 +132,15 @@ impl Connection {
 
     /// Takes note of subflows that did not hear of their peer for another period.
     fn count_silences(&mut self) {
-        for me in 0..self.sockets.len() {
+        for me in 0..self.subflows.len() {
             if !self.active(me)
-                || (self.sockets[me].nothing_in_flight() && self.sockets[me].nothing_unsent())
+                || (self.subflows[me].socket.nothing_in_flight()
+                    && self.subflows[me].socket.nothing_unsent())
             {
                 continue;
             }
-            let heard_at = self.sockets[me].heard_at();
-            let silence = self.retransmission.silence(me);
+            let heard_at = self.subflows[me].socket.heard_at();
+            let silence = &mut self.subflows[me].silence;
             if silence.periods == 0 {
                 *silence = Silence {
                     periods: 1,
@@ -162,8 +151,8 @@ impl Connection {
                 let stale = silence.periods > STALE_LOSSES;
                 if stale && !self.paths[me].potentially_failed && self.moves_besides(me) {
                     self.paths[me].potentially_failed = true;
-                    self.core.counters.increment(Mib::MPTcpExtSubflowStale);
-                    self.core.event(EventKind::PotentiallyFailed(me));
+                    self.shared.counters.increment(Mib::MPTcpExtSubflowStale);
+                    self.shared.event(EventKind::PotentiallyFailed(me));
                     self.reinject_everything(me);
                 }
             } else {
@@ -175,19 +164,18 @@ impl Connection {
 
     /// Whether another subflow is in service and not silent for long.
     fn moves_besides(&self, me: usize) -> bool {
-        (0..self.sockets.len()).any(|other| {
-            let silence = self.retransmission.silences.get(other);
+        (0..self.subflows.len()).any(|other| {
             other != me
                 && self.active(other)
                 && !self.paths[other].potentially_failed
-                && silence.is_none_or(|silence| silence.periods < STALE_LOSSES - 1)
+                && self.subflows[other].silence.periods < STALE_LOSSES - 1
         })
     }
 
     fn revive(&mut self, me: usize) {
         if self.paths[me].potentially_failed {
             self.paths[me].potentially_failed = false;
-            self.core.event(EventKind::Recovered(me));
+            self.shared.event(EventKind::Recovered(me));
         }
     }
 
@@ -196,9 +184,9 @@ impl Connection {
         if !self.retransmits_as_upstream() {
             return;
         }
-        for me in 0..self.sockets.len() {
+        for me in 0..self.subflows.len() {
             if self.paths[me].potentially_failed
-                && self.sockets[me].heard_at() != self.retransmission.silence(me).heard_at
+                && self.subflows[me].socket.heard_at() != self.subflows[me].silence.heard_at
             {
                 self.revive(me);
             }

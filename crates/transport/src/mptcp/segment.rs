@@ -32,15 +32,15 @@ enum Place {
 impl Connection {
     /// Takes a segment that arrived on a subflow.
     pub fn on_segment(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
-        self.core.now = now;
-        self.core.arriving = arrival.purpose;
-        self.core.counters.increment(Mib::TcpInSegs);
+        self.shared.now = now;
+        self.shared.arriving = arrival.purpose;
+        self.shared.counters.increment(Mib::TcpInSegs);
         if arrival.corrupted {
-            self.core.counters.increment(Mib::TcpInCsumErrors);
+            self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        match self.sockets[me].state {
-            State::Closed => return self.sockets[me].refuse(&mut self.core, me, segment),
+        match self.subflows[me].socket.state {
+            State::Closed => return self.with(me, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => self.on_syn_sent(me, segment),
             State::SynReceived => {
                 if self.on_syn_received(me, segment) {
@@ -49,32 +49,32 @@ impl Connection {
             }
             _ => self.on_synchronised(me, segment, arrival),
         }
-        if self.sockets[me].state.synchronised() {
+        if self.subflows[me].socket.state.synchronised() {
             self.send_lost(me);
         }
         self.push();
-        self.sockets[me].flush_ack(&mut self.core, me);
+        self.with(me, |socket, cx| socket.flush_ack(cx));
         self.note_deadline(me);
         self.housekeep();
     }
 
     /// ICMP says of a packet of a subflow, whose segment began at `seq`, that it was longer than the next link takes.
     pub fn on_packet_too_big(&mut self, me: usize, seq: u32, mtu: u32, now: Nanos) {
-        self.core.now = now;
-        if self.sockets[me].state == State::Closed {
+        self.shared.now = now;
+        if self.subflows[me].socket.state == State::Closed {
             return;
         }
-        if !self.sockets[me].awaits(seq) {
-            self.core.counters.increment(Mib::TcpExtOutOfWindowIcmps);
+        if !self.subflows[me].socket.awaits(seq) {
+            self.shared.counters.increment(Mib::TcpExtOutOfWindowIcmps);
             return;
         }
         if !self.limit_mtu(me, mtu) {
             return;
         }
-        self.core.event(EventKind::PathMtu { subflow: me, mtu });
-        if self.sockets[me].state.synchronised() {
-            self.sockets[me].cut_long_segments(&self.core, &mut self.paths, me);
-            self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+        self.shared.event(EventKind::PathMtu { subflow: me, mtu });
+        if self.subflows[me].socket.state.synchronised() {
+            self.with(me, |socket, cx| socket.cut_long_segments(cx));
+            self.with(me, |socket, cx| socket.send_lost(cx));
         }
         self.push();
         self.note_deadline(me);
@@ -84,27 +84,31 @@ impl Connection {
     /// The path of a subflow is known to take packets of `mtu` bytes at most. False: no longer ones are sent anyway.
     pub fn limit_mtu(&mut self, me: usize, mtu: u32) -> bool {
         let ipv6 = self.subflows[me].tuple.local.is_ipv6();
-        self.sockets[me].limit_mtu(&mut self.paths[me], mtu, ipv6)
+        self.subflows[me]
+            .socket
+            .limit_mtu(&mut self.paths[me], mtu, ipv6)
     }
 
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
     fn send_lost(&mut self, me: usize) {
-        if self.sockets[me].wants_new_first() {
+        if self.subflows[me].socket.wants_new_first() {
             self.push();
-            if self.sockets[me].sent_new() {
+            if self.subflows[me].socket.sent_new() {
                 return;
             }
         }
-        self.sockets[me].send_lost(&mut self.core, &mut self.paths[me], me);
+        self.with(me, |socket, cx| socket.send_lost(cx));
     }
 
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
-        if segment.flags.contains(Flags::SYN | Flags::ACK) && self.sockets[me].received() <= 1 {
+        if segment.flags.contains(Flags::SYN | Flags::ACK)
+            && self.subflows[me].socket.received() <= 1
+        {
             // Our third ACK was lost.
-            self.sockets[me].send_third_ack(&mut self.core, me);
+            self.with(me, |socket, cx| socket.send_third_ack(cx));
             return;
         }
-        if !self.sockets[me].acceptable(&mut self.core, me, segment) {
+        if !self.with(me, |socket, cx| socket.acceptable(cx, segment)) {
             return;
         }
         if segment.flags.contains(Flags::RST) {
@@ -116,34 +120,36 @@ impl Connection {
         self.confirm_join(me);
         if segment.rare.is_some() {
             self.on_options(me, segment);
-            if self.ended.is_some() || self.sockets[me].state == State::Closed {
+            if self.ended.is_some() || self.subflows[me].socket.state == State::Closed {
                 return;
             }
         }
-        self.sockets[me].on_ecn(arrival.congestion_experienced, segment);
-        if !self.sockets[me].on_ack(&mut self.core, &mut self.paths, me, segment) {
+        self.subflows[me]
+            .socket
+            .on_ecn(arrival.congestion_experienced, segment);
+        if !self.with(me, |socket, cx| socket.on_ack(cx, segment)) {
             return;
         }
         // An answer that says nothing of the stream does not keep a probe of its window alive.
-        if segment.dss.is_some() || self.core.multipath.is_none() {
+        if segment.dss.is_some() || self.session.multipath.is_none() {
             self.send.peer_heard();
         }
-        match (&segment.dss, self.core.multipath.is_some()) {
+        match (&segment.dss, self.session.multipath.is_some()) {
             (Some(dss), true) => self.on_dss(me, segment, dss),
             (_, false) => self.on_plain_ack(me),
             (None, true) if self.is_piece(me, segment) => {}
             (None, true) => self.on_bare_ack(me, segment),
         }
-        if self.sockets[me].state == State::Closed {
+        if self.subflows[me].socket.state == State::Closed {
             return;
         }
         if segment.payload.len > 0 {
             self.on_payload(me, segment);
-            if self.sockets[me].state == State::Closed {
+            if self.subflows[me].socket.state == State::Closed {
                 return;
             }
         }
-        self.sockets[me].answer_probe(segment);
+        self.subflows[me].socket.answer_probe(segment);
         self.on_fin(me, segment);
     }
 
@@ -155,8 +161,8 @@ impl Connection {
                 MptcpOption::FastClose { receiver_key } => {
                     fast_close |= self.is_own_key(*receiver_key)
                 }
-                MptcpOption::TcpRst { .. } => self.core.counters.increment(Mib::MPTcpExtMPRstRx),
-                MptcpOption::Fail { .. } => self.core.counters.increment(Mib::MPTcpExtMPFailRx),
+                MptcpOption::TcpRst { .. } => self.shared.counters.increment(Mib::MPTcpExtMPRstRx),
+                MptcpOption::Fail { .. } => self.shared.counters.increment(Mib::MPTcpExtMPFailRx),
                 _ => {}
             }
         }
@@ -166,9 +172,9 @@ impl Connection {
     #[cold]
     fn on_reset(&mut self, me: usize, segment: &Segment) {
         let fast_close = self.count_reset(segment);
-        self.core.event(EventKind::SubflowReset(me));
+        self.shared.event(EventKind::SubflowReset(me));
         if fast_close {
-            self.core.counters.increment(Mib::MPTcpExtMPFastcloseRx);
+            self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
             self.end(CloseReason::Reset);
         } else {
             self.lose_subflow(me, CloseReason::Reset);
@@ -176,14 +182,14 @@ impl Connection {
     }
 
     fn is_own_key(&self, key: u64) -> bool {
-        self.core
+        self.session
             .multipath
             .as_ref()
             .is_some_and(|multipath| multipath.local_key == key)
     }
 
     fn on_options(&mut self, me: usize, segment: &Segment) {
-        if self.core.multipath.is_none() {
+        if self.session.multipath.is_none() {
             return;
         }
         for option in segment.mptcp() {
@@ -204,11 +210,11 @@ impl Connection {
                 }
                 MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
                 // The third ACK again: the fourth was lost (RFC 8684 section 3.2).
-                MptcpOption::Join(MpJoin::Ack { .. }) => self.sockets[me].request_ack(),
+                MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[me].socket.request_ack(),
                 MptcpOption::Prio { backup } => self.on_priority(me, *backup),
                 MptcpOption::Fail { .. } => self.on_fail(me),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
-                    self.core.counters.increment(Mib::MPTcpExtMPFastcloseRx);
+                    self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
                     self.fast_close();
                     return self.end(CloseReason::Reset);
                 }
@@ -220,23 +226,23 @@ impl Connection {
     /// Plain TCP: the socket's sequence space is the stream.
     fn on_plain_ack(&mut self, me: usize) {
         let acked = self.paths[me].acked;
-        self.core.send_limit = self
-            .core
+        self.shared.send_limit = self
+            .shared
             .send_limit
-            .max(self.sockets[me].window_end().saturating_sub(1));
+            .max(self.subflows[me].socket.window_end().saturating_sub(1));
         self.send.acknowledge(acked);
         if self
-            .core
+            .session
             .infinite
             .as_ref()
             .is_some_and(|(_, from)| acked > *from)
         {
-            self.core.infinite = None;
+            self.session.infinite = None;
         }
     }
 
     fn on_dss(&mut self, me: usize, segment: &Segment, dss: &Dss) {
-        let Some(multipath) = &self.core.multipath else {
+        let Some(multipath) = &self.session.multipath else {
             return;
         };
         let una = self.send.una();
@@ -253,10 +259,11 @@ impl Connection {
         };
         self.confirm();
         if let Some(ack) = ack.filter(|&ack| ack <= self.send.highest_ack()) {
-            let window = u64::from(segment.window) << self.sockets[me].negotiated.send_shift;
-            self.core.largest_window = self.core.largest_window.max(window);
+            let window =
+                u64::from(segment.window) << self.subflows[me].socket.negotiated.send_shift;
+            self.shared.largest_window = self.shared.largest_window.max(window);
             if ack >= una {
-                self.core.send_limit = self.core.send_limit.max(ack + window);
+                self.shared.send_limit = self.shared.send_limit.max(ack + window);
             }
             self.send.acknowledge(ack);
             if self.send.una() > una {
@@ -267,8 +274,8 @@ impl Connection {
             && let Some(mapping) = dss.mapping
         {
             let start = self.stream_offset(mapping.dsn);
-            self.core.receive.end = Some(start + u64::from(mapping.len) - 1);
-            self.sockets[me].request_ack();
+            self.shared.receive.end = Some(start + u64::from(mapping.len) - 1);
+            self.subflows[me].socket.request_ack();
         }
     }
 
@@ -276,18 +283,18 @@ impl Connection {
     /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
     fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
-        if !segment.mptcp().is_empty() || self.sockets[me].closing() {
+        if !segment.mptcp().is_empty() || self.subflows[me].socket.closing() {
             return;
         }
         let confirmed = self
-            .core
+            .session
             .multipath
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
-        let single = self.sockets.len() == 1;
+        let single = self.subflows.len() == 1;
         // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN: its numbers and the stream's run in parallel.
         let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
-        let late = self.core.config.profile.falls_back_late();
+        let late = self.shared.config.profile.falls_back_late();
         if single && beyond && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
@@ -303,12 +310,12 @@ impl Connection {
             return false;
         }
         let (from, next) = (
-            self.sockets[me].position(segment),
-            self.sockets[me].received(),
+            self.subflows[me].socket.position(segment),
+            self.subflows[me].socket.received(),
         );
         let end = from + u64::from(segment.payload.len);
         let mapped = self.covering(me, from, end).is_some();
-        let multipath = self.core.multipath.as_ref();
+        let multipath = self.session.multipath.as_ref();
         let confirmed = multipath.is_some_and(|multipath| multipath.confirmed);
         mapped || from > next || confirmed && end <= next
     }
@@ -322,7 +329,7 @@ impl Connection {
     }
 
     fn stream_offset(&self, dsn: Dsn) -> u64 {
-        let Some(multipath) = &self.core.multipath else {
+        let Some(multipath) = &self.session.multipath else {
             return 0;
         };
         match dsn {
@@ -330,24 +337,24 @@ impl Connection {
             Dsn::Short(dsn) => unwrap(
                 (multipath.remote_idsn as u32).wrapping_add(1),
                 dsn,
-                self.core.receive.next,
+                self.shared.receive.next,
             ),
         }
     }
 
     fn on_payload(&mut self, me: usize, segment: &Segment) {
-        let seq = self.sockets[me].position(segment);
-        self.core.receive.begin_segment();
-        self.sockets[me].sample_receiver_rtt(&mut self.core, me, segment);
+        let seq = self.subflows[me].socket.position(segment);
+        self.shared.receive.begin_segment();
+        self.with(me, |socket, cx| socket.sample_receiver_rtt(cx, segment));
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => {
                 // Before its turn the mapping may be with what is missing; as if lost, it comes again. After it, it was there once.
-                let next = self.sockets[me].received();
+                let next = self.subflows[me].socket.received();
                 if seq <= next && next < seq + u64::from(segment.payload.len) {
                     return self.on_unmapped(me);
                 }
-                return self.sockets[me].request_ack();
+                return self.subflows[me].socket.request_ack();
             }
             // The bytes belong to another place of the stream, and those of this place never come on this subflow.
             Place::Elsewhere => {
@@ -358,9 +365,9 @@ impl Connection {
         if segment.payload.offset != offset && !self.on_altered(me, offset) {
             return;
         }
-        if !self.core.receive.admits(end) && end > self.core.receive.next {
-            self.core.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
-            self.sockets[me].request_ack();
+        if !self.shared.receive.admits(end) && end > self.shared.receive.next {
+            self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
+            self.subflows[me].socket.request_ack();
             return;
         }
         let arrived = Arrived {
@@ -369,8 +376,8 @@ impl Connection {
             len: segment.payload.len,
             pushed: segment.flags.contains(Flags::PSH),
         };
-        self.sockets[me].on_payload(&mut self.core, &self.paths[me], me, arrived);
-        if self.core.receive.reader_wakes() && self.sockets.len() > 1 {
+        self.with(me, |socket, cx| socket.on_payload(cx, arrived));
+        if self.shared.receive.reader_wakes() && self.subflows.len() > 1 {
             self.reader_takes(me);
         }
     }
@@ -378,9 +385,9 @@ impl Connection {
     /// A reader who takes what a segment of subflow `me` brought acknowledges on the others too what was behind the hole that it filled
     /// (Linux `mptcp_cleanup_rbuf`).
     fn reader_takes(&mut self, me: usize) {
-        for other in (0..self.sockets.len()).filter(|&other| other != me) {
-            if self.sockets[other].read(&mut self.core, other) {
-                self.sockets[other].flush_ack(&mut self.core, other);
+        for other in (0..self.subflows.len()).filter(|&other| other != me) {
+            if self.with(other, |socket, cx| socket.read(cx)) {
+                self.with(other, |socket, cx| socket.flush_ack(cx));
                 self.note_deadline(other);
             }
         }
@@ -389,10 +396,10 @@ impl Connection {
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
     /// there. Absent: no mapping covers it.
     pub fn locate(&mut self, me: usize, segment: &Segment) -> Option<u64> {
-        if !self.sockets[me].state.synchronised() {
+        if !self.subflows[me].socket.state.synchronised() {
             return None;
         }
-        let seq = self.sockets[me].position(segment);
+        let seq = self.subflows[me].socket.position(segment);
         match self.place(me, seq, segment) {
             Place::At(offset) => Some(offset),
             Place::Unmapped | Place::Elsewhere => None,
@@ -409,15 +416,15 @@ impl Connection {
         };
         let start = match mapping.dsn {
             Dsn::Long(dsn) => dsn.wrapping_sub(idsn).wrapping_sub(1),
-            Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.core.receive.next),
+            Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.shared.receive.next),
         };
         start + 1 != unwrap(0, mapping.subflow_seq, seq)
     }
 
     /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.
     fn place(&mut self, me: usize, seq: u64, segment: &Segment) -> Place {
-        if self.core.multipath.is_none() {
-            return match self.core.peer_idsn {
+        if self.session.multipath.is_none() {
+            return match self.session.peer_idsn {
                 Some(idsn) if self.moved(idsn, seq, segment) => Place::Elsewhere,
                 _ => Place::At(seq.saturating_sub(1)),
             };
@@ -454,7 +461,7 @@ impl Connection {
 
     /// Data sequence numbers of eight bytes are acknowledged in eight; segments hold less from then on.
     fn answer_long(&mut self, long: bool) {
-        let Some(multipath) = &mut self.core.multipath else {
+        let Some(multipath) = &mut self.session.multipath else {
             return;
         };
         if !long || !multipath.long || multipath.long_ack {
@@ -470,9 +477,10 @@ impl Connection {
 
     /// Keeps a mapping that is of more than the segment it came with.
     fn remember(&mut self, me: usize, mapping: (u64, u64, u32)) {
-        let known = &mut self.subflows[me].mappings;
+        let subflow = &mut self.subflows[me];
+        let received = subflow.socket.received();
+        let known = &mut subflow.mappings;
         if !known.contains(&mapping) {
-            let received = self.sockets[me].received();
             known.retain(|&(from, _, len)| from + u64::from(len) > received);
             known.push(mapping);
         }
@@ -480,22 +488,22 @@ impl Connection {
 
     /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.
     fn on_infinite_mapping(&mut self, start: u64, first: u64, seq: u64) -> Place {
-        if self.sockets.len() > 1 || start + 1 != first {
+        if self.subflows.len() > 1 || start + 1 != first {
             return Place::Unmapped;
         }
-        self.core.counters.increment(Mib::MPTcpExtInfiniteMapRx);
+        self.shared.counters.increment(Mib::MPTcpExtInfiniteMapRx);
         self.fall_back("infinite mapping");
         Place::At(seq - 1)
     }
 
     /// Data without a mapping: a peer that fell back at once where none ever came, interference otherwise (RFC 8684 section 3.7).
     fn on_unmapped(&mut self, me: usize) {
-        let late = self.core.receive.next > 0 || self.core.receive.reassembly_bytes() > 0;
-        if self.sockets.len() == 1 && (!late || self.core.config.profile.falls_back_late()) {
+        let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
+        if self.subflows.len() == 1 && (!late || self.shared.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
-            self.sockets[me].request_ack();
+            self.subflows[me].socket.request_ack();
         } else {
-            self.core.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
+            self.shared.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
             self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
@@ -503,29 +511,29 @@ impl Connection {
     /// The bytes are not those that were sent at this offset. With checksums the receiver sees it (RFC 8684 section 3.7); false: the segment is dropped.
     fn on_altered(&mut self, me: usize, offset: u64) -> bool {
         let checksum = self
-            .core
+            .session
             .multipath
             .as_ref()
             .is_some_and(|multipath| multipath.checksum);
         if !checksum {
-            self.core.counters.increment(Mib::PayloadMismatch);
+            self.shared.counters.increment(Mib::PayloadMismatch);
             return true;
         }
-        self.core.counters.increment(Mib::MPTcpExtDataCsumErr);
+        self.shared.counters.increment(Mib::MPTcpExtDataCsumErr);
         self.fail(me, offset);
-        self.sockets.len() == 1
+        self.subflows.len() == 1
     }
 
     /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise.
     fn fail(&mut self, me: usize, offset: u64) {
-        let Some(multipath) = &self.core.multipath else {
+        let Some(multipath) = &self.session.multipath else {
             return;
         };
         let dsn = multipath.remote_idsn.wrapping_add(1).wrapping_add(offset);
-        self.core.counters.increment(Mib::MPTcpExtMPFailTx);
-        if self.sockets.len() == 1 {
-            self.sockets[me].send_ack(&mut self.core, me);
-            if let Some(last) = self.core.out.last_mut() {
+        self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
+        if self.subflows.len() == 1 {
+            self.with(me, |socket, cx| socket.send_ack(cx));
+            if let Some(last) = self.shared.out.last_mut() {
                 last.segment
                     .rare_mut()
                     .mptcp
@@ -533,18 +541,18 @@ impl Connection {
             }
             self.fall_back("DSS checksum failed");
         } else {
-            self.sockets[me].send_reset(&mut self.core, me);
-            if let Some(last) = self.core.out.last_mut() {
+            self.with(me, |socket, cx| socket.send_reset(cx));
+            if let Some(last) = self.shared.out.last_mut() {
                 last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
             }
-            self.core.event(EventKind::SubflowReset(me));
+            self.shared.event(EventKind::SubflowReset(me));
             self.lose_subflow(me, CloseReason::Reset);
         }
     }
 
     fn on_fail(&mut self, me: usize) {
-        self.core.counters.increment(Mib::MPTcpExtMPFailRx);
-        if self.sockets.len() == 1 {
+        self.shared.counters.increment(Mib::MPTcpExtMPFailRx);
+        if self.subflows.len() == 1 {
             self.fall_back("MP_FAIL received");
         } else {
             self.reset_subflow(me, ResetReason::MiddleboxInterference);
@@ -552,22 +560,22 @@ impl Connection {
     }
 
     fn on_fin(&mut self, me: usize, segment: &Segment) {
-        let socket = &mut self.sockets[me];
+        let socket = &mut self.subflows[me].socket;
         if segment.flags.contains(Flags::FIN) {
             if socket.peer_finished() {
-                socket.repeated_fin(&mut self.core);
+                socket.repeated_fin(&mut self.shared);
             } else {
                 let at = socket.position(segment) + u64::from(segment.payload.len);
-                socket.on_fin(&mut self.core, at);
+                socket.on_fin(&mut self.shared, at);
             }
         } else {
-            socket.advance_fin(&mut self.core);
+            socket.advance_fin(&mut self.shared);
         }
-        if self.core.multipath.is_none()
-            && self.sockets[me].peer_finished()
-            && self.core.receive.end.is_none()
+        if self.session.multipath.is_none()
+            && self.subflows[me].socket.peer_finished()
+            && self.shared.receive.end.is_none()
         {
-            self.core.receive.end = Some(self.sockets[me].received() - 2);
+            self.shared.receive.end = Some(self.subflows[me].socket.received() - 2);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! One path of any transport: what congestion controls and schedulers see of it, and the parts that a sender on it is made of.
 
+mod member;
 pub mod rtt;
+
+pub use member::Member;
 
 use crate::Nanos;
 

@@ -4,7 +4,7 @@
 
 use super::timer::Pending;
 use super::{FinState, Socket};
-use crate::mptcp::core::Core;
+use crate::tcp::context::Shared;
 use crate::{MILLISECOND, Nanos};
 
 /// The least that the timer of window probes takes (TCP_RTO_MIN in `tcp_probe0_base`).
@@ -12,15 +12,15 @@ const SHORTEST: Nanos = 200 * MILLISECOND;
 
 impl Socket {
     /// Whether a segment that is not full has to wait. A FIN takes with it what is left (`tcp_send_fin`).
-    pub(super) fn corked(&self, core: &Core) -> bool {
-        core.config.cork && !core.uncorked && self.fin == FinState::None
+    pub(super) fn corked(&self, shared: &Shared) -> bool {
+        shared.config.cork && !shared.uncorked && self.fin == FinState::None
     }
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
-    pub(crate) fn hold(&mut self, core: &Core) {
-        if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(core) {
-            let wait = self.retransmission_timeout(core).max(SHORTEST);
-            self.timers.set(Pending::Cork, core.now + wait);
+    pub(crate) fn hold(&mut self, shared: &Shared) {
+        if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
+            let wait = self.retransmission_timeout(shared).max(SHORTEST);
+            self.timers.set(Pending::Cork, shared.now + wait);
         }
     }
 

@@ -4,8 +4,8 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::{Socket, State};
-use crate::mptcp::core::Core;
 use crate::seq::{unwrap, wrap};
+use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
 
 /// Answers to segments that do not fit leave at most this often, so that two ends do not answer each other for ever (RFC 5961 section 5,
@@ -34,39 +34,38 @@ impl Socket {
     /// Takes a segment while our SYN/ACK is unacknowledged.
     pub(crate) fn on_half_open(
         &mut self,
-        core: &mut Core,
-        me: usize,
+        cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> HalfOpen {
         let flags = segment.flags & (Flags::SYN | Flags::RST | Flags::ACK);
         if flags == Flags::SYN && segment.seq == self.irs {
-            if self.may_answer(core.now) {
-                self.retransmit(core, me, 0);
-                self.arm_retransmission(core);
+            if self.may_answer(cx.shared.now) {
+                self.retransmit(cx, 0);
+                self.arm_retransmission(cx.shared);
             }
             return HalfOpen::Waits;
         }
         let reset = flags.contains(Flags::RST);
         if flags.contains(Flags::ACK) && !reset && segment.ack != wrap(self.iss, 1) {
-            self.refuse(core, me, segment);
+            self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
         let seq = unwrap(self.irs, segment.seq, self.received);
-        if self.older(segment) || !self.overlaps_window(core, seq, segment.seq_len()) {
-            if !reset && self.may_answer(core.now) {
-                self.answer_half_open(core, me);
+        if self.older(segment) || !self.overlaps_window(cx.shared, seq, segment.seq_len()) {
+            if !reset && self.may_answer(cx.shared.now) {
+                self.answer_half_open(cx);
             }
             return HalfOpen::Waits;
         }
         if reset && seq != self.received {
-            self.challenge_half_open(core, me);
+            self.challenge_half_open(cx);
             return HalfOpen::Waits;
         }
         if reset {
             return HalfOpen::Ends;
         }
         if flags.contains(Flags::SYN) {
-            self.refuse(core, me, segment);
+            self.refuse(cx, segment);
             return HalfOpen::Ends;
         }
         if flags.contains(Flags::ACK) {
@@ -83,25 +82,26 @@ impl Socket {
     }
 
     /// Whether a segment of `len` sequence numbers from `seq` on has something in the window (RFC 9293 section 3.10.7.4, first step).
-    fn overlaps_window(&self, core: &Core, seq: u64, len: u32) -> bool {
+    fn overlaps_window(&self, shared: &Shared, seq: u64, len: u32) -> bool {
         if seq <= self.received {
             return seq == self.received || seq + u64::from(len) > self.received;
         }
-        core.receive.reaches(seq - self.received)
+        shared.receive.reaches(seq - self.received)
     }
 
-    fn answer_half_open(&mut self, core: &mut Core, me: usize) {
-        let mut segment = self.header(core.now, self.next);
-        let window = core.receive.window(me, self.received) >> self.negotiated.receive_shift;
+    fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
+        let mut segment = self.header(cx.shared.now, self.next);
+        let window =
+            cx.shared.receive.window(cx.path.index, self.received) >> self.negotiated.receive_shift;
         segment.window = window.min(65_535) as u16;
-        core.counters.increment(Mib::TcpOutSegs);
-        core.emit(me, segment);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        cx.emit(segment);
     }
 
-    fn challenge_half_open(&mut self, core: &mut Core, me: usize) {
-        if self.may_answer(core.now) {
-            core.counters.increment(Mib::TcpExtTCPChallengeACK);
-            self.answer_half_open(core, me);
+    fn challenge_half_open(&mut self, cx: &mut Context<impl Options>) {
+        if self.may_answer(cx.shared.now) {
+            cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
+            self.answer_half_open(cx);
         }
     }
 
@@ -119,8 +119,7 @@ impl Socket {
     #[cold]
     pub(super) fn acceptable_control(
         &mut self,
-        core: &mut Core,
-        me: usize,
+        cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> bool {
         let seq = unwrap(self.irs, segment.seq, self.received);
@@ -128,22 +127,24 @@ impl Socket {
         if !syn && seq == self.received {
             return true;
         }
-        core.counters
+        cx.shared
+            .counters
             .add(Mib::TcpExtTCPSYNChallenge, u32::from(syn));
-        let challenged = syn || seq > self.received && core.receive.reaches(seq - self.received);
-        if challenged && self.may_answer(core.now) {
-            core.counters.increment(Mib::TcpExtTCPChallengeACK);
-            self.send_ack(core, me);
+        let challenged =
+            syn || seq > self.received && cx.shared.receive.reaches(seq - self.received);
+        if challenged && self.may_answer(cx.shared.now) {
+            cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
+            self.send_ack(cx);
         }
         false
     }
 
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
     /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
-    pub(crate) fn on_foreign_ack(&mut self, core: &mut Core, me: usize, segment: &Segment) {
-        self.refuse(core, me, segment);
+    pub(crate) fn on_foreign_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
+        self.refuse(cx, segment);
         if self.syn_repeats == 0 {
-            self.timers.no_later_than(core.now + SYN_AFTER_RESET);
+            self.timers.no_later_than(cx.shared.now + SYN_AFTER_RESET);
         }
     }
 

@@ -2,15 +2,15 @@
 
 use super::Socket;
 use super::timer::Idle;
-use crate::mptcp::core::Core;
+use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, Nanos};
 
 impl Socket {
     /// Waits for the connection to be idle, where the host asked for it.
-    pub(super) fn start_keepalive(&mut self, core: &Core) {
-        if let Some(keepalive) = core.config.keepalive {
+    pub(super) fn start_keepalive(&mut self, shared: &Shared) {
+        if let Some(keepalive) = shared.config.keepalive {
             self.timers
-                .set_idle(Idle::Keepalive, core.now + keepalive.time);
+                .set_idle(Idle::Keepalive, shared.now + keepalive.time);
         }
     }
 
@@ -20,11 +20,11 @@ impl Socket {
     }
 
     /// The time for a probe has come. False: the peer is given up. What is in flight or waits to be sent has timers of its own.
-    pub(crate) fn on_keepalive(&mut self, core: &mut Core, me: usize) -> bool {
-        let Some(keepalive) = core.config.keepalive else {
+    pub(crate) fn on_keepalive(&mut self, cx: &mut Context<impl Options>) -> bool {
+        let Some(keepalive) = cx.shared.config.keepalive else {
             return true;
         };
-        let now = core.now;
+        let now = cx.shared.now;
         let busy = !self.sent.is_empty() || !self.unsent.is_empty();
         let idle = now - self.last_heard();
         let next = if busy {
@@ -35,18 +35,18 @@ impl Socket {
             if self.probed_at <= self.last_heard() {
                 self.probes = 0;
             }
-            let given_up = match core.config.user_timeout {
+            let given_up = match cx.shared.config.user_timeout {
                 0 => self.probes >= keepalive.probes,
                 timeout => idle >= timeout && self.probes > 0,
             };
             if given_up {
-                core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
-                self.send_reset(core, me);
+                cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
+                self.send_reset(cx);
                 return false;
             }
             self.probes += 1;
             self.probed_at = now;
-            self.send_probe(core, me, Mib::TcpExtTCPKeepAlive);
+            self.send_probe(cx, Mib::TcpExtTCPKeepAlive);
             keepalive.interval
         };
         self.timers.set_idle(Idle::Keepalive, now + next);

@@ -4,6 +4,7 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
+pub(crate) mod context;
 mod cork;
 mod group;
 mod half_open;
@@ -24,11 +25,11 @@ use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
-use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::path::rtt::RttEstimator;
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
+use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
 pub(crate) use group::Front;
@@ -309,32 +310,32 @@ impl Socket {
     }
 
     /// Sends the SYN.
-    pub(crate) fn connect(&mut self, core: &mut Core, path: &mut Path, me: usize) {
+    pub(crate) fn connect(&mut self, cx: &mut Context<impl Options>) {
         self.state = State::SynSent;
         self.next = 1;
         if self.buffers.is_some() {
-            path.buffer = core.config.send_buffer.default;
+            cx.path.buffer = cx.shared.config.send_buffer.default;
         }
-        self.sent.push_back(Sent::syn(core.now));
-        self.send_syn(core, me, false);
-        self.arm_retransmission(core);
-        self.publish(path);
+        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.send_syn(cx, false);
+        self.arm_retransmission(cx.shared);
+        self.publish(&mut cx.path);
     }
 
     /// Takes the peer's SYN and answers it.
-    pub(crate) fn accept(&mut self, core: &mut Core, path: &mut Path, me: usize, syn: &Segment) {
+    pub(crate) fn accept(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
         self.state = State::SynReceived;
         self.negotiated.ecn &= syn.flags.contains(Flags::ECE | Flags::CWR);
-        self.take_syn(core, path, syn);
+        self.take_syn(cx, syn);
         self.next = 1;
-        self.sent.push_back(Sent::syn(core.now));
-        self.send_syn(core, me, false);
-        self.arm_retransmission(core);
-        self.publish(path);
+        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.send_syn(cx, false);
+        self.arm_retransmission(cx.shared);
+        self.publish(&mut cx.path);
     }
 
     /// Reads the options that only a SYN carries.
-    fn take_syn(&mut self, core: &mut Core, path: &mut Path, syn: &Segment) {
+    fn take_syn(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
         self.irs = syn.seq;
         self.received = 1;
         self.ack.acknowledged = 1;
@@ -346,13 +347,13 @@ impl Socket {
         self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
         match options
             .and_then(|options| options.window_scale)
-            .filter(|_| core.config.window_scaling)
+            .filter(|_| cx.shared.config.window_scaling)
         {
             Some(shift) => {
                 self.negotiated.send_shift = shift.min(14);
-                self.negotiated.receive_shift = core.receive.scale();
+                self.negotiated.receive_shift = cx.shared.receive.scale();
             }
-            None => core.receive.forbid_scaling(),
+            None => cx.shared.receive.forbid_scaling(),
         }
         let peer_mss = options
             .and_then(|options| options.mss)
@@ -360,12 +361,12 @@ impl Socket {
             .max(SMALLEST_MSS);
         self.mss = self.mss.min(peer_mss);
         if self.search.is_some() {
-            self.begin_search(core.now, peer_mss);
+            self.begin_search(cx.shared.now, peer_mss);
         }
         let mss = self.plain_mss();
-        path.mss = mss - core.data_option_len();
+        cx.path.mss = mss - cx.options.data_len();
         self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
-        core.receive.set_mss(mss);
+        cx.shared.receive.set_mss(mss);
     }
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
@@ -378,7 +379,7 @@ impl Socket {
         u32::from(self.mss) - timestamps
     }
 
-    fn send_syn(&mut self, core: &mut Core, me: usize, again: bool) {
+    fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
             seq: self.iss,
@@ -397,52 +398,47 @@ impl Socket {
             };
         }
         if self.negotiated.timestamps {
-            segment.timestamps = Some((timestamp(core.now), self.timestamp_recent));
+            segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
         }
         let mss = self.announced;
-        let scale = core.config.window_scaling && (!answer || core.receive.scaling());
-        let shift = core.receive.scale();
+        let scale = cx.shared.config.window_scaling && (!answer || cx.shared.receive.scaling());
+        let shift = cx.shared.receive.scale();
         let answering = answer && self.negotiated.timestamps;
         let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
-        let first = core.receive.first_window(me, u32::from(mss) - timestamps);
+        let first = cx
+            .shared
+            .receive
+            .first_window(cx.path.index, u32::from(mss) - timestamps);
         segment.window = first.min(65_535) as u16;
         let options = segment.rare_mut();
         options.mss = Some(mss);
         options.sack_permitted = self.negotiated.sack;
         options.window_scale = scale.then_some(shift);
-        core.add_syn_options(me, answer, &mut segment);
-        core.counters.increment(if again {
+        cx.options.add_to_syn(cx.shared, answer, &mut segment);
+        cx.shared.counters.increment(if again {
             Mib::TcpRetransSegs
         } else {
             Mib::TcpOutSegs
         });
-        core.emit(me, segment);
+        cx.emit(segment);
     }
 
     /// Handles the SYN/ACK. True: the handshake is done on this side.
-    pub(crate) fn on_syn_ack(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-        segment: &Segment,
-    ) -> bool {
+    pub(crate) fn on_syn_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         if unwrap(self.iss, segment.ack, 0) != 1 {
             return false;
         }
         self.negotiated.ecn &=
             segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
-        self.take_syn(core, &mut paths[me], segment);
-        self.handshake_done(core, paths, me);
+        self.take_syn(cx, segment);
+        self.handshake_done(cx);
         true
     }
 
     /// Handles the acknowledgement of our SYN/ACK. True: the handshake is done on this side.
     pub(crate) fn on_third_ack(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> bool {
         if !segment.flags.contains(Flags::ACK)
@@ -451,48 +447,48 @@ impl Socket {
         {
             return false;
         }
-        self.handshake_done(core, paths, me);
+        self.handshake_done(cx);
         self.window_end = 1 + (u64::from(segment.window) << self.negotiated.send_shift);
         true
     }
 
-    fn handshake_done(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+    fn handshake_done(&mut self, cx: &mut Context<impl Options>) {
         self.state = State::Established;
         self.una = 1;
         if self.buffers.is_some() {
-            send_memory::first_buffer(&mut paths[me], &core.config);
+            send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
         if let Some(syn) = self.sent.pop_front()
             && !syn.retransmitted()
         {
-            let rtt = core.now - syn.sent_at;
-            self.rtt.sample(rtt, 1, 1, &core.config);
-            self.rtt.sample_min(rtt, core.now);
-            paths[me].latest_rtt = rtt;
-        } else if self.syn_repeats > core.config.profile.forgiven_syns() {
+            let rtt = cx.shared.now - syn.sent_at;
+            self.rtt.sample(rtt, 1, 1, &cx.shared.config);
+            self.rtt.sample_min(rtt, cx.shared.now);
+            cx.path.latest_rtt = rtt;
+        } else if self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
-            paths[me].cwnd = 1;
+            cx.path.cwnd = 1;
         }
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
-        self.start_keepalive(core);
-        self.publish(&mut paths[me]);
-        self.congestion.on_established(paths, me);
+        self.start_keepalive(cx.shared);
+        self.publish(&mut cx.path);
+        self.congestion.on_established(cx.path.paths, cx.path.index);
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
     /// section 3.10.7.4, first and fifth steps, and RFC 7323 section 5.3).
-    pub(crate) fn acceptable(&mut self, core: &mut Core, me: usize, segment: &Segment) -> bool {
+    pub(crate) fn acceptable(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         if segment.flags.intersects(Flags::RST | Flags::SYN) {
-            return self.acceptable_control(core, me, segment);
+            return self.acceptable_control(cx, segment);
         }
         let seq = unwrap(self.irs, segment.seq, self.received);
         if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
             let older = value.wrapping_sub(self.timestamp_recent) as i32;
             if older < -1 && segment.seq_len() > 0 {
-                core.counters.increment(Mib::TcpExtPAWSEstab);
+                cx.shared.counters.increment(Mib::TcpExtPAWSEstab);
                 self.ack.immediately();
-                self.flush_ack(core, me);
+                self.flush_ack(cx);
                 return false;
             }
             if older >= 0 && seq <= self.ack.acknowledged {
@@ -519,56 +515,57 @@ impl Socket {
         segment
     }
 
-    fn stamp(&mut self, core: &mut Core, me: usize, segment: &mut Segment) {
+    fn stamp(&mut self, cx: &mut Context<impl Options>, segment: &mut Segment) {
         if self.ack.reader_sends() {
-            core.receive.reader_takes();
+            cx.shared.receive.reader_takes();
         }
-        let window = core.receive.window(me, self.received) >> self.negotiated.receive_shift;
+        let window =
+            cx.shared.receive.window(cx.path.index, self.received) >> self.negotiated.receive_shift;
         segment.window = window.min(65_535) as u16;
-        if core.receive.short() {
+        if cx.shared.receive.short() {
             self.ack.end_quick();
         }
         self.ack.sent(self.received);
     }
 
     /// Sends an ACK without data.
-    pub(crate) fn send_ack(&mut self, core: &mut Core, me: usize) {
+    pub(crate) fn send_ack(&mut self, cx: &mut Context<impl Options>) {
         if !self.state.synchronised() {
             return;
         }
-        let mut segment = self.header(core.now, self.next);
-        self.stamp(core, me, &mut segment);
-        let space = core.add_ack_options(me, &mut segment);
+        let mut segment = self.header(cx.shared.now, self.next);
+        self.stamp(cx, &mut segment);
+        let space = cx.options.add_to_ack(cx.shared, &mut segment);
         self.add_sack(&mut segment.sack, space);
-        core.counters.increment(Mib::TcpOutSegs);
-        core.emit(me, segment);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        cx.emit(segment);
     }
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.
-    pub(crate) fn send_probe(&mut self, core: &mut Core, me: usize, kind: Mib) {
-        let mut segment = self.header(core.now, self.una.saturating_sub(1));
-        self.stamp(core, me, &mut segment);
-        core.add_ack_options(me, &mut segment);
-        core.counters.increment(kind);
-        core.counters.increment(Mib::TcpOutSegs);
-        core.emit(me, segment);
+    pub(crate) fn send_probe(&mut self, cx: &mut Context<impl Options>, kind: Mib) {
+        let mut segment = self.header(cx.shared.now, self.una.saturating_sub(1));
+        self.stamp(cx, &mut segment);
+        cx.options.add_to_ack(cx.shared, &mut segment);
+        cx.shared.counters.increment(kind);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        cx.emit(segment);
     }
 
     /// Resets the peer.
-    pub(crate) fn send_reset(&mut self, core: &mut Core, me: usize) {
-        let mut segment = self.header(core.now, self.next);
+    pub(crate) fn send_reset(&mut self, cx: &mut Context<impl Options>) {
+        let mut segment = self.header(cx.shared.now, self.next);
         segment.flags = Flags::RST | Flags::ACK;
-        core.add_ack_options(me, &mut segment);
+        cx.options.add_to_ack(cx.shared, &mut segment);
         segment.dss = None;
-        core.counters.increment(Mib::TcpOutRsts);
-        core.emit(me, segment);
+        cx.shared.counters.increment(Mib::TcpOutRsts);
+        cx.emit(segment);
     }
 
     /// Resets a peer that still sends to a closed socket.
-    pub(crate) fn refuse(&self, core: &mut Core, me: usize, segment: &Segment) {
+    pub(crate) fn refuse(&self, cx: &mut Context<impl Options>, segment: &Segment) {
         if let Some(reset) = refusal(segment) {
-            core.counters.increment(Mib::TcpOutRsts);
-            core.emit(me, reset);
+            cx.shared.counters.increment(Mib::TcpOutRsts);
+            cx.emit(reset);
         }
     }
 
@@ -639,8 +636,8 @@ impl Socket {
     }
 
     /// A segment of the peer is being taken.
-    pub(crate) fn hears(&self, core: &Core) -> bool {
-        self.heard_at == core.now
+    pub(crate) fn hears(&self, shared: &Shared) -> bool {
+        self.heard_at == shared.now
     }
 
     /// The scheduler gave it data that was not pushed yet.

@@ -5,8 +5,8 @@
 use super::sender::Sent;
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
 use crate::config::MtuProbing;
-use crate::mptcp::core::Core;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::tcp::context::{Context, Options};
 use crate::{EventKind, MILLISECOND, Mib, Nanos, SECOND};
 
 /// Payload that is thought to pass everywhere (RFC 4821 section 7.2, Linux TCP_BASE_MSS).
@@ -146,12 +146,10 @@ impl Socket {
     #[cold]
     pub(super) fn suspect_black_hole(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         first_retransmission: Nanos,
     ) {
-        let elapsed = core.now / MILLISECOND - first_retransmission / MILLISECOND;
+        let elapsed = cx.shared.now / MILLISECOND - first_retransmission / MILLISECOND;
         if elapsed < BLACK_HOLE / MILLISECOND {
             return;
         }
@@ -166,13 +164,16 @@ impl Socket {
             search.low = payload + options + search.headers;
         } else {
             search.on = true;
-            search.since = core.now;
+            search.since = cx.shared.now;
         }
         let mtu = search.low;
-        self.take_searched_mss(&mut paths[me]);
+        self.take_searched_mss(&mut cx.path);
         if self.mss < before {
-            core.event(EventKind::PathMtu { subflow: me, mtu });
-            self.cut_to_segments(core, paths, me);
+            cx.shared.event(EventKind::PathMtu {
+                subflow: cx.path.index,
+                mtu,
+            });
+            self.cut_to_segments(cx);
         }
     }
 
@@ -185,17 +186,16 @@ impl Socket {
     #[cold]
     pub(crate) fn advise(
         &mut self,
-        core: &Core,
-        path: &Path,
+        cx: &mut Context<impl Options>,
         (waiting, window, offered): (u64, u64, u64),
     ) -> Advice {
         let options = self.fixed_options();
-        let more = core.data_option_len();
+        let more = cx.options.data_len();
         let in_flight = self.in_flight();
         let several = (self.reordering_degree() + 1) * u64::from(self.plain_mss());
         let disturbed = !self.islands.is_empty() || self.duplicate.is_some();
         if self.recovery.state != CaState::Open
-            || path.cwnd < LEAST_WINDOW
+            || cx.path.cwnd < LEAST_WINDOW
             || disturbed
             || self.blocked()
         {
@@ -208,10 +208,10 @@ impl Socket {
             return Advice::None;
         }
         if search.high < search.low + THRESHOLD {
-            if core.now - search.since >= INTERVAL {
+            if cx.shared.now - search.since >= INTERVAL {
                 search.high = search.peer.min(search.path);
-                search.low = path.mss + options + search.headers;
-                search.since = core.now;
+                search.low = cx.path.mss + options + search.headers;
+                search.since = cx.shared.now;
             }
             return Advice::None;
         }
@@ -221,7 +221,7 @@ impl Socket {
         if waiting < needed || offered < needed || mtu + more > search.path {
             return Advice::None;
         }
-        if window < needed || in_flight + 2 > path.cwnd {
+        if window < needed || in_flight + 2 > cx.path.cwnd {
             return Advice::Wait;
         }
         Advice::Probe(len)
@@ -240,19 +240,19 @@ impl Socket {
 
     /// Sends a probe out of a subflow's queue if one is due. False: nothing is to be sent before it.
     #[cold]
-    pub(super) fn probe_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> bool {
+    pub(super) fn probe_unsent(&mut self, cx: &mut Context<impl Options>) -> bool {
         let Some(offset) = self.unsent.front().map(|chunk| chunk.offset) else {
             return true;
         };
-        let window = core.send_limit.saturating_sub(offset);
-        let bytes = (self.unsent_bytes, window, core.largest_window);
-        match self.advise(core, &paths[me], bytes) {
+        let window = cx.shared.send_limit.saturating_sub(offset);
+        let bytes = (self.unsent_bytes, window, cx.shared.largest_window);
+        match self.advise(cx, bytes) {
             Advice::None => true,
             Advice::Wait => false,
             Advice::Probe(len) => {
                 if let Some(chunk) = self.take_unsent(len) {
-                    self.send_chunk(core, paths, me, chunk);
-                    self.probe_sent(&mut paths[me], len);
+                    self.send_chunk(cx, chunk);
+                    self.probe_sent(&mut cx.path, len);
                 }
                 true
             }
@@ -303,7 +303,7 @@ impl Socket {
 
     /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
     #[cold]
-    pub(super) fn settle_probe(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+    pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
         let una = self.una;
         let mss = u32::from(self.mss);
         let Some(search) = &mut self.search else {
@@ -314,7 +314,7 @@ impl Socket {
         };
         search.probe = None;
         search.low = probe.mtu;
-        let path = &mut paths[me];
+        let path = &mut cx.path;
         let bytes = u64::from(path.cwnd) * u64::from(mss + search.headers);
         path.cwnd = ((bytes / u64::from(probe.mtu)) as u32).max(1);
         path.cwnd_count = 0;
@@ -326,14 +326,17 @@ impl Socket {
         self.take_searched_mss(path);
         let mss = path.mss;
         self.cut_anew(mss);
-        core.counters.increment(Mib::TcpExtTCPMTUPSuccess);
+        cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
         let mtu = probe.mtu;
-        core.event(EventKind::PathMtu { subflow: me, mtu });
+        cx.shared.event(EventKind::PathMtu {
+            subflow: cx.path.index,
+            mtu,
+        });
     }
 
     /// Something is lost. True: the probe, and that is no sign of congestion (`tcp_fastretrans_alert`, `tcp_mtup_probe_failed`).
     #[cold]
-    pub(super) fn fail_probe(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> bool {
+    pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
         let una = self.una;
         let calm = self.recovery.state < CaState::Cwr;
         let Some(search) = &mut self.search else {
@@ -344,19 +347,19 @@ impl Socket {
         };
         search.probe = None;
         search.high = probe.mtu - 1;
-        core.counters.increment(Mib::TcpExtTCPMTUPFail);
-        paths[me].cwnd += 1;
-        self.cut_long_segments(core, paths, me);
+        cx.shared.counters.increment(Mib::TcpExtTCPMTUPFail);
+        cx.path.cwnd += 1;
+        self.cut_long_segments(cx);
         true
     }
 
     /// Something is sent again, after which a probe tells nothing; one that is itself goes in pieces (`__tcp_retransmit_skb`).
     #[cold]
-    pub(super) fn cut_probe(&mut self, core: &Core, index: usize) {
+    pub(super) fn cut_probe(&mut self, cx: &mut Context<impl Options>, index: usize) {
         if let Some(search) = &mut self.search {
             search.probe = None;
         }
-        let options = self.fixed_options() + core.data_option_len();
+        let options = self.fixed_options() + cx.options.data_len();
         let longest = u32::from(self.mss).saturating_sub(options);
         let whole = &mut self.sent[index];
         if whole.len <= longest {

@@ -7,8 +7,9 @@ use super::Socket;
 use super::recovery::Delivery;
 use super::sender::Sent;
 use crate::congestion::{Ack, Interval, RateSample};
-use crate::mptcp::core::Core;
+use crate::path::Member;
 use crate::path::Path;
+use crate::tcp::context::{Context, Options};
 use crate::{NEVER, Nanos, SECOND};
 
 /// The state of a segment's sending that its acknowledgement is measured by (section 3.2: P.*).
@@ -256,42 +257,44 @@ impl Socket {
     /// Lets the controller set window and rate after an ACK that moved the cumulative acknowledgement on from `before`.
     pub(super) fn control(
         &mut self,
-        paths: &mut [Path],
-        me: usize,
+        path: &mut Member,
         ack: &Ack,
         delivery: &Delivery,
         before: u64,
     ) {
-        self.publish(&mut paths[me]);
+        self.publish(path);
         let measured = Measured {
             now: ack.now,
             una: self.una,
             acknowledged: self.una - before,
             min_rtt: self.rtt.min(),
-            mss: paths[me].mss,
+            mss: path.mss,
         };
         let in_flight = u64::from(self.in_flight());
         let Some(paced) = &mut self.paced else { return };
         let sample = paced.sample(measured, delivery);
-        if self.congestion.control(paths, me, ack, &sample) {
+        if self
+            .congestion
+            .control(path.paths, path.index, ack, &sample)
+        {
             paced.app_limited_until = (paced.delivered + in_flight).max(1);
         }
-        paced.set_rate(&paths[me]);
+        paced.set_rate(path);
     }
 
     /// After everything that could leave has left: `dry` when the application has less than a segment more. What is in flight then says
     /// what the application sends, not what the path carries (section 3.4); an unfinished burst is over.
-    pub(crate) fn settle_pacing(&mut self, core: &Core, path: &mut Path, dry: bool) {
+    pub(crate) fn settle_pacing(&mut self, cx: &mut Context<impl Options>, dry: bool) {
         let in_flight = self.in_flight();
         let all_repeated = self.recovery.lost <= self.recovery.retransmitting;
         let nothing_queued = self.unsent.is_empty();
         let Some(paced) = &mut self.paced else { return };
-        if dry && nothing_queued && in_flight < path.cwnd && all_repeated {
+        if dry && nothing_queued && in_flight < cx.path.cwnd && all_repeated {
             paced.app_limited_until = (paced.delivered + u64::from(in_flight)).max(1);
         }
-        paced.set_rate(path);
-        paced.blocked = paced.departure > core.now;
-        path.paced = paced.blocked;
+        paced.set_rate(&cx.path);
+        paced.blocked = paced.departure > cx.shared.now;
+        cx.path.paced = paced.blocked;
     }
 
     /// When pacing lets the next burst go.

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 
 use super::sender::Sent;
 use super::{Chunk, Push, Socket, State, announced_mss};
-use crate::mptcp::core::Core;
+use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::seq::unwrap;
+use crate::tcp::context::{Context, Options};
 
 /// The least MTU that a report is believed: Linux's ip_rt_min_pmtu, and what every link of IPv6 has (RFC 8200 section 5).
 const LEAST_IPV4: u32 = 552;
@@ -35,18 +36,18 @@ impl Socket {
     }
 
     /// Cuts what is longer than a segment may be now, and takes for lost what of it was sent.
-    pub(crate) fn cut_long_segments(&mut self, core: &Core, paths: &mut [Path], me: usize) {
-        if self.cut_to_segments(core, paths, me) {
-            self.resend_cut(paths, me);
+    pub(crate) fn cut_long_segments(&mut self, cx: &mut Context<impl Options>) {
+        if self.cut_to_segments(cx) {
+            self.resend_cut(&mut cx.path);
         }
-        self.publish(&mut paths[me]);
+        self.publish(&mut cx.path);
     }
 
     /// As [`Socket::cut_long_segments`], without what follows from it. True: something was sent that is longer.
-    pub(super) fn cut_to_segments(&mut self, core: &Core, paths: &[Path], me: usize) -> bool {
-        let mss = paths[me].mss;
+    pub(super) fn cut_to_segments(&mut self, cx: &mut Context<impl Options>) -> bool {
+        let mss = cx.path.mss;
         let most = |offset: u64| match offset {
-            0 => mss - core.first_segment_excess(),
+            0 => mss - cx.options.first_segment_excess(),
             _ => mss,
         };
         let mut unsent = VecDeque::with_capacity(self.unsent.len());
@@ -100,18 +101,17 @@ impl Socket {
     }
 
     /// What was cut is sent again as after a timeout, but for no congestion (`tcp_non_congestion_loss_retransmit`).
-    fn resend_cut(&mut self, paths: &mut [Path], me: usize) {
+    fn resend_cut(&mut self, path: &mut Member) {
         if !self.negotiated.sack {
             let most = (self.sent.len() as u32).saturating_sub(self.recovery.lost);
             self.recovery.sacked = self.recovery.sacked.min(most);
         }
-        let path = &mut paths[me];
         let reducing = matches!(self.recovery.state, CaState::Cwr | CaState::Recovery);
         if self.recovery.state != CaState::Loss {
             if !reducing && path.ssthresh != INFINITE_SSTHRESH {
                 path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
             }
-            self.begin_loss_without_congestion(paths, me);
+            self.begin_loss_without_congestion(path);
         }
     }
 }

@@ -5,9 +5,8 @@ use polypath_wire::tcp::{SackBlocks, Segment};
 use super::timer::{Idle, QUICK_ACKS};
 use super::{Socket, State};
 use crate::Mib;
-use crate::mptcp::core::Core;
-use crate::path::Path;
 use crate::seq::{unwrap, wrap};
+use crate::tcp::context::{Context, Options, Shared};
 
 /// Islands that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
@@ -51,13 +50,13 @@ impl Socket {
     }
 
     /// Takes payload.
-    pub(crate) fn on_payload(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
+    pub(crate) fn on_payload(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);
         if end <= self.received {
-            core.counters.increment(Mib::TcpExtTCPDSACKOldSent);
+            cx.shared.counters.increment(Mib::TcpExtTCPDSACKOldSent);
             self.duplicate = Some((seq, end));
-            let quick = core.receive.quick_acks(me, QUICK_ACKS);
+            let quick = cx.shared.receive.quick_acks(cx.path.index, QUICK_ACKS);
             self.ack.trouble(quick);
             return;
         }
@@ -65,42 +64,47 @@ impl Socket {
             if seq < self.received {
                 self.duplicate = Some((seq, self.received));
             }
-            self.in_order(core, path, me, arrived);
+            self.in_order(cx, arrived);
         } else {
-            self.out_of_order(core, path, me, arrived);
+            self.out_of_order(cx, arrived);
         }
     }
 
-    fn in_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
+    fn in_order(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
         let start = self.received;
-        self.pass_up(core, me, arrived.into());
+        self.pass_up(cx, arrived.into());
         let Arrived { len, pushed, .. } = arrived;
-        let ends = core.receive.in_sequence(
-            me,
+        let ends = cx.shared.receive.in_sequence(
+            cx.path.index,
             len,
             pushed,
             self.received,
             self.islands.bytes(),
-            core.now,
+            cx.shared.now,
         );
         if ends {
             self.ack.pushed();
         }
-        let rto = self.rtt.rto(&core.config);
-        let quick = core.receive.quick_acks(me, QUICK_ACKS);
-        self.ack.data_received(core.now, rto, quick, &core.config);
-        if core.receive.grew() {
+        let rto = self.rtt.rto(&cx.shared.config);
+        let quick = cx.shared.receive.quick_acks(cx.path.index, QUICK_ACKS);
+        self.ack
+            .data_received(cx.shared.now, rto, quick, &cx.shared.config);
+        if cx.shared.receive.grew() {
             self.ack.window_grew();
         }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged;
-            let more_than_one = unacknowledged > core.receive.acknowledges_beyond(me);
-            if self.ack.quick() || (more_than_one && core.receive.window_moves_on(me)) {
+            let more_than_one =
+                unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index);
+            if self.ack.quick()
+                || (more_than_one && cx.shared.receive.window_moves_on(cx.path.index))
+            {
                 self.ack.immediately();
-            } else if self.reader_answers(core, me) {
+            } else if self.reader_answers(cx) {
                 self.ack.by_reader();
             } else {
-                self.ack.postpone(core.now, path.srtt, &core.config);
+                self.ack
+                    .postpone(cx.shared.now, cx.path.srtt, &cx.shared.config);
             }
             self.totals.received += self.received - start;
             return;
@@ -115,28 +119,34 @@ impl Socket {
         {
             self.out_of_order.pop_front();
             if front.end() > self.received {
-                self.pass_up(core, me, front);
+                self.pass_up(cx, front);
             }
         }
         let before = self.islands.bytes();
         self.islands.remove_below(self.received);
         let drained = before - self.islands.bytes();
-        core.receive.held -= drained;
-        core.receive.subflow_holds(me, self.islands_span());
-        let (left, cause) = (self.islands.bytes(), core.arriving.into());
-        (core.blocking).subflow_advances(me, left, cause, core.now);
+        cx.shared.receive.held -= drained;
+        cx.shared
+            .receive
+            .subflow_holds(cx.path.index, self.islands_span());
+        let (left, cause) = (self.islands.bytes(), cx.shared.arriving.into());
+        (cx.shared.blocking).subflow_advances(cx.path.index, left, cause, cx.shared.now);
         self.totals.received += self.received - start - drained;
     }
 
-    fn pass_up(&mut self, core: &mut Core, me: usize, held: Held) {
+    fn pass_up(&mut self, cx: &mut Context<impl Options>, held: Held) {
         let skip = self.received - held.seq;
         self.received = held.end();
-        core.deliver(me, held.offset + skip, u64::from(held.len) - skip);
+        cx.shared.deliver(
+            cx.path.index,
+            held.offset + skip,
+            u64::from(held.len) - skip,
+        );
     }
 
     #[cold]
     #[inline(never)]
-    fn out_of_order(&mut self, core: &mut Core, path: &Path, me: usize, arrived: Arrived) {
+    fn out_of_order(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);
         // What was put off is told before, and this segment owes nothing any more (`tcp_sack_new_ofo_skb`).
@@ -144,35 +154,40 @@ impl Socket {
             && self.ack.compressed() > 0
             && self.rank_of_island(seq, end) >= EXPECTED_ISLANDS;
         if told {
-            self.send_compressed(core, me);
+            self.send_compressed(cx);
         }
         let before = self.islands.bytes();
         self.islands.insert(seq, end, |_, _| {});
         let fresh = self.islands.bytes() - before;
         self.remember_island(seq);
-        let joined = core.receive.by_subflow()
+        let joined = cx.shared.receive.by_subflow()
             && (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
-        core.receive
-            .out_of_sequence(me, len, before, self.islands_span(), joined);
-        if core.receive.grew() {
+        cx.shared
+            .receive
+            .out_of_sequence(cx.path.index, len, before, self.islands_span(), joined);
+        if cx.shared.receive.grew() {
             self.ack.window_grew();
         }
-        if !core.receive.by_subflow() {
+        if !cx.shared.receive.by_subflow() {
             self.ack.trouble(QUICK_ACKS);
         } else if !self.negotiated.sack {
             self.ack.immediately();
         } else if !told {
-            let rtt = core.receive.round_trip(me).min(path.srtt);
-            self.ack.duplicate(core.now, self.received, rtt);
+            let rtt = cx
+                .shared
+                .receive
+                .round_trip(cx.path.index)
+                .min(cx.path.srtt);
+            self.ack.duplicate(cx.shared.now, self.received, rtt);
         }
         if fresh == 0 {
-            core.counters.increment(Mib::TcpExtTCPDSACKOfoSent);
+            cx.shared.counters.increment(Mib::TcpExtTCPDSACKOfoSent);
             self.duplicate = Some((seq, end));
             return;
         }
-        core.counters.increment(Mib::TcpExtTCPOFOQueue);
-        core.receive.held += fresh;
-        (core.blocking).subflow_holds(me, self.islands.bytes(), core.now);
+        cx.shared.counters.increment(Mib::TcpExtTCPOFOQueue);
+        cx.shared.receive.held += fresh;
+        (cx.shared.blocking).subflow_holds(cx.path.index, self.islands.bytes(), cx.shared.now);
         self.totals.received += fresh;
         let held = Held::from(arrived);
         let at = match self.out_of_order.back() {
@@ -235,14 +250,14 @@ impl Socket {
     }
 
     /// Takes a FIN whose sequence number is `at`. True when it became the next in order.
-    pub(crate) fn on_fin(&mut self, core: &mut Core, at: u64) {
+    pub(crate) fn on_fin(&mut self, shared: &mut Shared, at: u64) {
         self.fin_at = Some(at);
-        core.fin_seen = true;
-        self.advance_fin(core);
+        shared.fin_seen = true;
+        self.advance_fin(shared);
     }
 
     /// Steps over the FIN when everything before it has arrived (RFC 9293 section 3.10.7.4, eighth step).
-    pub(crate) fn advance_fin(&mut self, core: &mut Core) {
+    pub(crate) fn advance_fin(&mut self, shared: &mut Shared) {
         if self.fin_at != Some(self.received) {
             return;
         }
@@ -252,7 +267,7 @@ impl Socket {
             State::Established => State::CloseWait,
             State::FinWait1 => State::Closing,
             State::FinWait2 => {
-                self.enter_time_wait(core);
+                self.enter_time_wait(shared);
                 State::TimeWait
             }
             state => state,
@@ -260,23 +275,23 @@ impl Socket {
     }
 
     /// A segment of the peer's FIN came again.
-    pub(crate) fn repeated_fin(&mut self, core: &mut Core) {
+    pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
         self.ack.immediately();
         if self.state == State::TimeWait {
-            self.enter_time_wait(core);
+            self.enter_time_wait(shared);
         }
     }
 
     /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
-    pub(crate) fn limit_fin_wait(&mut self, core: &Core) {
+    pub(crate) fn limit_fin_wait(&mut self, shared: &Shared) {
         if !self.timers.time_waits() {
-            (self.timers).set_idle(Idle::TimeWait, core.now + super::sender::TIME_WAIT);
+            (self.timers).set_idle(Idle::TimeWait, shared.now + super::sender::TIME_WAIT);
         }
     }
 
-    pub(super) fn enter_time_wait(&mut self, core: &mut Core) {
+    pub(super) fn enter_time_wait(&mut self, shared: &mut Shared) {
         self.timers.stop_retransmission();
-        (self.timers).set_idle(Idle::TimeWait, core.now + super::sender::TIME_WAIT);
+        (self.timers).set_idle(Idle::TimeWait, shared.now + super::sender::TIME_WAIT);
     }
 
     /// An empty segment from below the last acknowledgement is a probe: it draws an ACK (RFC 9293 section 3.10.7.4, first step).
@@ -287,12 +302,17 @@ impl Socket {
     }
 
     /// Measures the round trip as the receiver sees it, for the growth of its buffer (RFC 7323 section 4.1).
-    pub(crate) fn sample_receiver_rtt(&mut self, core: &mut Core, me: usize, segment: &Segment) {
+    pub(crate) fn sample_receiver_rtt(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        segment: &Segment,
+    ) {
         if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0) {
-            let elapsed = super::timestamp(core.now).wrapping_sub(echo);
+            let elapsed = super::timestamp(cx.shared.now).wrapping_sub(echo);
             if elapsed < 1 << 20 {
-                core.receive
-                    .sample_rtt(me, segment.payload.len, echo, elapsed);
+                cx.shared
+                    .receive
+                    .sample_rtt(cx.path.index, segment.payload.len, echo, elapsed);
             }
         }
     }
@@ -300,16 +320,16 @@ impl Socket {
     /// What came last has a reader take it, who acknowledges then (Linux `__tcp_cleanup_rbuf`, `mptcp_subflow_could_cleanup`): more than a
     /// segment, or all there is where the peer pushed it.
     #[inline]
-    fn reader_answers(&self, core: &mut Core, me: usize) -> bool {
+    fn reader_answers(&self, cx: &mut Context<impl Options>) -> bool {
         let unacknowledged = self.received - self.ack.acknowledged;
-        core.receive.reader_wakes()
-            && (unacknowledged > core.receive.acknowledges_beyond(me)
-                || (self.ack.reader_acknowledges() && core.receive.reader_leaves_nothing()))
+        cx.shared.receive.reader_wakes()
+            && (unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index)
+                || (self.ack.reader_acknowledges() && cx.shared.receive.reader_leaves_nothing()))
     }
 
     /// The reader took what came on another socket. True: it acknowledges what was put off here.
-    pub(crate) fn read(&mut self, core: &mut Core, me: usize) -> bool {
-        let owes = self.ack.deadline < crate::NEVER && self.reader_answers(core, me);
+    pub(crate) fn read(&mut self, cx: &mut Context<impl Options>) -> bool {
+        let owes = self.ack.deadline < crate::NEVER && self.reader_answers(cx);
         if owes {
             self.ack.by_reader();
         }
@@ -317,28 +337,28 @@ impl Socket {
     }
 
     /// Sends an ACK if one is due.
-    pub(crate) fn flush_ack(&mut self, core: &mut Core, me: usize) {
+    pub(crate) fn flush_ack(&mut self, cx: &mut Context<impl Options>) {
         if self.ack.due() {
-            self.send_ack(core, me);
+            self.send_ack(cx);
         }
     }
 
     /// The delayed ACK's time came.
-    pub(crate) fn on_delayed_ack(&mut self, core: &mut Core, me: usize) {
-        if self.ack.deadline <= core.now {
+    pub(crate) fn on_delayed_ack(&mut self, cx: &mut Context<impl Options>) {
+        if self.ack.deadline <= cx.shared.now {
             if self.ack.compressed() > 0 {
-                return self.send_compressed(core, me);
+                return self.send_compressed(cx);
             }
-            core.counters.increment(Mib::TcpExtDelayedACKs);
-            self.send_ack(core, me);
+            cx.shared.counters.increment(Mib::TcpExtDelayedACKs);
+            self.send_ack(cx);
         }
     }
 
     /// Sends the one ACK that several became (`tcp_sack_compress_send_ack`).
-    fn send_compressed(&mut self, core: &mut Core, me: usize) {
+    fn send_compressed(&mut self, cx: &mut Context<impl Options>) {
         let more = u32::from(self.ack.compressed()) - 1;
-        core.counters.add(Mib::TcpExtTCPAckCompressed, more);
-        self.send_ack(core, me);
+        cx.shared.counters.add(Mib::TcpExtTCPAckCompressed, more);
+        self.send_ack(cx);
     }
 
     /// Asks for an ACK at the end of this event.

@@ -6,8 +6,8 @@ use super::group::{Deferred, Front};
 use super::timer::Pending;
 use super::{FinState, Socket, State};
 use crate::linux::send_memory;
-use crate::mptcp::core::Core;
 use crate::path::Path;
+use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, NEVER, Nanos, Purpose, SECOND};
 
 /// Twice the maximum segment lifetime, as Linux has it (TCP_TIMEWAIT_LEN).
@@ -130,23 +130,23 @@ impl Socket {
 
     /// Gives the socket a chunk to send; it leaves as soon as the window admits it, one that waits with the others at the next
     /// [`Socket::send_unsent`].
-    pub(crate) fn enqueue(&mut self, core: &mut Core, paths: &mut [Path], me: usize, chunk: Chunk) {
+    pub(crate) fn enqueue(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
         if self.sent.is_empty() && self.unsent.is_empty() && self.last_sent_at > 0 {
-            self.restart_after_idle(core, paths, me);
+            self.restart_after_idle(cx);
         }
         self.unsent_bytes += u64::from(chunk.len);
         if self.buffers.is_some() {
-            self.map(core, paths[me].mss, chunk);
+            self.map(cx.shared, cx.path.mss, chunk);
             if chunk.waits {
-                return self.publish(&mut paths[me]);
+                return self.publish(&mut cx.path);
             }
         } else if !chunk.waits {
             self.unsent.push_back(chunk);
         } else {
             let follows = self.follows(&chunk);
-            self.append(chunk, paths[me].mss, follows);
+            self.append(chunk, cx.path.mss, follows);
         }
-        self.send_unsent(core, paths, me);
+        self.send_unsent(cx);
     }
 
     /// The chunk goes on in the stream where the last one ends.
@@ -157,8 +157,8 @@ impl Socket {
 
     /// Puts as much of a chunk into each buffer as that holds. Kept out of the path of the profiles that have none.
     #[inline(never)]
-    fn map(&mut self, core: &Core, mss: u32, mut chunk: Chunk) {
-        let goal = u64::from(mss) * send_memory::most_segments(mss, core.largest_window) as u64;
+    fn map(&mut self, shared: &Shared, mss: u32, mut chunk: Chunk) {
+        let goal = u64::from(mss) * send_memory::most_segments(mss, shared.largest_window) as u64;
         let mut follows = self.follows(&chunk);
         while let Some(buffers) = &mut self.buffers
             && chunk.len > 0
@@ -195,35 +195,35 @@ impl Socket {
     }
 
     /// Sends what is queued as far as congestion and receive window admit.
-    pub(crate) fn send_unsent(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+    pub(crate) fn send_unsent(&mut self, cx: &mut Context<impl Options>) {
         if let Some(buffers) = &mut self.buffers {
             buffers.push_new();
-            if core.multipath.is_none() {
+            if !cx.options.maps_data() {
                 self.buffers = None;
-            } else if self.searches() && !self.probe_unsent(core, paths, me) {
+            } else if self.searches() && !self.probe_unsent(cx) {
                 return;
             }
         }
         let (mut left, mut push) = (0, Push::No);
         let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.unsent.front().copied() {
-            if self.in_flight() >= paths[me].cwnd
+            if self.in_flight() >= cx.path.cwnd
                 || (self.blocked() && left == 0)
-                || !core.admits(chunk.offset + u64::from(chunk.len))
+                || !cx.shared.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
             }
             let small = chunk.waits && self.unsent.len() == 1;
-            if small && !self.nagle_admits(core, chunk.len, paths[me].mss) {
-                self.hold(core);
+            if small && !self.nagle_admits(cx.shared, chunk.len, cx.path.mss) {
+                self.hold(cx.shared);
                 break;
             }
             if self.buffers.is_some() {
                 if left == 0 {
-                    if sent && core.writer_waits {
-                        self.grow_buffer(core, &mut paths[me]);
+                    if sent && cx.shared.writer_waits {
+                        self.grow_buffer(cx);
                     }
-                    match self.begin_group(core, &paths[me]) {
+                    match self.begin_group(cx) {
                         Ok(group) => (left, push) = group,
                         Err(deferred) => {
                             limited = deferred.by_window;
@@ -236,13 +236,13 @@ impl Socket {
             }
             self.unsent.pop_front();
             self.unsent_bytes -= u64::from(chunk.len);
-            self.send_chunk(core, paths, me, chunk);
+            self.send_chunk(cx, chunk);
             sent = true;
         }
-        self.send_fin(core, me);
-        self.publish_sent(&mut paths[me]);
-        self.publish_pacing(&mut paths[me]);
-        limited |= paths[me].in_flight >= paths[me].cwnd;
+        self.send_fin(cx);
+        self.publish_sent(&mut cx.path);
+        self.publish_pacing(&mut cx.path);
+        limited |= cx.path.in_flight >= cx.path.cwnd;
         if sent || limited {
             self.validate_window(limited);
         }
@@ -250,25 +250,25 @@ impl Socket {
 
     /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
     #[inline(never)]
-    fn begin_group(&mut self, core: &Core, path: &Path) -> Result<(u32, Push), Deferred> {
+    fn begin_group(&mut self, cx: &mut Context<impl Options>) -> Result<(u32, Push), Deferred> {
         let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
             return Ok((1, Push::No));
         };
         let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
-        let rest = (head.len % u64::from(path.mss.max(1))) as u32;
+        let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
         let front = Front {
             bytes: head.len,
-            window: core.send_limit.saturating_sub(offset),
+            window: cx.shared.send_limit.saturating_sub(offset),
             followed: !head.last,
-            rest_leaves: !head.last || self.nagle_admits(core, rest, path.mss),
+            rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
             ends: self.closing(),
         };
-        let group = self.group(path, core.now, front)?;
+        let group = self.group(&cx.path, cx.shared.now, front)?;
         let (mut number, mut bytes) = (0, 0);
         for chunk in self.unsent.iter().take(group as usize) {
             let len = u64::from(chunk.len);
             let fits = number == 0 || bytes + len <= head.len;
-            if !core.admits(chunk.offset + len) || !fits {
+            if !cx.shared.admits(chunk.offset + len) || !fits {
                 break;
             }
             (number, bytes) = (number + 1, bytes + len);
@@ -283,28 +283,22 @@ impl Socket {
     }
 
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
-    pub(crate) fn grow_buffer(&self, core: &Core, path: &mut Path) {
-        if self.in_flight() < path.cwnd {
-            let buffer = core.config.send_buffer;
-            let wanted = send_memory::wanted_buffer(path, core.config.initial_window);
+    pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
+        if self.in_flight() < cx.path.cwnd {
+            let buffer = cx.shared.config.send_buffer;
+            let wanted = send_memory::wanted_buffer(&cx.path, cx.shared.config.initial_window);
             let most = wanted.min(buffer.maximum.max(buffer.default));
-            path.buffer = path.buffer.max(most);
+            cx.path.buffer = cx.path.buffer.max(most);
         }
     }
 
-    pub(super) fn send_chunk(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-        chunk: Chunk,
-    ) {
+    pub(super) fn send_chunk(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
         let seq = self.next;
         self.next += u64::from(chunk.len);
         let mut sent = Sent {
             seq,
             offset: chunk.offset,
-            sent_at: core.now,
+            sent_at: cx.shared.now,
             len: chunk.len,
             flags: 0,
         };
@@ -312,11 +306,11 @@ impl Socket {
             sent.set(Sent::PUSH);
         }
         let excess = if chunk.offset == 0 {
-            core.first_segment_excess()
+            cx.options.first_segment_excess()
         } else {
             0
         };
-        if chunk.len + excess < paths[me].mss {
+        if chunk.len + excess < cx.path.mss {
             self.last_small = self.next;
         }
         self.totals.sent += u64::from(chunk.len);
@@ -325,24 +319,24 @@ impl Socket {
             sent.set(Sent::REINJECTED);
         }
         self.recovery.count_sent();
-        self.ack.data_sent(core.now);
-        self.last_sent_at = core.now;
+        self.ack.data_sent(cx.shared.now);
+        self.last_sent_at = cx.shared.now;
         let first = self.sent.is_empty();
-        self.note_sent(core.now, &sent);
+        self.note_sent(cx.shared.now, &sent);
         self.sent.push_back(sent);
         if chunk.push == Push::Once {
             sent.set(Sent::PUSH);
         }
-        core.counters.increment(Mib::TcpOutSegs);
-        self.emit_data(core, me, &sent);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        self.emit_data(cx, &sent);
         if first || self.awaits_no_answer() {
-            self.arm_retransmission(core);
+            self.arm_retransmission(cx.shared);
         }
-        self.schedule_loss_probe(core);
+        self.schedule_loss_probe(cx.shared);
     }
 
-    fn emit_data(&mut self, core: &mut Core, me: usize, sent: &Sent) {
-        let mut segment = self.header(core.now, sent.seq);
+    fn emit_data(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
+        let mut segment = self.header(cx.shared.now, sent.seq);
         if sent.has(Sent::PUSH) {
             segment.flags |= Flags::PSH;
         }
@@ -354,11 +348,11 @@ impl Socket {
             self.ecn_cwr_due = false;
         }
         segment.payload = Self::payload(sent.offset, sent.len);
-        self.stamp(core, me, &mut segment);
+        self.stamp(cx, &mut segment);
         let space = if sent.len > 0 {
-            core.add_data_options(me, sent.seq, &mut segment)
+            cx.options.add_to_data(cx.shared, sent.seq, &mut segment)
         } else {
-            core.add_ack_options(me, &mut segment)
+            cx.options.add_to_ack(cx.shared, &mut segment)
         };
         self.add_sack(&mut segment.sack, space);
         let purpose = match sent.len {
@@ -367,17 +361,17 @@ impl Socket {
             _ if sent.has(Sent::REINJECTED) => Purpose::Reinjection,
             _ => Purpose::Data,
         };
-        core.emit_data(me, segment, purpose);
+        cx.emit_data(segment, purpose);
     }
 
     /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant,
     /// and a cork, which is stronger).
-    pub(crate) fn nagle_admits(&self, core: &Core, len: u32, mss: u32) -> bool {
+    pub(crate) fn nagle_admits(&self, shared: &Shared, len: u32, mss: u32) -> bool {
         if len >= mss {
             return true;
         }
-        let waits = core.config.nagle && !self.sent.is_empty() && self.last_small > self.una;
-        !waits && !self.corked(core)
+        let waits = shared.config.nagle && !self.sent.is_empty() && self.last_small > self.una;
+        !waits && !self.corked(shared)
     }
 
     /// Right edge of the peer's window, when this socket is the whole connection.
@@ -394,10 +388,10 @@ impl Socket {
     }
 
     /// Sends again the segment at `index`.
-    pub(super) fn retransmit(&mut self, core: &mut Core, me: usize, index: usize) {
-        let now = core.now;
+    pub(super) fn retransmit(&mut self, cx: &mut Context<impl Options>, index: usize) {
+        let now = cx.shared.now;
         if self.searches() {
-            self.cut_probe(core, index);
+            self.cut_probe(cx, index);
         }
         let sent = &mut self.sent[index];
         if !sent.has(Sent::RETRANSMITTING) {
@@ -408,23 +402,23 @@ impl Socket {
         sent.sent_at = now;
         let copy = *sent;
         self.recovery.count_retransmitted(now);
-        core.counters.increment(Mib::TcpRetransSegs);
+        cx.shared.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {
             self.syn_repeats += 1;
-            return self.send_syn(core, me, true);
+            return self.send_syn(cx, true);
         }
         self.note_sent(now, &copy);
         self.totals.retransmitted += u64::from(copy.len);
         self.totals.retransmitted_segments += 1;
         self.last_sent_at = now;
-        self.emit_data(core, me, &copy);
+        self.emit_data(cx, &copy);
     }
 
     /// Asks for a FIN after everything queued.
-    pub(crate) fn close(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+    pub(crate) fn close(&mut self, cx: &mut Context<impl Options>) {
         if self.fin == FinState::None && self.state.synchronised() {
             self.fin = FinState::Queued;
-            self.send_unsent(core, paths, me);
+            self.send_unsent(cx);
         }
     }
 
@@ -432,14 +426,14 @@ impl Socket {
         self.fin != FinState::None
     }
 
-    fn send_fin(&mut self, core: &mut Core, me: usize) {
+    fn send_fin(&mut self, cx: &mut Context<impl Options>) {
         if self.fin != FinState::Queued || !self.unsent.is_empty() {
             return;
         }
         let mut fin = Sent {
             seq: self.next,
             offset: 0,
-            sent_at: core.now,
+            sent_at: cx.shared.now,
             len: 0,
             flags: 0,
         };
@@ -450,17 +444,17 @@ impl Socket {
             State::CloseWait => State::LastAck,
             _ => State::FinWait1,
         };
-        self.note_sent(core.now, &fin);
+        self.note_sent(cx.shared.now, &fin);
         self.sent.push_back(fin);
-        core.counters.increment(Mib::TcpOutSegs);
-        self.emit_data(core, me, &fin);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        self.emit_data(cx, &fin);
         if self.awaits_no_answer() {
-            self.arm_retransmission(core);
+            self.arm_retransmission(cx.shared);
         }
     }
 
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
-    pub(super) fn fin_acknowledged(&mut self, core: &mut Core) {
+    pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared) {
         let FinState::Sent(seq) = self.fin else {
             return;
         };
@@ -471,7 +465,7 @@ impl Socket {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => {
                 self.state = State::TimeWait;
-                self.enter_time_wait(core);
+                self.enter_time_wait(shared);
             }
             State::LastAck => {
                 self.state = State::Closed;
@@ -501,12 +495,12 @@ impl Socket {
     }
 
     /// Halves the window for each timeout of idleness, down to the initial window (RFC 5681 section 4.1).
-    fn restart_after_idle(&mut self, core: &Core, paths: &mut [Path], me: usize) {
-        let rto = self.rtt.rto(&core.config);
-        let idle = core.now - self.last_sent_at;
+    fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
+        let rto = self.rtt.rto(&cx.shared.config);
+        let idle = cx.shared.now - self.last_sent_at;
         if idle > rto && self.paced.is_none() {
-            let path = &mut paths[me];
-            let floor = core.config.initial_window.min(path.cwnd);
+            let path = &mut cx.path;
+            let floor = cx.shared.config.initial_window.min(path.cwnd);
             path.ssthresh = if path.ssthresh == crate::path::INFINITE_SSTHRESH {
                 path.ssthresh
             } else {
@@ -520,7 +514,8 @@ impl Socket {
             path.cwnd = path.cwnd.max(floor);
             path.cwnd_count = 0;
         }
-        self.congestion.on_restart(paths, me, idle);
+        self.congestion
+            .on_restart(cx.path.paths, cx.path.index, idle);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.
@@ -533,33 +528,33 @@ impl Socket {
         sent.chain(self.unsent.iter().map(|chunk| (chunk.offset, chunk.len)))
     }
 
-    /// A third ACK of MP_JOIN is sent again until the fourth arrives (RFC 8684 section 3.2).
-    pub(crate) fn arm_join_ack(&mut self, core: &Core, attempts: u32) {
-        let delay = self.rtt.rto(&core.config) << attempts.min(6);
-        self.timers.set(Pending::Retransmission, core.now + delay);
+    /// The last ACK of the handshake must be answered: it is sent again when the timer fires, which happened `attempts` times.
+    pub(crate) fn await_answer(&mut self, shared: &Shared, attempts: u32) {
+        let delay = self.rtt.rto(&shared.config) << attempts.min(6);
+        self.timers.set(Pending::Retransmission, shared.now + delay);
     }
 
-    /// The fourth ACK came. What was sent in the meantime, at most a FIN, has the timer to itself from now on.
-    pub(crate) fn disarm_join_ack(&mut self, core: &Core) {
+    /// The answer came. What was sent in the meantime, at most a FIN, has the timer to itself from now on.
+    pub(crate) fn answered(&mut self, shared: &Shared) {
         self.timers.stop_retransmission();
-        self.arm_retransmission(core);
+        self.arm_retransmission(shared);
     }
 
     /// Sends the third ACK of a handshake.
-    pub(crate) fn send_third_ack(&mut self, core: &mut Core, me: usize) {
-        let mut segment = self.header(core.now, self.next);
-        self.stamp(core, me, &mut segment);
-        core.add_third_ack_options(me, &mut segment);
-        core.counters.increment(Mib::TcpOutSegs);
-        core.emit(me, segment);
+    pub(crate) fn send_third_ack<O: Options>(&mut self, cx: &mut Context<O>) {
+        self.send_bare(cx, |options, _, segment| options.add_to_third_ack(segment));
     }
 
-    /// Sends a lone DATA_FIN: an ACK whose mapping covers no payload (RFC 8684 section 3.3.3).
-    pub(crate) fn send_data_fin(&mut self, core: &mut Core, me: usize, offset: u64) {
-        let mut segment: Segment = self.header(core.now, self.next);
-        self.stamp(core, me, &mut segment);
-        core.add_data_fin(offset, &mut segment);
-        core.counters.increment(Mib::TcpOutSegs);
-        core.emit(me, segment);
+    /// Sends an ACK without data or SACK, with the options that `add` gives it.
+    pub(crate) fn send_bare<O: Options>(
+        &mut self,
+        cx: &mut Context<O>,
+        add: impl FnOnce(&O, &Shared, &mut Segment),
+    ) {
+        let mut segment = self.header(cx.shared.now, self.next);
+        self.stamp(cx, &mut segment);
+        add(&cx.options, cx.shared, &mut segment);
+        cx.shared.counters.increment(Mib::TcpOutSegs);
+        cx.emit(segment);
     }
 }

@@ -56,7 +56,7 @@ impl Lab {
         self.0.run_until(time);
         let connection = self.0.client.connection();
         let path = &connection.paths()[0];
-        let variables = connection.sockets()[0].observe();
+        let variables = connection.subflows()[0].socket().observe();
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map_or(0.0, |&(_, value)| value)

@@ -193,7 +193,10 @@ fn a_removed_address_closes_its_subflows() {
     assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtRmAddr), 1);
     assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtRmSubflow), 1);
     assert_eq!(
-        pair.server.connection().sockets()[1].state().name(),
+        pair.server.connection().subflows()[1]
+            .socket()
+            .state()
+            .name(),
         "closed"
     );
     assert!(pair.server.connection().multipath());

@@ -39,7 +39,9 @@ fn mappings_on_two_subflows_cover_the_stream() {
             panic!("Linux sends eight bytes")
         };
         assert_eq!(u32::from(mapping.len), packet.segment.payload.len);
-        let isn = pair.client.connection().sockets()[packet.subflow].initial_sequence();
+        let isn = pair.client.connection().subflows()[packet.subflow]
+            .socket()
+            .initial_sequence();
         assert_eq!(isn.wrapping_add(mapping.subflow_seq), packet.segment.seq);
         let offset = dsn.wrapping_sub(begin) as usize;
         assert_eq!(offset as u64, packet.segment.payload.offset);

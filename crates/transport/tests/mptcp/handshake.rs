@@ -349,7 +349,11 @@ fn a_join_without_its_option_is_given_up() {
         assert_eq!(pair.server.read, 100_001);
         for side in [Side::Client, Side::Server] {
             let connection = pair.connection(side);
-            assert_eq!(connection.sockets()[1].state().name(), "closed", "{side:?}");
+            assert_eq!(
+                connection.subflows()[1].socket().state().name(),
+                "closed",
+                "{side:?}"
+            );
             assert!(connection.multipath());
         }
     }

@@ -21,7 +21,7 @@ fn established() -> Script {
 }
 
 fn state(script: &Script) -> State {
-    script.connection.sockets()[0].state()
+    script.connection.subflows()[0].socket().state()
 }
 
 #[track_caller]

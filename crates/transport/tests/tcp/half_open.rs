@@ -32,7 +32,7 @@ fn syn(script: &Script, by: i32) -> Segment {
 }
 
 fn state(script: &Script) -> State {
-    script.connection.sockets()[0].state()
+    script.connection.subflows()[0].socket().state()
 }
 
 #[track_caller]

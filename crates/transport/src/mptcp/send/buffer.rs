@@ -81,11 +81,11 @@ impl Connection {
             return;
         };
         let (mut sum, mut through) = (0, 0);
-        for (socket, path) in self.sockets.iter().zip(&self.paths) {
-            if socket.state.synchronised() {
+        for (subflow, path) in self.subflows.iter().zip(&self.paths) {
+            if subflow.socket.state.synchronised() {
                 through += path.buffer;
             }
-            if socket.state != State::SynReceived {
+            if subflow.socket.state != State::SynReceived {
                 sum += path.buffer;
             }
         }

@@ -10,18 +10,18 @@ impl Connection {
         if !self.established {
             return;
         }
-        if self.core.multipath.is_some() {
+        if self.session.multipath.is_some() {
             self.answer_fins();
         }
         if !self.send.finishing() {
             return;
         }
-        if self.core.multipath.is_none() {
+        if self.session.multipath.is_none() {
             if self.send.unsent() == 0 {
-                self.sockets[0].close(&mut self.core, &mut self.paths, 0);
+                self.with(0, |socket, cx| socket.close(cx));
                 self.send.fin_sent = true;
                 let finished = matches!(
-                    self.sockets[0].state,
+                    self.subflows[0].socket.state,
                     State::FinWait2 | State::TimeWait | State::Closed
                 );
                 self.send.fin_acked |= finished;
@@ -32,16 +32,19 @@ impl Connection {
             self.send.fin_sent = true;
             self.send_data_fin();
         }
-        if self.send.fin_acked && self.core.receive.at_end() {
-            for me in 0..self.sockets.len() {
-                if matches!(self.sockets[me].state, State::SynSent | State::SynReceived) {
+        if self.send.fin_acked && self.shared.receive.at_end() {
+            for me in 0..self.subflows.len() {
+                if matches!(
+                    self.subflows[me].socket.state,
+                    State::SynSent | State::SynReceived
+                ) {
                     // CLOSE before the handshake is done deletes the subflow (RFC 9293 section 3.10.4).
                     self.close_subflow(me);
                 } else if self.dispensable(me) {
-                    self.sockets[me].send_reset(&mut self.core, me);
+                    self.with(me, |socket, cx| socket.send_reset(cx));
                     self.close_subflow(me);
-                } else if !self.sockets[me].closing() {
-                    self.sockets[me].close(&mut self.core, &mut self.paths, me);
+                } else if !self.subflows[me].socket.closing() {
+                    self.with(me, |socket, cx| socket.close(cx));
                 }
             }
         }
@@ -50,42 +53,49 @@ impl Connection {
     /// A subflow that failed while another works: with the stream over there is nothing to wait for on it.
     fn dispensable(&self, me: usize) -> bool {
         let works = |path: &Path| path.established && !path.potentially_failed;
-        self.sockets[me].state != State::Closed
+        self.subflows[me].socket.state != State::Closed
             && self.paths[me].potentially_failed
             && self.paths.iter().any(works)
     }
 
     /// Whether closing has begun in either direction, on any level.
     pub(in crate::mptcp) fn closing(&self) -> bool {
-        self.send.closing || self.core.fin_seen || self.core.receive.end.is_some()
+        self.send.closing || self.shared.fin_seen || self.shared.receive.end.is_some()
     }
 
     /// A FIN on a subflow closes that subflow alone; this side closes it too once its data is through. After the peer's DATA_FIN the FINs of
     /// this side wait for its own (RFC 8684 section 3.3.3).
     fn answer_fins(&mut self) {
-        if self.core.receive.at_end() {
+        if self.shared.receive.at_end() {
             return;
         }
-        for me in 0..self.sockets.len() {
+        for me in 0..self.subflows.len() {
             let elsewhere = |other: usize| {
-                other != me && self.paths[other].established && self.sockets[other].sending()
+                other != me
+                    && self.paths[other].established
+                    && self.subflows[other].socket.sending()
             };
-            let dispensable = self.send.idle() || (0..self.sockets.len()).any(elsewhere);
-            if self.sockets[me].state == State::CloseWait
-                && self.sockets[me].nothing_unsent()
+            let dispensable = self.send.idle() || (0..self.subflows.len()).any(elsewhere);
+            if self.subflows[me].socket.state == State::CloseWait
+                && self.subflows[me].socket.nothing_unsent()
                 && dispensable
             {
-                self.sockets[me].close(&mut self.core, &mut self.paths, me);
+                self.with(me, |socket, cx| socket.close(cx));
             }
         }
     }
 
     pub(super) fn send_data_fin(&mut self) {
         let offset = self.send.written;
-        self.send.fin_at = self.core.now + self.connection_timeout(self.send.fin_count);
+        self.send.fin_at = self.shared.now + self.connection_timeout(self.send.fin_count);
         self.send.fin_count += 1;
         if let Some(me) = self.working_subflow() {
-            self.sockets[me].send_data_fin(&mut self.core, me, offset);
+            // An ACK whose mapping covers no payload.
+            self.with(me, |socket, cx| {
+                socket.send_bare(cx, |options, shared, segment| {
+                    options.add_data_fin(shared, offset, segment);
+                });
+            });
         }
     }
 }

@@ -14,8 +14,8 @@ impl Connection {
     #[inline(never)]
     pub(super) fn push_buffers(&mut self) {
         let una = self.send.una;
-        let window = self.core.send_limit.saturating_sub(una);
-        self.core.largest_window = self.core.largest_window.max(window);
+        let window = self.shared.send_limit.saturating_sub(una);
+        self.shared.largest_window = self.shared.largest_window.max(window);
         if let Some(buffers) = &mut self.send.buffers {
             buffers.acknowledge(una);
         }
@@ -35,7 +35,7 @@ impl Connection {
     fn write_call(&mut self) {
         let room = self.send.buffer;
         let mss = self.paths[ME].mss;
-        let largest = self.core.largest_window;
+        let largest = self.shared.largest_window;
         let goal = u64::from(mss) * send_memory::most_segments(mss, largest) as u64;
         let call = self.send.waiting.min(CALL);
         let mut left = call;
@@ -69,13 +69,13 @@ impl Connection {
 
     /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
     fn transmit(&mut self, one: bool) {
-        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
-        if !one && self.sockets[ME].searches() && !self.probe_path() {
+        self.with(ME, |socket, cx| socket.send_unsent(cx));
+        if !one && self.subflows[ME].socket.searches() && !self.probe_path() {
             return;
         }
-        while self.sockets[ME].sending() && self.paths[ME].room() > 0 {
+        while self.subflows[ME].socket.sending() && self.paths[ME].room() > 0 {
             let mss = u64::from(self.paths[ME].mss.max(1));
-            let quota = self.sockets[ME].quota(&self.paths[ME]);
+            let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
             let Some(buffers) = &mut self.send.buffers else {
                 return;
             };
@@ -88,23 +88,29 @@ impl Connection {
             let rest = (head.len % mss) as u32;
             let front = Front {
                 bytes: head.len,
-                window: self.core.send_limit.saturating_sub(self.send.sent),
+                window: self.shared.send_limit.saturating_sub(self.send.sent),
                 followed: !head.last,
                 rest_leaves: !head.last
                     || self.send.finishing()
-                    || self.sockets[ME].nagle_admits(&self.core, rest, self.paths[ME].mss),
+                    || self.subflows[ME].socket.nagle_admits(
+                        &self.shared,
+                        rest,
+                        self.paths[ME].mss,
+                    ),
                 ends: self.send.finishing(),
             };
             let group = if one {
-                Ok(self.sockets[ME].segments(&self.paths[ME], front))
+                Ok(self.subflows[ME].socket.segments(&self.paths[ME], front))
             } else {
-                self.sockets[ME].group(&self.paths[ME], self.core.now, front)
+                self.subflows[ME]
+                    .socket
+                    .group(&self.paths[ME], self.shared.now, front)
             };
             match group {
                 Ok(segments) => self.send_buffer(segments, front, head.push),
                 Err(deferred) => {
                     if deferred.by_window {
-                        self.sockets[ME].validate_window(true);
+                        self.subflows[ME].socket.validate_window(true);
                     }
                     return;
                 }
@@ -119,13 +125,13 @@ impl Connection {
     /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
     #[cold]
     fn probe_path(&mut self) -> bool {
-        if !self.sockets[ME].sending() || !self.sockets[ME].nothing_unsent() {
+        if !self.subflows[ME].socket.sending() || !self.subflows[ME].socket.nothing_unsent() {
             return true;
         }
-        let window = self.core.send_limit.saturating_sub(self.send.sent);
-        let offered = self.core.send_limit.saturating_sub(self.send.una);
+        let window = self.shared.send_limit.saturating_sub(self.send.sent);
+        let offered = self.shared.send_limit.saturating_sub(self.send.una);
         let bytes = (self.send.unsent(), window, offered);
-        let len = match self.sockets[ME].advise(&self.core, &self.paths[ME], bytes) {
+        let len = match self.with(ME, |socket, cx| socket.advise(cx, bytes)) {
             Advice::None => return true,
             Advice::Wait => return false,
             Advice::Probe(len) => len,
@@ -135,7 +141,9 @@ impl Connection {
         let head = buffers.and_then(|buffers| buffers.gather(wanted));
         let ends = head.is_some_and(|head| head.push && head.len == wanted);
         self.send_new(ME, len, Push::of_group(1, ends));
-        self.sockets[ME].probe_sent(&mut self.paths[ME], len);
+        self.subflows[ME]
+            .socket
+            .probe_sent(&mut self.paths[ME], len);
         if let Some(buffers) = &mut self.send.buffers {
             buffers.leave(wanted, self.send.sent);
         }
@@ -168,7 +176,7 @@ impl Connection {
     /// Grows the buffer for a writer that waits, and wakes it (`tcp_check_space`).
     fn check_space(&mut self) {
         let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
-        let initial = self.core.config.initial_window;
+        let initial = self.shared.config.initial_window;
         self.send.expand_buffer(&self.paths[ME], initial, waits);
         let room = self.send.buffer;
         if let Some(buffers) = &mut self.send.buffers {
@@ -177,19 +185,25 @@ impl Connection {
     }
 
     pub(super) fn push_plain(&mut self) {
-        self.sockets[ME].send_unsent(&mut self.core, &mut self.paths, ME);
-        if self.sockets[ME].searches() && !self.probe_path() {
+        self.with(ME, |socket, cx| socket.send_unsent(cx));
+        if self.subflows[ME].socket.searches() && !self.probe_path() {
             return;
         }
         let (mut left, mut several) = (0, false);
-        while self.sockets[ME].sending() && self.paths[ME].room() > 0 && self.send.unsent() > 0 {
+        while self.subflows[ME].socket.sending()
+            && self.paths[ME].room() > 0
+            && self.send.unsent() > 0
+        {
             let len = self.cut(ME);
             if len == 0 {
                 self.hold(ME);
                 break;
             }
             if self.send.bursts && left == 0 {
-                let group = self.sockets[ME].group(&self.paths[ME], self.core.now, self.front());
+                let group =
+                    self.subflows[ME]
+                        .socket
+                        .group(&self.paths[ME], self.shared.now, self.front());
                 let Ok(group) = group else {
                     break;
                 };
@@ -215,10 +229,12 @@ impl Connection {
         let rest = (bytes % mss) as u32;
         Front {
             bytes,
-            window: self.core.send_limit.saturating_sub(self.send.sent),
+            window: self.shared.send_limit.saturating_sub(self.send.sent),
             followed: unsent > in_piece,
             rest_leaves: self.send.finishing()
-                || self.sockets[0].nagle_admits(&self.core, rest, self.paths[0].mss),
+                || self.subflows[0]
+                    .socket
+                    .nagle_admits(&self.shared, rest, self.paths[0].mss),
             ends: self.send.finishing(),
         }
     }

@@ -13,7 +13,7 @@ impl Connection {
             return false;
         };
         let rest = (record.offset + u64::from(record.len) - offset) as u32;
-        if !self.sockets[me].sending() {
+        if !self.subflows[me].socket.sending() {
             return false;
         }
         self.send_again(me, offset, rest.min(mss));
@@ -25,15 +25,15 @@ impl Connection {
             record.carried.insert(me);
             record.holder = me as u16;
         }
-        self.core.counters.increment(Mib::MPTcpExtMPTCPRetrans);
+        self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
         let chunk = Chunk {
             offset,
             len,
             kind: Kind::Reinjection,
             push: Push::No,
-            waits: self.send.queues && self.core.config.cork,
+            waits: self.send.queues && self.shared.config.cork,
         };
-        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.with(me, |socket, cx| socket.enqueue(cx, chunk));
         self.note_deadline(me);
         self.tell_scheduler(me, offset, len, false);
     }
@@ -48,11 +48,11 @@ impl Connection {
             return false;
         };
         self.scheduler.blocked(cause);
-        let view = Self::view(&self.core, &self.paths, &self.send, None);
+        let view = Self::view(&self.shared, &self.paths, &self.send, None);
         let rescue = self.rescuer.rescue(&view, cause);
         if let Some(me) = rescue.penalise {
-            self.sockets[me].penalise(&mut self.paths[me]);
-            self.core.event(EventKind::Penalised(me));
+            self.subflows[me].socket.penalise(&mut self.paths[me]);
+            self.shared.event(EventKind::Penalised(me));
         }
         let Some(me) = rescue.repeat_head_on else {
             return false;
@@ -68,20 +68,22 @@ impl Connection {
     pub(super) fn under_way(&self, me: usize, offset: u64) -> bool {
         self.paths[me].established
             && !self.paths[me].potentially_failed
-            && self.sockets[me]
+            && self.subflows[me]
+                .socket
                 .undelivered()
                 .any(|(start, len)| (start..start + u64::from(len)).contains(&offset))
     }
 
     /// A subflow timed out or died: what only failed paths carried goes to the others (RFC 8684 section 3.3.6).
     pub(in crate::mptcp) fn reinject(&mut self, me: usize) {
-        if self.core.multipath.is_none() {
+        if self.session.multipath.is_none() {
             return;
         }
-        if !self.core.config.profile.reinjects_on_timeout() {
+        if !self.shared.config.profile.reinjects_on_timeout() {
             return self.reinject_everything(me);
         }
-        let stranded: Vec<(u64, u32)> = self.sockets[me]
+        let stranded: Vec<(u64, u32)> = self.subflows[me]
+            .socket
             .undelivered()
             .filter(|(offset, len)| offset + u64::from(*len) > self.send.una)
             .collect();
@@ -101,7 +103,7 @@ impl Connection {
         }
         if bytes > 0 {
             self.send.reinject.make_contiguous().sort_unstable();
-            self.core
+            self.shared
                 .event(EventKind::Reinjection { subflow: me, bytes });
         }
     }
@@ -112,7 +114,7 @@ impl Connection {
         if bytes > 0 {
             self.send.reinject.clear();
             self.send.reinject.push_back((self.send.una, bytes as u32));
-            self.core
+            self.shared
                 .event(EventKind::Reinjection { subflow: me, bytes });
         }
     }
@@ -122,7 +124,7 @@ impl Connection {
         if let Some(head) = self.send.in_flight.front()
             && self.send.reinject.is_empty()
         {
-            self.core.event(EventKind::Reinjection {
+            self.shared.event(EventKind::Reinjection {
                 subflow: usize::from(head.holder),
                 bytes: u64::from(head.len),
             });

@@ -3,9 +3,9 @@
 use super::{DataSender, Fragments, Record};
 use crate::EventKind;
 use crate::mptcp::connection::Connection;
-use crate::mptcp::core::Core;
 use crate::path::Path;
 use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View, takes_more, usable};
+use crate::tcp::context::Shared;
 use crate::tcp::{Chunk, Kind, Push};
 
 impl Connection {
@@ -19,12 +19,13 @@ impl Connection {
 
     /// Sees to pacing after everything that could leave has left.
     fn settle_pacing(&mut self) {
-        for me in 0..self.sockets.len() {
-            if self.sockets[me].is_paced() && self.paths[me].established {
-                let path = &mut self.paths[me];
-                let dry = self.send.unsent() < u64::from(path.mss);
-                self.sockets[me].settle_pacing(&self.core, path, dry);
-                self.deadline = self.deadline.min(self.sockets[me].pacing_deadline());
+        for me in 0..self.subflows.len() {
+            if self.subflows[me].socket.is_paced() && self.paths[me].established {
+                let dry = self.send.unsent() < u64::from(self.paths[me].mss);
+                self.with(me, |socket, cx| socket.settle_pacing(cx, dry));
+                self.deadline = self
+                    .deadline
+                    .min(self.subflows[me].socket.pacing_deadline());
             }
         }
     }
@@ -35,7 +36,7 @@ impl Connection {
         }
         if self.paced || self.send.queues || self.retransmission.upstream {
             self.note_room();
-            if self.send.fragments.is_some() && self.core.multipath.is_some() {
+            if self.send.fragments.is_some() && self.session.multipath.is_some() {
                 return self.push_queues();
             }
             self.flush_queues();
@@ -44,11 +45,11 @@ impl Connection {
             }
             self.sum_buffers();
         }
-        self.send.refill(&self.core.config, &self.paths);
+        self.send.refill(&self.shared.config, &self.paths);
         if self.send.idle() {
             return;
         }
-        if self.core.multipath.is_some() {
+        if self.session.multipath.is_some() {
             self.push_multipath();
         } else {
             self.push_plain();
@@ -76,33 +77,37 @@ impl Connection {
 
     fn note_room(&mut self) {
         let fragments = self.send.fragments.as_ref();
-        self.core.writer_waits = fragments.is_some_and(Fragments::full);
+        self.shared.writer_waits = fragments.is_some_and(Fragments::full);
     }
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
     pub(super) fn cut(&self, me: usize) -> u32 {
         let mss = self.paths[me].mss
             - if self.send.sent == 0 {
-                self.core.first_segment_excess()
+                self.session.first_segment_excess()
             } else {
                 0
             };
-        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let window = self.shared.send_limit.saturating_sub(self.send.sent);
         let available = self.send.unsent().min(window);
         if available >= u64::from(mss) {
             return mss;
         }
         let len = available as u32;
-        if self.core.multipath.is_some() && self.send.queues {
+        if self.session.multipath.is_some() && self.send.queues {
             // The subflow's queue applies the rules on small segments.
             return len;
         }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.send.bursts && !self.sockets[me].nothing_in_flight() {
+        if window_limited && !self.send.bursts && !self.subflows[me].socket.nothing_in_flight() {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
-        if self.send.finishing() || self.sockets[me].nagle_admits(&self.core, len, mss) {
+        if self.send.finishing()
+            || self.subflows[me]
+                .socket
+                .nagle_admits(&self.shared, len, mss)
+        {
             len
         } else {
             0
@@ -111,27 +116,27 @@ impl Connection {
 
     /// The rules on small segments hold back what the peer's window admits.
     pub(super) fn hold(&mut self, me: usize) {
-        if self.core.config.cork && self.core.send_limit > self.send.sent {
-            self.sockets[me].hold(&self.core);
+        if self.shared.config.cork && self.shared.send_limit > self.send.sent {
+            self.subflows[me].socket.hold(&self.shared);
             self.note_deadline(me);
         }
     }
 
     /// A subflow's corked rest has waited long enough.
     pub(in crate::mptcp) fn uncork(&mut self, me: usize) {
-        self.core.uncorked = true;
+        self.shared.uncorked = true;
         if self.paths[me].queued > 0 {
-            self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+            self.with(me, |socket, cx| socket.send_unsent(cx));
         } else {
             self.push_data();
         }
-        self.core.uncorked = false;
+        self.shared.uncorked = false;
     }
 
     pub(super) fn send_new(&mut self, me: usize, len: u32, push: Push) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
-        if self.core.multipath.is_some() {
+        if self.session.multipath.is_some() {
             let mut carried = PathSet::default();
             carried.insert(me);
             self.send.in_flight.push_back(Record {
@@ -148,10 +153,10 @@ impl Connection {
             kind: Kind::New,
             push: if ends { Push::Always } else { push },
             waits: self.send.queues
-                && self.core.multipath.is_some()
-                && (self.core.config.cork || !self.send.finishing()),
+                && self.session.multipath.is_some()
+                && (self.shared.config.cork || !self.send.finishing()),
         };
-        self.sockets[me].enqueue(&mut self.core, &mut self.paths, me, chunk);
+        self.with(me, |socket, cx| socket.enqueue(cx, chunk));
         self.note_deadline(me);
         self.data_scheduled();
     }
@@ -159,16 +164,16 @@ impl Connection {
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
         let upstream = self.send.fragments.is_some();
-        let one_heard = upstream && self.sockets.iter().any(|socket| socket.hears(&self.core));
-        for me in 0..self.sockets.len() {
-            let socket = &self.sockets[me];
+        let one_heard = upstream && self.sockets().any(|socket| socket.hears(&self.shared));
+        for me in 0..self.subflows.len() {
+            let socket = &self.subflows[me].socket;
             // A segment lets its own subflow send, and those that it brought data for.
-            let concerned = !one_heard || socket.hears(&self.core) || socket.has_new_data();
-            if concerned && (self.paths[me].queued > 0 || self.core.writer_waits) {
-                self.sockets[me].send_unsent(&mut self.core, &mut self.paths, me);
+            let concerned = !one_heard || socket.hears(&self.shared) || socket.has_new_data();
+            if concerned && (self.paths[me].queued > 0 || self.shared.writer_waits) {
+                self.with(me, |socket, cx| socket.send_unsent(cx));
                 self.note_deadline(me);
-                if self.core.writer_waits {
-                    self.sockets[me].grow_buffer(&self.core, &mut self.paths[me]);
+                if self.shared.writer_waits {
+                    self.with(me, |socket, cx| socket.grow_buffer(cx));
                 }
             }
         }
@@ -217,7 +222,7 @@ impl Connection {
 
     #[inline(always)]
     fn ask(&mut self, next: Option<Next>) -> Decision {
-        let view = Self::view(&self.core, &self.paths, &self.send, next);
+        let view = Self::view(&self.shared, &self.paths, &self.send, next);
         self.scheduler.select(&view)
     }
 
@@ -260,7 +265,7 @@ impl Connection {
                 .send
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
-            let again = self.core.config.profile.reinjects_on_timeout();
+            let again = self.shared.config.profile.reinjects_on_timeout();
             let recovered = |me: usize| again && carried.contains(me) && self.under_way(me, offset);
             if end <= self.send.una || (0..self.paths.len()).any(recovered) {
                 self.send.reinject.pop_front();
@@ -277,7 +282,7 @@ impl Connection {
                 reinjection: true,
             });
         }
-        let window = self.core.send_limit.saturating_sub(self.send.sent);
+        let window = self.shared.send_limit.saturating_sub(self.send.sent);
         let len = self.send.unsent().min(window);
         (len > 0).then_some(Next {
             offset: self.send.sent,
@@ -289,12 +294,12 @@ impl Connection {
 
     /// The only subflow of a peer that has not confirmed MPTCP: what is repeated there would be new data to one that fell back.
     fn may_fall_back(&self) -> bool {
-        let multipath = self.core.multipath.as_ref();
-        self.sockets.len() == 1 && multipath.is_some_and(|multipath| !multipath.confirmed)
+        let multipath = self.session.multipath.as_ref();
+        self.subflows.len() == 1 && multipath.is_some_and(|multipath| !multipath.confirmed)
     }
 
     pub(super) fn view<'a>(
-        core: &Core,
+        shared: &Shared,
         paths: &'a [Path],
         send: &DataSender,
         next: Option<Next>,
@@ -305,20 +310,20 @@ impl Connection {
             holder: usize::from(record.holder),
         });
         View {
-            now: core.now,
+            now: shared.now,
             paths,
             next,
             head,
             una: send.una,
             sent: send.sent,
             unsent: send.unsent(),
-            window: core.send_limit.saturating_sub(send.sent),
+            window: shared.send_limit.saturating_sub(send.sent),
         }
     }
 
     /// Puts `next` on a path. False: the rules on small segments hold it back.
     fn carry(&mut self, me: usize, next: Next) -> bool {
-        if !self.sockets[me].sending() {
+        if !self.subflows[me].socket.sending() {
             return false;
         }
         if next.reinjection {
@@ -341,7 +346,7 @@ impl Connection {
             len = u64::from(len).min(fragments.rest(next.offset)) as u32;
         }
         if self.record_decisions {
-            self.core.event(EventKind::Scheduled {
+            self.shared.event(EventKind::Scheduled {
                 subflow: me,
                 offset: next.offset,
                 bytes: len,
@@ -363,6 +368,6 @@ impl Connection {
 
     /// The peer's window has room for less than what there is to send.
     fn window_too_small(&self) -> bool {
-        self.core.send_limit.saturating_sub(self.send.sent) < self.send.unsent()
+        self.shared.send_limit.saturating_sub(self.send.sent) < self.send.unsent()
     }
 }

@@ -9,24 +9,23 @@ impl Connection {
     /// segment, where a call counts (`benches/instructions.toml`).
     #[inline(always)]
     pub(super) fn watch_standstill(&mut self) {
-        let window_closed = self.send.unsent() > 0 && self.core.send_limit <= self.send.sent;
-        let unconfirmed = self.core.multipath.is_some() && self.send.una < self.send.sent;
+        let window_closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
+        let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self
-                .sockets
-                .iter()
+                .sockets()
                 .zip(&self.paths)
                 .all(|(socket, path)| socket.nothing_in_flight() || path.potentially_failed);
         if !stuck {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {
             let mut wait = self.connection_timeout(self.send.probes);
-            let timeout = self.core.config.user_timeout;
+            let timeout = self.shared.config.user_timeout;
             if timeout > 0 && window_closed && self.send.probes > 0 {
-                let passed = self.core.now - self.send.probed_since;
+                let passed = self.shared.now - self.send.probed_since;
                 wait = wait.min(timeout.saturating_sub(passed).max(MILLISECOND));
             }
-            self.send.probe_at = self.core.now + wait;
+            self.send.probe_at = self.shared.now + wait;
             self.deadline = self.deadline.min(self.send.probe_at);
         }
     }
@@ -34,52 +33,53 @@ impl Connection {
     /// The longest retransmission timeout of the working subflows, backed off.
     pub(in crate::mptcp) fn connection_timeout(&self, attempts: u32) -> Nanos {
         let longest = self
-            .sockets
-            .iter()
+            .sockets()
             .zip(&self.paths)
             .filter(|(_, path)| path.established)
-            .map(|(socket, _)| socket.retransmission_timeout(&self.core))
+            .map(|(socket, _)| socket.retransmission_timeout(&self.shared))
             .max()
-            .unwrap_or(self.core.config.rto_initial);
-        (longest << attempts.min(16)).min(self.core.config.rto_max)
+            .unwrap_or(self.shared.config.rto_initial);
+        (longest << attempts.min(16)).min(self.shared.config.rto_max)
     }
 
     pub(in crate::mptcp) fn on_connection_timers(&mut self) {
-        if self.orphaned_until() <= self.core.now {
+        if self.orphaned_until() <= self.shared.now {
             return self.give_up_on_subflows();
         }
-        if self.next_announcement() <= self.core.now {
+        if self.next_announcement() <= self.shared.now {
             self.repeat_announcements();
         }
-        if self.path_manager_at <= self.core.now {
+        if self.path_manager_at <= self.shared.now {
             self.path_manager_at = NEVER;
             self.manage_paths();
         }
-        if self.retransmission.deadline() <= self.core.now {
+        if self.retransmission.deadline() <= self.shared.now {
             self.on_data_timeout();
         }
-        if self.send.probe_at <= self.core.now {
+        if self.send.probe_at <= self.shared.now {
             self.send.probes += 1;
             self.send.unanswered += 1;
             self.send.probe_at = NEVER;
-            if self.send.unanswered > self.core.config.retries || self.window_closed_too_long() {
-                self.core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
+            if self.send.unanswered > self.shared.config.retries || self.window_closed_too_long() {
+                self.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
                 return self.end(CloseReason::TimedOut);
             }
             if let Some(me) = self.working_subflow() {
-                self.sockets[me].send_probe(&mut self.core, me, Mib::TcpExtTCPWinProbe);
+                self.with(me, |socket, cx| {
+                    socket.send_probe(cx, Mib::TcpExtTCPWinProbe)
+                });
             }
             if self.send.probes > 1 {
                 self.reinject_head();
             }
         }
-        if self.send.fin_at <= self.core.now {
+        if self.send.fin_at <= self.shared.now {
             // While data is on its way, its own timeouts say whether the peer is there.
             if self.send.outstanding() {
-                let half = self.core.config.retries / 2;
+                let half = self.shared.config.retries / 2;
                 self.send.fin_count = self.send.fin_count.min(half);
             }
-            if self.send.fin_count > self.core.config.retries {
+            if self.send.fin_count > self.shared.config.retries {
                 return self.end(CloseReason::TimedOut);
             }
             self.send_data_fin();
@@ -89,17 +89,19 @@ impl Connection {
     /// The peer's window was closed for the user timeout since the first probe (Linux `tcp_probe_timer`).
     fn window_closed_too_long(&mut self) -> bool {
         if self.send.probes == 1 {
-            self.send.probed_since = self.core.now;
+            self.send.probed_since = self.shared.now;
         }
-        let timeout = self.core.config.user_timeout;
-        let closed = self.send.unsent() > 0 && self.core.send_limit <= self.send.sent;
-        closed && timeout > 0 && self.core.now - self.send.probed_since >= timeout
+        let timeout = self.shared.config.user_timeout;
+        let closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
+        closed && timeout > 0 && self.shared.now - self.send.probed_since >= timeout
     }
 
     /// The subflow on which connection-level signals travel: not failed, not a backup if that can be had, lowest RTT.
     pub(super) fn working_subflow(&self) -> Option<usize> {
-        (0..self.sockets.len())
-            .filter(|&me| self.paths[me].established && self.sockets[me].state.synchronised())
+        (0..self.subflows.len())
+            .filter(|&me| {
+                self.paths[me].established && self.subflows[me].socket.state.synchronised()
+            })
             .min_by_key(|&me| {
                 (
                     self.paths[me].potentially_failed,

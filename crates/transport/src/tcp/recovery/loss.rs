@@ -2,52 +2,53 @@
 
 use super::Delivery;
 use crate::Mib;
-use crate::mptcp::core::Core;
-use crate::path::{CaState, Path};
+use crate::path::CaState;
+use crate::path::Member;
 use crate::tcp::Socket;
+use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::sender::Sent;
 
 impl Socket {
     /// Linux `tcp_enter_loss`.
-    pub(super) fn enter_loss(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
+    pub(super) fn enter_loss(&mut self, cx: &mut Context<impl Options>) {
         let fresh = self.recovery.state < CaState::Recovery;
         let repeated = self.recovery.timeouts > 0;
-        self.mark_timed_out(core);
+        self.mark_timed_out(cx.shared);
         let new_episode = self.recovery.state <= CaState::Disorder
             || self.una >= self.recovery.end
             || (self.recovery.state == CaState::Loss && !repeated);
         if new_episode {
-            self.recovery.prior_cwnd = paths[me].cwnd;
-            self.recovery.prior_ssthresh = paths[me].ssthresh;
-            paths[me].ssthresh = self.congestion.ssthresh(paths, me);
+            self.recovery.prior_cwnd = cx.path.cwnd;
+            self.recovery.prior_ssthresh = cx.path.ssthresh;
+            cx.path.ssthresh = self.congestion.ssthresh(cx.path.paths, cx.path.index);
             self.recovery.begin_undo(self.una);
         }
         self.recovery.hint = 0;
         self.recovery.probe_end = None;
-        paths[me].cwnd = self.in_flight() + 1;
-        paths[me].cwnd_count = 0;
-        self.set_state(paths, me, CaState::Loss);
+        cx.path.cwnd = self.in_flight() + 1;
+        cx.path.cwnd_count = 0;
+        self.set_state(&mut cx.path, CaState::Loss);
         self.recovery.end = self.next;
         self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
         self.recovery.new_first = false;
     }
 
     /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
-    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, paths: &mut [Path], me: usize) {
+    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, path: &mut Member) {
         self.recovery.end = self.next;
         self.recovery.prior_ssthresh = 0;
         self.recovery.undo_from = None;
-        self.set_state(paths, me, CaState::Loss);
+        self.set_state(path, CaState::Loss);
     }
 
     /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`).
-    fn mark_timed_out(&mut self, core: &mut Core) {
+    fn mark_timed_out(&mut self, shared: &mut Shared) {
         if !self.negotiated.sack {
             self.recovery.sacked = 0;
         }
         let before = self.recovery.lost;
         for (index, sent) in self.sent.iter_mut().enumerate() {
-            let recent = index > 0 && sent.sent_at + self.rack.rtt > core.now;
+            let recent = index > 0 && sent.sent_at + self.rack.rtt > shared.now;
             if sent.has(Sent::SACKED) || recent {
                 continue;
             }
@@ -58,29 +59,23 @@ impl Socket {
             if sent.has(Sent::RETRANSMITTING) {
                 sent.clear(Sent::RETRANSMITTING);
                 self.recovery.retransmitting -= 1;
-                core.counters.increment(Mib::TcpExtTCPLostRetransmit);
+                shared.counters.increment(Mib::TcpExtTCPLostRetransmit);
             }
         }
         self.note_lost(self.recovery.lost.saturating_sub(before));
     }
 
     /// An acknowledgement after a timeout (Linux `tcp_process_loss`; the steps are RFC 5682's, section 3.1).
-    pub(super) fn step_loss(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-        delivery: &Delivery,
-    ) {
+    pub(super) fn step_loss(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         let recovered = self.una >= self.recovery.end;
         if delivery.advanced && self.may_undo(delivery) {
-            return self.undo_loss(core, paths, me);
+            return self.undo_loss(cx);
         }
         if self.recovery.frto {
             if delivery.original && self.recovery.undo_from.is_some() {
                 // Step 3b: what the timeout took for lost arrives.
-                core.counters.increment(Mib::TcpExtTCPSpuriousRTOs);
-                return self.undo_loss(core, paths, me);
+                cx.shared.counters.increment(Mib::TcpExtTCPSpuriousRTOs);
+                return self.undo_loss(cx);
             }
             if self.next > self.recovery.end {
                 // Step 3a: duplicates after new data was sent.
@@ -94,14 +89,14 @@ impl Socket {
             }
         }
         if recovered {
-            self.finish(core, paths, me, delivery, Mib::TcpExtTCPLossUndo);
+            self.finish(cx, delivery, Mib::TcpExtTCPLossUndo);
         }
     }
 
-    fn undo_loss(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        core.counters.increment(Mib::TcpExtTCPLossUndo);
-        self.undo(paths, me, true);
-        self.set_state(paths, me, CaState::Open);
+    fn undo_loss(&mut self, cx: &mut Context<impl Options>) {
+        cx.shared.counters.increment(Mib::TcpExtTCPLossUndo);
+        self.undo(&mut cx.path, true);
+        self.set_state(&mut cx.path, CaState::Open);
     }
 
     /// Whether new data is to be sent before what is lost.

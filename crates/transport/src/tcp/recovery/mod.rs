@@ -15,10 +15,11 @@ use super::sender::Sent;
 use super::{Reckoning, Socket, State};
 use crate::config::WindowReduction;
 use crate::congestion::Ack;
-use crate::mptcp::core::Core;
+use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
 use crate::seq::unwrap;
+use crate::tcp::context::{Context, Options, Shared};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
@@ -159,20 +160,14 @@ impl Delivery {
 
 impl Socket {
     /// Processes the acknowledgement of `segment`. False: it acknowledges what was never sent.
-    pub(crate) fn on_ack(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-        segment: &Segment,
-    ) -> bool {
+    pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         let ack = unwrap(self.iss, segment.ack, self.una);
         if ack > self.next {
             self.ack.immediately();
-            self.flush_ack(core, me);
+            self.flush_ack(cx);
             return false;
         }
-        self.heard_at = core.now;
+        self.heard_at = cx.shared.now;
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
         if self.paced.is_some() {
@@ -182,27 +177,27 @@ impl Socket {
             echo: segment.timestamps.map_or(0, |(_, echo)| echo),
             ..Delivery::default()
         };
-        let mss = paths[me].mss;
+        let mss = cx.path.mss;
         let window_changed = ack >= self.una && self.update_window(ack, segment);
         if !segment.sack.is_empty() && self.negotiated.sack {
-            self.take_sack(core, segment, ack, highest_sacked, mss, &mut delivery);
+            self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
         }
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
-                self.conclude(core, paths, me, &mut delivery, before);
+                self.conclude(cx, &mut delivery, before);
             }
             return true;
         }
         if ack > before {
-            self.take_cumulative(core, ack, highest_sacked, mss, &mut delivery);
+            self.take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
             if self.searches() {
-                self.settle_probe(core, paths, me);
+                self.settle_probe(cx);
             }
             self.recovery.timeouts = 0;
-            if paths[me].potentially_failed {
-                paths[me].potentially_failed = false;
-                core.event(EventKind::Recovered(me));
+            if cx.path.potentially_failed {
+                cx.path.potentially_failed = false;
+                cx.shared.event(EventKind::Recovered(cx.path.index));
             }
         } else if !self.negotiated.sack
             && segment.payload.len == 0
@@ -219,17 +214,17 @@ impl Socket {
             || self.recovery.state != CaState::Open
             || self.recovery.probe_end.is_some()
         {
-            published = self.conclude(core, paths, me, &mut delivery, before);
+            published = self.conclude(cx, &mut delivery, before);
         }
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
-            self.on_congestion_experienced(paths, me);
+            self.on_congestion_experienced(&mut cx.path);
             published = false;
         }
         if self.una > before {
-            self.fin_acknowledged(core);
+            self.fin_acknowledged(cx.shared);
         }
         if !published {
-            self.publish(&mut paths[me]);
+            self.publish(&mut cx.path);
         }
         true
     }
@@ -245,20 +240,18 @@ impl Socket {
     /// True: what the path tells is up to date.
     fn conclude(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         delivery: &mut Delivery,
         before: u64,
     ) -> bool {
-        let rtt = self.sample_rtt(core, delivery);
+        let rtt = self.sample_rtt(cx.shared, delivery);
         if let Some(rtt) = rtt {
-            paths[me].latest_rtt = rtt;
+            cx.path.latest_rtt = rtt;
         }
-        self.publish(&mut paths[me]);
-        let limited = self.is_cwnd_limited(&paths[me]);
+        self.publish(&mut cx.path);
+        let limited = self.is_cwnd_limited(&cx.path);
         let ack = Ack {
-            now: core.now,
+            now: cx.shared.now,
             packets: delivery.packets,
             rtt,
             cwnd_limited: limited,
@@ -266,24 +259,25 @@ impl Socket {
             una: self.una,
         };
         if delivery.packets > 0 {
-            self.congestion.on_sample(paths, me, &ack);
+            self.congestion
+                .on_sample(cx.path.paths, cx.path.index, &ack);
         }
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
             && self.recovery.probe_end.is_none();
-        self.judge_probe(core, paths, me, delivery);
+        self.judge_probe(cx, delivery);
         self.adapt_reordering_window();
         if self.recovery.state != CaState::Open || delivery.dubious() {
-            self.step_recovery(core, paths, me, delivery, before);
+            self.step_recovery(cx, delivery, before);
             published = false;
         }
         if delivery.rearm {
-            self.arm_after_ack(core);
+            self.arm_after_ack(cx.shared);
         }
         if self.paced.is_some() {
-            self.control(paths, me, &ack, delivery, before);
+            self.control(&mut cx.path, &ack, delivery, before);
         } else if self.recovery.reducing() {
-            self.reduce(&mut paths[me], delivery);
+            self.reduce(&mut cx.path, delivery);
             published = false;
         } else if delivery.packets > 0
             && (delivery.advanced
@@ -291,19 +285,19 @@ impl Socket {
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             if !published {
-                self.publish(&mut paths[me]);
+                self.publish(&mut cx.path);
             }
-            self.congestion.on_ack(paths, me, &ack);
+            self.congestion.on_ack(cx.path.paths, cx.path.index, &ack);
         }
         published
     }
 
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
-    fn sample_rtt(&mut self, core: &Core, delivery: &Delivery) -> Option<Nanos> {
-        let elapsed = |at: Option<Nanos>| at.map(|at| core.now - at);
+    fn sample_rtt(&mut self, shared: &Shared, delivery: &Delivery) -> Option<Nanos> {
+        let elapsed = |at: Option<Nanos>| at.map(|at| shared.now - at);
         let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));
         let by_timestamp = || {
-            let age = super::timestamp(core.now).wrapping_sub(delivery.echo);
+            let age = super::timestamp(shared.now).wrapping_sub(delivery.echo);
             let known = delivery.advanced && delivery.echo != 0 && age < 1 << 20;
             known.then(|| u64::from(age.max(1)) * MILLISECOND)
         };
@@ -314,9 +308,9 @@ impl Socket {
             .or(in_order(delivery.last))
             .or_else(by_timestamp);
         if let Some(newest) = newest {
-            self.rtt.sample_min(newest, core.now);
+            self.rtt.sample_min(newest, shared.now);
         }
-        self.rtt.sample(oldest, self.una, self.next, &core.config);
+        self.rtt.sample(oldest, self.una, self.next, &shared.config);
         self.recovery.backoff = 0;
         newest
     }
@@ -325,69 +319,66 @@ impl Socket {
     #[inline(never)]
     fn step_recovery(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         delivery: &mut Delivery,
         before: u64,
     ) {
         if self.recovery.state == CaState::Open {
             self.recovery.first_retransmission = 0;
         } else if self.una >= self.recovery.end {
-            self.leave(core, paths, me, delivery);
+            self.leave(cx, delivery);
         }
         match self.recovery.state {
             CaState::Recovery => {
-                if delivery.advanced && self.undo_in_mid_recovery(core, paths, me, delivery, before)
-                {
+                if delivery.advanced && self.undo_in_mid_recovery(cx, delivery, before) {
                     return;
                 }
-                if self.undo_by_duplicates(core, paths, me) {
-                    self.try_to_open(paths, me);
+                if self.undo_by_duplicates(cx) {
+                    self.try_to_open(&mut cx.path);
                 }
-                self.identify_losses(core, delivery);
+                self.identify_losses(cx.shared, delivery);
                 if self.recovery.state != CaState::Recovery && self.recovery.lost > 0 {
-                    self.enter_recovery(core, paths, me);
+                    self.enter_recovery(cx);
                 }
             }
             CaState::Loss => {
-                self.step_loss(core, paths, me, delivery);
-                self.identify_losses(core, delivery);
+                self.step_loss(cx, delivery);
+                self.identify_losses(cx.shared, delivery);
                 if self.recovery.state == CaState::Open || delivery.retransmission_lost {
-                    self.settle(core, paths, me, delivery);
+                    self.settle(cx, delivery);
                 }
             }
-            _ => self.settle(core, paths, me, delivery),
+            _ => self.settle(cx, delivery),
         }
     }
 
-    fn settle(&mut self, core: &mut Core, paths: &mut [Path], me: usize, delivery: &mut Delivery) {
+    fn settle(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) {
         if self.recovery.state <= CaState::Disorder {
-            self.undo_by_duplicates(core, paths, me);
+            self.undo_by_duplicates(cx);
         }
-        self.identify_losses(core, delivery);
+        self.identify_losses(cx.shared, delivery);
         if self.recovery.lost > 0 {
-            if !self.searches() || !self.fail_probe(core, paths, me) {
-                self.enter_recovery(core, paths, me);
+            if !self.searches() || !self.fail_probe(cx) {
+                self.enter_recovery(cx);
             }
         } else {
-            self.try_to_open(paths, me);
+            self.try_to_open(&mut cx.path);
         }
     }
 
     /// Ends an episode of reduction or fast recovery whose end was acknowledged.
-    fn leave(&mut self, core: &mut Core, paths: &mut [Path], me: usize, delivery: &Delivery) {
+    fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
             CaState::Cwr if self.una > self.recovery.end => {
-                self.end_reduction(&mut paths[me]);
-                self.set_state(paths, me, CaState::Open);
+                self.end_reduction(&mut cx.path);
+                self.set_state(&mut cx.path, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
                     self.recovery.sacked = 0;
                 }
-                if !self.finish(core, paths, me, delivery, Mib::TcpExtTCPFullUndo) {
-                    self.end_reduction(&mut paths[me]);
+                if !self.finish(cx, delivery, Mib::TcpExtTCPFullUndo) {
+                    self.end_reduction(&mut cx.path);
                 }
             }
             _ => {}
@@ -397,20 +388,18 @@ impl Socket {
     /// Everything of the episode was acknowledged. True: its reduction was undone (Linux `tcp_try_undo_recovery`).
     fn finish(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         delivery: &Delivery,
         counter: Mib,
     ) -> bool {
         let undone = self.may_undo(delivery);
         if undone {
-            core.counters.increment(counter);
-            self.undo(paths, me, false);
+            cx.shared.counters.increment(counter);
+            self.undo(&mut cx.path, false);
         } else {
             self.rack.persist = self.rack.persist.saturating_sub(1);
         }
-        self.set_state(paths, me, CaState::Open);
+        self.set_state(&mut cx.path, CaState::Open);
         undone
     }
 
@@ -432,15 +421,15 @@ impl Socket {
         }
     }
 
-    fn try_to_open(&mut self, paths: &mut [Path], me: usize) {
+    fn try_to_open(&mut self, path: &mut Member) {
         self.forget_repetitions();
         if self.recovery.state != CaState::Cwr {
-            self.keep_open(paths, me);
+            self.keep_open(path);
         }
     }
 
     /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
-    fn keep_open(&mut self, paths: &mut [Path], me: usize) {
+    fn keep_open(&mut self, path: &mut Member) {
         let calm = self.recovery.sacked + self.recovery.lost == 0 && !self.any_repeated();
         let state = if calm {
             CaState::Open
@@ -448,44 +437,44 @@ impl Socket {
             CaState::Disorder
         };
         if state != self.recovery.state {
-            self.set_state(paths, me, state);
+            self.set_state(path, state);
             self.recovery.end = self.next;
         }
     }
 
-    fn set_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+    fn set_state(&mut self, path: &mut Member, state: CaState) {
         self.recovery.state = state;
-        paths[me].state = state;
-        self.congestion.on_state(paths, me, state);
+        path.state = state;
+        self.congestion.on_state(path.paths, path.index, state);
     }
 
-    fn enter_recovery(&mut self, core: &mut Core, paths: &mut [Path], me: usize) {
-        core.counters.increment(if self.negotiated.sack {
+    fn enter_recovery(&mut self, cx: &mut Context<impl Options>) {
+        cx.shared.counters.increment(if self.negotiated.sack {
             Mib::TcpExtTCPSackRecovery
         } else {
             Mib::TcpExtTCPRenoRecovery
         });
-        core.event(EventKind::Loss(me));
+        cx.shared.event(EventKind::Loss(cx.path.index));
         self.forget_repetitions();
         self.recovery.begin_undo(self.una);
         if !self.recovery.reducing() {
-            self.begin_reduction(paths, me);
+            self.begin_reduction(&mut cx.path);
         }
         self.recovery.end = self.next;
-        self.set_state(paths, me, CaState::Recovery);
+        self.set_state(&mut cx.path, CaState::Recovery);
     }
 
     /// Starts a reduction towards the controller's threshold (RFC 6937 section 3, RFC 6675 section 5).
-    fn begin_reduction(&mut self, paths: &mut [Path], me: usize) {
+    fn begin_reduction(&mut self, path: &mut Member) {
         let recovery = &mut self.recovery;
         recovery.end = self.next;
         recovery.probe_end = None;
-        recovery.prior_cwnd = paths[me].cwnd;
-        recovery.prior_ssthresh = paths[me].ssthresh;
+        recovery.prior_cwnd = path.cwnd;
+        recovery.prior_ssthresh = path.ssthresh;
         recovery.prr_delivered = 0;
         recovery.prr_out = 0;
-        paths[me].cwnd_count = 0;
-        paths[me].ssthresh = self.congestion.ssthresh(paths, me);
+        path.cwnd_count = 0;
+        path.ssthresh = self.congestion.ssthresh(path.paths, path.index);
     }
 
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
@@ -526,17 +515,17 @@ impl Socket {
     }
 
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
-    fn on_congestion_experienced(&mut self, paths: &mut [Path], me: usize) {
+    fn on_congestion_experienced(&mut self, path: &mut Member) {
         if self.recovery.state < CaState::Cwr {
-            self.begin_reduction(paths, me);
+            self.begin_reduction(path);
             self.recovery.undo_from = None;
             self.ecn_cwr_due = true;
-            self.set_state(paths, me, CaState::Cwr);
+            self.set_state(path, CaState::Cwr);
         }
     }
 
     /// Sends again what is lost, as far as the window admits.
-    pub(crate) fn send_lost(&mut self, core: &mut Core, path: &mut Path, me: usize) {
+    pub(crate) fn send_lost(&mut self, cx: &mut Context<impl Options>) {
         let recovery = &self.recovery;
         if recovery.lost == 0 || !matches!(recovery.state, CaState::Recovery | CaState::Loss) {
             return;
@@ -547,19 +536,19 @@ impl Socket {
         while index < self.sent.len() {
             let sent = &self.sent[index];
             if sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING) {
-                if self.in_flight() >= path.cwnd || self.blocked() {
+                if self.in_flight() >= cx.path.cwnd || self.blocked() {
                     first.get_or_insert(sent.seq);
                     break;
                 }
-                self.retransmit(core, me, index);
+                self.retransmit(cx, index);
                 if index == 0 {
-                    self.arm_retransmission(core);
+                    self.arm_retransmission(cx.shared);
                 }
             }
             index += 1;
         }
         self.recovery.hint = first.unwrap_or(self.next);
-        self.publish(path);
+        self.publish(&mut cx.path);
     }
 
     /// Halves the window because this path blocks the others (Raiciu et al. 2012, penalisation; slow start is spared as in Paasch et al. 2013).

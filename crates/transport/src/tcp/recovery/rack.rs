@@ -2,9 +2,9 @@
 
 use super::DUPLICATE_THRESHOLD;
 use super::Delivery;
-use crate::mptcp::core::Core;
 use crate::path::CaState;
 use crate::tcp::Socket;
+use crate::tcp::context::Shared;
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::Pending;
 use crate::tcp::timestamp;
@@ -59,7 +59,13 @@ impl Socket {
     /// What begins at `low`, and was never sent again, was delivered after something higher, if that is still so (Linux
     /// `tcp_check_sack_reordering`).
     #[cold]
-    pub(super) fn note_reordering(&mut self, core: &mut Core, low: u64, mss: u32, counter: Mib) {
+    pub(super) fn note_reordering(
+        &mut self,
+        shared: &mut Shared,
+        low: u64,
+        mss: u32,
+        counter: Mib,
+    ) {
         let highest = match self.recovery.sacked {
             0 => self.una,
             _ => self.recovery.scoreboard.highest(),
@@ -70,7 +76,7 @@ impl Socket {
         let distance = (highest - low).div_ceil(u64::from(mss.max(1)));
         self.rack.degree = self.rack.degree.max(distance.min(MOST_REORDERING));
         self.rack.reordering_seen = true;
-        core.counters.increment(counter);
+        shared.counters.increment(counter);
     }
 
     /// RFC 8985 section 6.2, steps 1 and 2. `echo`: the timestamp that a cumulative acknowledgement echoes, 0 where there is none.
@@ -119,10 +125,10 @@ impl Socket {
     }
 
     /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
-    pub(super) fn identify_losses(&mut self, core: &mut Core, delivery: &mut Delivery) {
+    pub(super) fn identify_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
         if self.negotiated.sack {
             if std::mem::take(&mut self.rack.advanced) {
-                self.detect_losses(core, delivery);
+                self.detect_losses(shared, delivery);
             }
             return;
         }
@@ -135,7 +141,7 @@ impl Socket {
     }
 
     /// RFC 8985 section 6.2, step 5: what was sent a reordering window before something delivered is lost.
-    pub(super) fn detect_losses(&mut self, core: &mut Core, delivery: &mut Delivery) {
+    pub(super) fn detect_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
         if self.rack.sent_at == 0 || self.sent.is_empty() {
             return;
         }
@@ -160,21 +166,21 @@ impl Socket {
                 break;
             }
             let due = sent.sent_at + self.rack.rtt + window;
-            if due > core.now {
-                wait = wait.max(due - core.now);
+            if due > shared.now {
+                wait = wait.max(due - shared.now);
                 continue;
             }
             if retransmitting {
                 sent.clear(Sent::RETRANSMITTING);
                 self.recovery.retransmitting -= 1;
                 delivery.retransmission_lost = true;
-                core.counters.increment(Mib::TcpExtTCPLostRetransmit);
+                shared.counters.increment(Mib::TcpExtTCPLostRetransmit);
             }
             Self::mark_lost(&mut self.recovery, sent, delivery);
         }
         if wait > 0 {
             self.timers
-                .set(Pending::Reordering, core.now + wait + REORDERING_GRACE);
+                .set(Pending::Reordering, shared.now + wait + REORDERING_GRACE);
             delivery.rearm = false;
         }
     }

@@ -4,23 +4,23 @@ use polypath_wire::tcp::Segment;
 
 use super::{Delivery, Recovery};
 use crate::Mib;
-use crate::mptcp::core::Core;
 use crate::path::CaState;
 use crate::seq::unwrap;
 use crate::tcp::Socket;
+use crate::tcp::context::Shared;
 use crate::tcp::sender::Sent;
 
 impl Socket {
     pub(super) fn take_sack(
         &mut self,
-        core: &mut Core,
+        shared: &mut Shared,
         segment: &Segment,
         ack: u64,
         highest: u64,
         mss: u32,
         delivery: &mut Delivery,
     ) {
-        let mut fresh = std::mem::take(&mut core.scratch);
+        let mut fresh = std::mem::take(&mut shared.scratch);
         fresh.clear();
         let blocks = segment.sack.as_slice();
         for (index, &(left, right)) in blocks.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Socket {
                         unwrap(self.iss, l, ack) <= start && end <= unwrap(self.iss, r, ack)
                     }))
             {
-                self.take_duplicate_sack(core, end, delivery);
+                self.take_duplicate_sack(shared, end, delivery);
                 continue;
             }
             self.recovery
@@ -42,23 +42,23 @@ impl Socket {
                 .insert(start.max(self.una), end, |a, b| fresh.push((a, b)));
         }
         for &(start, end) in &fresh {
-            self.mark_sacked(core, start, end, highest, delivery);
+            self.mark_sacked(shared, start, end, highest, delivery);
         }
-        core.scratch = fresh;
+        shared.scratch = fresh;
         if let Some(low) = delivery.overtaken.take()
             && (self.recovery.state != CaState::Loss || self.recovery.undo_from.is_some())
         {
-            self.note_reordering(core, low, mss, Mib::TcpExtTCPSACKReorder);
+            self.note_reordering(shared, low, mss, Mib::TcpExtTCPSACKReorder);
         }
     }
 
     pub(super) fn take_duplicate_sack(
         &mut self,
-        core: &mut Core,
+        shared: &mut Shared,
         end: u64,
         delivery: &mut Delivery,
     ) {
-        core.counters.increment(Mib::TcpExtTCPDSACKRecv);
+        shared.counters.increment(Mib::TcpExtTCPDSACKRecv);
         delivery.duplicate_sack = true;
         delivery.of_probe = self.recovery.probe_end == Some(end);
         delivery.packets += 1;
@@ -71,7 +71,7 @@ impl Socket {
 
     pub(super) fn mark_sacked(
         &mut self,
-        core: &mut Core,
+        shared: &mut Shared,
         start: u64,
         end: u64,
         highest: u64,
@@ -107,14 +107,14 @@ impl Socket {
                 }
             }
             delivery.sacked = true;
-            self.advance_rack(core.now, &copy, 0);
+            self.advance_rack(shared.now, &copy, 0);
         }
     }
 
     /// Removes what is acknowledged cumulatively.
     pub(super) fn take_cumulative(
         &mut self,
-        core: &mut Core,
+        shared: &mut Shared,
         ack: u64,
         highest_sacked: u64,
         mss: u32,
@@ -160,7 +160,7 @@ impl Socket {
                     delivery.overtake(sent.seq);
                 }
             }
-            self.advance_rack(core.now, &sent, delivery.echo);
+            self.advance_rack(shared.now, &sent, delivery.echo);
         }
         if !self.negotiated.sack && self.recovery.sacked > 0 {
             // Duplicate ACKs stood for packets that this ACK now covers.
@@ -176,7 +176,7 @@ impl Socket {
         }
         self.recovery.scoreboard.remove_below(ack);
         if let Some(low) = delivery.overtaken.take() {
-            self.note_reordering(core, low, mss, Mib::TcpExtTCPSACKReorder);
+            self.note_reordering(shared, low, mss, Mib::TcpExtTCPSACKReorder);
         }
     }
 

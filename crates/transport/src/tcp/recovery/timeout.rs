@@ -1,16 +1,16 @@
 //! Timers: retransmission timeout (RFC 6298 section 5) and tail loss probe (RFC 8985 section 7).
 
 use super::Delivery;
-use crate::mptcp::core::Core;
-use crate::path::{CaState, Path};
+use crate::path::CaState;
 use crate::tcp::Socket;
+use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::{Fired, Pending};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
 impl Socket {
     /// RFC 8985 section 7.2: probe timeout.
-    pub(crate) fn schedule_loss_probe(&mut self, core: &Core) -> bool {
+    pub(crate) fn schedule_loss_probe(&mut self, shared: &Shared) -> bool {
         let recovery = &self.recovery;
         let eligible = self.negotiated.sack
             && self.state.synchronised()
@@ -27,44 +27,40 @@ impl Socket {
         {
             return false;
         }
-        let rto = self.backed_off(core);
+        let rto = self.backed_off(shared);
         let timeout = match self.rtt.srtt() {
-            0 => core.config.rto_initial,
+            0 => shared.config.rto_initial,
             srtt if self.sent.len() == 1 => {
-                let config = &core.config;
+                let config = &shared.config;
                 2 * srtt + config.profile.ack_delay_budget(config.rto_min)
             }
             srtt => 2 * srtt + 2 * MILLISECOND,
         };
         self.timers
-            .set(Pending::LossProbe, core.now + timeout.min(rto));
+            .set(Pending::LossProbe, shared.now + timeout.min(rto));
         true
     }
 
     /// RFC 8985 section 7.3: the probe repeats the last segment.
-    pub(super) fn send_loss_probe(&mut self, core: &mut Core, me: usize) {
-        self.timers
-            .set(Pending::Retransmission, core.now + self.backed_off(core));
+    pub(super) fn send_loss_probe(&mut self, cx: &mut Context<impl Options>) {
+        self.timers.set(
+            Pending::Retransmission,
+            cx.shared.now + self.backed_off(cx.shared),
+        );
         let Some(last) = self.sent.len().checked_sub(1) else {
             return;
         };
         if self.recovery.probe_end.is_some() || self.sent[last].has(Sent::SACKED) {
             return;
         }
-        core.counters.increment(Mib::TcpExtTCPLossProbes);
-        core.event(EventKind::TailLossProbe(me));
+        cx.shared.counters.increment(Mib::TcpExtTCPLossProbes);
+        cx.shared.event(EventKind::TailLossProbe(cx.path.index));
         self.recovery.probe_end = Some(self.next);
-        self.retransmit(core, me, last);
+        self.retransmit(cx, last);
     }
 
     /// RFC 8985 section 7.4.2: whether the probe repaired a loss.
-    pub(super) fn judge_probe(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-        delivery: &mut Delivery,
-    ) {
+    pub(super) fn judge_probe(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) {
         let Some(end) = self.recovery.probe_end else {
             return;
         };
@@ -77,43 +73,45 @@ impl Socket {
             // Both the original and the probe arrived.
             self.recovery.probe_end = None;
         } else if self.una > end {
-            core.counters.increment(Mib::TcpExtTCPLossProbeRecovery);
-            self.begin_reduction(paths, me);
+            cx.shared
+                .counters
+                .increment(Mib::TcpExtTCPLossProbeRecovery);
+            self.begin_reduction(&mut cx.path);
             self.recovery.undo_from = None;
-            self.set_state(paths, me, CaState::Cwr);
-            self.end_reduction(&mut paths[me]);
-            self.keep_open(paths, me);
+            self.set_state(&mut cx.path, CaState::Cwr);
+            self.end_reduction(&mut cx.path);
+            self.keep_open(&mut cx.path);
         }
     }
 
     /// The retransmission timeout, doubled for each that passed and within its maximum (RFC 6298 section 5.5).
-    fn backed_off(&self, core: &Core) -> Nanos {
-        let rto = self.rtt.rto(&core.config) << self.recovery.backoff.min(16);
-        rto.min(core.config.rto_max)
+    fn backed_off(&self, shared: &Shared) -> Nanos {
+        let rto = self.rtt.rto(&shared.config) << self.recovery.backoff.min(16);
+        rto.min(shared.config.rto_max)
     }
 
     /// Sets the timer for the oldest segment in flight (RFC 6298 section 5.1, 5.3).
-    pub(crate) fn arm_retransmission(&mut self, core: &Core) {
+    pub(crate) fn arm_retransmission(&mut self, shared: &Shared) {
         if self.sent.is_empty() {
             return self.timers.stop_retransmission();
         }
-        let rto = self.backed_off(core);
+        let rto = self.backed_off(shared);
         let at = match self.timers.pending {
             // A probe or the reordering window took this time off the timeout.
             Pending::LossProbe | Pending::Reordering => {
-                (self.sent[0].sent_at + rto).max(core.now + MILLISECOND)
+                (self.sent[0].sent_at + rto).max(shared.now + MILLISECOND)
             }
-            _ => core.now + rto,
+            _ => shared.now + rto,
         };
         self.timers.set(Pending::Retransmission, at);
     }
 
-    pub(super) fn arm_after_ack(&mut self, core: &Core) {
+    pub(super) fn arm_after_ack(&mut self, shared: &Shared) {
         if self.timers.pending == Pending::Reordering {
             self.timers.pending = Pending::None;
         }
-        if !self.schedule_loss_probe(core) {
-            self.arm_retransmission(core);
+        if !self.schedule_loss_probe(shared) {
+            self.arm_retransmission(shared);
         }
     }
 
@@ -122,65 +120,65 @@ impl Socket {
     }
 
     /// Handles the timer that is due. Returns what the connection must know of.
-    pub(crate) fn on_timer(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> Fired {
-        self.release_pacing(core.now, &mut paths[me]);
-        let fired = self.timers.fire(core.now);
+    pub(crate) fn on_timer(&mut self, cx: &mut Context<impl Options>) -> Fired {
+        self.release_pacing(cx.shared.now, &mut cx.path);
+        let fired = self.timers.fire(cx.shared.now);
         match fired {
-            Fired::LossProbe => self.send_loss_probe(core, me),
+            Fired::LossProbe => self.send_loss_probe(cx),
             Fired::Reordering => {
                 let mut delivery = Delivery::default();
-                self.detect_losses(core, &mut delivery);
+                self.detect_losses(cx.shared, &mut delivery);
                 if delivery.newly_lost > 0 {
                     self.note_lost(delivery.newly_lost);
                     if self.recovery.state != CaState::Recovery {
-                        self.enter_recovery(core, paths, me);
+                        self.enter_recovery(cx);
                         delivery.packets = 1;
-                        self.reduce(&mut paths[me], &delivery);
+                        self.reduce(&mut cx.path, &delivery);
                     }
                 }
                 if self.transmission_timer().is_none() {
-                    self.arm_retransmission(core);
+                    self.arm_retransmission(cx.shared);
                 }
             }
             _ => {}
         }
-        self.publish(&mut paths[me]);
+        self.publish(&mut cx.path);
         fired
     }
 
     /// A retransmission timeout (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1). False: the peer is given up.
-    pub(crate) fn on_timeout(&mut self, core: &mut Core, paths: &mut [Path], me: usize) -> bool {
+    pub(crate) fn on_timeout(&mut self, cx: &mut Context<impl Options>) -> bool {
         if self.sent.is_empty() {
             return true;
         }
         let limit = if self.state.synchronised() {
-            core.config.retries
+            cx.shared.config.retries
         } else {
-            core.config.syn_retries
+            cx.shared.config.syn_retries
         };
         if self.recovery.timeouts == 0 {
-            self.recovery.first_timeout = self.first_repetition(core.now);
+            self.recovery.first_timeout = self.first_repetition(cx.shared.now);
         }
-        let timeout = core.config.user_timeout;
+        let timeout = cx.shared.config.user_timeout;
         let gives_up_at = match timeout {
             0 => crate::NEVER,
             _ => self.recovery.first_timeout + timeout,
         };
-        let too_long = self.recovery.timeouts > 0 && core.now >= gives_up_at;
+        let too_long = self.recovery.timeouts > 0 && cx.shared.now >= gives_up_at;
         if self.recovery.timeouts >= limit || too_long {
-            core.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
+            cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
             return false;
         }
         if self.searches() && self.recovery.timeouts > 0 && self.state.synchronised() {
-            self.suspect_black_hole(core, paths, me, self.recovery.first_timeout);
+            self.suspect_black_hole(cx, self.recovery.first_timeout);
         }
-        core.counters.increment(Mib::TcpExtTCPTimeouts);
-        core.event(EventKind::Timeout {
-            subflow: me,
+        cx.shared.counters.increment(Mib::TcpExtTCPTimeouts);
+        cx.shared.event(EventKind::Timeout {
+            subflow: cx.path.index,
             backoff: self.recovery.backoff,
         });
         if self.state.synchronised() {
-            self.enter_loss(core, paths, me);
+            self.enter_loss(cx);
         } else {
             self.recovery.lost = 1;
             self.sent[0].set(Sent::LOST);
@@ -189,13 +187,13 @@ impl Socket {
         }
         self.recovery.timeouts += 1;
         self.recovery.hint = self.recovery.hint.max(1);
-        self.retransmit(core, me, 0);
+        self.retransmit(cx, 0);
         self.recovery.backoff = (self.recovery.backoff + 1).min(16);
         self.timers.pending = Pending::None;
-        self.arm_retransmission(core);
+        self.arm_retransmission(cx.shared);
         self.timers
-            .no_later_than(gives_up_at.max(core.now + MILLISECOND));
-        self.publish(&mut paths[me]);
+            .no_later_than(gives_up_at.max(cx.shared.now + MILLISECOND));
+        self.publish(&mut cx.path);
         true
     }
 
@@ -209,7 +207,7 @@ impl Socket {
         }
     }
 
-    pub(crate) fn retransmission_timeout(&self, core: &Core) -> Nanos {
-        self.rtt.rto(&core.config)
+    pub(crate) fn retransmission_timeout(&self, shared: &Shared) -> Nanos {
+        self.rtt.rto(&shared.config)
     }
 }

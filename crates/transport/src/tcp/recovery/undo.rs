@@ -3,9 +3,9 @@
 use super::Delivery;
 use super::rack::STEPS_PERSIST;
 use crate::Mib;
-use crate::mptcp::core::Core;
-use crate::path::Path;
+use crate::path::Member;
 use crate::tcp::Socket;
+use crate::tcp::context::{Context, Options};
 use crate::tcp::sender::Sent;
 
 impl Socket {
@@ -29,43 +29,36 @@ impl Socket {
     /// A hole was filled by a packet that was delayed. True: retransmissions are under way still, and nothing more is to be done.
     pub(super) fn undo_in_mid_recovery(
         &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
+        cx: &mut Context<impl Options>,
         delivery: &Delivery,
         before: u64,
     ) -> bool {
         if self.recovery.undo_from.is_none() || !self.delayed_not_lost(delivery) {
             return false;
         }
-        self.note_reordering(core, before, paths[me].mss, Mib::TcpExtTCPTSReorder);
+        self.note_reordering(cx.shared, before, cx.path.mss, Mib::TcpExtTCPTSReorder);
         if self.recovery.retransmitting > 0 {
             return true;
         }
         self.forget_repetitions();
-        core.counters.increment(Mib::TcpExtTCPPartialUndo);
-        self.undo(paths, me, true);
-        self.keep_open(paths, me);
+        cx.shared.counters.increment(Mib::TcpExtTCPPartialUndo);
+        self.undo(&mut cx.path, true);
+        self.keep_open(&mut cx.path);
         false
     }
 
     /// DSACKs told of every retransmission that it was needless (RFC 3708).
-    pub(super) fn undo_by_duplicates(
-        &mut self,
-        core: &mut Core,
-        paths: &mut [Path],
-        me: usize,
-    ) -> bool {
+    pub(super) fn undo_by_duplicates(&mut self, cx: &mut Context<impl Options>) -> bool {
         if self.recovery.undo_from.is_none() || self.recovery.undo_count != 0 {
             return false;
         }
         self.rack.persist = (self.rack.persist + 1).min(STEPS_PERSIST);
-        core.counters.increment(Mib::TcpExtTCPDSACKUndo);
-        self.undo(paths, me, false);
+        cx.shared.counters.increment(Mib::TcpExtTCPDSACKUndo);
+        self.undo(&mut cx.path, false);
         true
     }
 
-    pub(super) fn undo(&mut self, paths: &mut [Path], me: usize, unmark: bool) {
+    pub(super) fn undo(&mut self, path: &mut Member, unmark: bool) {
         if unmark {
             for sent in &mut self.sent {
                 sent.clear(Sent::LOST);
@@ -73,9 +66,9 @@ impl Socket {
             self.recovery.lost = 0;
         }
         let prior = self.recovery.prior_cwnd;
-        paths[me].cwnd = self.congestion.undo(paths, me, prior);
-        if self.recovery.prior_ssthresh > paths[me].ssthresh {
-            paths[me].ssthresh = self.recovery.prior_ssthresh;
+        path.cwnd = self.congestion.undo(path.paths, path.index, prior);
+        if self.recovery.prior_ssthresh > path.ssthresh {
+            path.ssthresh = self.recovery.prior_ssthresh;
         }
         self.recovery.undo_from = None;
         self.recovery.timeouts = 0;

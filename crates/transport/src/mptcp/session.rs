@@ -1,0 +1,318 @@
+//! The keys of a Multipath TCP connection, and the options that its segments carry (RFC 8684 section 3).
+
+use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
+use polypath_wire::tcp::Segment;
+
+use super::keys;
+use crate::Mib;
+use crate::config::Config;
+use crate::tcp::context::{Options, Shared};
+
+/// Option space of a TCP header (RFC 9293 section 3.1).
+const OPTION_SPACE: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+
+/// The keys of an MPTCP connection and what follows from them.
+#[derive(Debug)]
+pub(super) struct Multipath {
+    pub local_key: u64,
+    pub remote_key: u64,
+    pub local_token: u32,
+    pub remote_token: u32,
+    pub local_idsn: u64,
+    pub remote_idsn: u64,
+    /// DSS checksums were asked for by one side (RFC 8684 section 3.3).
+    pub checksum: bool,
+    /// This side asks for them.
+    pub asks_checksum: bool,
+    /// Both sides are known to have both keys (section 3.1, "fully established").
+    pub confirmed: bool,
+    /// Data sequence numbers of eight bytes, and data ACKs of eight bytes once the peer sent such numbers (Linux `use_64bit_ack`).
+    pub long: bool,
+    pub long_ack: bool,
+    /// The peer refuses further subflows to its first address (flag C).
+    pub deny_join_initial: bool,
+}
+
+impl Multipath {
+    pub fn new(config: &Config, local_key: u64) -> Self {
+        Self {
+            local_key,
+            remote_key: 0,
+            local_token: keys::token(local_key),
+            remote_token: 0,
+            local_idsn: keys::initial_dsn(local_key),
+            remote_idsn: 0,
+            checksum: config.checksum,
+            asks_checksum: config.checksum,
+            confirmed: false,
+            long: config.profile.long_dsn(),
+            long_ack: false,
+            deny_join_initial: false,
+        }
+    }
+
+    pub fn set_remote_key(&mut self, key: u64) {
+        self.remote_key = key;
+        self.remote_token = keys::token(key);
+        self.remote_idsn = keys::initial_dsn(key);
+    }
+
+    fn dsn(&self, offset: u64) -> Dsn {
+        let dsn = self.local_idsn.wrapping_add(1).wrapping_add(offset);
+        if self.long {
+            Dsn::Long(dsn)
+        } else {
+            Dsn::Short(dsn as u32)
+        }
+    }
+
+    fn data_ack(&self, offset: u64) -> DataAck {
+        let ack = self.remote_idsn.wrapping_add(1).wrapping_add(offset);
+        if self.long_ack {
+            DataAck::Long(ack)
+        } else {
+            DataAck::Short(ack as u32)
+        }
+    }
+
+    fn ack_len(&self) -> u32 {
+        if self.long_ack { 12 } else { 8 }
+    }
+
+    pub(super) fn data_len(&self) -> u32 {
+        let mapping = if self.long { 14 } else { 10 };
+        (self.ack_len() + mapping + 2 * u32::from(self.checksum)).next_multiple_of(4)
+    }
+}
+
+/// The handshake of an additional subflow (RFC 8684 section 3.2).
+#[derive(Clone, Debug)]
+pub(super) struct Join {
+    pub local_nonce: u32,
+    pub remote_nonce: u32,
+    pub local_id: u8,
+    pub backup: bool,
+    /// The client waits for the fourth ACK.
+    pub unconfirmed: bool,
+    pub attempts: u32,
+}
+
+/// The multipath part of a connection's state.
+pub(super) struct Session {
+    /// Absent: plain TCP, from the start or after a fallback.
+    pub multipath: Option<Multipath>,
+    /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
+    pub infinite: Option<(Multipath, u64)>,
+    /// After a fallback: the peer's initial data sequence number, by which it may still map what it sends.
+    pub peer_idsn: Option<u64>,
+    pub client: bool,
+}
+
+impl Session {
+    /// The first segment's option is MP_CAPABLE with both keys, longer than a short DSS (RFC 8684 section 3.1): by how much.
+    pub fn first_segment_excess(&self) -> u32 {
+        match &self.multipath {
+            Some(multipath) if self.client && !multipath.confirmed => {
+                24u32.saturating_sub(multipath.data_len())
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The options of a subflow's segments.
+#[derive(Clone, Copy)]
+pub(super) struct SubflowOptions<'a> {
+    pub session: &'a Session,
+    /// Absent on the first subflow.
+    pub join: Option<&'a Join>,
+}
+
+/// The acknowledgement at data level; the DATA_FIN counts one (RFC 8684 section 3.3.3).
+fn data_acknowledgement(shared: &Shared) -> u64 {
+    shared.receive.next + u64::from(shared.receive.at_end())
+}
+
+fn timestamps_len(segment: &Segment) -> u32 {
+    if segment.timestamps.is_some() {
+        TIMESTAMPS
+    } else {
+        0
+    }
+}
+
+impl SubflowOptions<'_> {
+    fn capable(&self, multipath: &Multipath, sender: bool, receiver: bool) -> MpCapable {
+        MpCapable {
+            version: 1,
+            checksum_required: multipath.asks_checksum,
+            deny_join_initial: false,
+            hmac_sha256: true,
+            sender_key: sender.then_some(multipath.local_key),
+            receiver_key: receiver.then_some(multipath.remote_key),
+            data: None,
+        }
+    }
+
+    /// Whether the handshake's last option must still be repeated on this subflow.
+    fn handshake_open(&self, multipath: &Multipath) -> bool {
+        match self.join {
+            None => self.session.client && !multipath.confirmed,
+            Some(join) => self.session.client && join.unconfirmed,
+        }
+    }
+
+    /// Tells a peer that may still see options of the fallback (RFC 8684 section 3.7). Returns the option's length.
+    fn add_infinite_mapping(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32 {
+        let Some((multipath, _)) = &self.session.infinite else {
+            return 0;
+        };
+        shared.counters.increment(Mib::MPTcpExtInfiniteMapTx);
+        segment.dss = Some(Dss {
+            data_ack: None,
+            mapping: Some(Mapping {
+                dsn: multipath.dsn(segment.payload.offset),
+                subflow_seq: seq as u32,
+                len: 0,
+                checksum: multipath.checksum.then_some(0),
+            }),
+            data_fin: false,
+        });
+        multipath.data_len() - multipath.ack_len()
+    }
+
+    /// A DATA_FIN without data: a mapping of length one at subflow sequence number zero (RFC 8684 section 3.3.3).
+    pub fn add_data_fin(&self, shared: &Shared, offset: u64, segment: &mut Segment) {
+        let Some(multipath) = &self.session.multipath else {
+            return;
+        };
+        segment.dss = Some(Dss {
+            data_ack: Some(multipath.data_ack(data_acknowledgement(shared))),
+            mapping: Some(Mapping {
+                dsn: multipath.dsn(offset),
+                subflow_seq: 0,
+                len: 1,
+                checksum: multipath.checksum.then_some(0),
+            }),
+            data_fin: true,
+        });
+    }
+}
+
+impl Options for SubflowOptions<'_> {
+    fn maps_data(&self) -> bool {
+        self.session.multipath.is_some()
+    }
+
+    fn data_len(&self) -> u32 {
+        let multipath = self.session.multipath.as_ref();
+        multipath.map_or(0, Multipath::data_len)
+    }
+
+    fn first_segment_excess(&self) -> u32 {
+        self.session.first_segment_excess()
+    }
+
+    fn add_to_syn(&self, shared: &mut Shared, answer: bool, segment: &mut Segment) {
+        let Some(multipath) = &self.session.multipath else {
+            return;
+        };
+        let option = match self.join {
+            None => {
+                shared
+                    .counters
+                    .add(Mib::MPTcpExtMPCapableSYNTX, u32::from(!answer));
+                MptcpOption::Capable(self.capable(multipath, answer, false))
+            }
+            Some(join) if answer => {
+                let hmac = keys::join_hmac(
+                    multipath.local_key,
+                    multipath.remote_key,
+                    join.local_nonce,
+                    join.remote_nonce,
+                );
+                MptcpOption::Join(MpJoin::SynAck {
+                    backup: join.backup,
+                    address_id: join.local_id,
+                    hmac: keys::leading_64(&hmac),
+                    nonce: join.local_nonce,
+                })
+            }
+            Some(join) => {
+                shared.counters.increment(Mib::MPTcpExtMPJoinSynTx);
+                MptcpOption::Join(MpJoin::Syn {
+                    backup: join.backup,
+                    address_id: join.local_id,
+                    token: multipath.remote_token,
+                    nonce: join.local_nonce,
+                })
+            }
+        };
+        segment.rare_mut().mptcp.push(option);
+    }
+
+    fn add_to_third_ack(&self, segment: &mut Segment) {
+        let Some(multipath) = &self.session.multipath else {
+            return;
+        };
+        let option = match self.join {
+            None => MptcpOption::Capable(self.capable(multipath, true, true)),
+            Some(join) => {
+                let hmac = keys::join_hmac(
+                    multipath.local_key,
+                    multipath.remote_key,
+                    join.local_nonce,
+                    join.remote_nonce,
+                );
+                MptcpOption::Join(MpJoin::Ack {
+                    hmac: keys::leading_160(&hmac),
+                })
+            }
+        };
+        segment.rare_mut().mptcp.push(option);
+    }
+
+    fn add_to_ack(&self, shared: &Shared, segment: &mut Segment) -> u32 {
+        let timestamps = timestamps_len(segment);
+        let Some(multipath) = &self.session.multipath else {
+            return OPTION_SPACE - timestamps;
+        };
+        if self.handshake_open(multipath) {
+            self.add_to_third_ack(segment);
+            return 0;
+        }
+        segment.dss = Some(Dss {
+            data_ack: Some(multipath.data_ack(data_acknowledgement(shared))),
+            mapping: None,
+            data_fin: false,
+        });
+        OPTION_SPACE - timestamps - multipath.ack_len()
+    }
+
+    fn add_to_data(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32 {
+        let timestamps = timestamps_len(segment);
+        let Some(multipath) = &self.session.multipath else {
+            let mapping = self.add_infinite_mapping(shared, seq, segment);
+            return OPTION_SPACE - timestamps - mapping;
+        };
+        let checksum = multipath.checksum.then_some(0);
+        if self.session.client && !multipath.confirmed && self.join.is_none() && seq == 1 {
+            let mut capable = self.capable(multipath, true, true);
+            capable.data = Some((segment.payload.len as u16, checksum));
+            segment.rare_mut().mptcp.push(MptcpOption::Capable(capable));
+            return 0;
+        }
+        segment.dss = Some(Dss {
+            data_ack: Some(multipath.data_ack(data_acknowledgement(shared))),
+            mapping: Some(Mapping {
+                dsn: multipath.dsn(segment.payload.offset),
+                subflow_seq: seq as u32,
+                len: segment.payload.len as u16,
+                checksum,
+            }),
+            data_fin: false,
+        });
+        OPTION_SPACE - timestamps - multipath.data_len()
+    }
+}

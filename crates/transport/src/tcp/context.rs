@@ -1,0 +1,143 @@
+//! What a socket needs of the connection that it belongs to.
+
+use std::sync::Arc;
+
+use polypath_wire::tcp::Segment;
+
+use crate::config::Config;
+use crate::path::Member;
+use crate::stream::{Blocking, Receiver};
+use crate::{Counters, Event, EventKind, Mib, Nanos, Purpose, Transmit};
+
+/// What the sockets of a connection have in common.
+pub(crate) struct Shared {
+    pub config: Arc<Config>,
+    pub now: Nanos,
+    pub out: Vec<Transmit>,
+    pub events: Vec<Event>,
+    pub counters: Counters,
+    pub receive: Receiver,
+    pub blocking: Blocking,
+    /// Why the segment was sent that is being taken.
+    pub arriving: Purpose,
+    /// Some socket received a FIN.
+    pub fin_seen: bool,
+    /// The peer's window admits the stream up to here.
+    pub send_limit: u64,
+    /// What a cork held back leaves now.
+    pub uncorked: bool,
+    /// The largest window that the peer offered.
+    pub largest_window: u64,
+    /// The application waits for room to write, under upstream's rules (SOCK_NOSPACE).
+    pub writer_waits: bool,
+    /// Reused between acknowledgements.
+    pub scratch: Vec<(u64, u64)>,
+}
+
+impl Shared {
+    pub fn new(config: Arc<Config>, now: Nanos) -> Self {
+        Self {
+            receive: Receiver::new(&config),
+            config,
+            now,
+            out: Vec::new(),
+            events: Vec::new(),
+            counters: Counters::default(),
+            blocking: Blocking::default(),
+            arriving: Purpose::Data,
+            fin_seen: false,
+            send_limit: 0,
+            uncorked: false,
+            largest_window: 0,
+            writer_waits: false,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub fn event(&mut self, kind: EventKind) {
+        self.events.push(Event { at: self.now, kind });
+    }
+
+    pub fn admits(&self, end: u64) -> bool {
+        end <= self.send_limit
+    }
+
+    /// Takes what came in sequence on a socket.
+    #[inline]
+    pub fn deliver(&mut self, subflow: usize, offset: u64, len: u64) {
+        if !self.receive.deliver_next(offset, len) {
+            self.deliver_around_holes(subflow, offset, len);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_around_holes(&mut self, subflow: usize, offset: u64, len: u64) {
+        let (next, waiting) = (self.receive.next, self.receive.reassembly_bytes());
+        if offset > next {
+            self.counters.increment(Mib::MPTcpExtOFOQueue);
+        }
+        if self.receive.deliver(offset, len) < len {
+            self.counters.increment(Mib::MPTcpExtDuplicateData);
+        }
+        let left = self.receive.reassembly_bytes();
+        if waiting | left > 0 {
+            self.note_waiting(subflow, next, waiting, left);
+        }
+    }
+
+    /// `waiting` bytes were out of order before a delivery, `left` are after it.
+    fn note_waiting(&mut self, subflow: usize, next: u64, waiting: u64, left: u64) {
+        if self.receive.next > next {
+            let cause = self.arriving.into();
+            (self.blocking).connection_advances(subflow, left, cause, self.now);
+        } else if left != waiting {
+            self.blocking.connection_holds(left, self.now);
+        }
+    }
+}
+
+/// What the layer above a socket adds to its segments. Lengths are bytes of option space (RFC 9293 section 3.1).
+pub(crate) trait Options {
+    /// Whether each segment says where in the connection's stream its data belongs; otherwise the socket's sequence space is the stream.
+    fn maps_data(&self) -> bool;
+
+    /// What the option of every data segment takes of its payload.
+    fn data_len(&self) -> u32;
+
+    /// By how much the first data segment's option is longer.
+    fn first_segment_excess(&self) -> u32;
+
+    /// On a SYN, or on the SYN/ACK that is an `answer`.
+    fn add_to_syn(&self, shared: &mut Shared, answer: bool, segment: &mut Segment);
+
+    /// On the ACK that completes a handshake.
+    fn add_to_third_ack(&self, segment: &mut Segment);
+
+    /// On a segment without data. Returns the option space left.
+    fn add_to_ack(&self, shared: &Shared, segment: &mut Segment) -> u32;
+
+    /// On the segment whose data begins at `seq` of the socket's sequence space. Returns the option space left.
+    fn add_to_data(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32;
+}
+
+/// What a socket is given for as long as a call takes: what it shares with others, its path, and the options of its segments.
+pub(crate) struct Context<'a, O> {
+    pub shared: &'a mut Shared,
+    pub path: Member<'a>,
+    pub options: O,
+}
+
+impl<O: Options> Context<'_, O> {
+    /// Sends a segment without data.
+    pub fn emit(&mut self, segment: Segment) {
+        self.emit_data(segment, Purpose::Control);
+    }
+
+    pub fn emit_data(&mut self, segment: Segment, purpose: Purpose) {
+        self.shared.out.push(Transmit {
+            subflow: self.path.index,
+            segment,
+            purpose,
+        });
+    }
+}

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,51 @@ RUST = {
     "polypath-python": {"polypath-lab", "polypath-live"},
 }
 
+TRANSPORT = ROOT / "crates" / "transport" / "src"
+
+#: What each module of the transport may use of the others, so that one can be had without those above it.
+MODULES = {
+    "counters": set(),
+    "ranges": set(),
+    "seq": set(),
+    "transmit": set(),
+    "event": set(),
+    "registry": set(),
+    "path": {"config", "ranges"},
+    "stream": {"config", "linux", "ranges", "transmit"},
+    "linux": {"config", "path"},
+    "congestion": {"linux", "path", "registry"},
+    "scheduler": {"path", "registry"},
+    "path_manager": {"registry"},
+    "config": {"congestion", "path_manager", "registry", "scheduler"},
+    "tcp": {
+        "config",
+        "congestion",
+        "counters",
+        "event",
+        "linux",
+        "path",
+        "ranges",
+        "seq",
+        "stream",
+        "transmit",
+    },
+    "mptcp": {
+        "config",
+        "counters",
+        "event",
+        "linux",
+        "path",
+        "path_manager",
+        "registry",
+        "scheduler",
+        "seq",
+        "stream",
+        "tcp",
+        "transmit",
+    },
+}
+
 
 def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -95,6 +141,39 @@ def test_python_imports_point_one_way(part: str) -> None:
         for name in imported(path.read_text(encoding="utf-8"))
         if name not in PYTHON[part] | {part}
     ]
+    assert not wrong
+
+
+def named(source: str) -> set[str]:
+    """Names behind `crate::` in a Rust source, comments left out."""
+    code = re.sub(r"//.*", "", source)
+    lists = re.findall(r"crate::\{([^;]*)\}", code)
+    return set(re.findall(r"crate::(\w+)", code)) | {name for each in lists for name in re.findall(r"\w+", each)}
+
+
+def homes() -> dict[str, str]:
+    """The module that each name at the transport's root comes from."""
+    shown = re.findall(r"pub use (\w+)(?:::\w+)*::(?:\{([^}]*)\}|(\w+));", (TRANSPORT / "lib.rs").read_text())
+    return {name: module for module, several, one in shown for name in re.findall(r"\w+", several or one)}
+
+
+def test_names_behind_crate_are_found() -> None:
+    source = "use crate::path::{CaState, Path}; // crate::mptcp\nuse crate::{Mib, stream};\nlet x = crate::NEVER;"
+    assert named(source) == {"path", "Mib", "stream", "NEVER"}
+    assert homes()["Mib"] == "counters"
+
+
+def test_modules_of_the_transport_depend_one_way() -> None:
+    modules = {path.stem for path in TRANSPORT.iterdir()} - {"lib"}
+    assert modules == MODULES.keys()
+    home = homes() | {name: name for name in modules}
+    wrong = []
+    for path in sorted(TRANSPORT.rglob("*.rs")):
+        module = path.relative_to(TRANSPORT).parts[0].removesuffix(".rs")
+        if module == "lib":
+            continue
+        used = {home[name] for name in named(path.read_text(encoding="utf-8")) if name in home}
+        wrong += [f"{path.relative_to(ROOT)} uses {other}" for other in sorted(used - MODULES[module] - {module})]
     assert not wrong
 
 

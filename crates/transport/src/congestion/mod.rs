@@ -11,7 +11,6 @@ mod ewtcp;
 mod lia;
 mod linked;
 mod olia;
-mod rate;
 mod reno;
 mod scalable;
 mod semicoupled;
@@ -22,7 +21,7 @@ use crate::Nanos;
 use crate::path::{CaState, Path};
 use crate::registry::{Entry, Registry};
 
-pub use rate::{Interval, RateSample};
+pub use crate::path::{Interval, RateSample};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]

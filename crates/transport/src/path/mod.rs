@@ -1,9 +1,16 @@
 //! One path of any transport: what congestion controls and schedulers see of it, and the parts that a sender on it is made of.
 
+mod delivery_rate;
 mod member;
+mod mtu;
+mod pacer;
 pub mod rtt;
 
+pub use delivery_rate::{Acknowledged, DeliveryRate, Interval, RateSample};
 pub use member::Member;
+pub use mtu::MtuDiscovery;
+pub use pacer::Pacer;
+pub(crate) use pacer::burst;
 
 use crate::Nanos;
 

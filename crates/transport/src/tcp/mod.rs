@@ -4,6 +4,7 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
+mod ack;
 pub(crate) mod context;
 mod cork;
 mod group;
@@ -25,25 +26,24 @@ use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
-use crate::path::Path;
 use crate::path::rtt::RttEstimator;
+use crate::path::{MtuDiscovery, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
+use ack::AckPolicy;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use mtu_probing::Advice;
-use mtu_probing::Search;
 use paced::Paced;
-pub(crate) use paced::burst;
 pub(crate) use receiver::Arrived;
 use recovery::{Rack, Recovery};
 use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
-use timer::{AckState, Timers};
+use timer::Timers;
 
 /// Connection states (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub struct Socket {
     paced: Option<Box<Paced>>,
     reckoning: Reckoning,
     /// The search for the path's MTU, where it is asked for.
-    search: Option<Box<Search>>,
+    search: Option<Box<MtuDiscovery>>,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
     cwnd_limited: bool,
@@ -184,7 +184,7 @@ pub struct Socket {
     duplicate: Option<(u64, u64)>,
     recent_islands: [u64; 4],
     ecn_echo: bool,
-    ack: AckState,
+    ack: AckPolicy,
     timers: Timers,
 }
 
@@ -246,7 +246,7 @@ impl Socket {
     ) -> Self {
         let paced = congestion.paces().then(|| {
             congestion.seed(iss.into());
-            Box::new(Paced::new())
+            Box::default()
         });
         let upstream = config.mptcp && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
@@ -304,7 +304,7 @@ impl Socket {
             duplicate: None,
             recent_islands: [0; 4],
             ecn_echo: false,
-            ack: AckState::default(),
+            ack: AckPolicy::default(),
             timers: Timers::default(),
         }
     }
@@ -338,7 +338,7 @@ impl Socket {
     fn take_syn(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
         self.irs = syn.seq;
         self.received = 1;
-        self.ack.acknowledged = 1;
+        self.ack.begin();
         let options = syn.rare.as_deref();
         self.negotiated.timestamps &= syn.timestamps.is_some();
         if let Some((value, _)) = syn.timestamps.filter(|_| self.negotiated.timestamps) {
@@ -491,7 +491,7 @@ impl Socket {
                 self.flush_ack(cx);
                 return false;
             }
-            if older >= 0 && seq <= self.ack.acknowledged {
+            if older >= 0 && seq <= self.ack.acknowledged() {
                 self.timestamp_recent = value;
             }
         }
@@ -580,7 +580,7 @@ impl Socket {
         self.islands = RangeSet::default();
         self.recovery = Recovery::default();
         self.timers = Timers::default();
-        self.ack.deadline = NEVER;
+        self.ack.stop();
         path.established = false;
         path.buffer = 0;
         self.publish(path);

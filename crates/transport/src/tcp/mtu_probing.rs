@@ -5,61 +5,15 @@
 use super::sender::Sent;
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
 use crate::config::MtuProbing;
-use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
 use crate::tcp::context::{Context, Options};
-use crate::{EventKind, MILLISECOND, Mib, Nanos, SECOND};
+use crate::{EventKind, Mib, Nanos};
 
 /// Payload that is thought to pass everywhere (RFC 4821 section 7.2, Linux TCP_BASE_MSS).
 const BASE_MSS: u32 = 1024;
 
-/// The search goes no lower (Linux tcp_mtu_probe_floor and tcp_min_snd_mss).
-const FLOOR: u32 = 48;
-
-/// Bytes between the bounds that are not worth another probe (Linux TCP_PROBE_THRESHOLD).
-const THRESHOLD: u32 = 8;
-
-/// When a search that ended begins anew (Linux TCP_PROBE_INTERVAL; RFC 4821 section 7.2 has the same ten minutes).
-const INTERVAL: Nanos = 600 * SECOND;
-
 /// A lost probe takes a window that makes duplicate acknowledgements for it (`tcp_mtu_probe`).
 const LEAST_WINDOW: u32 = 11;
-
-/// Time from the first retransmission to a timeout that counts as one of a black hole: tcp_retries1, 3, doublings of the least timeout
-/// (`retransmits_timed_out`).
-const BLACK_HOLE: Nanos = 3 * SECOND;
-
-/// A probe in flight.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    start: u64,
-    end: u64,
-    mtu: u32,
-}
-
-/// A socket's search. MTUs are bytes of an IP packet.
-#[derive(Debug)]
-pub(super) struct Search {
-    /// Its bounds are heeded: from the first segment on, or since a black hole was suspected.
-    on: bool,
-    /// IP's and TCP's, without options.
-    headers: u32,
-    /// What passes, and what is not ruled out.
-    low: u32,
-    high: u32,
-    /// What the host knows of the path, and what the peer takes.
-    path: u32,
-    peer: u32,
-    probe: Option<Probe>,
-    since: Nanos,
-}
-
-impl Search {
-    /// The longest payload with `options` bytes of TCP options in packets of `mtu` bytes.
-    fn payload(&self, mtu: u32, options: u32) -> u32 {
-        let longest = mtu.min(self.peer).saturating_sub(self.headers);
-        longest.max(FLOOR) - options
-    }
-}
 
 /// What the search asks of a sender who has data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,29 +29,17 @@ pub(crate) enum Advice {
 impl Socket {
     /// Has a socket that is not yet connected search for its path's MTU.
     pub(crate) fn prepare_search(&mut self, mode: MtuProbing, mtu: u32, ipv6: bool) {
-        self.search = (mode != MtuProbing::Off).then(|| {
-            Box::new(Search {
-                on: mode == MtuProbing::On,
-                headers: HEADER + if ipv6 { 40 } else { 20 },
-                low: mtu,
-                high: mtu,
-                path: mtu,
-                peer: mtu,
-                probe: None,
-                since: 0,
-            })
-        });
+        let headers = HEADER + if ipv6 { 40 } else { 20 };
+        self.search = (mode != MtuProbing::Off)
+            .then(|| Box::new(MtuDiscovery::new(mode == MtuProbing::On, headers, mtu)));
     }
 
     /// The peer's SYN told its MSS (`tcp_mtup_init`).
     #[cold]
     pub(super) fn begin_search(&mut self, now: Nanos, peer_mss: u16) {
-        let options = self.fixed_options();
+        let base = BASE_MSS + self.fixed_options();
         if let Some(search) = &mut self.search {
-            search.peer = u32::from(peer_mss) + search.headers;
-            search.high = search.peer.min(search.path);
-            search.low = BASE_MSS + options + search.headers;
-            search.since = now;
+            search.begin(peer_mss.into(), base, now);
         }
         self.mss = self.searched_mss().unwrap_or(self.mss);
     }
@@ -113,21 +55,14 @@ impl Socket {
 
     /// The MSS, options included, as the search has it (`tcp_sync_mss`).
     fn searched_mss(&self) -> Option<u16> {
-        let search = self.search.as_ref()?;
         let options = self.fixed_options();
-        let mut payload = search.payload(search.path, options);
-        if search.on {
-            payload = payload.min(search.payload(search.low, options));
-        }
-        Some((payload + options) as u16)
+        let search = self.search.as_ref()?;
+        Some((search.payload(options) + options) as u16)
     }
 
     /// The host was told of the path's MTU. Whether that is news; absent: there is no search.
     pub(super) fn bound_search(&mut self, path: &mut Path, mtu: u32) -> Option<bool> {
-        let search = self.search.as_mut()?;
-        let news = mtu < search.path;
-        search.path = search.path.min(mtu);
-        search.high = search.high.min(mtu);
+        let news = self.search.as_mut()?.bound(mtu);
         self.take_searched_mss(path);
         Some(news)
     }
@@ -149,24 +84,14 @@ impl Socket {
         cx: &mut Context<impl Options>,
         first_retransmission: Nanos,
     ) {
-        let elapsed = cx.shared.now / MILLISECOND - first_retransmission / MILLISECOND;
-        if elapsed < BLACK_HOLE / MILLISECOND {
-            return;
-        }
         let options = self.fixed_options();
         let before = self.mss;
-        let Some(search) = &mut self.search else {
+        let search = self.search.as_mut();
+        let Some(mtu) = search.and_then(|search| {
+            search.on_timeout(first_retransmission, BASE_MSS, options, cx.shared.now)
+        }) else {
             return;
         };
-        if search.on {
-            let halved = search.payload(search.low, options) / 2;
-            let payload = halved.clamp(FLOOR, BASE_MSS);
-            search.low = payload + options + search.headers;
-        } else {
-            search.on = true;
-            search.since = cx.shared.now;
-        }
-        let mtu = search.low;
         self.take_searched_mss(&mut cx.path);
         if self.mss < before {
             cx.shared.event(EventKind::PathMtu {
@@ -201,24 +126,15 @@ impl Socket {
         {
             return Advice::None;
         }
-        let Some(search) = &mut self.search else {
+        let search = self.search.as_mut();
+        let Some((search, len)) = search.and_then(|search| {
+            let len = search.candidate(cx.path.mss, options, cx.shared.now)?;
+            Some((search, len))
+        }) else {
             return Advice::None;
         };
-        if !search.on || search.probe.is_some() {
-            return Advice::None;
-        }
-        if search.high < search.low + THRESHOLD {
-            if cx.shared.now - search.since >= INTERVAL {
-                search.high = search.peer.min(search.path);
-                search.low = cx.path.mss + options + search.headers;
-                search.since = cx.shared.now;
-            }
-            return Advice::None;
-        }
-        let mtu = u32::midpoint(search.high, search.low);
-        let len = search.payload(mtu, options);
         let needed = u64::from(len) + several;
-        if waiting < needed || offered < needed || mtu + more > search.path {
+        if waiting < needed || offered < needed || !search.fits(more) {
             return Advice::None;
         }
         if window < needed || in_flight + 2 > cx.path.cwnd {
@@ -232,8 +148,7 @@ impl Socket {
         let options = self.fixed_options();
         let (start, end) = (self.next - u64::from(len), self.next);
         if let Some(search) = &mut self.search {
-            let mtu = len + options + search.headers;
-            search.probe = Some(Probe { start, end, mtu });
+            search.on_sent(start, end, options);
             path.cwnd -= 1;
         }
     }
@@ -309,14 +224,12 @@ impl Socket {
         let Some(search) = &mut self.search else {
             return;
         };
-        let Some(probe) = search.probe.filter(|probe| probe.end <= una) else {
+        let Some(mtu) = search.on_acknowledged(una) else {
             return;
         };
-        search.probe = None;
-        search.low = probe.mtu;
         let path = &mut cx.path;
-        let bytes = u64::from(path.cwnd) * u64::from(mss + search.headers);
-        path.cwnd = ((bytes / u64::from(probe.mtu)) as u32).max(1);
+        let bytes = u64::from(path.cwnd) * u64::from(mss + search.headers());
+        path.cwnd = ((bytes / u64::from(mtu)) as u32).max(1);
         path.cwnd_count = 0;
         if path.ssthresh != INFINITE_SSTHRESH
             && !matches!(self.recovery.state, CaState::Cwr | CaState::Recovery)
@@ -327,7 +240,6 @@ impl Socket {
         let mss = path.mss;
         self.cut_anew(mss);
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
-        let mtu = probe.mtu;
         cx.shared.event(EventKind::PathMtu {
             subflow: cx.path.index,
             mtu,
@@ -339,14 +251,10 @@ impl Socket {
     pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
         let una = self.una;
         let calm = self.recovery.state < CaState::Cwr;
-        let Some(search) = &mut self.search else {
+        let search = self.search.as_mut().filter(|_| calm);
+        if !search.is_some_and(|search| search.on_lost(una)) {
             return false;
-        };
-        let Some(probe) = search.probe.filter(|probe| calm && probe.start == una) else {
-            return false;
-        };
-        search.probe = None;
-        search.high = probe.mtu - 1;
+        }
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPFail);
         cx.path.cwnd += 1;
         self.cut_long_segments(cx);
@@ -357,7 +265,7 @@ impl Socket {
     #[cold]
     pub(super) fn cut_probe(&mut self, cx: &mut Context<impl Options>, index: usize) {
         if let Some(search) = &mut self.search {
-            search.probe = None;
+            search.cancel();
         }
         let options = self.fixed_options() + cx.options.data_len();
         let longest = u32::from(self.mss).saturating_sub(options);
@@ -376,8 +284,7 @@ impl Socket {
     }
 
     pub(super) fn probes(&self) -> bool {
-        self.search
-            .as_ref()
-            .is_some_and(|search| search.probe.is_some())
+        let search = self.search.as_ref();
+        search.is_some_and(|search| search.probing())
     }
 }

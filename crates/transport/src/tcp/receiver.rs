@@ -2,7 +2,8 @@
 
 use polypath_wire::tcp::{SackBlocks, Segment};
 
-use super::timer::{Idle, QUICK_ACKS};
+use super::ack::QUICK_ACKS;
+use super::timer::Idle;
 use super::{Socket, State};
 use crate::Mib;
 use crate::seq::{unwrap, wrap};
@@ -93,7 +94,7 @@ impl Socket {
             self.ack.window_grew();
         }
         if self.islands.is_empty() {
-            let unacknowledged = self.received - self.ack.acknowledged;
+            let unacknowledged = self.received - self.ack.acknowledged();
             let more_than_one =
                 unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index);
             if self.ack.quick()
@@ -296,7 +297,7 @@ impl Socket {
 
     /// An empty segment from below the last acknowledgement is a probe: it draws an ACK (RFC 9293 section 3.10.7.4, first step).
     pub(crate) fn answer_probe(&mut self, segment: &Segment) {
-        if segment.seq_len() == 0 && self.position(segment) < self.ack.acknowledged {
+        if segment.seq_len() == 0 && self.position(segment) < self.ack.acknowledged() {
             self.ack.immediately();
         }
     }
@@ -321,7 +322,7 @@ impl Socket {
     /// segment, or all there is where the peer pushed it.
     #[inline]
     fn reader_answers(&self, cx: &mut Context<impl Options>) -> bool {
-        let unacknowledged = self.received - self.ack.acknowledged;
+        let unacknowledged = self.received - self.ack.acknowledged();
         cx.shared.receive.reader_wakes()
             && (unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index)
                 || (self.ack.reader_acknowledges() && cx.shared.receive.reader_leaves_nothing()))
@@ -329,7 +330,7 @@ impl Socket {
 
     /// The reader took what came on another socket. True: it acknowledges what was put off here.
     pub(crate) fn read(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let owes = self.ack.deadline < crate::NEVER && self.reader_answers(cx);
+        let owes = self.ack.deadline() < crate::NEVER && self.reader_answers(cx);
         if owes {
             self.ack.by_reader();
         }
@@ -345,7 +346,7 @@ impl Socket {
 
     /// The delayed ACK's time came.
     pub(crate) fn on_delayed_ack(&mut self, cx: &mut Context<impl Options>) {
-        if self.ack.deadline <= cx.shared.now {
+        if self.ack.deadline() <= cx.shared.now {
             if self.ack.compressed() > 0 {
                 return self.send_compressed(cx);
             }

@@ -8,7 +8,7 @@ use super::{FinState, Socket, State};
 use crate::linux::send_memory;
 use crate::path::Path;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, NEVER, Nanos, Purpose, SECOND};
+use crate::{Mib, Nanos, Purpose, SECOND};
 
 /// Twice the maximum segment lifetime, as Linux has it (TCP_TIMEWAIT_LEN).
 pub(super) const TIME_WAIT: Nanos = 60 * SECOND;
@@ -470,7 +470,7 @@ impl Socket {
             State::LastAck => {
                 self.state = State::Closed;
                 self.timers = super::Timers::default();
-                self.ack.deadline = NEVER;
+                self.ack.stop();
             }
             _ => {}
         }

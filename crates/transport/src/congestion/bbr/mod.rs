@@ -11,9 +11,9 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Ack, CongestionControl, CongestionEntry, RateSample};
+use crate::path::burst;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::registry::no_parameters;
-use crate::tcp::burst;
 use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
 use filter::Maximum;

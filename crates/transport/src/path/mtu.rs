@@ -1,0 +1,175 @@
+//! The search for a path's MTU by a sender that gets no reports (RFC 4821): a packet of another length is sent among the others, and
+//! whether it alone is lost tells. Bounds and times are Linux's (`tcp_mtup_init`, `tcp_mtu_probe`, `tcp_mtu_probing`).
+
+use crate::{MILLISECOND, Nanos, SECOND};
+
+/// The search goes no lower (Linux tcp_mtu_probe_floor and tcp_min_snd_mss).
+const FLOOR: u32 = 48;
+
+/// Bytes between the bounds that are not worth another probe (Linux TCP_PROBE_THRESHOLD).
+const THRESHOLD: u32 = 8;
+
+/// When a search that ended begins again (Linux TCP_PROBE_INTERVAL; RFC 4821 section 7.2 has the same ten minutes).
+const INTERVAL: Nanos = 600 * SECOND;
+
+/// Time from the first retransmission to a timeout that counts as one of a black hole: tcp_retries1, 3, doublings of the least timeout
+/// (`retransmits_timed_out`).
+const BLACK_HOLE: Nanos = 3 * SECOND;
+
+/// A probe in flight: the numbers that it begins and ends with, and the length of its packet.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    start: u64,
+    end: u64,
+    mtu: u32,
+}
+
+/// A path's search. MTUs are bytes of an IP packet, `options` those of a packet's headers beyond the fixed ones.
+#[derive(Debug)]
+pub struct MtuDiscovery {
+    /// Its bounds are heeded: from the first packet on, or since a black hole was suspected.
+    on: bool,
+    /// IP's and the transport's, without options.
+    headers: u32,
+    /// What passes, and what is not ruled out.
+    low: u32,
+    high: u32,
+    /// What the host knows of the path, and what the peer takes.
+    path: u32,
+    peer: u32,
+    probe: Option<Probe>,
+    since: Nanos,
+}
+
+impl MtuDiscovery {
+    /// Of a path whose first link takes packets of `mtu` bytes.
+    pub fn new(on: bool, headers: u32, mtu: u32) -> Self {
+        Self {
+            on,
+            headers,
+            low: mtu,
+            high: mtu,
+            path: mtu,
+            peer: mtu,
+            probe: None,
+            since: 0,
+        }
+    }
+
+    /// The peer takes packets of `peer` bytes after the fixed headers, and those of `base` pass everywhere.
+    pub fn begin(&mut self, peer: u32, base: u32, now: Nanos) {
+        self.peer = peer + self.headers;
+        self.high = self.peer.min(self.path);
+        self.low = base + self.headers;
+        self.since = now;
+    }
+
+    /// The longest payload in packets of `mtu` bytes.
+    fn payload_of(&self, mtu: u32, options: u32) -> u32 {
+        let longest = mtu.min(self.peer).saturating_sub(self.headers);
+        longest.max(FLOOR) - options
+    }
+
+    /// The payload of a full packet (`tcp_sync_mss`).
+    pub fn payload(&self, options: u32) -> u32 {
+        let payload = self.payload_of(self.path, options);
+        if self.on {
+            payload.min(self.payload_of(self.low, options))
+        } else {
+            payload
+        }
+    }
+
+    pub fn headers(&self) -> u32 {
+        self.headers
+    }
+
+    /// The host was told of the path's MTU. Whether that is news.
+    pub fn bound(&mut self, mtu: u32) -> bool {
+        let news = mtu < self.path;
+        self.path = self.path.min(mtu);
+        self.high = self.high.min(mtu);
+        news
+    }
+
+    /// A timeout. One long after the first retransmission has the search begin, further ones have it go down to half, `base` at most. Gives
+    /// the MTU that is taken to pass from now on.
+    pub fn on_timeout(
+        &mut self,
+        first_retransmission: Nanos,
+        base: u32,
+        options: u32,
+        now: Nanos,
+    ) -> Option<u32> {
+        let elapsed = now / MILLISECOND - first_retransmission / MILLISECOND;
+        if elapsed < BLACK_HOLE / MILLISECOND {
+            return None;
+        }
+        if self.on {
+            let halved = self.payload_of(self.low, options) / 2;
+            self.low = halved.clamp(FLOOR, base) + options + self.headers;
+        } else {
+            self.on = true;
+            self.since = now;
+        }
+        Some(self.low)
+    }
+
+    /// The payload of the next probe, if one is worth it. `payload`: of a full packet now. A search that ended long ago begins again.
+    pub fn candidate(&mut self, payload: u32, options: u32, now: Nanos) -> Option<u32> {
+        if !self.on || self.probe.is_some() {
+            return None;
+        }
+        if self.high < self.low + THRESHOLD {
+            if now - self.since >= INTERVAL {
+                self.high = self.peer.min(self.path);
+                self.low = payload + options + self.headers;
+                self.since = now;
+            }
+            return None;
+        }
+        Some(self.payload_of(self.middle(), options))
+    }
+
+    fn middle(&self) -> u32 {
+        u32::midpoint(self.high, self.low)
+    }
+
+    /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others.
+    pub fn fits(&self, more: u32) -> bool {
+        self.middle() + more <= self.path
+    }
+
+    /// A probe of the numbers from `start` to `end` has left, which are its payload.
+    pub fn on_sent(&mut self, start: u64, end: u64, options: u32) {
+        let mtu = (end - start) as u32 + options + self.headers;
+        self.probe = Some(Probe { start, end, mtu });
+    }
+
+    /// Everything before `una` was acknowledged. If the probe was: the MTU that it showed to pass.
+    pub fn on_acknowledged(&mut self, una: u64) -> Option<u32> {
+        let probe = self.probe.filter(|probe| probe.end <= una)?;
+        self.probe = None;
+        self.low = probe.mtu;
+        Some(probe.mtu)
+    }
+
+    /// What begins at `una` is lost. True: that is the probe.
+    pub fn on_lost(&mut self, una: u64) -> bool {
+        let Some(probe) = self.probe.filter(|probe| probe.start == una) else {
+            return false;
+        };
+        self.probe = None;
+        self.high = probe.mtu - 1;
+        true
+    }
+
+    /// Something is sent again, after which the probe tells nothing.
+    pub fn cancel(&mut self) {
+        self.probe = None;
+    }
+
+    pub fn probing(&self) -> bool {
+        self.probe.is_some()
+    }
+}

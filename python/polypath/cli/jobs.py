@@ -8,7 +8,6 @@ from pathlib import Path
 
 from polypath import labs
 from polypath.cli.errors import InputError
-from polypath.formats import minitopo
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.overrides import overrides
 from polypath.scenario.vary import SEED, SEEDS
@@ -93,6 +92,8 @@ def of_minitopo(
     topo: Path, xp: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
 ) -> tuple[list[Job], list[str]]:
     """The run of a minitopo pair, and the importer's warnings."""
+    from polypath.formats import minitopo
+
     imported, warnings = minitopo.load(topo, xp)
     scenario = imported.with_settings(list(settings))
     return [_job(scenario.name, scenario, axes, seed, ".", topo, xp)], warnings
@@ -102,7 +103,7 @@ def of_target(
     target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
 ) -> list[Job]:
     """A lab by name, else a scenario file. Raises ScenarioError with the nearest lab where it is neither."""
-    if target in labs.catalogue():
+    if target in labs.names():
         return of_lab(labs.get(target), chosen, settings, seed, axes)
     path = Path(target)
     if path.exists() or path.suffix == ".toml" or path.name != target:

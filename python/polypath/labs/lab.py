@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from polypath.scenario import Scenario, ScenarioError, describe_topology
 from polypath.scenario.base import Model
@@ -107,9 +107,6 @@ class _Description(Model):
         return self
 
 
-_READER = TypeAdapter(_Description)
-
-
 @dataclass(frozen=True)
 class Lab:
     """A question about multipath transport, a scenario that answers it, and what its answer should be."""
@@ -129,7 +126,7 @@ class Lab:
         text = read_text(path, "lab")
         try:
             data = tomllib.loads(text)
-            description = _READER.validate_python(data)
+            description = _Description.model_validate(data)
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(f"invalid TOML: {error}", str(path)) from error
         except ValidationError as error:

@@ -54,8 +54,8 @@ def _nodes(tables: Tables) -> Tables:
     return tables.model_copy(
         update={
             "topology": None,
-            "host": {name: tables.host.get(name, Host()) for name in [*made.hosts, *tables.host]},
-            "router": {name: tables.router.get(name, Router()) for name in [*made.routers, *tables.router]},
+            "host": {name: tables.host.get(name, Host.empty()) for name in [*made.hosts, *tables.host]},
+            "router": {name: tables.router.get(name, Router.empty()) for name in [*made.routers, *tables.router]},
             "link": {**made.links, **tables.link},
         }
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-import tomlkit
 from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
@@ -202,7 +201,9 @@ class Scenario(Tables):
 
     def to_toml(self, *, resolved: bool = False) -> str:
         """The scenario as TOML that loads back to an equal one; `resolved`: the equal one is `self.resolved()`."""
-        return tomlkit.dumps(_laid_out(_data(resolve(self) if resolved else self)))
+        from polypath.scenario.writing import to_toml
+
+        return to_toml(_data(resolve(self) if resolved else self))
 
     def plan(self, seed: int | None = None) -> Plan:
         """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError, of a sweep too."""
@@ -242,65 +243,6 @@ def _pruned(node: Any) -> Any:
         inner = {key: _pruned(value) for key, value in node.items()}
         return {key: value for key, value in inner.items() if value not in ({}, [], "")}
     return node
-
-
-def _laid_out(data: dict[str, Any]) -> tomlkit.TOMLDocument:
-    """Small tables of algorithms, queues and losses in a line; everything else as tables of their own."""
-    document = tomlkit.document()
-    for key, value in data.items():
-        document.add(key, _axes(value) if key == "vary" else _item(key, value))
-    return document
-
-
-def _axes(vary: dict[str, Any]) -> Any:
-    """Paths with their values, then the axes with names, each a table of one line a value."""
-    table = tomlkit.table()
-    for key, given in vary.items():
-        axis = given
-        if isinstance(given, dict):
-            axis = tomlkit.table()
-            for label, settings in given.items():
-                axis.add(label, _one_line(settings))
-        elif isinstance(given, list):
-            axis = tomlkit.array()
-            for value in given:
-                axis.append(_one_line(value))
-        table.add(key, axis)
-    return table
-
-
-def _one_line(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    inline = tomlkit.inline_table()
-    for key, inner in value.items():
-        inline.add(key, _one_line(inner))
-    return inline
-
-
-_INLINE = {"scheduler", "path_manager", "congestion", "queue", "loss", "stack", "client_stack", "server_stack"}
-
-
-def _item(key: str, value: Any) -> Any:
-    if isinstance(value, dict):
-        table: Any = tomlkit.inline_table() if key in _INLINE else tomlkit.table(is_super_table=_only_tables(value))
-        for name, inner in value.items():
-            table.add(name, _inline(inner) if key in _INLINE else _item(name, inner))
-        return table
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        tables = tomlkit.aot()
-        for inner in value:
-            tables.append(_item("", inner))
-        return tables
-    return value
-
-
-def _inline(value: Any) -> Any:
-    return _item("queue", value) if isinstance(value, dict) else value
-
-
-def _only_tables(value: dict[str, Any]) -> bool:
-    return bool(value) and all(isinstance(inner, dict) for inner in value.values())
 
 
 def _located(found: list[Problem], where: Where) -> ScenarioError:

@@ -259,9 +259,9 @@ class Link(Channel):
     middlebox: Middleboxes | None = None
     """What changes packets on the way: a middlebox, or several in order from the first end; where one end is a host,
     they stand at the other, else at the second."""
-    forward: Channel = Channel()
+    forward: Channel = Channel.empty()
     """What differs from the first end to the second."""
-    backward: Channel = Channel()
+    backward: Channel = Channel.empty()
     """What differs from the second end to the first."""
 
 

@@ -127,7 +127,7 @@ class _Builder:
         for link in tables.link.values():
             for node, interface in map(split_end, link.ends):
                 assert interface is not None
-                self.interfaces[node].setdefault(interface, Interface())
+                self.interfaces[node].setdefault(interface, Interface.empty())
         self.interface = {name: {one: i for i, one in enumerate(group)} for name, group in self.interfaces.items()}
 
     def data(self) -> dict[str, Any]:
@@ -369,7 +369,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
         "delay_ns": channel.delay or 0,
         "overhead_bytes": ETHERNET_BYTES if channel.overhead is None else channel.overhead,
         "burst_bytes": channel.burst or 0,
-        "queue": _queue(queue or DropTail()),
+        "queue": _queue(queue or DropTail.empty()),
         "loss": _loss(channel.loss or NoLoss(kind="none")),
         "jitter_ns": channel.jitter or 0,
         "reorder": channel.reorder or 0.0,

@@ -67,7 +67,7 @@ def _interfaces(tables: Tables, ends: dict[str, tuple[End, End]]) -> dict[str, d
     complete: dict[str, dict[str, Interface]] = {}
     for number, pair in enumerate(ends.values()):
         for side, (node, name) in enumerate(pair):
-            interface = described.get(node, {}).get(name, Interface())
+            interface = described.get(node, {}).get(name, Interface.empty())
             if interface.address is None and node in tables.host:
                 address = _free_address(number, side + 1, taken)
                 taken.add(address)
@@ -96,7 +96,7 @@ def _applications(tables: Tables, resolved: Tables) -> list[AnyApplication]:
         clients = host_addresses(resolved.host[application.client])
         servers = host_addresses(resolved.host[application.server])
         source, destination = _pair(application, clients, servers)
-        update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack()}
+        update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
         update["port"] = application.port if application.port is not None else next(free, 65535)
         for side, host in (("client", application.client), ("server", application.server)):
             own: Stack = getattr(application, f"{side}_stack")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 from polypath import registry
 from polypath.scenario import script
 from polypath.scenario.algorithms import REGISTRY_KEY
+from polypath.scenario.base import Model, descriptions
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import Tables
 
@@ -28,18 +29,21 @@ _JSON_TYPES = {
 
 def json_schema() -> dict[str, Any]:
     """The schema of a scenario, with the algorithms that the engine knows. Raises RegistryError without an engine."""
-    schema = _with_algorithms(_structure())
+    schema = _with_algorithms(Tables.model_json_schema(schema_generator=_AsWritten))
     assert isinstance(schema, dict)
     return {"$schema": DIALECT, **schema, "title": "Polypath scenario"}
 
 
-@lru_cache(maxsize=1)
-def _structure() -> dict[str, Any]:
-    return Tables.model_json_schema(by_alias=True, mode="validation", schema_generator=_AsWritten)
-
-
 class _AsWritten(GenerateJsonSchema):
-    """Defaults as a scenario writes them, with their units."""
+    """Defaults as a scenario writes them, with their units; the texts under fields."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        described = super().model_schema(schema)
+        properties = described.get("properties", {})
+        for name, text in descriptions(schema["cls"]).items():
+            if name in properties:
+                properties[name]["description"] = text
+        return described
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         described = super().default_schema(schema)
@@ -101,26 +105,43 @@ def _table(entry: registry.Entry) -> dict[str, Any]:
 
 def keys_at(path: Path, data: Any) -> list[str]:
     """The keys that the table at `path` of a scenario's `data` may have; empty when there is no such table."""
-    structure = _structure()
-    node: dict[str, Any] | None = structure
+    place: Any = Tables
     for step in path:
-        node = _variant(structure, node, data)
-        if node is None:
-            return []
-        node = node.get("items") if isinstance(step, int) else _member(node, step)
+        place = _inside(place, step, data)
         data = _descend(data, step)
-    node = _variant(structure, node, data)
-    return list(node.get("properties", {})) if node else []
+    model = _model(place, data)
+    return [] if model is None else list(model.model_fields)
 
 
-def _member(node: dict[str, Any], key: str) -> dict[str, Any] | None:
-    properties: dict[str, Any] = node.get("properties", {})
-    if key in properties:
-        found: dict[str, Any] = properties[key]
-        return found
-    patterns: dict[str, Any] = node.get("patternProperties", {})
-    extra = next(iter(patterns.values()), node.get("additionalProperties"))
-    return extra if isinstance(extra, dict) else None
+def _inside(place: Any, step: str | int, data: Any) -> Any:
+    """What is at a step below a place of this type; None where nothing is."""
+    for choice in _choices(place):
+        match get_origin(choice), get_args(choice):
+            case (origin, (member,)) if origin is list:
+                return member if isinstance(step, int) else None
+            case (origin, (_, member)) if origin is dict:
+                return member if isinstance(step, str) else None
+    model = _model(place, data)
+    field = None if model is None or isinstance(step, int) else model.model_fields.get(step)
+    return None if field is None else field.annotation
+
+
+def _model(place: Any, data: Any) -> type[Model] | None:
+    """The table at a place of this type: of several the one that the data's `kind` names."""
+    models = [each for each in _choices(place) if isinstance(each, type) and issubclass(each, Model)]
+    if len(models) < 2:
+        return models[0] if models else None
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return next((each for each in models if kind in get_args(each.model_fields["kind"].annotation)), None)
+
+
+def _choices(place: Any) -> list[Any]:
+    """A type without annotations, or each of those that a union has."""
+    if get_origin(place) is Annotated:
+        return _choices(get_args(place)[0])
+    if get_origin(place) in (Union, UnionType):
+        return [choice for each in get_args(place) for choice in _choices(each)]
+    return [place]
 
 
 def _descend(data: Any, step: str | int) -> Any:
@@ -128,22 +149,3 @@ def _descend(data: Any, step: str | int) -> Any:
         return data[step]
     except (KeyError, IndexError, TypeError):
         return None
-
-
-def _variant(structure: dict[str, Any], node: dict[str, Any] | None, data: Any) -> dict[str, Any] | None:
-    """The schema behind references and choices, taking the alternative that the data's `kind` names."""
-    while node is not None:
-        if "$ref" in node:
-            node = structure["$defs"][node["$ref"].rsplit("/", 1)[1]]
-        elif "discriminator" in node:
-            kind = data.get("kind") if isinstance(data, dict) else None
-            reference = node["discriminator"]["mapping"].get(kind)
-            node = {"$ref": reference} if reference else None
-        elif "anyOf" in node:
-            tables = [option for option in node["anyOf"] if option.keys() & {"$ref", "discriminator", "anyOf"}]
-            node = tables[0] if tables else None
-        elif "allOf" in node:
-            node = node["allOf"][0]
-        else:
-            return node
-    return None

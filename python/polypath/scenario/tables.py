@@ -26,7 +26,7 @@ class Tables(Model):
     """From which all randomness follows."""
     duration: Period = 60_000_000_000
     """The run ends here at the latest, or when every application has ended."""
-    defaults: Stack = Stack()
+    defaults: Stack = Stack.empty()
     """Transport settings of all hosts that do not say otherwise."""
     topology: AnyTopology | None = None
     """A network by its kind and size; hosts, routers and links of the scenario's own come on top."""
@@ -47,7 +47,7 @@ class Tables(Model):
     """What runs."""
     event: list[Event] = Field(default_factory=list)
     """What happens to links and interfaces."""
-    record: Record = Record()
+    record: Record = Record.empty()
     """What is recorded."""
     vary: Vary = Field(default_factory=dict)
     """What a sweep varies: each axis a path that `--set` takes, with its values; every combination is a point."""
@@ -110,7 +110,7 @@ def application_names(tables: Tables) -> list[str]:
 
 def host_stack(tables: Tables, host: str) -> Stack:
     """A host's complete transport settings."""
-    return merge([tables.defaults, tables.host.get(host, Stack())])
+    return merge([tables.defaults, tables.host.get(host, Stack.empty())])
 
 
 def inherited_algorithm(tables: Tables, path: tuple[str | int, ...]) -> str | None:

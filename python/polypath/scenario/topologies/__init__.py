@@ -8,6 +8,7 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from polypath import registry
+from polypath.scenario.base import descriptions
 from polypath.scenario.topologies.base import Network, Topology
 from polypath.scenario.topologies.fat_tree import FatTree
 from polypath.scenario.topologies.parallel import Parallel
@@ -28,7 +29,7 @@ def _entries() -> dict[str, registry.Entry]:
             str(model.__doc__).splitlines()[0].rstrip("."),
             model.source,
             tuple(
-                registry.Parameter(key, "integer", given.default, None, None, None, given.description or "")
+                registry.Parameter(key, "integer", given.default, None, None, None, descriptions(model).get(key, ""))
                 for key, given in model.model_fields.items()
                 if given.annotation is int and key in model.__annotations__
             ),

@@ -23,7 +23,7 @@ class Topology(Channel):
 
     source: ClassVar[str]
     """Where it is described."""
-    access: Channel = Channel()
+    access: Channel = Channel.empty()
     """What differs on the links of hosts."""
 
     @abstractmethod

@@ -8,15 +8,43 @@ polypath.summary(recording)          # what summary.json holds
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from polypath import _core
-from polypath.engines import EngineError, Options, get
-from polypath.engines.base import Captures, Progress, no_progress
-from polypath.results import OutputError, Recording, summary
-from polypath.scenario import Plan, Scenario, ScenarioError
+if TYPE_CHECKING:
+    from polypath.engines import EngineError
+    from polypath.engines.base import Captures, Progress
+    from polypath.results import OutputError, Recording, summary
+    from polypath.scenario import Plan, Scenario, ScenarioError
 
-__version__ = _core.version()
+    __version__: str
+
+#: Where each name comes from; it is imported when it is first used.
+_PARTS = {
+    "EngineError": "engines",
+    "OutputError": "results",
+    "Plan": "scenario",
+    "Recording": "results",
+    "Scenario": "scenario",
+    "ScenarioError": "scenario",
+    "summary": "results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        found = import_module("polypath._core").version()
+    elif name in _PARTS:
+        found = getattr(import_module(f"polypath.{_PARTS[name]}"), name)
+    else:
+        raise AttributeError(f"module 'polypath' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def run(
@@ -26,14 +54,18 @@ def run(
     engine: str = "sim",
     captures: Captures = "none",
     directory: Path | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | None = None,
 ) -> Recording:
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it.
     """
+    from polypath.engines import Options, get
+    from polypath.engines.base import no_progress
+    from polypath.scenario import Plan
+
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    return get(engine).run(plan, Options(captures, directory), progress)
+    return get(engine).run(plan, Options(captures, directory), progress or no_progress)
 
 
 __all__ = [

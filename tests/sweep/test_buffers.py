@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polypath import cli
+from polypath.cli import size_buffers
 from polypath.cli.errors import InputError
 from polypath.engines import EngineError
 from polypath.scenario import Scenario, ScenarioError
@@ -96,20 +96,20 @@ def test_a_fraction_is_a_share(tmp_path: Path, fraction: str) -> None:
     path = tmp_path / "path.toml"
     path.write_text(PATH)
     with pytest.raises(InputError, match=rf"^--fraction {fraction}: "):
-        cli.size_buffers.size_buffers(str(path), fraction=fraction)
+        size_buffers.size_buffers(str(path), fraction=fraction)
 
 
 def test_a_sweep_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
     path.write_text(PATH + "[vary]\nseeds = 2\n")
     with pytest.raises(InputError, match="path varies 'seed'"):
-        cli.size_buffers.size_buffers(str(path))
+        size_buffers.size_buffers(str(path))
 
 
 def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "path.toml"
     path.write_text(PATH.replace('"20 s"', '"5 s"'))
-    assert cli.size_buffers.size_buffers(str(path), fraction="50 %", parallel=1) == 0
+    assert size_buffers.size_buffers(str(path), fraction="50 %", parallel=1) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "path: receive buffer of the client for 'download', 1 subflow"
     assert lines[2].startswith("64 MB ample ")
@@ -122,5 +122,5 @@ def test_where_the_least_buffer_is_enough_it_says_so(tmp_path: Path, capsys: pyt
     path.write_text(
         PATH.replace('"20 s"', '"5 s"').replace('kind = "bulk"', 'kind = "stream"\nrate = "8 kbps"\nblock = "100 B"')
     )
-    assert cli.size_buffers.size_buffers(str(path), parallel=1) == 0
+    assert size_buffers.size_buffers(str(path), parallel=1) == 0
     assert "smallest that the search tries, still with 0.95 of that" in " ".join(capsys.readouterr().out.split())

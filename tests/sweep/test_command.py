@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from polypath import cli
+from polypath.cli import compare, run
 from polypath.cli.errors import InputError
 
 
@@ -24,7 +24,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_the_table_has_a_row_a_point(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB", "seeds=2"], parallel=1) == 0
+    assert run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB", "seeds=2"], parallel=1) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["small"]
     assert (lines[1][:2], lines[1][-1]) == (["receive_buffer", "Mbps"], "seeds")
@@ -35,13 +35,13 @@ def test_the_table_has_a_row_a_point(file: Path, capsys: pytest.CaptureFixture[s
 
 def test_without_out_nothing_is_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
-    assert cli.run.run(str(file), axes=["seeds=2"], parallel=1) == 0
+    assert run.run(str(file), axes=["seeds=2"], parallel=1) == 0
     assert files(file.parent) == {"small.toml"}
 
 
 def test_out_has_the_documented_layout(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 0
+    assert run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 0
     found = files(out)
     single = {"manifest.json", "plan.json", "scenario.toml", "summary.json", "events.parquet"}
     for folder in ("receive_buffer=20kB", "receive_buffer=1MB"):
@@ -54,10 +54,10 @@ def test_a_point_that_fails_is_named_and_stops_no_other(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert cli.run.run(str(file), axes=["defaults.receive_buffer=1 MB"], parallel=1, out=out) == 0
+    assert run.run(str(file), axes=["defaults.receive_buffer=1 MB"], parallel=1, out=out) == 0
     (out / "receive_buffer=20kB").mkdir(parents=True)
     (out / "receive_buffer=20kB" / "mine").touch()
-    assert cli.run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 2
+    assert run.run(str(file), axes=["defaults.receive_buffer=20 kB,1 MB"], parallel=1, out=out) == 2
     printed = capsys.readouterr()
     assert "1 MB" in printed.out
     assert "polypath: small at defaults.receive_buffer=20 kB: " in printed.err
@@ -68,24 +68,24 @@ def test_every_point_failing_still_ends_in_one_line_each(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert cli.run.run(str(file), axes=["seed=2"], parallel=1, out=out) == 0
+    assert run.run(str(file), axes=["seed=2"], parallel=1, out=out) == 0
     (out / "seed=1").mkdir(parents=True)
     (out / "seed=1" / "mine").touch()
-    assert cli.run.run(str(file), axes=["seeds=1"], parallel=1, out=out) == 2
+    assert run.run(str(file), axes=["seeds=1"], parallel=1, out=out) == 2
     assert "polypath: small at seed=1: " in capsys.readouterr().err
 
 
 def test_one_point_left_is_one_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = file.read_text() + '[vary]\n"link.path0.rate" = ["1 Mbps", "2 Mbps"]\n'
     file.write_text(text)
-    assert cli.run.run(str(file), settings=["link.path0.rate=3 Mbps"]) == 0
+    assert run.run(str(file), settings=["link.path0.rate=3 Mbps"]) == 0
     assert "10.0.0.1:32768" in capsys.readouterr().out
 
 
 def test_compare_takes_one_point(file: Path) -> None:
     file.write_text(file.read_text() + "[vary]\nseeds = 2\n")
     with pytest.raises(InputError, match=r"^small varies 'seed', and this is of one run; --set fixes an axis$"):
-        cli.compare.compare(str(file), names="sim,linux")
+        compare.compare(str(file), names="sim,linux")
 
 
 UNFINISHED = """
@@ -117,7 +117,7 @@ def test_what_did_not_finish_stands_in_the_table(tmp_path: Path, capsys: pytest.
     path = tmp_path / "ask.toml"
     path.write_text(UNFINISHED)
     rate = "link.path0.rate=1 Mbps,10 Mbps,1 kbps"
-    assert cli.run.run(str(path), axes=[rate, "seeds=3"], parallel=1, out=tmp_path / "out") == 0
+    assert run.run(str(path), axes=[rate, "seeds=3"], parallel=1, out=tmp_path / "out") == 0
     heading, slow, fast, stalled, *notes = rows(capsys.readouterr().out)[1:]
     assert heading == "rate Mbps time s delay ms 95 % ms unanswered seeds"
     assert re.fullmatch(r"1 Mbps 0\.[\d.]+ = 0 of 3 done [\d.]+ = 0 of 3 done 1 = 3", slow)
@@ -133,15 +133,15 @@ def test_what_did_not_finish_stands_in_the_table(tmp_path: Path, capsys: pytest.
 def test_an_unfinished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "ask.toml"
     path.write_text(UNFINISHED)
-    assert cli.run.run(str(path), out=tmp_path / "out") == 0
+    assert run.run(str(path), out=tmp_path / "out") == 0
     words = r"ask: \d+ requests, delay median [\d.]+ ms, 95th percentile unanswered, 1 unanswered, "
     assert re.search(words + "unfinished\n", capsys.readouterr().out)
-    assert cli.run.run(str(path), settings=["link.path0.rate=1 kbps"]) == 0
+    assert run.run(str(path), settings=["link.path0.rate=1 kbps"]) == 0
     assert "none answered, unfinished\n" in capsys.readouterr().out
 
 
 def test_an_interval_has_no_more_digits_than_it_is_worth(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run.run(str(file), axes=["link.path0.loss=1 %,0 %", "link.path1.rate=5 Mbps", "seeds=4"]) == 0
+    assert run.run(str(file), axes=["link.path0.loss=1 %,0 %", "link.path1.rate=5 Mbps", "seeds=4"]) == 0
     lossy, clean = rows(capsys.readouterr().out)[2:4]
     assert re.match(r"1 % (\d+\.\d ± \d\.\d|\d+ ± \d+|\d+\.\d\d ± 0\.\d\d) ", lossy.replace("5 Mbps ", ""))
     assert re.match(r"0 % \d+\.\d+ = ", clean.replace("5 Mbps ", ""))

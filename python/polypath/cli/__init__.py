@@ -1,31 +1,77 @@
-"""The command line, `polypath`: one file a command."""
+"""The command line, `polypath`: one file a command, which is imported when the command is called."""
 
 from __future__ import annotations
 
-from typing import Annotated, NoReturn
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from polypath import _core
-from polypath.cli import (
-    algorithms,
-    bench,
-    check,
-    compare,
-    console,
-    errors,
-    export,
-    import_,
-    kernel,
-    labs,
-    run,
-    schema,
-    show,
-    signals,
-    size_buffers,
-)
+from polypath.cli import console, errors, signals
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command before it is imported: where it is, and its line in the list of commands."""
+
+    module: str
+    summary: str
+
+    def load(self, name: str) -> typer.Typer:
+        """The command or, where the module has an `app`, the group of commands."""
+        module = import_module(f"polypath.cli.{self.module}")
+        group: typer.Typer | None = getattr(module, "app", None)
+        if group is not None:
+            return group
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name)(getattr(module, self.module))
+        return app
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "run": Command("run", "Run a lab, a scenario or a minitopo pair, and show what came of it."),
+    "labs": Command("labs", "List the labs."),
+    "show": Command("show", "Show a lab's question, its topology and what is expected of it."),
+    "check": Command("check", "Run labs and compare with what is published of them."),
+    "compare": Command("compare", "Run a lab or a scenario on several engines and lay their figures side by side."),
+    "size-buffers": Command(
+        "size_buffers",
+        "Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.",
+    ),
+    "algorithms": Command(
+        "algorithms", "List schedulers, congestion controls, path managers and the rest, with their parameters."
+    ),
+    "import": Command("import_", "Turn a minitopo pair into a scenario."),
+    "export": Command("export", "Write a result as another tool reads it; netanim needs a run with `--pcap links`."),
+    "schema": Command("schema", "Print the JSON Schema of scenario files."),
+    "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
+    "kernel": Command("kernel", "Build the kernel that `--engine linux` runs on, and say what is there."),
+}
+"""Every command by name, in the order of the help."""
+
+
+class _Commands(TyperGroup):
+    """Lists commands by their summaries, and imports the one that is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, command in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=command.summary))
+
+    def resolve_command(self, *given: Any) -> tuple[str | None, Any, list[str]]:
+        name, command, arguments = super().resolve_command(*given)
+        if name is None:
+            return name, command, arguments
+        loaded = typer.main.get_command(COMMANDS[name].load(name))
+        loaded.name = name
+        return name, loaded, arguments
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="polypath",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,27 +86,12 @@ def polypath(
 ) -> None:
     """Polypath, a multipath transport lab: describe a network with several paths, run it, see what came of it."""
     if version:
+        from polypath import _core
+
         typer.echo(f"polypath {_core.version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-for name, command in (
-    ("run", run.run),
-    ("labs", labs.labs),
-    ("show", show.show),
-    ("check", check.check),
-    ("compare", compare.compare),
-    ("size-buffers", size_buffers.size_buffers),
-    ("algorithms", algorithms.algorithms),
-    ("import", import_.import_),
-    ("export", export.export),
-    ("schema", schema.schema),
-    ("bench", bench.bench),
-):
-    app.command(name)(command)
-app.add_typer(kernel.app, name="kernel")
 
 
 def main() -> NoReturn:

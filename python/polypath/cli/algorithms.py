@@ -10,6 +10,7 @@ from rich.markup import escape
 from polypath.cli.console import out, table
 from polypath.cli.errors import InputError
 from polypath.registry import KINDS, Parameter, entries
+from polypath.scenario import topologies  # noqa: F401, provides the entries of its kind
 
 
 def algorithms(

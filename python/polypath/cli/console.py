@@ -11,8 +11,6 @@ from typing import Any, Final, Literal
 from rich.console import Console
 from rich.table import Table
 
-from polypath.results.files import OutputError
-
 #: Columns where standard output is not a terminal.
 _WIDTH = 120
 #: What stands for a character that standard output cannot encode.
@@ -83,6 +81,8 @@ class _Console(Console):
             if self.stderr:
                 raise
             self.discard()
+            from polypath.results import OutputError
+
             raise OutputError(cannot_print(error)) from error
 
     def on_broken_pipe(self) -> None:

@@ -13,15 +13,9 @@ import typer
 from polypath.cli import signals
 from polypath.cli.codes import BAD_INPUT, DONE, INTERRUPTED
 from polypath.cli.console import cannot_print, out, printable
-from polypath.engines import EngineError
-from polypath.registry import RegistryError
-from polypath.results import MetricError, OutputError
-from polypath.scenario import ScenarioError
 
 #: Set to 1, it shows Python's traceback instead of the line.
 TRACEBACK: Final = "POLYPATH_TRACEBACK"
-
-_EXPECTED = (ScenarioError, EngineError, OutputError, MetricError, RegistryError)
 
 
 class InputError(ValueError):
@@ -91,15 +85,25 @@ def _line(error: BaseException) -> str | None:
         case InputError():
             return f"polypath: {error}"
         case OSError():
-            if isinstance(error, OutputError):
+            if _is_expected(error):
                 return f"polypath: {error}"
             where = f"{error.filename}: " if error.filename else ""
             return f"polypath: {where}{error.strerror or error}"
-        case _ if isinstance(error, _EXPECTED):
+        case _ if _is_expected(error):
             return f"polypath: {_one_line(str(error))}"
         case _:
             kind = type(error).__name__
             return f"polypath: internal error ({kind}: {_one_line(str(error))}); {TRACEBACK}=1 shows where"
+
+
+def _is_expected(error: BaseException) -> bool:
+    """Whether the message is for a person as it is. Only now imported: what raised it has been."""
+    from polypath.engines import EngineError
+    from polypath.registry import RegistryError
+    from polypath.results import MetricError, OutputError
+    from polypath.scenario import ScenarioError
+
+    return isinstance(error, (ScenarioError, EngineError, OutputError, MetricError, RegistryError))
 
 
 def _one_line(text: str) -> str:

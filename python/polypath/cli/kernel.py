@@ -15,7 +15,11 @@ from polypath.cli.console import err
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import KernelError
 
-app = typer.Typer(help="Build the kernel that `--engine linux` runs on, and say what is there.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    help="Build the kernel that `--engine linux` runs on, and say what is there.",
+    no_args_is_help=True,
+)
 
 
 @app.command()

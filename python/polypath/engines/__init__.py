@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
-from polypath.engines.linux import LinuxEngine
-from polypath.engines.live import LiveEngine
 from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator
 from polypath.units import nearest
 
-REGISTRY: Mapping[str, Callable[[], Engine]] = {
-    "sim": Simulator,
-    "linux": LinuxEngine,
-    "live": LiveEngine,
-}
+
+def _linux() -> Engine:
+    from polypath.engines.linux import LinuxEngine
+
+    return LinuxEngine()
+
+
+def _live() -> Engine:
+    from polypath.engines.live import LiveEngine
+
+    return LiveEngine()
+
+
+REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator, "linux": _linux, "live": _live}
+"""Only the engine that is asked for is imported."""
 
 
 def get(name: str) -> Engine:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Literal
 
-import networkx as nx
-
 from polypath.results.metrics import SECOND
 
 Direction = Literal["forward", "backward"]
@@ -57,6 +55,8 @@ def rate_bps(plan: Mapping[str, Any], paths: Sequence[PathOfSubflow], *, reverse
 
     None where some path has no link with a rate.
     """
+    import networkx as nx
+
     graph = nx.DiGraph()
     for path in paths:
         place: Any = "client"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import networkx as nx
-
 Places = Mapping[int, tuple[float, float]]
 
 
@@ -22,6 +20,8 @@ def parallel(links: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[M
 def places(plan: Mapping[str, Any]) -> Places:
     """Columns by distance from the nodes that open connections, so that paths run from left to right; by node, a column
     and the next are 1 apart."""
+    import networkx as nx
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(plan["nodes"])))
     graph.add_edges_from(parallel(plan["links"]))

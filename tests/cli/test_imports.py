@@ -1,0 +1,69 @@
+"""A command imports what it needs. Importing the rest would cost more CPU time than most commands take."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from polypath import cli
+
+#: What no command needs before it draws, sweeps or exports.
+RARE = {
+    "loky",
+    "matplotlib",
+    "networkx",
+    "numpy",
+    "scipy",
+    "tomlkit",
+    "xml",
+    "polypath.engines.linux",
+    "polypath.engines.live",
+    "polypath.formats",
+    "polypath.plots",
+}
+HEAVY = {"polars", "pydantic", "polypath._core", "polypath.engines", "polypath.results", "polypath.scenario"}
+
+SCRIPT = """
+import sys
+from polypath.cli import main
+sys.argv = ["polypath", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    """The modules that a command has imported when it ends."""
+    command = [sys.executable, "-c", SCRIPT, *arguments]
+    return set(subprocess.run(command, check=True, capture_output=True, text=True).stderr.splitlines())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
+def test_the_list_of_commands_imports_none_of_them(arguments: list[str]) -> None:
+    found = imported(*arguments)
+    assert "polypath.cli" in found
+    assert not found & (HEAVY | RARE)
+    assert not {f"polypath.cli.{command.module}" for command in cli.COMMANDS.values()} & found
+
+
+def test_the_version_imports_the_native_module_alone() -> None:
+    found = imported("--version")
+    assert found & (HEAVY | RARE) - {"pydantic"} == {"polypath._core"}  # typer itself uses pydantic
+
+
+def test_a_run_imports_the_simulator_and_the_table() -> None:
+    found = imported("run", "aggregation", "--run", "tcp")
+    assert found >= HEAVY
+    assert not found & RARE
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_summary_is_the_first_line_of_the_command(name: str) -> None:
+    command = typer.main.get_command(cli.COMMANDS[name].load(name))
+    assert command.help is not None
+    assert command.help.splitlines()[0] == cli.COMMANDS[name].summary

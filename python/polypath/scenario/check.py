@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from polypath.scenario.expand import expand
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.expand import Expanded, expand, network
 from polypath.scenario.fields import Address
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import (
@@ -32,25 +33,37 @@ class Problem:
     hint: str | None = None
 
 
-def problems(tables: Tables) -> list[Problem]:
-    """Everything wrong with the scenario as a whole; empty when it can be run."""
+class Inconsistent(ScenarioError):
+    """A scenario that cannot be run, with every problem by its path."""
+
+    def __init__(self, found: list[Problem]) -> None:
+        super().__init__(found[0].message, hint=found[0].hint)
+        self.problems = found
+
+
+def checked(tables: Tables) -> Expanded:
+    """The scenario written out, if it can be run as a whole; raises Inconsistent with everything wrong."""
     if found := [problem for check in _WRITTEN for problem in check(tables)]:
-        return found
+        raise Inconsistent(found)
     expanded = expand(tables)
     found = [problem for check in _NAMING for problem in check(expanded.tables)]
     found = found or [problem for check in _WIRING for problem in check(expanded.tables)]
-    return list(dict.fromkeys(replace(problem, path=expanded.origin(problem.path)) for problem in found))
+    if found:
+        raise Inconsistent(
+            list(dict.fromkeys(replace(problem, path=expanded.origin(problem.path)) for problem in found))
+        )
+    return expanded
 
 
 def _made_links(tables: Tables) -> Iterator[Problem]:
-    made = tables.topology.network().links if tables.topology is not None else {}
+    made = tables.topology.network.links if tables.topology is not None else {}
     for name in tables.link:
         if name in made:
             yield Problem(("link", name), f"duplicate name: the topology makes a link '{name}' already")
 
 
 def _matrices(tables: Tables) -> Iterator[Problem]:
-    hosts = expand(tables).tables.host
+    hosts = network(tables).host
     for index, application in enumerate(tables.application):
         if application.matrix is None:
             continue
@@ -226,21 +239,34 @@ def _reach(tables: Tables) -> Iterator[Problem]:
     for host in tables.host:
         if not neighbours[host]:
             yield Problem(("host", host), f"host '{host}' is disconnected: no link ends at it")
+    parts = _parts(neighbours, [name for name in neighbours if name not in tables.host])
+    around = {host: {parts[near] for near in neighbours[host] if near in parts} for host in tables.host}
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
         start, goal = application.client, application.server
         if not (neighbours[start] and neighbours[goal]):
             continue
-        reached, frontier = {start}, [start]
-        while frontier:
-            for near in neighbours[frontier.pop()] - reached:
-                reached.add(near)
-                if near not in tables.host:
-                    frontier.append(near)
-        if goal not in reached:
+        if goal not in neighbours[start] and around[start].isdisjoint(around[goal]):
             path = ("application", index)
             yield Problem(
                 path, f"host '{goal}' is disconnected from '{start}', the client of '{name}': no links lead there"
             )
+
+
+def _parts(neighbours: Mapping[str, set[str]], forwarding: Iterable[str]) -> dict[str, str]:
+    """For each node that forwards the name of the part that it belongs to: what is joined without a host between."""
+    parts: dict[str, str] = {}
+    left = dict.fromkeys(forwarding)
+    while left:
+        first, _ = left.popitem()
+        frontier = [first]
+        while frontier:
+            node = frontier.pop()
+            parts[node] = first
+            for near in neighbours[node]:
+                if near in left:
+                    del left[near]
+                    frontier.append(near)
+    return parts
 
 
 def _made_interfaces(tables: Tables) -> Iterator[Problem]:

@@ -37,7 +37,7 @@ def expand(tables: Tables) -> Expanded:
     """Everything written out. A host or router that is described besides keeps its description."""
     if tables.topology is None and all(application.matrix is None for application in tables.application):
         return Expanded(tables, tables, tuple(range(len(tables.application))))
-    nodes = _nodes(tables)
+    nodes = network(tables)
     applications: list[AnyApplication] = []
     origins: list[int] = []
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
@@ -47,10 +47,11 @@ def expand(tables: Tables) -> Expanded:
     return Expanded(nodes.model_copy(update={"application": applications}), tables, tuple(origins))
 
 
-def _nodes(tables: Tables) -> Tables:
+def network(tables: Tables) -> Tables:
+    """The scenario with the topology's nodes and links written out."""
     if tables.topology is None:
         return tables
-    made = tables.topology.network()
+    made = tables.topology.network
     return tables.model_copy(
         update={
             "topology": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from polypath.scenario import plan as planning
 from polypath.scenario import script
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
-from polypath.scenario.check import Problem, problems
+from polypath.scenario.check import Problem
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.plan import Plan
 from polypath.scenario.positions import Path, Positions
@@ -79,15 +80,11 @@ class Scenario(Tables):
     def _checked(cls, data: dict[str, Any], where: Where, written: dict[str, str] | None = None) -> Self:
         try:
             scenario = cls.model_validate(data)
-            found = problems(scenario)
+            scenario._resolved  # noqa: B018, raises Inconsistent
         except ValidationError as error:
-            found = faults(error, data)
+            raise _located(faults(error, data), where) from error
         except (RegistryError, RecursionError) as error:
             raise ScenarioError(str(error) or "nested too deeply", *where(())) from error
-        if found:
-            raise _located(found, where)
-        try:
-            resolve(scenario)
         except ScenarioError as error:
             raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
         if found := list(scenario._vary_problems()):
@@ -166,7 +163,7 @@ class Scenario(Tables):
     def _applied(self, settings: Sequence[Setting]) -> tuple[dict[str, Any], dict[Path, Setting]]:
         data = self.to_data()
         if self.topology is not None:
-            for host in self.topology.network().hosts:
+            for host in self.topology.network.hosts:
                 if any(made.steps[:2] == ["host", host] for made in settings):
                     data.setdefault("host", {}).setdefault(host, {})
         return setting.apply(data, settings, application_names(self), lambda path: inherited_algorithm(self, path))
@@ -195,15 +192,20 @@ class Scenario(Tables):
                     yield Problem(place, f"axis '{axis.name}' at {value.label}: {error.message}", error.hint)
                     break
 
+    @cached_property
+    def _resolved(self) -> Tables:
+        """The scenario checked as a whole, with nothing left out. Raises ScenarioError."""
+        return resolve(self)
+
     def resolved(self) -> Self:
         """The same scenario with nothing left out (interfaces, addresses, transport settings, ports); same plan."""
-        return type(self).from_data(_data(resolve(self)))
+        return type(self).from_data(_data(self._resolved))
 
     def to_toml(self, *, resolved: bool = False) -> str:
         """The scenario as TOML that loads back to an equal one; `resolved`: the equal one is `self.resolved()`."""
         from polypath.scenario.writing import to_toml
 
-        return to_toml(_data(resolve(self) if resolved else self))
+        return to_toml(_data(self._resolved if resolved else self))
 
     def plan(self, seed: int | None = None) -> Plan:
         """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError, of a sweep too."""
@@ -211,7 +213,9 @@ class Scenario(Tables):
             names = ", ".join(axis.name for axis in self.axes)
             raise ScenarioError(f"the scenario varies {names}: each point of the sweep is a run of its own")
         try:
-            return planning.build(resolve(self if seed is None else self.model_copy(update={"seed": seed})))
+            given = self.seed if seed is None else seed
+            own = given == self.seed
+            return planning.build(self._resolved if own else resolve(self.model_copy(update={"seed": given})))
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
 

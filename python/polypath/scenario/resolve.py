@@ -9,9 +9,7 @@ import ipaddress
 from dataclasses import replace
 from typing import Any
 
-from polypath.scenario.check import Problem, problems
-from polypath.scenario.errors import ScenarioError
-from polypath.scenario.expand import expand
+from polypath.scenario.check import Inconsistent, Problem, checked
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
 from polypath.scenario.stack import SETTINGS, Stack, merge, settings
@@ -23,20 +21,9 @@ FIRST_ADDRESS = ipaddress.IPv4Address("10.0.0.0")
 """The k-th link has the 256 addresses from here + 256 k; its first end takes the first, its second end the second."""
 
 
-class Inconsistent(ScenarioError):
-    """A scenario that cannot be run, with every problem by its path."""
-
-    def __init__(self, found: list[Problem]) -> None:
-        super().__init__(found[0].message, hint=found[0].hint)
-        self.problems = found
-
-
 def resolve(tables: Tables) -> Tables:
     """The scenario with nothing left out; raises Inconsistent when it does not fit together."""
-    found = problems(tables)
-    if found:
-        raise Inconsistent(found)
-    expanded = expand(tables)
+    expanded = checked(tables)
     tables = expanded.tables
     ends = attachments(tables)
     interfaces = _interfaces(tables, ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 from polypath.scenario.network import Channel, Link
@@ -26,9 +27,14 @@ class Topology(Channel):
     access: Channel = Channel.empty()
     """What differs on the links of hosts."""
 
-    @abstractmethod
+    @property
     def network(self) -> Network:
-        """The hosts, routers and links."""
+        """The hosts, routers and links; not to be changed, because equal topologies share them."""
+        return _network(self)
+
+    @abstractmethod
+    def made(self) -> Network:
+        """Makes the hosts, routers and links."""
 
     @abstractmethod
     def picture(self) -> str:
@@ -43,6 +49,11 @@ class Topology(Channel):
         common = {name: getattr(self, name) for name in Channel.model_fields}
         own = {name: value for name in Channel.model_fields if (value := getattr(self.access, name)) is not None}
         return _link(ends, {**common, **own})
+
+
+@lru_cache(maxsize=4)
+def _network(topology: Topology) -> Network:
+    return topology.made()
 
 
 def _link(ends: tuple[str, ...], channel: dict[str, object]) -> Link:

@@ -27,7 +27,7 @@ class FatTree(Topology):
             raise fault(f"a fat-tree's k is even, not {k}: half of a switch's ports lead up, half down")
         return k
 
-    def network(self) -> Network:
+    def made(self) -> Network:
         half = self.k // 2
         made = Network(
             [f"h{number}" for number in range(self.k * half * half)],
@@ -52,7 +52,7 @@ class FatTree(Topology):
 
     def picture(self) -> str:
         half = self.k // 2
-        made = self.network()
+        made = self.network
         each = "" if self.interfaces == 1 else f", {self.interfaces} links each"
         return "\n".join(
             (

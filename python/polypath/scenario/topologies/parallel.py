@@ -19,7 +19,7 @@ class Parallel(Topology):
     paths: int = Field(default=2, ge=1, le=256)
     """How many routers stand side by side."""
 
-    def network(self) -> Network:
+    def made(self) -> Network:
         made = Network(["client", "server"], ["left", *self._routers(), "right"])
         made.links["client"] = self.access_link("client", "left")
         for router in self._routers():

@@ -153,7 +153,7 @@ def test_nothing_arrived_gives_no_share(
 
 
 def test_srtt_is_the_senders_without_the_time_before_the_first_sample(recording: Recording) -> None:
-    assert metrics.srtt_us(recording, connection(recording, "iperf"), 0).to_list() == [40_000, 60_000]
+    assert metrics.srtt_us(recording, connection(recording, "iperf"), 0) == [40_000, 60_000]
 
 
 def test_a_name_must_be_one_connection(recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
+
 from rich.markup import escape
 
+from polypath.cli import many
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import means, sparkline
 from polypath.results import Recording, metrics
@@ -12,9 +16,33 @@ _NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
 
 
 def show(recording: Recording, title: str) -> None:
-    """Prints the result of one run."""
+    """Prints the result of one run, in quantiles where a row for each subflow would be too many."""
+    found = [(each, metrics.subflows(recording, each)) for each in metrics.connections(recording)]
+    each_connection = len(found) <= many.ROWS
+    each_subflow = each_connection and sum(len(own) for _, own in found) <= many.ROWS
+    if each_connection:
+        _show_each(recording, found, title, subflows=each_subflow)
+    if not each_subflow:
+        many.show(
+            recording, many.groups(recording, found), "" if each_connection else title, connections=not each_connection
+        )
+    if each_connection:
+        for connection, _ in found:
+            _print_delays(recording, connection)
+    if recording.metadata.interrupted:
+        out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
+
+
+def _show_each(
+    recording: Recording,
+    found: Sequence[tuple[metrics.Connection, Sequence[metrics.Subflow]]],
+    title: str,
+    *,
+    subflows: bool,
+) -> None:
+    """A row for each connection and, if `subflows`, for each of its subflows."""
     rows = table("connection", "transport", "Mbps", "share", "RTT ms", "resent", "rate", numbers=_NUMBERS, title=title)
-    for connection in metrics.connections(recording):
+    for connection, own in found:
         rates = means(metrics.goodput_series(recording, connection)[1])
         goodput = metrics.goodput(recording, connection)
         top = max(rates, default=0.0)
@@ -27,20 +55,16 @@ def show(recording: Recording, title: str) -> None:
             "",
             sparkline(rates, top),
         )
-        for subflow in metrics.subflows(recording, connection):
+        for subflow in own if subflows else ():
             rows.add_row(*_subflow(recording, connection, subflow, top))
     out.print(rows)
-    for connection in metrics.connections(recording):
-        _print_delays(recording, connection)
-    if recording.metadata.interrupted:
-        out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
 
 
 def _subflow(
     recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, top: float
 ) -> tuple[str, ...]:
     rates = means(metrics.subflow_series(recording, connection, subflow)[1])
-    srtt = metrics.srtt_us(recording, connection, subflow.id).mean()
+    samples = metrics.srtt_us(recording, connection, subflow.id)
     passed = connection.until_ns - connection.start_ns
     resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
     notes = "".join(
@@ -53,7 +77,7 @@ def _subflow(
         escape(subflow.interface),
         _mbps(subflow.bytes * 8e9 / passed) if passed > 0 else "",
         f"{subflow.share:.1%}",
-        f"{srtt / 1000:.1f}" if isinstance(srtt, float) else "",
+        f"{fmean(samples) / 1000:.1f}" if samples else "",
         f"{resent:.2%}",
         sparkline(rates, top),
     )

@@ -12,8 +12,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Literal
 
-import polars as pl
-
+from polypath.results.groups import Groups
 from polypath.results.recording import Recording
 
 Side = Literal["client", "server"]
@@ -50,6 +49,8 @@ class Connection:
     until_ns: int
     #: Whether the application did all that it was to do before the run ended; None: it has no end of its own.
     finished: bool | None = None
+    #: The state in which a connection ended that did not close in order.
+    failure: str | None = None
 
     @property
     def sender(self) -> Side:
@@ -93,11 +94,12 @@ def _from_row(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any], 
         last_byte_ns=row["last_byte_ns"],
         until_ns=_until(row, run_end_ns),
         finished=_finished(row, work, answered),
+        failure=row["state"] if row["state"] in _FAILED else None,
     )
 
 
 def _without_connection(recording: Recording, application: int, settings: Mapping[str, Any]) -> Connection:
-    received = recording.table("datagrams").filter(pl.col("application") == application)["received_bytes"].sum()
+    received = sum(recording.groups("datagrams", ("application",)).column("received_bytes", application))
     start = int(settings["start_ns"])
     duration = settings["work"].get("duration_ns")
     end = recording.metadata.end_ns
@@ -107,7 +109,7 @@ def _without_connection(recording: Recording, application: int, settings: Mappin
         name=settings["name"],
         transport=settings["transport"],
         receiver="server",
-        bytes=int(received),
+        bytes=received,
         start_ns=start,
         established_ns=None,
         end_ns=None,
@@ -144,20 +146,18 @@ def connection(recording: Recording, name: str) -> Connection:
     return found[0]
 
 
-def _belongs(of: Connection) -> pl.Expr:
-    return pl.lit(False) if of.id is None else pl.col("connection") == of.id
+def _connection_samples(recording: Recording) -> Groups:
+    return recording.groups("connections", ("connection", "side"), ("time_ns",))
 
 
-def _receiver_totals(samples: pl.DataFrame, column: str, of: Connection) -> tuple[list[int], list[int]]:
-    """Times and running totals of the receiver's samples between start and until."""
-    within = (
-        samples.filter(
-            (pl.col("side") == of.receiver) & (pl.col("time_ns") > of.start_ns) & (pl.col("time_ns") < of.until_ns)
-        )
-        .unique("time_ns", keep="last")
-        .sort("time_ns")
-    )
-    return within["time_ns"].to_list(), within[column].to_list()
+def _subflow_samples(recording: Recording) -> Groups:
+    return recording.groups("subflows", ("connection", "subflow", "side"), ("time_ns",))
+
+
+def _within(times: Sequence[int], totals: Sequence[int], of: Connection) -> tuple[list[int], list[int]]:
+    """The samples between start and until; of several at the same time the last."""
+    found = {time: total for time, total in zip(times, totals, strict=True) if of.start_ns < time < of.until_ns}
+    return list(found), list(found.values())
 
 
 def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
@@ -165,8 +165,8 @@ def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int
 
     A last sample that leaves less than half an interval to the end is left out: a rate over so little says nothing.
     """
-    samples = recording.table("connections").filter(_belongs(of))
-    inner_times, inner_totals = _receiver_totals(samples, "delivered_bytes", of)
+    samples, key = _connection_samples(recording), (of.id, of.receiver)
+    inner_times, inner_totals = _within(samples.column("time_ns", *key), samples.column("delivered_bytes", *key), of)
     times, totals = [of.start_ns, *inner_times], [0, *inner_totals]
     if len(times) > 1 and 2 * (of.until_ns - times[-1]) < times[-1] - times[-2]:
         times.pop()
@@ -213,8 +213,8 @@ def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], l
 
 def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
     """Like `goodput_series` and over the same intervals, of the bytes that arrived on one subflow."""
-    samples = recording.table("subflows").filter(_belongs(of) & (pl.col("subflow") == subflow.id))
-    inner_times, inner_totals = _receiver_totals(samples, "received_bytes", of)
+    samples, key = _subflow_samples(recording), (of.id, subflow.id, of.receiver)
+    inner_times, inner_totals = _within(samples.column("time_ns", *key), samples.column("received_bytes", *key), of)
     begin = of.start_ns if subflow.established_ns is None else max(of.start_ns, subflow.established_ns)
     later = [index for index, time in enumerate(inner_times) if time > begin]
     times = [begin, *(inner_times[index] for index in later), of.until_ns]
@@ -258,8 +258,7 @@ def completion_ns(of: Connection) -> int | None:
 
 def delays(recording: Recording, of: Connection) -> list[int | None]:
     """Delay of each request in ns, in the order of sending; None: unanswered."""
-    requests = recording.table("requests").filter(pl.col("application") == of.application)
-    return requests.sort("index")["delay_ns"].to_list()
+    return recording.groups("requests", ("application",), ("index",)).column("delay_ns", of.application)
 
 
 @dataclass(frozen=True)
@@ -312,23 +311,50 @@ class Subflow:
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
     """The connection's subflows by id."""
-    rows = recording.table("subflow_ends").filter(_belongs(of)).sort("subflow")
-    total = int(rows[f"{of.receiver}_received_bytes"].sum())
+    ends = recording.groups("subflow_ends", ("connection",), ("subflow",))
+    total = sum(ends.column(f"{of.receiver}_received_bytes", of.id))
+    columns = (
+        "subflow",
+        "source",
+        "source_port",
+        "destination",
+        "destination_port",
+        "interface",
+        "backup",
+        "established_ns",
+        "closed_ns",
+        f"{of.receiver}_received_bytes",
+        f"{of.sender}_retransmitted_bytes",
+        f"{of.sender}_reinjected_bytes",
+    )
     return [
         Subflow(
-            id=row["subflow"],
-            source=f"{_host(row['source'])}:{row['source_port']}",
-            destination=f"{_host(row['destination'])}:{row['destination_port']}",
-            interface=row["interface"],
-            backup=row["backup"],
-            established_ns=row["established_ns"],
-            closed_ns=row["closed_ns"],
-            bytes=row[f"{of.receiver}_received_bytes"],
-            share=row[f"{of.receiver}_received_bytes"] / total if total else 0.0,
-            retransmitted_bytes=row[f"{of.sender}_retransmitted_bytes"],
-            reinjected_bytes=row[f"{of.sender}_reinjected_bytes"],
+            id=number,
+            source=f"{_host(source)}:{source_port}",
+            destination=f"{_host(destination)}:{destination_port}",
+            interface=interface,
+            backup=backup,
+            established_ns=established_ns,
+            closed_ns=closed_ns,
+            bytes=received,
+            share=received / total if total else 0.0,
+            retransmitted_bytes=retransmitted,
+            reinjected_bytes=reinjected,
         )
-        for row in rows.iter_rows(named=True)
+        for (
+            number,
+            source,
+            source_port,
+            destination,
+            destination_port,
+            interface,
+            backup,
+            established_ns,
+            closed_ns,
+            received,
+            retransmitted,
+            reinjected,
+        ) in ends.rows(columns, of.id)
     ]
 
 
@@ -342,19 +368,16 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def srtt_us(recording: Recording, of: Connection, subflow: int) -> pl.Series:
+def srtt_us(recording: Recording, of: Connection, subflow: int) -> list[int]:
     """The sender's samples of a subflow's smoothed RTT, those before the first measurement left out."""
-    samples = recording.table("subflows").filter(
-        _belongs(of) & (pl.col("subflow") == subflow) & (pl.col("side") == of.sender) & (pl.col("srtt_us") > 0)
-    )
-    return samples.sort("time_ns")["srtt_us"]
+    samples = _subflow_samples(recording).column("srtt_us", of.id, subflow, of.sender)
+    return [sample for sample in samples if sample]
 
 
 def reassembly_max(recording: Recording, of: Connection) -> int | None:
     """Most bytes that waited at the receiver for what comes before them, of the samples; None without any."""
-    samples = recording.table("connections").filter(_belongs(of) & (pl.col("side") == of.receiver))
-    most = samples["reassembly_bytes"].max()
-    return most if isinstance(most, int) else None
+    samples = _connection_samples(recording).column("reassembly_bytes", of.id, of.receiver)
+    return max((sample for sample in samples if sample is not None), default=None)
 
 
 Level = Literal["subflow", "connection"]
@@ -378,9 +401,9 @@ def blocking(recording: Recording, of: Connection) -> list[Blocking] | None:
     """The receiver's waits by level, subflow and cause; None where the engine cannot know them."""
     if reassembly_max(recording, of) is None:
         return None
-    rows = recording.table("blocking").filter(_belongs(of) & (pl.col("side") == of.receiver))
+    rows = recording.groups("blocking", ("connection", "side"))
     columns = ("level", "subflow", "cause", "time_ns", "byte_s", "max_bytes")
-    return [Blocking(*row) for row in rows.select(columns).iter_rows()]
+    return [Blocking(*row) for row in rows.rows(columns, of.id, of.receiver)]
 
 
 def utilisation(recording: Recording, busy_ns: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import polars as pl
 
 from polypath.results import folder, layout, schema
 from polypath.results.files import OutputError, write_table, write_text
+from polypath.results.groups import Groups
 
 if TYPE_CHECKING:
     import pandas
@@ -67,6 +69,17 @@ class Recording:
         """A table; without rows where the run did not record it. Raises KeyError for a name that is none."""
         found = self.tables.get(name)
         return schema.empty(name) if found is None else found
+
+    def groups(self, name: str, by: tuple[str, ...], then: tuple[str, ...] = ()) -> Groups:
+        """A table's rows by the columns `by`, in each group in the order of `then`."""
+        key = (name, by, then)
+        if key not in self._groups:
+            self._groups[key] = Groups(self.table(name), by, then)
+        return self._groups[key]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Groups]:
+        return {}
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """All tables as pandas DataFrames (needs the extra `arrow`)."""

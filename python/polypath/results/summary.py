@@ -121,14 +121,17 @@ def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subf
         "goodput_mbps": _mbps(subflow.bytes * 8 * metrics.SECOND / passed if passed > 0 else None),
         "retransmitted_bytes": subflow.retransmitted_bytes,
         "reinjected_bytes": subflow.reinjected_bytes,
-        "srtt_ms": _distribution(metrics.srtt_us(recording, of, subflow.id) / 1000),
+        "srtt_ms": _in_ms(metrics.srtt_us(recording, of, subflow.id)),
     }
 
 
-def _distribution(values: pl.Series) -> dict[str, float] | None:
+def _in_ms(samples_us: Sequence[int]) -> dict[str, float] | None:
     """Mean and percentiles; the p-th percentile is linearly interpolated."""
-    if values.is_empty():
+    if not samples_us:
         return None
+    if len(samples_us) == 1:  # of thousands of subflows in a short run
+        return dict.fromkeys(("mean", "p50", "p95", "max"), _rounded(samples_us[0] / 1000))
+    values = pl.Series(samples_us) / 1000
     figures = {
         "mean": values.mean(),
         "p50": values.quantile(0.5, "linear"),

@@ -1,0 +1,181 @@
+"""A run with more connections or subflows than anyone reads: quantiles and extremes instead of a row for each.
+
+Files keep every row. What failed is counted here and named, whatever the quantiles say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import floor
+from statistics import fmean
+from typing import Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from polypath.cli.console import out, table
+from polypath.cli.sparkline import sparkline
+from polypath.results import Recording, metrics
+
+#: With more connections or subflows than this, these have no row of their own.
+ROWS: Final = 40
+#: How many of those that failed are named.
+_NAMED: Final = 8
+_QUANTILES: Final = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
+_BINS: Final = 12
+
+Measured = tuple[float, str]
+"""A value, and whose it is."""
+_Owned = tuple[metrics.Connection, metrics.Subflow]
+
+
+@dataclass
+class Group:
+    """The connections of one kind of application over one transport."""
+
+    title: str
+    connections: list[metrics.Connection] = field(default_factory=list)
+    subflows: list[_Owned] = field(default_factory=list)
+
+
+def groups(
+    recording: Recording, subflows: Sequence[tuple[metrics.Connection, Sequence[metrics.Subflow]]]
+) -> list[Group]:
+    """The connections by kind and transport, in the order of the first of each."""
+    applications = recording.plan.get("applications", [])
+    found: dict[tuple[str, str], Group] = {}
+    for connection, own in subflows:
+        kind = str(applications[connection.application]["work"]["kind"])
+        group = found.setdefault((kind, connection.transport), Group(f"{kind} over {connection.transport}"))
+        group.connections.append(connection)
+        group.subflows += [(connection, subflow) for subflow in own]
+    return list(found.values())
+
+
+def show(recording: Recording, found: Sequence[Group], title: str, *, connections: bool) -> None:
+    """Prints quantiles of the subflows and, if `connections`, of the connections; then what failed."""
+    if title:
+        out.print(f"[bold]{escape(title)}[/bold]")
+    for group in found:
+        out.print(escape(f"{group.title}: {', '.join(_totals(recording, group))}"))
+        rows = table("", *_QUANTILES, "min to max", "min is of", "max is of", numbers=frozenset(_QUANTILES))
+        if connections:
+            _of_connections(rows, recording, group)
+        for what, backup in (("subflow", False), ("backup subflow", True)):
+            own = [each for each in group.subflows if each[1].backup is backup]
+            _of_subflows(rows, recording, own, what)
+        out.print(rows)
+        for line in failures(recording, group, connections=connections):
+            out.print(f"[yellow]{escape(line)}[/yellow]")
+
+
+def failures(recording: Recording, group: Group, *, connections: bool) -> Iterator[str]:
+    """What failed in a group, a line for each way: its number, and the first names."""
+    if connections:
+        of = group.connections
+        for state in sorted({each.failure for each in of if each.failure is not None}):
+            yield _line(state, "connection", [each.name for each in of if each.failure == state])
+        for what, names in (
+            ("unfinished", [each.name for each in of if each.finished is False]),
+            ("without a byte delivered", [each.name for each in of if not each.bytes]),
+            ("with requests unanswered", [each.name for each in of if None in metrics.delays(recording, each)]),
+        ):
+            if names:
+                yield _line(what, "connection", names)
+    if missing := Counter(each.name for each, subflow in group.subflows if subflow.established_ns is None):
+        names = [f"{name} ({number})" for name, number in missing.items()]
+        yield _line("not established", "subflow", names, missing.total())
+
+
+def _of_connections(rows: Table, recording: Recording, group: Group) -> None:
+    rates = [(metrics.goodput(recording, each), each.name) for each in group.connections]
+    _row(rows, "connection, Mbps", [(rate / 1e6, name) for rate, name in rates if rate is not None])
+    times = [(metrics.completion_ns(each), each.name) for each in group.connections]
+    if all(each.finished is not None for each in group.connections):
+        _row(rows, "completion, s", [(time / metrics.SECOND, name) for time, name in times if time is not None])
+    delays = [(delay, each.name) for each in group.connections for delay in metrics.delays(recording, each)]
+    _row(rows, "request, ms", [(delay / 1e6, name) for delay, name in delays if delay is not None])
+
+
+def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what: str) -> None:
+    rates, resent, delays = [], [], []
+    for connection, subflow in own:
+        name, passed = _name(connection, subflow), connection.until_ns - connection.start_ns
+        if passed > 0:
+            rates.append((subflow.bytes * 8e3 / passed, name))
+        if subflow.bytes:
+            resent.append((100 * subflow.retransmitted_bytes / subflow.bytes, name))
+        if samples := metrics.srtt_us(recording, connection, subflow.id):
+            delays.append((fmean(samples) / 1e3, name))
+    _row(rows, f"{what}, Mbps", rates)
+    siblings = Counter(connection.application for connection, _ in own)
+    if max(siblings.values(), default=0) > 1:
+        _row(rows, f"{what}, share %", [(100 * subflow.share, _name(each, subflow)) for each, subflow in own])
+    _row(rows, f"{what}, RTT ms", delays)
+    _row(rows, f"{what}, resent %", resent)
+
+
+def _row(rows: Table, figure: str, measured: Sequence[Measured]) -> None:
+    if not measured:
+        return
+    ordered = sorted(value for value, _ in measured)
+    low, high = ordered[0], ordered[-1]
+    cells = [_number(quantile(ordered, part)) for part in _QUANTILES.values()]
+    spread = "" if low == high else _histogram(ordered)
+    rows.add_row(f"  {figure}", *cells, spread, escape(_whose(measured, low)), escape(_whose(measured, high)))
+
+
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """Linearly interpolated."""
+    place = part * (len(ordered) - 1)
+    lower = floor(place)
+    upper = min(lower + 1, len(ordered) - 1)
+    return ordered[lower] + (place - lower) * (ordered[upper] - ordered[lower])
+
+
+def _histogram(ordered: Sequence[float]) -> str:
+    low, width = ordered[0], (ordered[-1] - ordered[0]) / _BINS
+    counts = Counter(min(int((value - low) / width), _BINS - 1) for value in ordered)
+    return sparkline([counts[place] for place in range(_BINS)], max(counts.values()))
+
+
+def _whose(measured: Sequence[Measured], extreme: float) -> str:
+    """The one that has the extreme value, or how many have it."""
+    names = [name for value, name in measured if value == extreme]
+    return names[0] if len(names) == 1 else f"{len(names):,} alike"
+
+
+def _name(connection: metrics.Connection, subflow: metrics.Subflow) -> str:
+    return f"{connection.name} subflow {subflow.id}"
+
+
+def _totals(recording: Recording, group: Group) -> Iterator[str]:
+    together = sum(metrics.goodput(recording, each) or 0.0 for each in group.connections)
+    yield _count(len(group.connections), "connection")
+    if group.subflows:
+        yield _count(len(group.subflows), "subflow")
+    yield f"{_number(together / 1e6)} Mbps together"
+    requests = [metrics.Delays.of(metrics.delays(recording, each)) for each in group.connections]
+    if sent := sum(each.sent for each in requests):
+        yield _count(sent, "request")
+    if unanswered := sum(each.unanswered for each in requests):
+        yield f"{unanswered:,} unanswered"
+
+
+def _line(happened: str, what: str, names: Sequence[str], number: int | None = None) -> str:
+    shown = ", ".join(names[:_NAMED])
+    rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{_count(number or len(names), what)} {happened}: {shown}{rest}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _number(value: float) -> str:
+    """Two decimals, more for a value that would be nothing with them, none where they say nothing."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"

@@ -1,0 +1,126 @@
+"""A run with many subflows is shown in quantiles, extremes by name and failures by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from polypath.cli import many, result
+from polypath.results import Metadata, Recording, schema
+
+SECOND = 1_000_000_000
+
+
+def run(connections: int, subflows: int, **changed: Any) -> Recording:
+    """Connection n delivers n MB in a second; subflow 0 brings half of it, the others the rest in equal parts."""
+    ends, sub, samples, requests = [], [], [], []
+    for number in range(connections):
+        received = changed.get("received", lambda number: number * 1_000_000)(number)
+        state = changed.get("state", lambda number: "open")(number)
+        ends.append([number, number, f"c{number}", "mptcp", state, 0, 1, None, 1, SECOND, 0, received])
+        for subflow in range(subflows):
+            part = received if subflows == 1 else received // 2 if subflow == 0 else received // 2 // (subflows - 1)
+            established = changed.get("established", lambda number, subflow: 1)(number, subflow)
+            ways = ("10.0.0.1", 1000 + number, "10.0.1.1", 5001, "eth0", False, established, None)
+            sub.append([number, subflow, *ways, part, 0, 0, part, part // 10, 0, 0, 0])
+            samples.append(
+                [SECOND, number, "client", subflow, "established", 10, 20, 1000 * (subflow + 1), 5, 4, 0, *[0] * 6]
+            )
+        requests += [[number, index, 0, delay] for index, delay in enumerate(changed.get("delays", ()))]
+    rows = {"connection_ends": ends, "subflow_ends": sub, "subflows": samples, "requests": requests}
+    tables = {name: pl.DataFrame(own, schema=dict(schema.TABLES[name]), orient="row") for name, own in rows.items()}
+    work = changed.get("work", {"kind": "bulk"})
+    applications = [{"name": f"c{number}", "transport": "mptcp", "work": work} for number in range(connections)]
+    return Recording(tables, {"applications": applications}, Metadata("many", 1, "sim", "", "", SECOND))
+
+
+def shown(recording: Recording, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    result.show(recording, "the title")
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def row(lines: Sequence[str], figure: str) -> str:
+    (found,) = [line for line in lines if line.startswith(figure)]
+    return found.removeprefix(figure).strip()
+
+
+def test_forty_subflows_have_a_row_each(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(run(10, 4), capsys)
+    assert sum("→" in line for line in lines) == many.ROWS
+    assert not any("median" in line for line in lines)
+
+
+def test_more_subflows_are_quantiles_below_a_row_for_each_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(run(10, 5), capsys)
+    assert not any("→" in line for line in lines)
+    assert [line.split()[0] for line in lines if line.startswith("c")] == ["connection", *(f"c{n}" for n in range(10))]
+    assert "bulk over mptcp: 10 connections, 50 subflows, 360.00 Mbps together" in lines
+    assert not any(line.startswith("connection, Mbps") for line in lines)
+    assert row(lines, "subflow, RTT ms").startswith("1.00 1.00 3.00 5.00 5.00")
+
+
+def test_more_connections_are_quantiles_too(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(run(101, 2), capsys)
+    assert lines[:2] == ["the title", "bulk over mptcp: 101 connections, 202 subflows, 40,400 Mbps together"]
+    figures = row(lines, "connection, Mbps")
+    assert figures.startswith("0.00 40.00 400.00 760.00 800.00")
+    assert figures.endswith("c0 c100")
+    assert row(lines, "subflow, Mbps").startswith("0.00 20.00 200.00 380.00 400.00")
+    assert row(lines, "subflow, resent %").endswith("200 alike 200 alike")
+    assert len(lines) < 20
+
+
+def test_a_single_subflow_has_no_share(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(run(50, 1), capsys)
+    assert not any("share" in line for line in lines)
+
+
+def test_what_failed_is_counted_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    recording = run(
+        60,
+        3,
+        received=lambda number: 0 if number in (7, 31) else 1_000_000,
+        state=lambda number: "reset" if number == 9 else "timed-out" if number > 49 else "open",
+        established=lambda number, subflow: None if subflow and number < 10 else 1,
+        delays=(5_000_000, None),
+        work={"kind": "request-response", "count": 2},
+    )
+    lines = shown(recording, capsys)
+    text = " ".join(lines)
+    assert "1 connection reset: c9" in lines
+    assert "10 connections timed-out: c50, c51, c52, c53, c54, c55, c56, c57 and 2 more" in lines
+    assert "2 connections without a byte delivered: c7, c31" in lines
+    assert "60 connections unfinished: c0, c1, c2, c3, c4, c5, c6, c7 and 52 more" in lines
+    assert "60 connections with requests unanswered: c0, c1, c2, c3, c4, c5, c6, c7 and 52 more" in lines
+    assert (
+        "20 subflows not established: c0 (2), c1 (2), c2 (2), c3 (2), c4 (2), c5 (2), c6 (2), c7 (2) and 2 more" in text
+    )
+    assert "120 requests, 60 unanswered" in lines[1]
+
+
+def test_figures_take_no_search_for_each_subflow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As many operations on tables for 400 subflows as for 100."""
+    from polypath.results import summary
+
+    def operations(recording: Recording) -> int:
+        count = 0
+
+        def counted(frame: pl.DataFrame, *given: Any, **options: Any) -> pl.DataFrame:
+            nonlocal count
+            count += 1
+            return original(frame, *given, **options)
+
+        for name in ("filter", "sort", "unique", "group_by"):
+            original = getattr(pl.DataFrame, name)
+            monkeypatch.setattr(pl.DataFrame, name, counted)
+            result.show(recording, "")
+            summary(recording)
+            monkeypatch.setattr(pl.DataFrame, name, original)
+        return count
+
+    assert operations(run(50, 8)) == operations(run(50, 2))

@@ -19,34 +19,61 @@ pub struct Definition {
     pub name: &'static str,
     pub description: &'static str,
     pub seconds: f64,
+    /// Bits a second that a pair of hosts could get at most.
+    pub capacity: f64,
     pub plan: fn(f64) -> Plan,
 }
 
 /// Every work, under the names of the project's performance goals.
-pub static WORKS: [Definition; 4] = [
+pub static WORKS: [Definition; 7] = [
     Definition {
         name: "W1",
         description: "fat-tree k=8, permutation, MPTCP with 8 subflows, LIA",
         seconds: 3.0,
+        capacity: 100e6,
         plan: |seconds| fat_tree(8, 8, seconds),
     },
     Definition {
         name: "W2",
         description: "fat-tree k=8, permutation, TCP",
         seconds: 3.0,
+        capacity: 100e6,
         plan: |seconds| fat_tree(8, 1, seconds),
     },
     Definition {
         name: "W3",
         description: "two paths of 100 Mbps and 10 ms, 16 MPTCP connections of 2 subflows, LIA",
         seconds: 30.0,
+        capacity: 100e6,
         plan: two_paths,
+    },
+    Definition {
+        name: "W4",
+        description: "fat-tree k=16, permutation, MPTCP with 8 subflows, LIA",
+        seconds: 0.05,
+        capacity: 100e6,
+        plan: |seconds| fat_tree(16, 8, seconds),
+    },
+    Definition {
+        name: "W5",
+        description: "fat-tree k=32, permutation, MPTCP with 8 subflows, LIA",
+        seconds: 0.01,
+        capacity: 100e6,
+        plan: |seconds| fat_tree(32, 8, seconds),
     },
     Definition {
         name: "W6",
         description: "dumbbell of 100 Mbps and 10 ms, 16 TCP connections",
         seconds: 30.0,
+        capacity: 100e6,
         plan: dumbbell,
+    },
+    Definition {
+        name: "W7",
+        description: "one TCP connection over 10 Gbps and 100 ms, which loses packets when slow start ends",
+        seconds: 2.0,
+        capacity: 10e9,
+        plan: long_fat_pipe,
     },
 ];
 
@@ -58,7 +85,7 @@ pub struct Report {
     pub simulated_seconds: f64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
-    /// Bytes delivered to applications, per second and per host pair, as a share of 100 Mbps.
+    /// Bytes delivered to applications, per second and per host pair, as a share of the work's capacity.
     pub share_of_capacity: f64,
     pub subflows: usize,
 }
@@ -86,7 +113,7 @@ fn report(work: &Definition, seconds: f64) -> Result<Report, PlanError> {
         description: work.description,
         simulated_seconds: seconds,
         packet_hops,
-        share_of_capacity: delivered as f64 * 8.0 / seconds / (100e6 * pairs as f64),
+        share_of_capacity: delivered as f64 * 8.0 / seconds / (work.capacity * pairs as f64),
         subflows: recording.subflow_ends.len(),
     })
 }
@@ -340,5 +367,16 @@ fn dumbbell(seconds: f64) -> Plan {
         builder.link(server, right, &access);
         builder.bulk(client, server, Transport::Tcp);
     }
+    builder.plan
+}
+
+fn long_fat_pipe(seconds: f64) -> Plan {
+    let mut stack = stack("cubic", 1);
+    stack.receive_buffer = [1 << 29; 3];
+    stack.send_buffer = [1 << 29; 3];
+    let mut builder = Builder::new("long-fat-pipe", seconds, stack);
+    let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
+    builder.link(client, server, &channel(10_000_000_000, 50_000_000, 8_000));
+    builder.bulk(client, server, Transport::Tcp);
     builder.plan
 }

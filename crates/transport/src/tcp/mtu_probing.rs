@@ -281,6 +281,7 @@ impl Socket {
             self.recovery.retransmitting += 1;
         }
         self.sent.insert(index, first);
+        self.recount_rack();
     }
 
     pub(super) fn probes(&self) -> bool {

@@ -407,6 +407,7 @@ impl Socket {
             self.syn_repeats += 1;
             return self.send_syn(cx, true);
         }
+        self.note_repeated(now, copy.seq);
         self.note_sent(now, &copy);
         self.totals.retransmitted += u64::from(copy.len);
         self.totals.retransmitted_segments += 1;

@@ -1,5 +1,7 @@
 //! RACK: loss detection by time (RFC 8985 section 6).
 
+use std::collections::VecDeque;
+
 use super::DUPLICATE_THRESHOLD;
 use super::Delivery;
 use crate::path::CaState;
@@ -28,6 +30,11 @@ pub(in crate::tcp) struct Rack {
     pub(super) steps: u32,
     pub(super) steps_round: u64,
     pub(super) persist: u32,
+    /// Of segments that were sent once, those below this are SACKed or marked as lost.
+    decided: u64,
+    /// When segments were sent again, and where they begin, in the order of sending (section 6.2 step 5 wants that order; what was sent
+    /// once is in it by its sequence numbers). Some are over: delivered, lost again, or sent another time.
+    repeated: VecDeque<(Nanos, u64)>,
 }
 
 impl Default for Rack {
@@ -43,6 +50,8 @@ impl Default for Rack {
             steps: 0,
             steps_round: 0,
             persist: 0,
+            decided: 0,
+            repeated: VecDeque::new(),
         }
     }
 }
@@ -151,37 +160,119 @@ impl Socket {
         if nothing_suspicious && (head.sent_at, head.end()) > (self.rack.sent_at, self.rack.end) {
             return;
         }
-        let window = self.reordering_window();
-        let mut wait: Nanos = 0;
-        for index in 0..self.sent.len() {
-            let sent = &mut self.sent[index];
-            let retransmitting = sent.has(Sent::RETRANSMITTING);
-            if sent.has(Sent::SACKED) || (sent.has(Sent::LOST) && !retransmitting) {
-                continue;
-            }
-            if (sent.sent_at, sent.end()) >= (self.rack.sent_at, self.rack.end) {
-                if sent.retransmitted() {
-                    continue;
-                }
-                break;
-            }
-            let due = sent.sent_at + self.rack.rtt + window;
-            if due > shared.now {
-                wait = wait.max(due - shared.now);
-                continue;
-            }
-            if retransmitting {
-                sent.clear(Sent::RETRANSMITTING);
-                self.recovery.retransmitting -= 1;
-                delivery.retransmission_lost = true;
-                shared.counters.increment(Mib::TcpExtTCPLostRetransmit);
-            }
-            Self::mark_lost(&mut self.recovery, sent, delivery);
-        }
+        let due_after = self.rack.rtt + self.reordering_window();
+        let wait = self
+            .detect_among_first(shared.now, due_after, delivery)
+            .max(self.detect_among_repeated(shared, due_after, delivery));
         if wait > 0 {
             self.timers
                 .set(Pending::Reordering, shared.now + wait + REORDERING_GRACE);
             delivery.rearm = false;
         }
+    }
+
+    /// Of what was sent once. Returns how long the last that is still waited for has left.
+    fn detect_among_first(
+        &mut self,
+        now: Nanos,
+        due_after: Nanos,
+        delivery: &mut Delivery,
+    ) -> Nanos {
+        let decided = self.rack.decided;
+        let from = self.sent.partition_point(|sent| sent.seq < decided);
+        let latest = (self.rack.sent_at, self.rack.end);
+        let (mut wait, mut first_waiting) = (0, None);
+        let mut reached = self.next;
+        for sent in self.sent.range_mut(from..) {
+            if sent.retransmitted() || sent.has(Sent::SACKED) || sent.has(Sent::LOST) {
+                continue;
+            }
+            if (sent.sent_at, sent.end()) >= latest {
+                reached = sent.seq;
+                break;
+            }
+            let due = sent.sent_at + due_after;
+            if due > now {
+                wait = wait.max(due - now);
+                first_waiting.get_or_insert(sent.seq);
+            } else {
+                Self::mark_lost(&mut self.recovery, sent, delivery);
+            }
+        }
+        self.rack.decided = first_waiting.unwrap_or(reached);
+        wait
+    }
+
+    /// Of what was sent again. Returns the same.
+    fn detect_among_repeated(
+        &mut self,
+        shared: &mut Shared,
+        due_after: Nanos,
+        delivery: &mut Delivery,
+    ) -> Nanos {
+        let latest = (self.rack.sent_at, self.rack.end);
+        let mut wait = 0;
+        let mut kept = 0;
+        for at in 0..self.rack.repeated.len() {
+            let (sent_at, seq) = self.rack.repeated[at];
+            let Some(index) = self.repeated_at(sent_at, seq) else {
+                continue;
+            };
+            let sent = &mut self.sent[index];
+            let due = sent_at + due_after;
+            if (sent_at, sent.end()) < latest && due <= shared.now {
+                if sent.has(Sent::RETRANSMITTING) {
+                    sent.clear(Sent::RETRANSMITTING);
+                    self.recovery.retransmitting -= 1;
+                    delivery.retransmission_lost = true;
+                    (shared.counters).increment(Mib::TcpExtTCPLostRetransmit);
+                }
+                Self::mark_lost(&mut self.recovery, sent, delivery);
+                continue;
+            }
+            if (sent_at, sent.end()) < latest {
+                wait = wait.max(due - shared.now);
+            }
+            self.rack.repeated[kept] = (sent_at, seq);
+            kept += 1;
+            if sent_at > latest.0 {
+                self.rack.repeated.drain(kept..=at);
+                return wait;
+            }
+        }
+        self.rack.repeated.truncate(kept);
+        wait
+    }
+
+    /// The segment that begins at `seq` is sent again.
+    pub(in crate::tcp) fn note_repeated(&mut self, now: Nanos, seq: u64) {
+        if !self.negotiated.sack {
+            return;
+        }
+        if self.rack.repeated.len() > 2 * self.sent.len() {
+            let mut repeated = std::mem::take(&mut self.rack.repeated);
+            repeated.retain(|&(sent_at, seq)| self.repeated_at(sent_at, seq).is_some());
+            self.rack.repeated = repeated;
+        }
+        self.rack.repeated.push_back((now, seq));
+    }
+
+    /// Where the segment is that was sent again at that time, if that is not over.
+    fn repeated_at(&self, sent_at: Nanos, seq: u64) -> Option<usize> {
+        let seq = seq.max(self.una);
+        let index = self.sent.partition_point(|sent| sent.end() <= seq);
+        let sent = self.sent.get(index)?;
+        let over =
+            sent.has(Sent::SACKED) || sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING);
+        (!over && sent.retransmitted() && sent.sent_at == sent_at).then_some(index)
+    }
+
+    /// What was marked as lost is not, or segments were cut: looks at all of them again.
+    pub(in crate::tcp) fn recount_rack(&mut self) {
+        self.rack.decided = 0;
+        let repeated = self.sent.iter().filter(|sent| sent.retransmitted());
+        let mut repeated: Vec<_> = repeated.map(|sent| (sent.sent_at, sent.seq)).collect();
+        repeated.sort_unstable();
+        self.rack.repeated = repeated.into();
     }
 }

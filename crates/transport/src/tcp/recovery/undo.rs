@@ -64,6 +64,7 @@ impl Socket {
                 sent.clear(Sent::LOST);
             }
             self.recovery.lost = 0;
+            self.recount_rack();
         }
         let prior = self.recovery.prior_cwnd;
         path.cwnd = self.congestion.undo(path.paths, path.index, prior);

@@ -1,7 +1,7 @@
 //! CUBIC with HyStart (RFC 9438, RFC 9406's predecessor as in Linux).
 
+use super::hystart::HyStart;
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
-use crate::linux::send_memory::LARGEST_BUFFER;
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
 use crate::{MICROSECOND, MILLISECOND, Nanos};
@@ -65,31 +65,10 @@ struct Cubic {
     /// The window that Reno would have (RFC 9438 section 4.3) and the packets counted towards its growth.
     reno_cwnd: u32,
     reno_acked: u32,
-    /// In microseconds, as all of HyStart.
+    /// The least round trip so far, in microseconds.
     delay_min: u64,
-    round: Round,
+    slow_start: HyStart,
 }
-
-/// HyStart's view of the present round trip.
-#[derive(Default)]
-struct Round {
-    found: bool,
-    end_seq: u64,
-    /// A timeout began the round: it ends with what was sent by then.
-    after_timeout: bool,
-    start: u64,
-    last_ack: u64,
-    /// None before the first sample.
-    rtt: Option<u64>,
-    samples: u32,
-}
-
-/// HyStart's constants in Linux.
-const LOW_WINDOW: u32 = 16;
-const ACK_DELTA: u64 = 2_000;
-const MIN_SAMPLES: u32 = 8;
-const DELAY_MIN: u64 = 4_000;
-const DELAY_MAX: u64 = 16_000;
 
 impl Cubic {
     fn update(&mut self, cwnd: u32, acked: u32, now: u64) {
@@ -140,52 +119,6 @@ impl Cubic {
             self.origin.saturating_add(change)
         }
     }
-
-    fn look_for_exit(&mut self, path: &mut Path, ack: &Ack, rtt: u64) {
-        let now = ack.now / MICROSECOND;
-        let round = &mut self.round;
-        if std::mem::take(&mut round.after_timeout) {
-            round.end_seq = ack.next_seq;
-        }
-        if ack.una > round.end_seq {
-            *round = Round {
-                found: round.found,
-                end_seq: ack.next_seq,
-                after_timeout: false,
-                start: now,
-                last_ack: now,
-                rtt: None,
-                samples: 0,
-            };
-        }
-        if path.cwnd < LOW_WINDOW {
-            return;
-        }
-        if now - round.last_ack <= ACK_DELTA {
-            round.last_ack = now;
-            // Without pacing half the minimum delay is the longest train that fits the path.
-            round.found |= now - round.start > (self.delay_min + grouping(path)) / 2;
-        }
-        let least = round.rtt.map_or(rtt, |least| least.min(rtt));
-        round.rtt = Some(least);
-        if round.samples < MIN_SAMPLES {
-            round.samples += 1;
-        } else {
-            round.found |=
-                least > self.delay_min + (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX);
-        }
-        if round.found {
-            path.ssthresh = path.cwnd;
-        }
-    }
-}
-
-/// What grouping segments may add to the delay, in microseconds (`hystart_ack_delay`).
-fn grouping(path: &Path) -> u64 {
-    let four_buffers = 4 * LARGEST_BUFFER * 1_000_000;
-    four_buffers
-        .checked_div(path.pacing_rate)
-        .map_or(0, |delay| delay.min(1000))
 }
 
 /// The largest whole number whose cube is not above `x`.
@@ -225,8 +158,8 @@ impl CongestionControl for Cubic {
         if self.delay_min == 0 || rtt < self.delay_min {
             self.delay_min = rtt;
         }
-        if self.hystart && !self.round.found && paths[me].in_slow_start() {
-            self.look_for_exit(&mut paths[me], ack, rtt);
+        if self.hystart && paths[me].in_slow_start() {
+            (self.slow_start).on_sample(&mut paths[me], ack, rtt, self.delay_min);
         }
     }
 
@@ -251,10 +184,7 @@ impl CongestionControl for Cubic {
             *self = Self {
                 hystart: self.hystart,
                 fast_convergence: self.fast_convergence,
-                round: Round {
-                    after_timeout: true,
-                    ..Round::default()
-                },
+                slow_start: HyStart::after_timeout(),
                 ..Self::default()
             };
         }
@@ -288,54 +218,5 @@ mod tests {
             assert_eq!(cube_root(cube.saturating_sub(1)), root.saturating_sub(1));
         }
         assert_eq!(cube_root(u64::MAX), 2_642_245);
-    }
-
-    /// Four of the largest buffers at the pacing rate, a millisecond at most.
-    #[test]
-    fn grouping_adds_up_to_a_millisecond() {
-        let mut path = Path::new(1448, 10);
-        for (pacing_rate, microseconds) in [
-            (0, 0),
-            (1_000_000, 1_000),
-            (261_372_000, 1_000),
-            (522_744_000, 500),
-            (1 << 40, 0),
-        ] {
-            path.pacing_rate = pacing_rate;
-            assert_eq!(grouping(&path), microseconds, "{pacing_rate}");
-        }
-    }
-
-    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start.
-    #[test]
-    fn a_train_may_be_longer_by_the_time_that_grouping_takes() {
-        let length = |pacing_rate| {
-            let mut cubic = Cubic {
-                hystart: true,
-                delay_min: 20_000,
-                ..Cubic::default()
-            };
-            let mut path = Path {
-                cwnd: 100,
-                pacing_rate,
-                ..Path::new(1448, 10)
-            };
-            let heard = |at: u64, una| Ack {
-                now: at * MICROSECOND,
-                packets: 1,
-                rtt: Some(20 * MILLISECOND),
-                cwnd_limited: true,
-                next_seq: 1_000_000,
-                una,
-            };
-            let start = 1_000_000;
-            (0..).map(|step| step * 100).find(|&after| {
-                cubic.look_for_exit(&mut path, &heard(start + after, 1 + after), 20_000);
-                cubic.round.found
-            })
-        };
-        assert_eq!(length(0), Some(10_100));
-        assert_eq!(length(524_288_000), Some(10_300));
-        assert_eq!(length(1_000_000), Some(10_600));
     }
 }

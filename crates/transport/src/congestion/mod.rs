@@ -8,6 +8,7 @@ mod bbr;
 mod coupled;
 mod cubic;
 mod ewtcp;
+mod hystart;
 mod lia;
 mod linked;
 mod olia;

@@ -371,19 +371,6 @@ impl Connection {
         }
     }
 
-    /// Turns into plain TCP (RFC 8684 section 3.7).
-    pub(super) fn fall_back(&mut self, why: &'static str) {
-        if let Some(multipath) = self.session.multipath.take() {
-            if multipath.remote_key != 0 {
-                self.session.peer_idsn = Some(multipath.remote_idsn);
-                self.session.infinite = Some((multipath, self.send.sent()));
-            }
-            self.shared.event(EventKind::Fallback(why));
-            self.send.forget_chunks();
-            self.unechoed.clear();
-        }
-    }
-
     /// Resets one subflow and says why (RFC 8684 section 3.6).
     pub(super) fn reset_subflow(&mut self, me: usize, reason: ResetReason) {
         self.shared.counters.increment(Mib::MPTcpExtMPRstTx);

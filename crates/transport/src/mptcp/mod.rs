@@ -5,6 +5,7 @@ mod application;
 mod clock;
 pub mod connection;
 mod ending;
+mod fallback;
 mod handshake;
 mod keys;
 mod retransmission;

@@ -20,7 +20,7 @@ pub struct Arrival {
 }
 
 /// Where a segment's payload belongs.
-enum Place {
+pub(super) enum Place {
     /// In the stream, from this offset on.
     At(u64),
     /// Nowhere: no mapping covers it.
@@ -224,7 +224,7 @@ impl Connection {
     }
 
     /// Plain TCP: the socket's sequence space is the stream.
-    fn on_plain_ack(&mut self, me: usize) {
+    pub(super) fn on_plain_ack(&mut self, me: usize) {
         let acked = self.paths[me].acked;
         self.shared.send_limit = self
             .shared
@@ -276,30 +276,6 @@ impl Connection {
             let start = self.stream_offset(mapping.dsn);
             self.shared.receive.end = Some(start + u64::from(mapping.len) - 1);
             self.subflows[me].socket.request_ack();
-        }
-    }
-
-    /// An acknowledgement of data without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is
-    /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
-    fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
-        // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
-        if !segment.mptcp().is_empty() || self.subflows[me].socket.closing() {
-            return;
-        }
-        let confirmed = self
-            .session
-            .multipath
-            .as_ref()
-            .is_some_and(|multipath| multipath.confirmed);
-        let single = self.subflows.len() == 1;
-        // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN: its numbers and the stream's run in parallel.
-        let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
-        let late = self.shared.config.profile.falls_back_late();
-        if single && beyond && (!confirmed || late) {
-            self.fall_back("acknowledgement without DSS");
-            self.on_plain_ack(me);
-        } else if confirmed && (beyond || !single) {
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
 
@@ -406,21 +382,6 @@ impl Connection {
         }
     }
 
-    /// Whether a peer that has not fallen back says that a segment's payload is not where the subflow's numbers put it: it sent some of the
-    /// stream on another subflow, or twice on this one.
-    #[cold]
-    fn moved(&self, idsn: u64, seq: u64, segment: &Segment) -> bool {
-        let mapping = segment.dss.and_then(|dss| dss.mapping);
-        let Some(mapping) = mapping.filter(|it| it.subflow_seq != 0 && it.len != 0) else {
-            return false;
-        };
-        let start = match mapping.dsn {
-            Dsn::Long(dsn) => dsn.wrapping_sub(idsn).wrapping_sub(1),
-            Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.shared.receive.next),
-        };
-        start + 1 != unwrap(0, mapping.subflow_seq, seq)
-    }
-
     /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.
     fn place(&mut self, me: usize, seq: u64, segment: &Segment) -> Place {
         if self.session.multipath.is_none() {
@@ -483,79 +444,6 @@ impl Connection {
         if !known.contains(&mapping) {
             known.retain(|&(from, _, len)| from + u64::from(len) > received);
             known.push(mapping);
-        }
-    }
-
-    /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.
-    fn on_infinite_mapping(&mut self, start: u64, first: u64, seq: u64) -> Place {
-        if self.subflows.len() > 1 || start + 1 != first {
-            return Place::Unmapped;
-        }
-        self.shared.counters.increment(Mib::MPTcpExtInfiniteMapRx);
-        self.fall_back("infinite mapping");
-        Place::At(seq - 1)
-    }
-
-    /// Data without a mapping: a peer that fell back at once where none ever came, interference otherwise (RFC 8684 section 3.7).
-    fn on_unmapped(&mut self, me: usize) {
-        let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
-        if self.subflows.len() == 1 && (!late || self.shared.config.profile.falls_back_late()) {
-            self.fall_back("data without a mapping");
-            self.subflows[me].socket.request_ack();
-        } else {
-            self.shared.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
-        }
-    }
-
-    /// The bytes are not those that were sent at this offset. With checksums the receiver sees it (RFC 8684 section 3.7); false: the segment is dropped.
-    fn on_altered(&mut self, me: usize, offset: u64) -> bool {
-        let checksum = self
-            .session
-            .multipath
-            .as_ref()
-            .is_some_and(|multipath| multipath.checksum);
-        if !checksum {
-            self.shared.counters.increment(Mib::PayloadMismatch);
-            return true;
-        }
-        self.shared.counters.increment(Mib::MPTcpExtDataCsumErr);
-        self.fail(me, offset);
-        self.subflows.len() == 1
-    }
-
-    /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise.
-    fn fail(&mut self, me: usize, offset: u64) {
-        let Some(multipath) = &self.session.multipath else {
-            return;
-        };
-        let dsn = multipath.remote_idsn.wrapping_add(1).wrapping_add(offset);
-        self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
-        if self.subflows.len() == 1 {
-            self.with(me, |socket, cx| socket.send_ack(cx));
-            if let Some(last) = self.shared.out.last_mut() {
-                last.segment
-                    .rare_mut()
-                    .mptcp
-                    .push(MptcpOption::Fail { dsn });
-            }
-            self.fall_back("DSS checksum failed");
-        } else {
-            self.with(me, |socket, cx| socket.send_reset(cx));
-            if let Some(last) = self.shared.out.last_mut() {
-                last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
-            }
-            self.shared.event(EventKind::SubflowReset(me));
-            self.lose_subflow(me, CloseReason::Reset);
-        }
-    }
-
-    fn on_fail(&mut self, me: usize) {
-        self.shared.counters.increment(Mib::MPTcpExtMPFailRx);
-        if self.subflows.len() == 1 {
-            self.fall_back("MP_FAIL received");
-        } else {
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
 

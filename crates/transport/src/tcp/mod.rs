@@ -4,9 +4,9 @@
 //! out of order, its timers and its congestion control. Which data it carries is decided above it, in
 //! [`crate::mptcp`].
 
-mod ack;
 pub(crate) mod context;
 mod cork;
+mod delayed_ack;
 mod group;
 mod half_open;
 mod keepalive;
@@ -33,7 +33,7 @@ use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
-use ack::AckPolicy;
+use delayed_ack::AckPolicy;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use mtu_probing::Advice;

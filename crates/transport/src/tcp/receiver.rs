@@ -2,7 +2,7 @@
 
 use polypath_wire::tcp::{SackBlocks, Segment};
 
-use super::ack::QUICK_ACKS;
+use super::delayed_ack::QUICK_ACKS;
 use super::timer::Idle;
 use super::{Socket, State};
 use crate::Mib;

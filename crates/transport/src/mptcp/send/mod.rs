@@ -5,7 +5,7 @@ mod closing;
 mod plain;
 mod reinjection;
 mod schedule;
-mod standstill;
+mod zero_window_probe;
 
 use std::collections::VecDeque;
 

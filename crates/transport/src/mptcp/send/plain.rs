@@ -24,7 +24,7 @@ impl Connection {
         while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
             self.write_call();
         }
-        self.watch_standstill();
+        self.watch_window();
         debug_assert_eq!(
             self.send.buffers.as_ref().map(WriteQueue::unsent),
             Some(self.send.unsent())

@@ -54,7 +54,7 @@ impl Connection {
         } else {
             self.push_plain();
         }
-        self.watch_standstill();
+        self.watch_window();
     }
 
     /// Upstream MPTCP: what was written goes to the subflows before they send, which may let the writer get on (`ack_update_msk`,
@@ -72,7 +72,7 @@ impl Connection {
             }
             self.note_room();
         }
-        self.watch_standstill();
+        self.watch_window();
     }
 
     fn note_room(&mut self) {

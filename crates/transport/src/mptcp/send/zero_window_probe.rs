@@ -1,4 +1,4 @@
-//! The connection's own timers: probes of a window that is closed, or of data that nobody has in flight, and what else is due.
+//! Zero-window probes (the persist timer), probes for data that no subflow has in flight, and the connection's other timers.
 
 use crate::mptcp::connection::Connection;
 use crate::{CloseReason, MILLISECOND, Mib, NEVER, Nanos};
@@ -8,7 +8,7 @@ impl Connection {
     /// that its subflows did (RFC 8684 section 3.3.6: retransmission at connection level). Inline: it runs after each
     /// segment, where a call counts (`benches/instructions.toml`).
     #[inline(always)]
-    pub(super) fn watch_standstill(&mut self) {
+    pub(super) fn watch_window(&mut self) {
         let window_closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)

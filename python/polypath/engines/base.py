@@ -65,8 +65,8 @@ class Outcome:
     def recording(self, engine: str, plan: Plan, started: float) -> Recording:
         """`started` is a reading of `time.perf_counter`."""
         metadata = Metadata(
-            scenario=str(plan.data["name"]),
-            seed=int(plan.data["seed"]),
+            scenario=str(plan.view["name"]),
+            seed=int(plan.view["seed"]),
             engine=engine,
             plan_sha256=plan.sha256(),
             recording_sha256=self.sha256,
@@ -75,4 +75,4 @@ class Outcome:
             wall_s=round(time.perf_counter() - started, 3),
             versions={"polypath": _core.version(), **self.versions},
         )
-        return Recording(self.frames, plan.data, metadata)
+        return Recording(self.frames, plan.view, metadata)

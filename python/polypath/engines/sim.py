@@ -29,7 +29,7 @@ class Simulator:
         loader = script.Loader()
         try:
             simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments)
-            interrupted = _advance(simulation, int(plan.data["duration_ns"]), progress)
+            interrupted = _advance(simulation, int(plan.view["duration_ns"]), progress)
             end_ns = simulation.now_ns
             native = simulation.recording()
         except _core.ScriptError as error:

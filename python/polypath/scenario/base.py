@@ -21,8 +21,9 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     @classmethod
+    @cache
     def empty(cls) -> Self:
-        """The table that says nothing. Making it does not build the model."""
+        """The table that says nothing, one for all that share it. Making it does not build the model."""
         return cls.model_construct()
 
 

@@ -238,6 +238,10 @@ class Channel(Model):
     up: bool | None = None
     """Whether the link carries anything when the run starts."""
 
+    def given(self) -> dict[str, Any]:
+        """What a direction of a link says, by name, without what it leaves out."""
+        return {name: value for name in Channel.model_fields if (value := getattr(self, name)) is not None}
+
 
 class Link(Channel):
     """A bidirectional link; both directions are alike unless `forward` or `backward` says otherwise."""
@@ -259,9 +263,9 @@ class Link(Channel):
     middlebox: Middleboxes | None = None
     """What changes packets on the way: a middlebox, or several in order from the first end; where one end is a host,
     they stand at the other, else at the second."""
-    forward: Channel = Channel.empty()
+    forward: Channel = Field(default_factory=Channel.empty)
     """What differs from the first end to the second."""
-    backward: Channel = Channel.empty()
+    backward: Channel = Field(default_factory=Channel.empty)
     """What differs from the second end to the first."""
 
 

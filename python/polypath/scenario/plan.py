@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from polypath.scenario.network import (
     Codel,
     DropTail,
     GilbertElliott,
+    Host,
     Interface,
     Link,
     LossModel,
@@ -24,8 +27,7 @@ from polypath.scenario.network import (
     TimedGilbertElliott,
 )
 from polypath.scenario.reading import read_text
-from polypath.scenario.resolve import stack_of
-from polypath.scenario.stack import Stack, settings
+from polypath.scenario.stack import SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, directions, split_end
 from polypath.scenario.traffic import (
     AnyApplication,
@@ -57,6 +59,11 @@ class Plan:
         """The plan as the engine reads it; a copy."""
         loaded: dict[str, Any] = json.loads(self._json)
         return loaded
+
+    @cached_property
+    def view(self) -> Mapping[str, Any]:
+        """The plan as the engine reads it, read once: for those who change nothing in it."""
+        return self.data
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""
@@ -99,7 +106,7 @@ class Plan:
         return hash(self._json)
 
     def __repr__(self) -> str:
-        return f"Plan({self.data['name']!r}, sha256={self.sha256()[:12]})"
+        return f"Plan({self.view['name']!r}, sha256={self.sha256()[:12]})"
 
 
 def build(tables: Tables) -> Plan:
@@ -128,6 +135,7 @@ class _Builder:
             for node, interface in map(split_end, link.ends):
                 assert interface is not None
                 self.interfaces[node].setdefault(interface, Interface.empty())
+        self.stacks: dict[tuple[int, ...], dict[str, Any]] = {}
         self.interface = {name: {one: i for i, one in enumerate(group)} for name, group in self.interfaces.items()}
 
     def data(self) -> dict[str, Any]:
@@ -177,8 +185,15 @@ class _Builder:
                 }
                 for interface, table in self.interfaces[name].items()
             ],
-            "stack": None if host is None else _stack(stack_of(host)),
+            "stack": None if host is None else self._host_stack(host),
         }
+
+    def _host_stack(self, host: Host) -> dict[str, Any]:
+        """Hosts that share all settings share what is made of them."""
+        key = tuple(id(getattr(host, name)) for name in SETTINGS)
+        if key not in self.stacks:
+            self.stacks[key] = _stack(host)
+        return self.stacks[key]
 
     def _end(self, end: str) -> dict[str, int]:
         node, interface = split_end(end)

@@ -12,7 +12,7 @@ from typing import Any
 from polypath.scenario.check import Inconsistent, Problem, checked
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
-from polypath.scenario.stack import SETTINGS, Stack, merge, settings
+from polypath.scenario.stack import Stack, merge, settings
 from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, host_stack
 from polypath.scenario.traffic import AnyApplication
 
@@ -27,9 +27,10 @@ def resolve(tables: Tables) -> Tables:
     tables = expanded.tables
     ends = attachments(tables)
     interfaces = _interfaces(tables, ends)
+    stacks = _stacks(tables)
     hosts = {
-        name: Host.model_construct(**settings(host_stack(tables, name)), interface=interfaces.get(name, {}))
-        for name in tables.host
+        name: Host.model_construct(**stacks[id(host)], interface=interfaces.get(name, {}))
+        for name, host in tables.host.items()
     }
     resolved = tables.model_copy(
         update={
@@ -46,6 +47,12 @@ def resolve(tables: Tables) -> Tables:
     if found:
         raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
     return resolved.model_copy(update={"application": applications})
+
+
+def _stacks(tables: Tables) -> dict[int, dict[str, Any]]:
+    """Every host's complete transport settings, by the identity of its table: a topology's hosts share one."""
+    alike = {id(host): name for name, host in tables.host.items()}
+    return {identity: settings(host_stack(tables, name)) for identity, name in alike.items()}
 
 
 def _interfaces(tables: Tables, ends: dict[str, tuple[End, End]]) -> dict[str, dict[str, Interface]]:
@@ -130,8 +137,3 @@ def _ports(applications: list[AnyApplication]) -> list[Problem]:
             found.append(Problem(("application", index, "port"), message))
         owners.setdefault(key, application.name)
     return found
-
-
-def stack_of(host: Host) -> Stack:
-    """A resolved host's transport settings alone."""
-    return Stack.model_construct(**{name: getattr(host, name) for name in SETTINGS})

@@ -168,6 +168,8 @@ SETTINGS = tuple(Stack.model_fields)
 
 def settings(stack: Stack) -> dict[str, Any]:
     """What a level sets, by name, without what it leaves out."""
+    if stack is Stack.empty():
+        return {}
     return {name: value for name in SETTINGS if (value := getattr(stack, name)) is not None}
 
 

@@ -128,10 +128,9 @@ def inherited_algorithm(tables: Tables, path: tuple[str | int, ...]) -> str | No
 
 def directions(link: Link) -> tuple[Channel, Channel]:
     """The link forward and backward, each with its own overrides applied."""
-    common = {name: getattr(link, name) for name in Channel.model_fields}
 
     def overlay(own: Channel) -> Channel:
-        given = {name: value for name in Channel.model_fields if (value := getattr(own, name)) is not None}
-        return Channel.model_construct(**{**common, **given})
+        given = own.given() if own is not Channel.empty() else {}
+        return Channel.model_construct(**{**link.given(), **given}) if given else link
 
     return overlay(link.forward), overlay(link.backward)

@@ -35,11 +35,11 @@ class Application(Model):
     """When it starts."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """The server's port; left out: 5001 and upwards, in the applications' order."""
-    stack: Stack = Stack.empty()
+    stack: Stack = Field(default_factory=Stack.empty)
     """Where its transport differs from its hosts' on both sides."""
-    client_stack: Stack = Stack.empty()
+    client_stack: Stack = Field(default_factory=Stack.empty)
     """Where its transport differs at the client."""
-    server_stack: Stack = Stack.empty()
+    server_stack: Stack = Field(default_factory=Stack.empty)
     """Where its transport differs at the server."""
 
 

@@ -128,7 +128,7 @@ class _Search:
             )
         self.name = streams[0] if connection is None else connection
         self.place = names.index(self.name)
-        plan = scenario.plan(seed).data
+        plan = scenario.plan(seed).view
         reverse = is_reverse(plan["applications"][self.place])
         self.receiver, self.sender = ("client", "server") if reverse else ("server", "client")
         self.runs = 0
@@ -170,7 +170,7 @@ class _Search:
         return [found[index] for index in range(len(tasks))]
 
     def _row(self, summary: Mapping[str, Any], task: Task) -> Mapping[str, Any]:
-        row = tables.rows(summary, task.plan.data)[self.place]
+        row = tables.rows(summary, task.plan.view)[self.place]
         if not row["goodput_mbps"]:
             raise EngineError(f"{task.name}: nothing was delivered")
         return row

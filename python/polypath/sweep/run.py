@@ -175,7 +175,7 @@ def _result(sweep: Sweep, states: Sequence[_State], kept: int) -> Result:
     axes = grid.axes(sweep.scenario)
     pairs = list(zip(sweep.points, states, strict=True))
     found = [
-        (point.values, tables.rows(state, point.plan.data))
+        (point.values, tables.rows(state, point.plan.view))
         for point, state in pairs
         if state is not None and not isinstance(state, Failure)
     ]

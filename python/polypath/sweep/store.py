@@ -86,7 +86,7 @@ def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statisti
 
 
 def _seed(plan: Plan) -> int:
-    return int(plan.data["seed"])
+    return int(plan.view["seed"])
 
 
 def _state(state: Mapping[str, Any] | Failure | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -40,15 +41,15 @@ class Topology(Channel):
     def picture(self) -> str:
         """The topology as text, a few lines at any size."""
 
-    def link(self, *ends: str) -> Link:
-        """A link between two routers."""
-        return _link(ends, {name: getattr(self, name) for name in Channel.model_fields})
+    @property
+    def link(self) -> Links:
+        """Makes the links between two routers."""
+        return Links(self.given())
 
-    def access_link(self, *ends: str) -> Link:
-        """A link to a host."""
-        common = {name: getattr(self, name) for name in Channel.model_fields}
-        own = {name: value for name in Channel.model_fields if (value := getattr(self.access, name)) is not None}
-        return _link(ends, {**common, **own})
+    @property
+    def access_link(self) -> Links:
+        """Makes the links to hosts."""
+        return Links({**self.given(), **self.access.given()})
 
 
 @lru_cache(maxsize=4)
@@ -56,6 +57,12 @@ def _network(topology: Topology) -> Network:
     return topology.made()
 
 
-def _link(ends: tuple[str, ...], channel: dict[str, object]) -> Link:
-    given = {name: value for name, value in channel.items() if value is not None}
-    return Link.model_construct(_fields_set={"ends", *given}, ends=list(ends), **given)
+class Links:
+    """Links that differ in their ends alone."""
+
+    def __init__(self, channel: Mapping[str, object]) -> None:
+        self._like = Link.model_construct(_fields_set={"ends", *channel}, **channel)
+
+    def __call__(self, *ends: str) -> Link:
+        """The link between two nodes."""
+        return self._like.model_copy(update={"ends": list(ends)})

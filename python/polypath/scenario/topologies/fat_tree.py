@@ -29,6 +29,7 @@ class FatTree(Topology):
 
     def made(self) -> Network:
         half = self.k // 2
+        link, access_link = self.link, self.access_link
         made = Network(
             [f"h{number}" for number in range(self.k * half * half)],
             [f"core{number}" for number in range(half * half)],
@@ -39,15 +40,15 @@ class FatTree(Topology):
             made.routers += aggregations + edges
             for number, aggregation in enumerate(aggregations):
                 for core in range(number * half, (number + 1) * half):
-                    made.links[f"{aggregation}-core{core}"] = self.link(aggregation, f"core{core}")
+                    made.links[f"{aggregation}-core{core}"] = link(aggregation, f"core{core}")
             for edge in edges:
                 for number, aggregation in enumerate(aggregations):
-                    made.links[f"{edge}-aggregation{number}"] = self.link(edge, aggregation)
+                    made.links[f"{edge}-aggregation{number}"] = link(edge, aggregation)
             for place in range(half * half):
                 host = f"h{pod * half * half + place}"
                 for interface in range(self.interfaces):
                     edge = edges[(place // half + interface) % half]
-                    made.links[f"{host}-eth{interface}"] = self.access_link(host, edge)
+                    made.links[f"{host}-eth{interface}"] = access_link(host, edge)
         return made
 
     def picture(self) -> str:

@@ -20,12 +20,13 @@ class Parallel(Topology):
     """How many routers stand side by side."""
 
     def made(self) -> Network:
+        link, access_link = self.link, self.access_link
         made = Network(["client", "server"], ["left", *self._routers(), "right"])
-        made.links["client"] = self.access_link("client", "left")
+        made.links["client"] = access_link("client", "left")
         for router in self._routers():
-            made.links[f"left-{router}"] = self.link("left", router)
-            made.links[f"{router}-right"] = self.link(router, "right")
-        made.links["server"] = self.access_link("right", "server")
+            made.links[f"left-{router}"] = link("left", router)
+            made.links[f"{router}-right"] = link(router, "right")
+        made.links["server"] = access_link("right", "server")
         return made
 
     def _routers(self) -> list[str]:

@@ -113,7 +113,8 @@ def test_figures_take_no_search_for_each_subflow(
         def counted(frame: pl.DataFrame, *given: Any, **options: Any) -> pl.DataFrame:
             nonlocal count
             count += 1
-            return original(frame, *given, **options)
+            found: pl.DataFrame = original(frame, *given, **options)
+            return found
 
         for name in ("filter", "sort", "unique", "group_by"):
             original = getattr(pl.DataFrame, name)

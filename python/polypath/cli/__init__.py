@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -94,8 +95,13 @@ def polypath(
         typer.echo(context.get_help())
 
 
+#: Objects made before the collector looks for cycles. A large scenario is millions of objects and no cycle.
+_BETWEEN_COLLECTIONS: Final = 100_000
+
+
 def main() -> NoReturn:
     """The entry point; ends the process."""
+    gc.set_threshold(_BETWEEN_COLLECTIONS)
     signals.install()
     console.encode_what_can_be()
     if console.STARTED_CLOSED:

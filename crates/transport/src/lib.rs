@@ -9,7 +9,7 @@ pub mod config;
 pub mod congestion;
 mod counters;
 mod event;
-mod linux;
+pub mod linux;
 pub mod mptcp;
 pub mod path;
 pub mod path_manager;
@@ -17,7 +17,7 @@ mod ranges;
 pub mod registry;
 pub mod scheduler;
 mod seq;
-mod stream;
+pub mod stream;
 pub mod tcp;
 mod transmit;
 

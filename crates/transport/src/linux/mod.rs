@@ -1,7 +1,7 @@
 //! What upstream Linux keeps beside the protocols' own state: what buffers cost, how they are cut, and the windows that follow.
 
 pub(crate) mod fragments;
-pub(crate) mod receive_window;
+pub mod receive_window;
 pub(crate) mod send_memory;
 pub(crate) mod write_queue;
 

@@ -35,14 +35,14 @@ pub(crate) fn memory_of_run(bytes: u64, len: u32, most: u64) -> u64 {
 
 /// What the connection has to offer: in windows' terms what is free and all there is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Space {
+pub struct Space {
     pub free: u64,
     pub full: u64,
 }
 
-/// A subflow's receiving side (`tcp_sock`).
+/// The receive window of one socket (`tcp_sock`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
+pub struct SocketWindow {
     /// The window told last, and the position that it was counted from (`rcv_wnd`, `rcv_wup`).
     window: u64,
     told_at: u64,
@@ -64,7 +64,25 @@ pub(crate) struct Side {
     span: u64,
 }
 
-impl Side {
+impl SocketWindow {
+    pub fn new(buffer: u64, share: u64) -> Self {
+        Self {
+            window: 0,
+            told_at: 0,
+            slow_start: 0,
+            buffer,
+            segment: FIRST_SEGMENT,
+            smaller: 0,
+            share,
+            rtt: 0,
+            timed_from: 0,
+            timed_to: 0,
+            last_echo: 0,
+            space: 0,
+            span: 0,
+        }
+    }
+
     fn clamp(&self) -> u64 {
         self.buffer * self.share / 256
     }
@@ -74,8 +92,157 @@ impl Side {
         self.window.saturating_sub(received - self.told_at)
     }
 
+    /// The window in a SYN: as many segments of `mss` as the buffer holds (`tcp_select_initial_window`). One segment stays in reserve for a
+    /// reader (`tcp_init_buffer_space`).
+    pub fn first(&mut self, mss: u32) -> u64 {
+        let mss = u64::from(mss.max(1));
+        let room = self.clamp();
+        self.window = if room > mss { room / mss * mss } else { room };
+        let reserved = if room > 2 * mss {
+            (2 * mss).max(room - mss)
+        } else {
+            room
+        };
+        self.slow_start = self.window.min(reserved);
+        self.told_at = 1;
+        self.space = self.window.min(10 * mss);
+        self.window
+    }
+
+    /// What the window may be now, whatever was told before (`__tcp_select_window`).
+    fn select(&self, space: Space, shift: u8) -> (u64, bool) {
+        let full = self.clamp().min(space.full);
+        let segment = u64::from(self.segment).min(full);
+        let unit = 1 << shift;
+        let mut free = space.free;
+        let short = free < full / 2;
+        if short {
+            free = free / unit * unit;
+            if free < space.full / 16 || free < segment {
+                return (0, true);
+            }
+        }
+        (free.min(self.slow_start).next_multiple_of(unit), short)
+    }
+
+    /// The window to tell where everything before `received` was received, in the socket's own sequence space; and whether little was free.
+    /// `multipath`: of a subflow only what its SYN told stands.
+    pub fn tell(&mut self, received: u64, space: Space, shift: u8, multipath: bool) -> (u64, bool) {
+        let left = self.left(received);
+        let (mut window, short) = self.select(space, shift);
+        if window < left && (!multipath || received == 1) {
+            window = left.next_multiple_of(1 << shift);
+        }
+        self.window = window;
+        self.told_at = received;
+        (window, short)
+    }
+
+    /// Another subflow offered more: this one's window is `window`.
+    pub fn raise(&mut self, window: u64) {
+        self.window = window;
+    }
+
+    /// The window would be no smaller than the one told last.
+    pub fn moves_on(&self, space: Space, shift: u8) -> bool {
+        self.select(space, shift).0 >= self.window
+    }
+
+    /// A reader freed space: the subflow's window would be at least twice what is left of it (`__tcp_cleanup_rbuf`).
+    pub fn reopens(&self, received: u64, space: Space, shift: u8) -> bool {
+        let left = self.left(received);
+        let (window, _) = self.select(space, shift);
+        2 * left <= self.clamp() && window > 0 && window >= 2 * left
+    }
+
+    /// Quick ACKs in a row, `most` at the most (`tcp_incr_quickack`).
+    pub fn quick_acks(&self, most: u8) -> u8 {
+        let half = self.window / (2 * u64::from(self.segment.max(1)));
+        (if half == 0 { 2 } else { half.min(most.into()) }) as u8
+    }
+
+    /// A segment in sequence: its length tells what the peer's are like and what they cost (`tcp_measure_rcv_mss`). True: it is shorter
+    /// than others were.
+    pub fn measure(&mut self, len: u32, pushed: bool) -> bool {
+        let before = std::mem::take(&mut self.smaller);
+        if len >= self.segment {
+            if len > self.segment {
+                self.segment = len;
+                self.share = (u64::from(len) * 256 / memory(len)).max(1);
+                self.space = self.space.min(self.clamp());
+            }
+            return false;
+        }
+        if len >= FIRST_SEGMENT || (len >= 88 && !pushed) {
+            self.smaller = len;
+            if len == before {
+                self.segment = len;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes the time of a window's worth of data, up to `received`. Once in each it gives the round trip, if there is one
+    /// (`tcp_rcv_rtt_measure`).
+    pub fn time_window(&mut self, received: u64, now: Nanos) -> Option<Nanos> {
+        if self.timed_from > 0 && received < self.timed_to {
+            return None;
+        }
+        let elapsed = now - self.timed_from;
+        if self.timed_from > 0 && (self.rtt == 0 || elapsed < self.rtt) {
+            self.rtt = elapsed;
+        }
+        self.timed_from = now;
+        self.timed_to = received + self.window;
+        (self.rtt > 0).then_some(self.rtt)
+    }
+
+    /// A full segment that echoes a timestamp: each echo counts once (`tcp_rcv_rtt_measure_ts`).
+    pub fn sample_echo(&mut self, len: u32, echo: u32, elapsed: u32) {
+        if echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        if len >= self.segment && elapsed > 0 {
+            self.smooth(u64::from(elapsed) * MILLISECOND);
+        }
+    }
+
+    /// The round trip as the receiver measures it; 0 while there is none.
+    pub fn round_trip(&self) -> Nanos {
+        self.rtt
+    }
+
+    /// A segment of `len` bytes came, while what waits in the socket takes `held` bytes of memory: its window may grow by two segments
+    /// (`tcp_grow_window`). True: it grew.
+    pub fn grow(&mut self, mss: u32, len: u32, held: u64) -> bool {
+        if len < COUNTS {
+            return false;
+        }
+        let step = 2 * u64::from(mss.max(len));
+        let free = self.buffer.saturating_sub(held) * self.share / 256;
+        let room = self.clamp().min(free).saturating_sub(self.slow_start);
+        self.slow_start += room.min(step);
+        room > 0
+    }
+
+    /// What waits out of order ends `span` bytes beyond the next that is expected.
+    pub fn holds(&mut self, span: u64) {
+        self.span = span;
+    }
+
+    /// A segment came out of order: the buffer makes room for what will fill the hole (`tcp_data_queue_ofo`).
+    pub fn make_room(&mut self, largest: u64) {
+        self.grow_buffer(self.space, largest);
+    }
+
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
     /// Room for a sender of whom `read` bytes were read in a round trip, and for what waits out of order (`tcp_rcvbuf_grow`).
-    fn grow_buffer(&mut self, read: u64, largest: u64) {
+    pub fn grow_buffer(&mut self, read: u64, largest: u64) {
         let before = std::mem::replace(&mut self.space, read);
         let wanted = (wanted_window_at(self.rtt, read, before) + self.span) * 256 / self.share;
         self.buffer = self.buffer.max(wanted.min(largest));
@@ -91,242 +258,23 @@ impl Side {
     }
 }
 
-/// Every subflow's side.
-#[derive(Debug)]
-pub(crate) struct Offers {
-    pub multipath: bool,
-    /// Size of a subflow's buffer at first, and the share that it is thought to hold.
-    buffer: u64,
-    share: u64,
-    sides: Vec<Side>,
+/// The round trips by which a Multipath TCP connection tunes its buffer (`mptcp_rcv_rtt_update`, `mptcp_rtt_us_est`).
+#[derive(Debug, Default)]
+pub(crate) struct RoundTrips {
     samples: [Nanos; SAMPLES],
     sampled: usize,
-    /// The window grew with the last segment.
-    grew: bool,
-    /// Less than half of what there is was free when a window was last told.
-    pub short: bool,
 }
 
-impl Offers {
-    pub fn new(multipath: bool, buffer: u64, share: u64) -> Self {
-        Self {
-            multipath,
-            buffer,
-            share,
-            sides: Vec::new(),
-            samples: [0; SAMPLES],
-            sampled: 0,
-            grew: false,
-            short: false,
-        }
+impl RoundTrips {
+    pub fn add(&mut self, rtt: Nanos) {
+        self.samples[self.sampled % SAMPLES] = rtt;
+        self.sampled += 1;
     }
 
-    pub fn side(&mut self, me: usize) -> &mut Side {
-        while self.sides.len() <= me {
-            self.sides.push(Side {
-                window: 0,
-                told_at: 0,
-                slow_start: 0,
-                buffer: self.buffer,
-                segment: FIRST_SEGMENT,
-                smaller: 0,
-                share: self.share,
-                rtt: 0,
-                timed_from: 0,
-                timed_to: 0,
-                last_echo: 0,
-                space: 0,
-                span: 0,
-            });
-        }
-        &mut self.sides[me]
-    }
-
-    /// The window in a SYN: as many segments of `mss` as the buffer holds (`tcp_select_initial_window`). One segment stays in reserve for a
-    /// reader (`tcp_init_buffer_space`).
-    pub fn first(&mut self, me: usize, mss: u32) -> u64 {
-        let mss = u64::from(mss.max(1));
-        let side = self.side(me);
-        let room = side.clamp();
-        side.window = if room > mss { room / mss * mss } else { room };
-        let reserved = if room > 2 * mss {
-            (2 * mss).max(room - mss)
-        } else {
-            room
-        };
-        side.slow_start = side.window.min(reserved);
-        side.told_at = 1;
-        side.space = side.window.min(10 * mss);
-        side.window
-    }
-
-    /// What the window may be now, whatever was told before (`__tcp_select_window`).
-    fn select(side: &Side, space: Space, shift: u8) -> (u64, bool) {
-        let full = side.clamp().min(space.full);
-        let segment = u64::from(side.segment).min(full);
-        let unit = 1 << shift;
-        let mut free = space.free;
-        let short = free < full / 2;
-        if short {
-            free = free / unit * unit;
-            if free < space.full / 16 || free < segment {
-                return (0, true);
-            }
-        }
-        (free.min(side.slow_start).next_multiple_of(unit), short)
-    }
-
-    /// The window to tell on a subflow that received everything before `received`, in its own sequence space.
-    pub fn tell(&mut self, me: usize, received: u64, space: Space, shift: u8) -> u64 {
-        let multipath = self.multipath;
-        let side = self.side(me);
-        let left = side.left(received);
-        let (mut window, short) = Self::select(side, space, shift);
-        // Of a subflow only what its SYN told stands.
-        if window < left && (!multipath || received == 1) {
-            window = left.next_multiple_of(1 << shift);
-        }
-        side.window = window;
-        side.told_at = received;
-        self.short = short;
-        window
-    }
-
-    /// Another subflow offered more: this one's window is `window`.
-    pub fn raise(&mut self, me: usize, window: u64) {
-        self.side(me).window = window;
-    }
-
-    /// The window would be no smaller than the one told last.
-    pub fn moves_on(&mut self, me: usize, space: Space, shift: u8) -> bool {
-        let side = self.side(me);
-        Self::select(side, space, shift).0 >= side.window
-    }
-
-    /// A reader freed space: the subflow's window would be at least twice what is left of it (`__tcp_cleanup_rbuf`).
-    pub fn reopens(&mut self, me: usize, received: u64, space: Space, shift: u8) -> bool {
-        let side = self.side(me);
-        let left = side.left(received);
-        let (window, _) = Self::select(side, space, shift);
-        2 * left <= side.clamp() && window > 0 && window >= 2 * left
-    }
-
-    /// Quick ACKs in a row, `most` at the most (`tcp_incr_quickack`).
-    pub fn quick_acks(&mut self, me: usize, most: u8) -> u8 {
-        let side = self.side(me);
-        let half = side.window / (2 * u64::from(side.segment.max(1)));
-        (if half == 0 { 2 } else { half.min(most.into()) }) as u8
-    }
-
-    /// A segment in sequence: its length tells what the peer's are like and what they cost (`tcp_measure_rcv_mss`). True: it is shorter
-    /// than others were.
-    pub fn measure(&mut self, me: usize, len: u32, pushed: bool) -> bool {
-        let side = self.side(me);
-        let before = std::mem::take(&mut side.smaller);
-        if len >= side.segment {
-            if len > side.segment {
-                side.segment = len;
-                side.share = (u64::from(len) * 256 / memory(len)).max(1);
-                side.space = side.space.min(side.clamp());
-            }
-            return false;
-        }
-        if len >= FIRST_SEGMENT || (len >= 88 && !pushed) {
-            side.smaller = len;
-            if len == before {
-                side.segment = len;
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Takes the time of a window's worth of data, up to `received`. True once in each: the connection follows its subflow's share then
-    /// (`tcp_rcv_rtt_measure`, `mptcp_rcv_rtt_update`).
-    pub fn time_window(&mut self, me: usize, received: u64, now: Nanos) -> bool {
-        let side = self.side(me);
-        if side.timed_from > 0 && received < side.timed_to {
-            return false;
-        }
-        let elapsed = now - side.timed_from;
-        if side.timed_from > 0 && (side.rtt == 0 || elapsed < side.rtt) {
-            side.rtt = elapsed;
-        }
-        side.timed_from = now;
-        side.timed_to = received + side.window;
-        let rtt = side.rtt;
-        if rtt > 0 {
-            self.samples[self.sampled % SAMPLES] = rtt;
-            self.sampled += 1;
-        }
-        rtt > 0
-    }
-
-    /// A full segment that echoes a timestamp: each echo counts once (`tcp_rcv_rtt_measure_ts`).
-    pub fn sample_echo(&mut self, me: usize, len: u32, echo: u32, elapsed: u32) {
-        let side = self.side(me);
-        if echo == side.last_echo {
-            return;
-        }
-        side.last_echo = echo;
-        if len >= side.segment && elapsed > 0 {
-            side.smooth(u64::from(elapsed) * MILLISECOND);
-        }
-    }
-
-    /// The round trip by which the buffer is tuned; 0 while there is none (`mptcp_rtt_us_est`).
-    pub fn rtt(&mut self) -> Nanos {
-        if !self.multipath {
-            return self.side(0).rtt;
-        }
+    /// The least of the last; 0 while there is none.
+    pub fn least(&self) -> Nanos {
         let samples = self.samples.iter().copied().filter(|&rtt| rtt > 0);
         samples.min().unwrap_or(0)
-    }
-
-    pub fn round_trip(&mut self, me: usize) -> Nanos {
-        self.side(me).rtt
-    }
-
-    /// A segment of `len` bytes came, while what waits in the subflow takes `held` bytes of memory: its window may grow by two segments
-    /// (`tcp_grow_window`).
-    pub fn grow(&mut self, me: usize, mss: u32, len: u32, held: u64) {
-        if len < COUNTS {
-            return;
-        }
-        let step = 2 * u64::from(mss.max(len));
-        let side = self.side(me);
-        let free = side.buffer.saturating_sub(held) * side.share / 256;
-        let room = side.clamp().min(free).saturating_sub(side.slow_start);
-        side.slow_start += room.min(step);
-        self.grew |= room > 0;
-    }
-
-    /// Whether the window grew since this was last asked: quick ACKs go on then.
-    pub fn grew(&mut self) -> bool {
-        std::mem::take(&mut self.grew)
-    }
-
-    /// What waits out of order in a subflow ends `span` bytes beyond the next that is expected.
-    pub fn holds(&mut self, me: usize, span: u64) {
-        self.side(me).span = span;
-    }
-
-    /// `read` bytes were read in a round trip: the subflows' buffers follow the connection's.
-    pub fn follow(&mut self, read: u64, largest: u64) {
-        for side in &mut self.sides {
-            side.grow_buffer(read, largest);
-        }
-    }
-
-    /// A segment came out of order: the subflow's buffer makes room for what will fill the hole (`tcp_data_queue_ofo`).
-    pub fn make_room(&mut self, me: usize, largest: u64) {
-        let side = self.side(me);
-        side.grow_buffer(side.space, largest);
-    }
-
-    /// A subflow's buffer: that of a plain TCP connection is its first one's.
-    pub fn buffer(&self) -> u64 {
-        self.sides.first().map_or(self.buffer, |side| side.buffer)
     }
 }
 

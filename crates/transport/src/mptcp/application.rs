@@ -36,11 +36,28 @@ impl Connection {
         while left > 0 {
             let piece = left.min(CALL);
             left -= piece;
-            if self.shared.receive.read(piece, now) {
+            let only = self.subflows[0].socket.receive_window.as_deref();
+            let read = self.shared.receive.read(piece, only, now);
+            if let Some((copied, largest)) = read.grows {
+                self.grow_socket_buffers(copied, largest);
+            }
+            if read.announces {
                 self.announce_window();
             }
         }
         taken
+    }
+
+    /// `copied` bytes were read in a round trip: the sockets' buffers follow the connection's, or the connection's that of its only one.
+    #[cold]
+    fn grow_socket_buffers(&mut self, copied: u64, largest: u64) {
+        let windows = self.subflows.iter_mut();
+        for window in windows.filter_map(|it| it.socket.receive_window.as_deref_mut()) {
+            window.grow_buffer(copied, largest);
+        }
+        if let Some(only) = &self.subflows[0].socket.receive_window {
+            self.shared.receive.follow(only);
+        }
     }
 
     fn announce_window(&mut self) {
@@ -58,9 +75,10 @@ impl Connection {
     fn announce_windows(&mut self) {
         for me in 0..self.subflows.len() {
             let socket = &self.subflows[me].socket;
+            let reopens = |own| self.shared.receive.reopens(own, socket.received());
             if self.paths[me].established
                 && socket.state.receives()
-                && self.shared.receive.reopens(me, socket.received())
+                && socket.receive_window.as_deref().is_some_and(reopens)
             {
                 self.with(me, |socket, cx| socket.send_ack(cx));
             }

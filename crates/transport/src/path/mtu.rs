@@ -140,9 +140,9 @@ impl MtuDiscovery {
         self.middle() + more <= self.path
     }
 
-    /// A probe of the numbers from `start` to `end` has left, which are its payload.
-    pub fn on_sent(&mut self, start: u64, end: u64, options: u32) {
-        let mtu = (end - start) as u32 + options + self.headers;
+    /// A probe with the numbers from `start` to `end` and so much payload has left.
+    pub fn on_sent(&mut self, start: u64, end: u64, payload: u32, options: u32) {
+        let mtu = payload + options + self.headers;
         self.probe = Some(Probe { start, end, mtu });
     }
 

@@ -6,4 +6,4 @@ mod receiver;
 
 pub(crate) use blocking::Blocking;
 pub use blocking::{Blocked, Cause, Level, Waited};
-pub(crate) use receiver::Receiver;
+pub use receiver::{Read, Receiver};

@@ -1,13 +1,13 @@
 //! Reassembly by data sequence number, and the one receive window of a connection (RFC 8684 sections 3.3.4 and 3.3.5).
 
 use crate::config::Config;
-use crate::linux::receive_window::{self, Offers, Space};
+use crate::linux::receive_window::{self, RoundTrips, SocketWindow, Space};
 use crate::ranges::RangeSet;
 use crate::{MILLISECOND, Nanos};
 
 /// The receiving half of a connection. Positions are offsets in the peer's application stream.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     /// The next byte expected in order.
     pub next: u64,
     reassembly: RangeSet,
@@ -34,13 +34,33 @@ pub(crate) struct Receiver {
     mss: u32,
     /// Length of the largest segments, by which memory is reckoned.
     segment: u32,
-    upstream: Option<Offers>,
+    upstream: Option<Upstream>,
     rtt: Nanos,
     tuning: Tuning,
 }
 
 /// Largest window that every host can offer whatever its buffers (net.core.rmem_max).
 const LARGEST_BUFFER: u64 = 4 << 20;
+
+/// What upstream Linux keeps for the connection beside its sockets' windows.
+#[derive(Debug)]
+struct Upstream {
+    multipath: bool,
+    round_trips: RoundTrips,
+    /// The window grew with the last segment.
+    grew: bool,
+    /// Less than half of what there is was free when a window was last told.
+    short: bool,
+}
+
+/// What a read leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The window should be announced.
+    pub announces: bool,
+    /// The buffers of the sockets follow: for so many bytes in a round trip, up to so large.
+    pub grows: Option<(u64, u64)>,
+}
 
 /// Dynamic right-sizing (Feng et al. 2003; Linux `tcp_rcv_space_adjust`): bytes read in the last round trip, and the present one's start.
 #[derive(Debug, Default)]
@@ -56,10 +76,12 @@ impl Receiver {
         let buffer = config.receive_buffer.default;
         let share = config.profile.window_share();
         let largest = config.receive_buffer.maximum.max(buffer);
-        let upstream = config
-            .profile
-            .measures_segments()
-            .then(|| Offers::new(config.mptcp, buffer, share));
+        let upstream = config.profile.measures_segments().then(|| Upstream {
+            multipath: config.mptcp,
+            round_trips: RoundTrips::default(),
+            grew: false,
+            short: false,
+        });
         let mut shift = 0;
         if upstream.is_some() {
             shift = (largest.max(LARGEST_BUFFER).ilog2() as u8 - 15).min(14);
@@ -123,25 +145,25 @@ impl Receiver {
         u64::from(self.mss).min(self.capacity() / 2)
     }
 
-    /// The window in the SYN of a subflow that takes segments of `mss`.
-    pub fn first_window(&mut self, me: usize, mss: u32) -> u64 {
-        let Some(upstream) = &mut self.upstream else {
-            return self.window(me, 0);
+    /// The window in the SYN of a socket that takes segments of `mss`; `first`: it is the connection's first.
+    pub fn first_window(&mut self, own: Option<&mut SocketWindow>, mss: u32, first: bool) -> u64 {
+        let Some(own) = own else {
+            return self.window(None, 0);
         };
-        let window = upstream.first(me, mss);
-        if me == 0 {
+        let window = own.first(mss);
+        if first {
             self.edge = self.edge.max(self.next + window);
             self.tuning.space = window.min(10 * u64::from(mss));
         }
         window
     }
 
-    /// The window to offer on a subflow that received everything before `received`: the right edge never moves back, and does not move in
+    /// The window to offer on a socket that received everything before `received`, with its `own` under upstream's rules: the right edge never moves back, and does not move in
     /// steps smaller than a segment (RFC 9293 section 3.8.6.2.2).
     #[inline]
-    pub fn window(&mut self, me: usize, received: u64) -> u64 {
-        if self.upstream.is_some() {
-            return self.upstream_window(me, received);
+    pub fn window(&mut self, own: Option<&mut SocketWindow>, received: u64) -> u64 {
+        if let Some(own) = own {
+            return self.upstream_window(own, received);
         }
         self.edge = self.next + self.would_offer();
         self.edge - self.next
@@ -160,17 +182,15 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn upstream_window(&mut self, me: usize, received: u64) -> u64 {
+    fn upstream_window(&mut self, own: &mut SocketWindow, received: u64) -> u64 {
         let space = self.space();
-        let offered = match &mut self.upstream {
-            Some(upstream) => upstream.tell(me, received, space, self.shift),
-            None => 0,
-        };
+        let mut offered = 0;
+        if let Some(upstream) = &mut self.upstream {
+            (offered, upstream.short) = own.tell(received, space, self.shift, upstream.multipath);
+        }
         self.edge = self.edge.max(self.next + offered);
         let window = self.edge - self.next;
-        if let Some(upstream) = &mut self.upstream {
-            upstream.raise(me, window);
-        }
+        own.raise(window);
         window
     }
 
@@ -286,7 +306,8 @@ impl Receiver {
 
     /// Whether the window grew since this was last asked (Linux sends quick ACKs for longer then, `tcp_grow_window`).
     pub fn grew(&mut self) -> bool {
-        self.upstream.as_mut().is_some_and(Offers::grew)
+        let upstream = self.upstream.as_mut();
+        upstream.is_some_and(|upstream| std::mem::take(&mut upstream.grew))
     }
 
     /// What the last segment brought is next in the stream, and wakes a reader, under upstream's rules.
@@ -297,15 +318,8 @@ impl Receiver {
     /// A window told now would be no smaller than the last one, or nothing is to be read: more than a segment is acknowledged at once then,
     /// and otherwise by the reader (Linux `__tcp_ack_snd_check`, `subflow_data_ready`).
     #[inline]
-    pub fn window_moves_on(&mut self, me: usize) -> bool {
-        self.upstream.is_none() || self.unread == 0 || self.told_window_moves_on(me)
-    }
-
-    fn told_window_moves_on(&mut self, me: usize) -> bool {
-        let space = self.space();
-        let shift = self.shift;
-        let upstream = self.upstream.as_mut();
-        upstream.is_some_and(|upstream| upstream.moves_on(me, space, shift))
+    pub fn window_moves_on(&self, own: Option<&SocketWindow>) -> bool {
+        self.unread == 0 || own.is_none_or(|own| own.moves_on(self.space(), self.shift))
     }
 
     /// The application took everything before the last segment, and will have emptied the buffer with what this brought: out-of-order data
@@ -325,78 +339,77 @@ impl Receiver {
         self.taken = self.fresh.min(self.unread);
     }
 
-    /// A segment came in sequence on a subflow that has everything before `received` now. True: it ends what the peer had to send.
+    /// A segment came in sequence on a socket that has everything before `received` now. True: it ends what the peer had to send.
     pub fn in_sequence(
         &mut self,
-        me: usize,
+        own: Option<&mut SocketWindow>,
         len: u32,
         pushed: bool,
         received: u64,
         waiting: u64,
         now: Nanos,
     ) -> bool {
-        let Some(upstream) = &mut self.upstream else {
+        let (Some(upstream), Some(own)) = (&mut self.upstream, own) else {
             return false;
         };
-        let short = upstream.measure(me, len, pushed);
-        let share = upstream.side(me).share;
+        let short = own.measure(len, pushed);
+        let share = own.share;
         if !upstream.multipath {
             self.share = share;
         }
-        if upstream.time_window(me, received, now) && upstream.multipath {
-            self.share = (7 * self.share + share) / 8;
+        if let Some(rtt) = own.time_window(received, now) {
+            upstream.round_trips.add(rtt);
+            if upstream.multipath {
+                self.share = (7 * self.share + share) / 8;
+            }
         }
-        self.segment = upstream.side(me).segment;
+        self.segment = own.segment;
         let held =
             receive_window::memory_of_run(waiting, len, u64::MAX) + receive_window::memory(len);
-        upstream.grow(me, self.mss, len, held);
+        upstream.grew |= own.grow(self.mss, len, held);
         short || pushed
     }
 
-    /// A segment came out of sequence on a subflow where `waiting` bytes do already, the last of all `span` beyond the next expected. One that
+    /// A segment came out of sequence on a socket where `waiting` bytes do already, the last of all `span` beyond the next expected. One that
     /// `joined` another lies in its buffer by now; one that begins a buffer is not charged yet (`tcp_data_queue_ofo`).
-    pub fn out_of_sequence(&mut self, me: usize, len: u32, waiting: u64, span: u64, joined: bool) {
-        let Some(upstream) = &mut self.upstream else {
+    pub fn out_of_sequence(
+        &mut self,
+        own: Option<&mut SocketWindow>,
+        len: u32,
+        waiting: u64,
+        span: u64,
+        joined: bool,
+    ) {
+        let (Some(upstream), Some(own)) = (&mut self.upstream, own) else {
             return;
         };
         let charged = waiting + if joined { u64::from(len) } else { 0 };
         let held = receive_window::memory_of_run(charged, len, u64::MAX);
-        upstream.grow(me, self.mss, len, held);
-        upstream.holds(me, span);
+        upstream.grew |= own.grow(self.mss, len, held);
+        own.holds(span);
         if self.autotuning {
-            upstream.make_room(me, self.largest_buffer);
+            own.make_room(self.largest_buffer);
         }
         if !upstream.multipath {
-            self.buffer = upstream.buffer();
-        }
-    }
-
-    /// What waits out of order in a subflow ends `span` bytes beyond the next that is expected there.
-    pub fn subflow_holds(&mut self, me: usize, span: u64) {
-        if let Some(upstream) = &mut self.upstream {
-            upstream.holds(me, span);
+            self.buffer = own.buffer();
         }
     }
 
     /// More than this is acknowledged at once.
-    pub fn acknowledges_beyond(&mut self, me: usize) -> u64 {
-        let whole = self
-            .upstream
-            .as_mut()
-            .map(|upstream| upstream.side(me).segment);
-        whole.unwrap_or(self.mss).into()
+    pub fn acknowledges_beyond(&self, own: Option<&SocketWindow>) -> u64 {
+        own.map_or(self.mss, |own| own.segment).into()
     }
 
-    /// Quick ACKs in a row, `most` at the most.
-    pub fn quick_acks(&mut self, me: usize, most: u8) -> u8 {
-        let upstream = self.upstream.as_mut();
-        upstream.map_or(most, |upstream| upstream.quick_acks(me, most))
-    }
-
-    /// A segment of a subflow echoes a timestamp that is `elapsed` milliseconds old.
-    pub fn sample_rtt(&mut self, me: usize, len: u32, echo: u32, elapsed: u32) {
-        if let Some(upstream) = &mut self.upstream {
-            return upstream.sample_echo(me, len, echo, elapsed);
+    /// A segment echoes a timestamp that is `elapsed` milliseconds old.
+    pub fn sample_rtt(
+        &mut self,
+        own: Option<&mut SocketWindow>,
+        len: u32,
+        echo: u32,
+        elapsed: u32,
+    ) {
+        if let Some(own) = own {
+            return own.sample_echo(len, echo, elapsed);
         }
         if len >= self.mss / 2 {
             let rtt = u64::from(elapsed.max(1)) * MILLISECOND;
@@ -409,40 +422,39 @@ impl Receiver {
         self.unread
     }
 
-    /// The application reads `bytes`. True: the window should be announced (Linux `tcp_cleanup_rbuf`).
-    pub fn read(&mut self, bytes: u64, now: Nanos) -> bool {
+    /// The application reads `bytes` (Linux `tcp_cleanup_rbuf`). `only`: the socket of a connection that has just one, under upstream's rules.
+    pub fn read(&mut self, bytes: u64, only: Option<&SocketWindow>, now: Nanos) -> Read {
         let bytes = bytes.min(self.unread);
         let before = self.offered();
         self.unread -= bytes;
         self.fresh = 0;
         self.taken = 0;
         self.tuning.read += bytes;
-        self.tune(now);
-        if self.upstream.is_some() {
-            return true;
+        let grows = self.tune(only, now);
+        let announces = if self.upstream.is_some() {
+            true
+        } else if 2 * before > self.capacity() {
+            false
+        } else {
+            let after = self.window(None, 0);
+            after >= 2 * before.max(1) && after >= self.smallest_step().min(self.slow_start)
+        };
+        Read { announces, grows }
+    }
+
+    /// Whether a socket should tell its window again after a read. `received`: up to where it received everything.
+    pub fn reopens(&self, own: &SocketWindow, received: u64) -> bool {
+        own.reopens(received, self.space(), self.shift)
+    }
+
+    /// The buffer of the only socket has grown.
+    pub fn follow(&mut self, only: &SocketWindow) {
+        if (self.upstream.as_ref()).is_some_and(|upstream| !upstream.multipath) {
+            self.buffer = only.buffer();
         }
-        if 2 * before > self.capacity() {
-            return false;
-        }
-        let after = self.window(0, 0);
-        after >= 2 * before.max(1) && after >= self.smallest_step().min(self.slow_start)
     }
 
-    /// Whether a subflow should tell its window anew after a read. `received`: up to where it received everything.
-    pub fn reopens(&mut self, me: usize, received: u64) -> bool {
-        let space = self.space();
-        let shift = self.shift;
-        let upstream = self.upstream.as_mut();
-        upstream.is_some_and(|upstream| upstream.reopens(me, received, space, shift))
-    }
-
-    /// A subflow's round trip as its receiver measures it; 0 while there is none.
-    pub fn round_trip(&mut self, me: usize) -> Nanos {
-        let upstream = self.upstream.as_mut();
-        upstream.map_or(0, |upstream| upstream.round_trip(me))
-    }
-
-    /// Whether windows are offered by subflow.
+    /// Whether each socket has a window of its own.
     pub fn by_subflow(&self) -> bool {
         self.upstream.is_some()
     }
@@ -456,52 +468,55 @@ impl Receiver {
     }
 
     /// Upstream does not count what was read while more was there to be read (`mptcp_inq_hint`).
-    fn tune(&mut self, now: Nanos) {
-        if let Some(upstream) = &mut self.upstream {
-            self.rtt = upstream.rtt();
+    fn tune(&mut self, only: Option<&SocketWindow>, now: Nanos) -> Option<(u64, u64)> {
+        if let Some(upstream) = &self.upstream {
+            self.rtt = match only.filter(|_| !upstream.multipath) {
+                Some(only) => only.round_trip(),
+                None => upstream.round_trips.least(),
+            };
         }
         if self.rtt == 0 || now - self.tuning.began_at < self.rtt {
-            return;
+            return None;
         }
         let mut copied = self.tuning.read - self.tuning.read_then;
         if self.upstream.is_some() {
             copied = copied.saturating_sub(self.unread);
         }
+        let mut grows = None;
         if copied > self.tuning.space {
             if self.autotuning {
-                self.grow_buffer(copied);
+                grows = self.grow_buffer(copied);
             }
             self.tuning.space = copied;
         }
         self.tuning.began_at = now;
         self.tuning.read_then = self.tuning.read;
+        grows
     }
 
     /// Room for a sender of whom `copied` bytes were read in a round trip: twice that and what it grew by. Older kernels leave room for
-    /// sixteen segments more.
-    fn grow_buffer(&mut self, copied: u64) {
+    /// sixteen segments more. Gives what the sockets' buffers grow by.
+    fn grow_buffer(&mut self, copied: u64) -> Option<(u64, u64)> {
         let before = self.tuning.space;
-        let wanted = match &mut self.upstream {
+        let follow = self
+            .upstream
+            .as_ref()
+            .map(|_| (copied, self.largest_buffer));
+        let wanted = match &self.upstream {
             None => {
                 let window = 2 * copied + 16 * u64::from(self.mss);
                 let growth = u128::from(window) * u128::from(copied - before);
                 window + 2 * (growth / u128::from(before.max(1))) as u64
             }
             Some(upstream) if upstream.multipath => receive_window::wanted_window(copied, before),
-            Some(upstream) => {
-                upstream.follow(copied, self.largest_buffer);
-                self.buffer = upstream.buffer();
-                return;
-            }
+            Some(_) => return follow,
         };
         let buffer = (wanted * 256 / self.share).min(self.largest_buffer);
         if buffer <= self.buffer {
-            return;
+            return None;
         }
         self.buffer = buffer;
-        if let Some(upstream) = &mut self.upstream {
-            upstream.follow(copied, self.largest_buffer);
-        }
+        follow
     }
 
     /// The stream ended and everything was read in order.

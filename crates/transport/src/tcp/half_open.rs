@@ -91,8 +91,8 @@ impl Socket {
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
         let mut segment = self.header(cx.shared.now, self.next);
-        let window =
-            cx.shared.receive.window(cx.path.index, self.received) >> self.negotiated.receive_shift;
+        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
+            >> self.negotiated.receive_shift;
         segment.window = window.min(65_535) as u16;
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);

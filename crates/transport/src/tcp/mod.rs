@@ -24,6 +24,7 @@ use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
+use crate::linux::receive_window::SocketWindow;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::rtt::RttEstimator;
@@ -181,6 +182,8 @@ pub struct Socket {
     islands: RangeSet,
     fin_at: Option<u64>,
     timestamp_recent: u32,
+    /// The window as upstream Linux keeps it for each socket.
+    pub(crate) receive_window: Option<Box<SocketWindow>>,
     duplicate: Option<(u64, u64)>,
     recent_islands: [u64; 4],
     ecn_echo: bool,
@@ -301,6 +304,10 @@ impl Socket {
             islands: RangeSet::default(),
             fin_at: None,
             timestamp_recent: 0,
+            receive_window: config.profile.measures_segments().then(|| {
+                let share = config.profile.window_share();
+                Box::new(SocketWindow::new(config.receive_buffer.default, share))
+            }),
             duplicate: None,
             recent_islands: [0; 4],
             ecn_echo: false,
@@ -405,10 +412,11 @@ impl Socket {
         let shift = cx.shared.receive.scale();
         let answering = answer && self.negotiated.timestamps;
         let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
-        let first = cx
-            .shared
-            .receive
-            .first_window(cx.path.index, u32::from(mss) - timestamps);
+        let first = cx.shared.receive.first_window(
+            self.receive_window.as_deref_mut(),
+            u32::from(mss) - timestamps,
+            cx.path.index == 0,
+        );
         segment.window = first.min(65_535) as u16;
         let options = segment.rare_mut();
         options.mss = Some(mss);
@@ -519,8 +527,8 @@ impl Socket {
         if self.ack.reader_sends() {
             cx.shared.receive.reader_takes();
         }
-        let window =
-            cx.shared.receive.window(cx.path.index, self.received) >> self.negotiated.receive_shift;
+        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
+            >> self.negotiated.receive_shift;
         segment.window = window.min(65_535) as u16;
         if cx.shared.receive.short() {
             self.ack.end_quick();

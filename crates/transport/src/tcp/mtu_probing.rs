@@ -148,7 +148,7 @@ impl Socket {
         let options = self.fixed_options();
         let (start, end) = (self.next - u64::from(len), self.next);
         if let Some(search) = &mut self.search {
-            search.on_sent(start, end, options);
+            search.on_sent(start, end, len, options);
             path.cwnd -= 1;
         }
     }

@@ -6,6 +6,7 @@ use super::delayed_ack::QUICK_ACKS;
 use super::timer::Idle;
 use super::{Socket, State};
 use crate::Mib;
+use crate::linux::receive_window::SocketWindow;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 
@@ -57,7 +58,7 @@ impl Socket {
         if end <= self.received {
             cx.shared.counters.increment(Mib::TcpExtTCPDSACKOldSent);
             self.duplicate = Some((seq, end));
-            let quick = cx.shared.receive.quick_acks(cx.path.index, QUICK_ACKS);
+            let quick = self.quick_acks();
             self.ack.trouble(quick);
             return;
         }
@@ -76,7 +77,7 @@ impl Socket {
         self.pass_up(cx, arrived.into());
         let Arrived { len, pushed, .. } = arrived;
         let ends = cx.shared.receive.in_sequence(
-            cx.path.index,
+            self.receive_window.as_deref_mut(),
             len,
             pushed,
             self.received,
@@ -87,7 +88,7 @@ impl Socket {
             self.ack.pushed();
         }
         let rto = self.rtt.rto(&cx.shared.config);
-        let quick = cx.shared.receive.quick_acks(cx.path.index, QUICK_ACKS);
+        let quick = self.quick_acks();
         self.ack
             .data_received(cx.shared.now, rto, quick, &cx.shared.config);
         if cx.shared.receive.grew() {
@@ -95,11 +96,9 @@ impl Socket {
         }
         if self.islands.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged();
-            let more_than_one =
-                unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index);
-            if self.ack.quick()
-                || (more_than_one && cx.shared.receive.window_moves_on(cx.path.index))
-            {
+            let own = self.receive_window.as_deref();
+            let more_than_one = unacknowledged > cx.shared.receive.acknowledges_beyond(own);
+            if self.ack.quick() || (more_than_one && cx.shared.receive.window_moves_on(own)) {
                 self.ack.immediately();
             } else if self.reader_answers(cx) {
                 self.ack.by_reader();
@@ -127,9 +126,10 @@ impl Socket {
         self.islands.remove_below(self.received);
         let drained = before - self.islands.bytes();
         cx.shared.receive.held -= drained;
-        cx.shared
-            .receive
-            .subflow_holds(cx.path.index, self.islands_span());
+        let span = self.islands_span();
+        if let Some(own) = &mut self.receive_window {
+            own.holds(span);
+        }
         let (left, cause) = (self.islands.bytes(), cx.shared.arriving.into());
         (cx.shared.blocking).subflow_advances(cx.path.index, left, cause, cx.shared.now);
         self.totals.received += self.received - start - drained;
@@ -163,9 +163,9 @@ impl Socket {
         self.remember_island(seq);
         let joined = cx.shared.receive.by_subflow()
             && (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
-        cx.shared
-            .receive
-            .out_of_sequence(cx.path.index, len, before, self.islands_span(), joined);
+        let span = self.islands_span();
+        let own = self.receive_window.as_deref_mut();
+        (cx.shared.receive).out_of_sequence(own, len, before, span, joined);
         if cx.shared.receive.grew() {
             self.ack.window_grew();
         }
@@ -174,11 +174,8 @@ impl Socket {
         } else if !self.negotiated.sack {
             self.ack.immediately();
         } else if !told {
-            let rtt = cx
-                .shared
-                .receive
-                .round_trip(cx.path.index)
-                .min(cx.path.srtt);
+            let own = self.receive_window.as_deref();
+            let rtt = own.map_or(0, SocketWindow::round_trip).min(cx.path.srtt);
             self.ack.duplicate(cx.shared.now, self.received, rtt);
         }
         if fresh == 0 {
@@ -311,11 +308,16 @@ impl Socket {
         if let Some((_, echo)) = segment.timestamps.filter(|(_, echo)| *echo != 0) {
             let elapsed = super::timestamp(cx.shared.now).wrapping_sub(echo);
             if elapsed < 1 << 20 {
-                cx.shared
-                    .receive
-                    .sample_rtt(cx.path.index, segment.payload.len, echo, elapsed);
+                let own = self.receive_window.as_deref_mut();
+                (cx.shared.receive).sample_rtt(own, segment.payload.len, echo, elapsed);
             }
         }
+    }
+
+    /// Quick ACKs in a row.
+    fn quick_acks(&self) -> u8 {
+        let own = self.receive_window.as_deref();
+        own.map_or(QUICK_ACKS, |own| own.quick_acks(QUICK_ACKS))
     }
 
     /// What came last has a reader take it, who acknowledges then (Linux `__tcp_cleanup_rbuf`, `mptcp_subflow_could_cleanup`): more than a
@@ -324,7 +326,10 @@ impl Socket {
     fn reader_answers(&self, cx: &mut Context<impl Options>) -> bool {
         let unacknowledged = self.received - self.ack.acknowledged();
         cx.shared.receive.reader_wakes()
-            && (unacknowledged > cx.shared.receive.acknowledges_beyond(cx.path.index)
+            && (unacknowledged
+                > cx.shared
+                    .receive
+                    .acknowledges_beyond(self.receive_window.as_deref())
                 || (self.ack.reader_acknowledges() && cx.shared.receive.reader_leaves_nothing()))
     }
 

@@ -19,33 +19,33 @@ fn receiver(profile: Profile, buffer: u64) -> Receiver {
 #[test]
 fn the_window_is_what_the_buffer_has_left() {
     let mut receiver = receiver(Profile::Rfc, 20_000);
-    assert_eq!(receiver.window(0, 0), 20_000);
+    assert_eq!(receiver.window(None, 0), 20_000);
     receiver.deliver(0, 5_000);
-    assert_eq!(receiver.window(0, 0), 15_000);
-    receiver.read(5_000, 1);
-    assert_eq!(receiver.window(0, 0), 20_000);
+    assert_eq!(receiver.window(None, 0), 15_000);
+    receiver.read(5_000, None, 1);
+    assert_eq!(receiver.window(None, 0), 20_000);
 }
 
 #[test]
 fn out_of_order_data_holds_the_edge_in_the_kernels_only() {
     for (profile, window) in [(Profile::Rfc, 20_000), (Profile::MptcpOrg, 20_000 - 4_000)] {
         let mut receiver = receiver(profile, 20_000 * 256 / profile.window_share());
-        assert_eq!(receiver.window(0, 0), 20_000);
+        assert_eq!(receiver.window(None, 0), 20_000);
         assert_eq!(receiver.deliver(8_000, 4_000), 4_000);
         assert_eq!(receiver.deliver(0, 4_000), 4_000);
-        receiver.read(4_000, 1);
-        assert_eq!(receiver.window(0, 0), window.max(16_000));
+        receiver.read(4_000, None, 1);
+        assert_eq!(receiver.window(None, 0), window.max(16_000));
         assert_eq!(receiver.deliver(2_000, 10_000), 4_000);
         assert_eq!(receiver.next, 12_000);
         assert_eq!(receiver.reassembly_bytes(), 0);
     }
 }
 
-fn upstream(mptcp: bool, buffer: u64) -> Receiver {
+fn upstream(mptcp: bool, buffer: u64) -> (Receiver, SocketWindow) {
     autotuned(mptcp, buffer, buffer)
 }
 
-fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> Receiver {
+fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> (Receiver, SocketWindow) {
     let receive_buffer = Buffer {
         minimum: buffer,
         default: buffer,
@@ -58,24 +58,25 @@ fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> Receiver {
         ..Config::default()
     });
     receiver.set_mss(1448);
-    receiver
+    let share = Profile::Linux.window_share();
+    (receiver, SocketWindow::new(buffer, share))
 }
 
 /// The windows of the kernel's first ACKs with a buffer of 128 KiB.
 #[test]
 fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
-    let mut receiver = upstream(false, 131_072);
+    let (mut receiver, mut own) = upstream(false, 131_072);
     assert_eq!(receiver.scale(), 7);
-    assert_eq!(receiver.first_window(0, 1448), 65_160);
+    assert_eq!(receiver.first_window(Some(&mut own), 1448, true), 65_160);
     let mut windows = Vec::new();
     for segment in 1..=8 {
         let received = 1 + segment * 1448;
         receiver.begin_segment();
         receiver.deliver(receiver.next, 1448);
-        receiver.in_sequence(0, 1448, false, received, 0, segment);
+        receiver.in_sequence(Some(&mut own), 1448, false, received, 0, segment);
         assert_eq!(receiver.grew(), segment < 8);
-        windows.push(receiver.window(0, received));
-        receiver.read(1448, segment);
+        windows.push(receiver.window(Some(&mut own), received));
+        receiver.read(1448, Some(&own), segment);
     }
     let kernel = [
         67_072, 69_888, 72_832, 75_776, 78_592, 81_536, 81_536, 81_536,
@@ -86,14 +87,14 @@ fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
 /// 161/256 of a buffer's memory is payload, in whole steps the average over windows comes as far as 154/256.
 #[test]
 fn upstreams_connection_follows_the_share_of_its_subflows() {
-    let mut receiver = upstream(true, 262_144);
-    receiver.first_window(0, 1448);
+    let (mut receiver, mut own) = upstream(true, 262_144);
+    receiver.first_window(Some(&mut own), 1448, true);
     let mut shares = Vec::new();
     for round in 1..=20 {
-        receiver.sample_rtt(0, 1424, round as u32, 20);
-        receiver.in_sequence(0, 1424, false, round * 1_000_000, 0, round);
+        receiver.sample_rtt(Some(&mut own), 1424, round as u32, 20);
+        receiver.in_sequence(Some(&mut own), 1424, false, round * 1_000_000, 0, round);
         shares.push(receiver.share);
-        receiver.window(0, round * 1_000_000);
+        receiver.window(Some(&mut own), round * 1_000_000);
     }
     assert_eq!(shares[..4], [132, 135, 138, 140]);
     assert_eq!(shares[19], 154);
@@ -102,10 +103,10 @@ fn upstreams_connection_follows_the_share_of_its_subflows() {
 /// Seventeen segments that wait cost their payload and one buffer.
 #[test]
 fn upstream_counts_what_waits_as_memory() {
-    let mut receiver = upstream(true, 262_144);
-    receiver.first_window(0, 1448);
-    receiver.sample_rtt(0, 1448, 1, 20);
-    receiver.in_sequence(0, 1424, false, 1425, 0, 1);
+    let (mut receiver, mut own) = upstream(true, 262_144);
+    receiver.first_window(Some(&mut own), 1448, true);
+    receiver.sample_rtt(Some(&mut own), 1448, 1, 20);
+    receiver.in_sequence(Some(&mut own), 1424, false, 1425, 0, 1);
     receiver.deliver(1424, 17 * 1424);
     assert_eq!(
         receiver.space().free,
@@ -121,14 +122,14 @@ fn upstream_counts_what_waits_as_memory() {
 /// Ten segments of 1460 bytes twice, and a megabyte beyond a hole, of which 162/256 of the memory is payload.
 #[test]
 fn upstream_makes_room_for_what_waits_behind_a_hole() {
-    let mut receiver = autotuned(false, 131_072, 6_291_456);
-    receiver.first_window(0, 1448);
-    receiver.in_sequence(0, 1448, false, 1449, 0, 1);
-    receiver.out_of_sequence(0, 1448, 0, 1_000_000, false);
+    let (mut receiver, mut own) = autotuned(false, 131_072, 6_291_456);
+    receiver.first_window(Some(&mut own), 1448, true);
+    receiver.in_sequence(Some(&mut own), 1448, false, 1449, 0, 1);
+    receiver.out_of_sequence(Some(&mut own), 1448, 0, 1_000_000, false);
     assert_eq!(receiver.buffer(), (28_960 + 1_000_000) * 256 / 162);
-    let mut fixed = upstream(false, 131_072);
-    fixed.first_window(0, 1448);
-    fixed.out_of_sequence(0, 1448, 0, 1_000_000, false);
+    let (mut fixed, mut own) = upstream(false, 131_072);
+    fixed.first_window(Some(&mut own), 1448, true);
+    fixed.out_of_sequence(Some(&mut own), 1448, 0, 1_000_000, false);
     assert_eq!(fixed.buffer(), 131_072);
 }
 
@@ -137,9 +138,9 @@ fn upstream_makes_room_for_what_waits_behind_a_hole() {
 fn upstreams_window_does_not_grow_into_what_waits() {
     let mut grew = Vec::new();
     for waiting in [0, 50_000, 100_000] {
-        let mut receiver = upstream(false, 131_072);
-        receiver.first_window(0, 1448);
-        receiver.in_sequence(0, 1448, false, 1449, waiting, 1);
+        let (mut receiver, mut own) = upstream(false, 131_072);
+        receiver.first_window(Some(&mut own), 1448, true);
+        receiver.in_sequence(Some(&mut own), 1448, false, 1449, waiting, 1);
         grew.push(receiver.grew());
     }
     assert_eq!(grew, [true, false, false]);
@@ -148,13 +149,13 @@ fn upstreams_window_does_not_grow_into_what_waits() {
 #[test]
 fn upstream_does_not_measure_while_more_is_to_be_read() {
     for (pieces, grows) in [(&[300_000][..], true), (&[65_536, 234_464][..], false)] {
-        let mut receiver = autotuned(true, 131_072, 6_291_456);
-        receiver.first_window(0, 1448);
-        receiver.sample_rtt(0, 1448, 1, 20);
-        receiver.in_sequence(0, 1448, false, 1449, 0, 1);
+        let (mut receiver, mut own) = autotuned(true, 131_072, 6_291_456);
+        receiver.first_window(Some(&mut own), 1448, true);
+        receiver.sample_rtt(Some(&mut own), 1448, 1, 20);
+        receiver.in_sequence(Some(&mut own), 1448, false, 1449, 0, 1);
         receiver.deliver(0, 300_000);
         for &piece in pieces {
-            receiver.read(piece, 100 * MILLISECOND);
+            receiver.read(piece, Some(&own), 100 * MILLISECOND);
         }
         assert_eq!(receiver.buffer() > 131_072, grows, "{pieces:?}");
     }
@@ -163,24 +164,28 @@ fn upstream_does_not_measure_while_more_is_to_be_read() {
 /// As in the kernel's SYN and SYN/ACK over Ethernet: 44 segments of 1460 bytes, 45 of 1448.
 #[test]
 fn upstreams_first_window_holds_full_segments() {
-    let mut receiver = upstream(true, 131_072);
-    assert_eq!(receiver.first_window(0, 1460), 64_240);
-    assert_eq!(receiver.first_window(1, 1448), 65_160);
+    let (mut receiver, mut own) = upstream(true, 131_072);
+    assert_eq!(receiver.first_window(Some(&mut own), 1460, true), 64_240);
+    let (_, mut own) = upstream(true, 131_072);
+    assert_eq!(receiver.first_window(Some(&mut own), 1448, false), 65_160);
 }
 
 #[test]
 fn upstream_takes_the_shortest_subflow_for_the_round_trip() {
-    let mut receiver = upstream(true, 131_072);
-    for (segment, me, rtt) in [(1, 1, 100), (2, 0, 40), (3, 0, 20)] {
-        receiver.sample_rtt(me, 1448, segment, rtt);
+    let (mut receiver, mut own) = upstream(true, 131_072);
+    let (_, mut other) = upstream(true, 131_072);
+    for (segment, first, rtt) in [(1, false, 100), (2, true, 40), (3, true, 20)] {
+        let window = if first { &mut own } else { &mut other };
+        receiver.sample_rtt(Some(window), 1448, segment, rtt);
         let now = u64::from(segment) * 100_000_000;
-        receiver.in_sequence(me, 1448, false, now, 0, now);
+        receiver.in_sequence(Some(window), 1448, false, now, 0, now);
     }
-    receiver.read(1, 1);
-    receiver.tune(1_000_000_000);
+    receiver.read(1, Some(&own), 1);
+    receiver.tune(Some(&own), 1_000_000_000);
     assert_eq!(receiver.rtt, 20_000_000);
-    receiver.sample_rtt(0, 1448, 9, 100);
-    assert_eq!(receiver.upstream.as_mut().unwrap().rtt(), 20_000_000);
+    receiver.sample_rtt(Some(&mut own), 1448, 9, 100);
+    let upstream = receiver.upstream.as_ref().expect("upstream's rules");
+    assert_eq!(upstream.round_trips.least(), 20_000_000);
 }
 
 /// The first round trip begins with the connection upstream, and with what is read first elsewhere: a first read within it is measured
@@ -195,14 +200,14 @@ fn a_receivers_first_round_trip_begins_with_its_connection() {
     assert_eq!(began(Profile::Linux), 5 * MILLISECOND);
     assert_eq!(began(Profile::Rfc), 0);
     for (established, grows) in [(0, true), (90, false)] {
-        let mut receiver = autotuned(false, 131_072, 6_291_456);
-        receiver.first_window(0, 1448);
+        let (mut receiver, mut own) = autotuned(false, 131_072, 6_291_456);
+        receiver.first_window(Some(&mut own), 1448, true);
         receiver.begin(established * MILLISECOND);
-        receiver.sample_rtt(0, 1448, 1, 20);
-        receiver.in_sequence(0, 1448, false, 1449, 0, 1);
+        receiver.sample_rtt(Some(&mut own), 1448, 1, 20);
+        receiver.in_sequence(Some(&mut own), 1448, false, 1449, 0, 1);
         receiver.deliver(0, 300_000);
-        receiver.read(300_000, 100 * MILLISECOND);
-        assert_eq!(receiver.buffer() > 131_072, grows, "{established} ms");
+        let read = receiver.read(300_000, Some(&own), 100 * MILLISECOND);
+        assert_eq!(read.grows.is_some(), grows, "{established} ms");
     }
 }
 
@@ -210,12 +215,12 @@ fn a_receivers_first_round_trip_begins_with_its_connection() {
 fn the_buffer_grows_with_the_rate_of_reading() {
     let mut receiver = Receiver::new(&Config::default());
     receiver.set_mss(1448);
-    receiver.sample_rtt(0, 1448, 1, 10);
+    receiver.sample_rtt(None, 1448, 1, 10);
     let before = receiver.buffer();
     for round in 1..20u64 {
         let bytes = 20_000 * round;
         receiver.deliver(receiver.next, bytes);
-        receiver.read(bytes, round * 10_000_000);
+        receiver.read(bytes, None, round * 10_000_000);
     }
     assert!(receiver.buffer() > 2 * before, "{}", receiver.buffer());
 }

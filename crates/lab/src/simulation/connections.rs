@@ -90,7 +90,7 @@ impl Simulation {
                             .map(|address| (*address, interface.backup))
                     })
                     .collect(),
-                mtus: self.interface_mtus(endpoint.node),
+                mtus: self.interface_mtus[endpoint.node].clone(),
                 ports: self.ports[endpoint.node].clone(),
                 random: random::stream(
                     self.plan.seed,

@@ -5,6 +5,7 @@
 //! behind a NAT that forgot. They are answered like any (RFC 9293 section 3.10.7.2); the first that completes its handshake is the
 //! application's, and one too many is closed.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use polypath_net::Packet;
@@ -367,22 +368,25 @@ impl Simulation {
     }
 }
 
-/// What was counted at a host: by its connections, and by itself.
+/// What was counted at each node: by its connections, and by itself.
 pub(super) fn counted<'a>(
     endpoints: &'a [Endpoint],
     extras: &'a [Extra],
-    host: Option<&'a Counters>,
-    node: usize,
-) -> Vec<&'a Counters> {
-    let own = endpoints.iter().filter(|each| each.node == node);
-    let extras = extras
+    hosts: &'a BTreeMap<usize, Counters>,
+) -> BTreeMap<usize, Vec<&'a Counters>> {
+    let own = endpoints
         .iter()
-        .filter(|extra| endpoints[extra.endpoint].node == node);
-    own.filter_map(|endpoint| endpoint.connection.as_ref())
-        .chain(extras.map(|extra| &extra.connection))
-        .map(Connection::counters)
-        .chain(host)
-        .collect()
+        .filter_map(|endpoint| Some((endpoint.node, endpoint.connection.as_ref()?.counters())));
+    let extras = extras.iter().map(|extra| {
+        let node = endpoints[extra.endpoint].node;
+        (node, extra.connection.counters())
+    });
+    let itself = hosts.iter().map(|(&node, counters)| (node, counters));
+    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (node, counters) in own.chain(extras).chain(itself) {
+        found.entry(node).or_default().push(counters);
+    }
+    found
 }
 
 impl Opening<'_> {

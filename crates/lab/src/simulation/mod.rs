@@ -79,6 +79,8 @@ pub struct Simulation {
     answers: BTreeMap<u32, u32>,
     /// What hosts count that none of their connections does, by node.
     counters: BTreeMap<usize, Counters>,
+    /// By node and address.
+    interface_mtus: Vec<Vec<(IpAddr, u32)>>,
     /// What hosts were told: by node, own address and destination.
     path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
     ports: Vec<Ports>,
@@ -177,6 +179,7 @@ impl Simulation {
             reports: BTreeMap::new(),
             answers: BTreeMap::new(),
             counters: BTreeMap::new(),
+            interface_mtus: path_mtu::interface_mtus(&plan),
             path_mtus: BTreeMap::new(),
             timers: Vec::new(),
             sample_timer,
@@ -555,11 +558,11 @@ impl Simulation {
                 self.recorder.subflow_ends(&self.plan, id, client, server);
             }
         }
-        for node in 0..self.plan.nodes.len() {
-            if self.plan.nodes[node].kind == plan::NodeKind::Host {
-                let host = self.counters.get(&node);
-                let counted = listener::counted(&self.endpoints, &self.extras, host, node);
-                self.recorder.counters(node, &counted);
+        let counted = listener::counted(&self.endpoints, &self.extras, &self.counters);
+        for (node, described) in self.plan.nodes.iter().enumerate() {
+            if described.kind == plan::NodeKind::Host {
+                let own = counted.get(&node).map_or(&[][..], Vec::as_slice);
+                self.recorder.counters(node, own);
             }
         }
         self.captures.finish()?;

@@ -10,7 +10,7 @@ use polypath_transport::Purpose;
 use super::Simulation;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
-use crate::plan::NodeKind;
+use crate::plan::{NodeKind, Plan};
 
 /// ICMP's header, version 4 or 6.
 const ICMP_HEADER: u32 = 8;
@@ -203,20 +203,21 @@ impl Simulation {
             connection.limit_mtu(subflow, mtu);
         }
     }
+}
 
-    /// The MTUs of a host's interfaces on links that have one, by address.
-    pub(super) fn interface_mtus(&self, node: usize) -> Vec<(IpAddr, u32)> {
-        let mut found = Vec::new();
-        for link in &self.plan.links {
-            for (end, side) in [(link.a, &link.forward), (link.b, &link.backward)] {
-                if let Some(mtu) = side.mtu.filter(|_| end.node == node) {
-                    let interface = &self.plan.nodes[node].interfaces[end.interface];
-                    found.extend(interface.addresses.iter().map(|&address| (address, mtu)));
-                }
+/// By node the MTUs of its interfaces on links that have one, by address.
+pub(super) fn interface_mtus(plan: &Plan) -> Vec<Vec<(IpAddr, u32)>> {
+    let mut found = vec![Vec::new(); plan.nodes.len()];
+    for link in &plan.links {
+        for (end, side) in [(link.a, &link.forward), (link.b, &link.backward)] {
+            if let Some(mtu) = side.mtu {
+                let interface = &plan.nodes[end.node].interfaces[end.interface];
+                let addresses = interface.addresses.iter();
+                found[end.node].extend(addresses.map(|&address| (address, mtu)));
             }
         }
-        found
     }
+    found
 }
 
 /// What a router without an address of the family answers from: in IPv6 a link-local one (RFC 4443 section 2.2).

@@ -454,11 +454,12 @@ impl Topology {
             let beyond = of(next)?;
             (beyond.0 < hops).then_some((channel, beyond))
         };
-        let candidates =
-            || here_interfaces(self, node).filter(move |interface| closer(interface).is_some());
         let picked = |number: u64| {
-            let count = candidates().count() as u64;
-            candidates().nth((number % count.max(1)) as usize)
+            let candidates: Vec<InterfaceId> = here_interfaces(self, node)
+                .filter(|interface| closer(interface).is_some())
+                .collect();
+            let count = candidates.len().max(1) as u64;
+            candidates.get((number % count) as usize).copied()
         };
         match self.routing.equal {
             EqualPaths::Ecmp { seed } => {
@@ -471,7 +472,7 @@ impl Topology {
                     .copied()
                     .unwrap_or_default(),
             ),
-            EqualPaths::LeastDelay => candidates()
+            EqualPaths::LeastDelay => here_interfaces(self, node)
                 .filter_map(|interface| Some((interface, closer(&interface)?)))
                 .filter(|(_, (channel, beyond))| {
                     let link = self.edges[channel.index()].config.delay;

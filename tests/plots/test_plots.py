@@ -3,7 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -104,6 +106,48 @@ def test_topology_names_nodes_and_links(recording: Recording) -> None:
     (axes,) = drawn("topology", recording).axes
     texts = {text.get_text() for text in axes.texts}
     assert {"client", "router", "server", "path0\n20 Mbps, 20 ms", "path1\n10 Mbps, 40 ms", "core"} <= texts
+
+
+ARRANGED = ("rate", "window", "sequence", "waits")
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_everything_lies_within_the_picture(name: str, recording: Recording) -> None:
+    large = recording.table("subflows").with_columns(pl.col("cwnd_packets") * 30_000)
+    figure = drawn(name, replace(recording, tables={**recording.tables, "subflows": large}))
+    width, height = figure.get_size_inches()
+    edges = figure.get_tightbbox()
+    assert 0 <= edges.x0 <= edges.x1 <= width
+    assert 0 <= edges.y0 <= edges.y1 <= height
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_a_picture_is_drawn_once(
+    name: str, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Axes.draw
+    count = []
+
+    def counted(axes: Axes, *given: Any, **options: Any) -> None:
+        count.append(axes)
+        draw(axes, *given, **options)
+
+    monkeypatch.setattr(Axes, "draw", counted)
+    save(name, recording, tmp_path / "x.png")
+    assert len(count) == len(set(count)) > 0
+
+
+def test_sequence_draws_a_point_for_what_cannot_be_told_apart(recording: Recording) -> None:
+    segments = recording.table("segments")
+    (first,) = segments.head(1).iter_rows()
+    many = pl.DataFrame(
+        [(1_050_000_000 + 10 * number, *first[1:4], number, 0, number, 1400, "data") for number in range(20_000)],
+        schema=segments.schema,
+        orient="row",
+    )
+    whole, _ = drawn("sequence", replace(recording, tables={**recording.tables, "segments": many})).axes
+    (points,) = whole.collections
+    assert 1000 < len(numbers(points.get_offsets())) < 3000
 
 
 def test_an_interrupted_run_says_so(recording: Recording) -> None:

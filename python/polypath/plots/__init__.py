@@ -35,5 +35,7 @@ def save(name: str, recording: Recording, path: Path) -> Path | None:
         if figure is None:
             return None
         with replacing(path) as temporary:
-            figure.savefig(temporary, format="png", bbox_inches="tight", metadata={"Software": "polypath"})
+            # what has been arranged fits; finding its edges would draw it again
+            edges = None if figure.get_layout_engine() is None else "tight"
+            figure.savefig(temporary, format="png", bbox_inches=edges, metadata={"Software": "polypath"})
     return path

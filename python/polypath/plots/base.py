@@ -9,6 +9,7 @@ from typing import Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from polypath.results import Recording, metrics
@@ -36,6 +37,14 @@ _STYLE: Final = {
 }
 
 
+#: Inches: around a figure, above and below its axes, between rows, and left of axes with numbers.
+_EDGE: Final = 0.15
+_TOP: Final = 0.65
+_BOTTOM: Final = 0.55
+_BETWEEN: Final = 0.35
+LEFT: Final = 0.9
+
+
 @dataclass(frozen=True)
 class Plot:
     """A named figure of a Recording; `draw` gives None where the run has nothing to show in it."""
@@ -57,11 +66,39 @@ def colour(index: int) -> str:
 
 def panels(recording: Recording, count: int, height: float = 2.6) -> tuple[Figure, Sequence[Axes]]:
     """A figure of `count` axes one above the other over a common time axis, titled with the scenario's name."""
-    figure = Figure(figsize=(9, max(3.4, height * count + 0.6)), layout="constrained")
+    figure = Figure(figsize=(9, max(3.4, height * count + 0.6)))
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(title(recording), x=0.01, ha="left", fontweight="bold")
+    head(figure, recording)
     axes[-1].set_xlabel("time (s)")
     return figure, list(axes)
+
+
+def head(figure: Figure, recording: Recording) -> None:
+    """The title, in a corner."""
+    inches = figure.get_size_inches()
+    figure.suptitle(title(recording), x=_EDGE / inches[0], y=1 - _EDGE / inches[1], ha="left", fontweight="bold")
+
+
+def arrange(
+    figure: Figure, rows: Sequence[Sequence[Axes]], columns: Sequence[tuple[float, float]] = ((LEFT, 1),)
+) -> None:
+    """Places axes in rows; `columns` are the inches that labels take on their left, and their parts of the width.
+
+    The legends beside the last column are measured, and nothing else: matplotlib's own layouts draw a figure three
+    times to find out what these few sizes say.
+    """
+    width, height = figure.get_size_inches()
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    legends = [each for row in rows if (each := row[-1].get_legend()) is not None and each.get_in_layout()]
+    beside = max((each.get_window_extent(renderer).width / figure.dpi for each in legends), default=0.0)
+    room = width - sum(left for left, _ in columns) - _EDGE * len(columns) - beside
+    tall = (height - _TOP - _BOTTOM - _BETWEEN * (len(rows) - 1)) / len(rows)
+    for number, row in enumerate(rows):
+        x, y = 0.0, height - _TOP - tall - number * (tall + _BETWEEN)
+        for axes, (left, part) in zip(row, columns, strict=True):
+            wide = room * part / sum(part for _, part in columns)
+            axes.set_position(((x + left) / width, y / height, wide / width, tall / height))
+            x += left + wide + _EDGE
 
 
 def title(recording: Recording) -> str:

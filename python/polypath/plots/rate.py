@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from polypath.plots.base import colour, label, legend, panels, transfers
+from polypath.plots.base import arrange, colour, label, legend, panels, transfers
 from polypath.results import Recording, metrics
 
 
@@ -40,6 +40,7 @@ def draw(recording: Recording) -> Figure | None:
         each.set_ylim(bottom=0)
         legend(each)
     axes[-1].set_xlim(min(each.start_ns for each in connections) / 1e9, max(map(_last_byte_s, connections)))
+    arrange(figure, [[each] for each in axes])
     return figure
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from polypath.plots.base import colour, label, title, transfers
+from polypath.plots.base import LEFT, PALETTE, arrange, colour, head, label, transfers
 from polypath.results import Recording, metrics
 
 #: Marker, its area in square points, and what the legend adds: what is sent again stands out.
@@ -18,6 +20,8 @@ _MARKS = {
     "retransmission": ("x", 18.0, ", retransmission"),
     "reinjection": ("+", 24.0, ", reinjection"),
 }
+#: Places along each axis at which points are told apart: two a pixel.
+_CELLS = 1500
 #: Part of the time that the enlarged panel shows.
 _BEGINNING = 0.1
 
@@ -27,8 +31,8 @@ def draw(recording: Recording) -> Figure | None:
     connections = [each for each in transfers(recording) if not _sent(segments, each).is_empty()]
     if not connections:
         return None
-    figure = Figure(figsize=(12, 4.0 * len(connections) + 0.6), layout="constrained")
-    figure.suptitle(title(recording), x=0.01, ha="left", fontweight="bold")
+    figure = Figure(figsize=(12, 4.0 * len(connections) + 0.6))
+    head(figure, recording)
     rows = figure.subplots(len(connections), 2, squeeze=False)
     for (whole, beginning), connection in zip(rows, connections, strict=True):
         sent = _sent(segments, connection)
@@ -40,21 +44,36 @@ def draw(recording: Recording) -> Figure | None:
         beginning.legend(
             handles=_handles(sent, subflows), loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0
         )
+    arrange(figure, rows.tolist(), ((LEFT, 1), (LEFT, 1)))
     return figure
 
 
 def _draw(axes: Axes, sent: pl.DataFrame, name: str) -> None:
     """Points in the order of sending, so that no subflow hides another."""
+    tint = np.array([to_rgba(each) for each in PALETTE])
+    sent = _distinct(sent)
     for kind, (mark, size, _) in _MARKS.items():
         own = sent.filter(pl.col("kind") == kind)
         if own.is_empty():
             continue
-        tints = [colour(subflow) for subflow in own["subflow"]]
+        tints = tint[own["subflow"].to_numpy() % len(PALETTE)]
         axes.scatter(
             own["time_ns"] / 1e9, own["dsn"] / 1e6, s=size, marker=mark, c=tints, linewidths=0.8, rasterized=True
         )
     axes.set_title(name, fontsize=10)
     axes.set(xlabel="time (s)", ylabel="data sequence number (MB)")
+
+
+def _distinct(sent: pl.DataFrame) -> pl.DataFrame:
+    """Of a subflow's points that lie closer together than the picture can show only the last."""
+    cells = [
+        ((pl.col(name) - pl.col(name).min()) * _CELLS / pl.max_horizontal(pl.col(name).max() - pl.col(name).min(), 1))
+        .cast(pl.Int64)
+        .alias(f"{name}_cell")
+        for name in ("time_ns", "dsn")
+    ]
+    places = ("kind", "subflow", "time_ns_cell", "dsn_cell")
+    return sent.with_columns(cells).unique(places, keep="last", maintain_order=True)
 
 
 def _handles(sent: pl.DataFrame, subflows: Mapping[int, metrics.Subflow]) -> list[Line2D]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from polypath.plots.base import colour, label, legend, title, transfers
+from polypath.plots.base import LEFT, arrange, colour, head, label, legend, transfers
 from polypath.results import Recording, metrics
 
 #: In the order of the documentation, each with a colour beyond those of two subflows.
@@ -18,8 +19,8 @@ def draw(recording: Recording) -> Figure | None:
     shown = [(each, found) for each, found in waited if found]
     if not shown:
         return None
-    figure = Figure(figsize=(11, max(3.4, 2.6 * len(shown) + 0.6)), layout="constrained")
-    figure.suptitle(title(recording), x=0.01, ha="left", fontweight="bold")
+    figure = Figure(figsize=(11, max(3.4, 2.6 * len(shown) + 0.6)))
+    head(figure, recording)
     grid = figure.subplots(len(shown), 2, width_ratios=(3, 2), squeeze=False)
     for (over_time, causes), (connection, found) in zip(grid, shown, strict=True):
         _over_time(over_time, recording, connection)
@@ -29,6 +30,10 @@ def draw(recording: Recording) -> Figure | None:
         axes.sharex(grid[0, 0])
     grid[-1, 0].set_xlabel("time (s)")
     grid[-1, 1].set_xlabel("time something waited (s)")
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    names = [text for axes in grid[:, 1] for text in axes.get_yticklabels()]
+    widest = max(text.get_window_extent(renderer).width for text in names) / figure.dpi
+    arrange(figure, grid.tolist(), ((LEFT, 3), (widest + 0.45, 2)))
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from polypath.plots.base import colour, label, legend, panels, transfers
+from polypath.plots.base import arrange, colour, label, legend, panels, transfers
 from polypath.results import Recording, metrics
 
 
@@ -37,4 +37,5 @@ def draw(recording: Recording) -> Figure | None:
         windows.set_ylim(bottom=0)
         delays.set_ylim(bottom=0)
         legend(windows)
+    arrange(figure, [[each] for each in axes])
     return figure

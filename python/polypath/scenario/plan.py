@@ -65,6 +65,9 @@ class Plan:
         """The plan as the engine reads it, read once: for those who change nothing in it."""
         return self.data
 
+    def __getstate__(self) -> dict[str, str]:
+        return {"_json": self._json}
+
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""
         return self._json

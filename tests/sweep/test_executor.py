@@ -1,0 +1,135 @@
+"""Workers are started when they pay, and only then; what comes out is the same."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from polypath.scenario import Scenario
+from polypath.sweep import executor
+
+from ..processes import wait
+
+
+def own(number: int) -> tuple[int, int]:
+    return number * number, os.getpid()
+
+
+def first_waits(folder: Path, number: int) -> tuple[int, int]:
+    """The first item ends once a worker has computed another."""
+    if number == 0:
+        wait(lambda: any(folder.iterdir()))
+    else:
+        (folder / str(number)).touch()
+    return own(number)
+
+
+def fails(folder: Path, number: int) -> int:
+    if number == 0:
+        wait(lambda: any(folder.iterdir()))
+        return 0
+    (folder / str(number)).touch()
+    raise ValueError(f"item {number}")
+
+
+def interrupted(folder: Path, number: int) -> int:
+    if number == 0:
+        wait(lambda: any(folder.iterdir()))
+        raise KeyboardInterrupt
+    (folder / str(os.getpid())).touch()
+    time.sleep(1000)
+    return number
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "_START_S", 0.0)
+
+
+def computed(function: Callable[[int], tuple[int, int]], count: int) -> tuple[dict[int, int], set[int]]:
+    found = {}
+    for index, result in executor.Growing(2).map(function, range(count)):
+        assert not isinstance(result, executor.WorkerLost)
+        found[index] = result
+    return {index: value for index, (value, _) in found.items()}, {process for _, process in found.values()}
+
+
+def test_several_items_may_grow() -> None:
+    assert isinstance(executor.local(2, 5), executor.Growing)
+    assert isinstance(executor.local(1, 5), executor.Serial)
+    assert isinstance(executor.local(5, 1), executor.Serial)
+
+
+def test_short_items_start_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "_START_S", math.inf)
+    found, processes = computed(own, 5)
+    assert found == {number: number * number for number in range(5)}
+    assert processes == {os.getpid()}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_workers_begin_while_the_first_item_takes_long(tmp_path: Path) -> None:
+    found, processes = computed(partial(first_waits, tmp_path), 5)
+    assert found == {number: number * number for number in range(5)}
+    assert os.getpid() in processes
+    assert len(processes) > 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_exception_in_a_worker_is_raised_here(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^item \d$"):
+        list(executor.Growing(2).map(partial(fails, tmp_path), range(3)))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        list(executor.Growing(2).map(partial(interrupted, tmp_path), range(3)))
+    workers = [path.name for path in tmp_path.iterdir()]
+    assert workers
+    wait(lambda: not any(Path("/proc", worker).exists() for worker in workers))
+
+
+def test_whoever_stops_listening_ends_it_all() -> None:
+    results = executor.Growing(2).map(own, range(100))
+    next(results)
+    results.close()
+
+
+@pytest.mark.parametrize(
+    ("passed", "done", "left", "pays"),
+    [
+        (0.0, 0, 100, False),
+        (0.1, 0, 19, False),  # twenty points of 0.1 s
+        (1.0, 10, 9, False),
+        (0.5, 0, 19, True),  # a first point that takes long
+        (60.0, 1, 1, True),
+        (3.0, 1, 1, False),
+        (10.0, 100, 1000, True),
+    ],
+)
+def test_the_time_of_items_decides(
+    passed: float, done: int, left: int, pays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor._Share, "_hand_out", lambda share: None)
+    share = executor._Share(own, range(left + 1), 2)
+    share.take()
+    share.done, share._started = done, time.monotonic() - passed
+    monkeypatch.setattr(time, "monotonic", lambda: share._started + passed)
+    assert bool(share._worth_it()) is pays
+    assert (share.take() is None) is pays
+
+
+def test_a_plan_travels_as_its_json(plain: str) -> None:
+    plan = Scenario.parse(plain, "x").plan()
+    size = len(pickle.dumps(plan))
+    assert plan.view["name"] == "small"
+    assert len(pickle.dumps(plan)) == size
+    assert pickle.loads(pickle.dumps(plan)) == plan

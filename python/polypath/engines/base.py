@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import polars as pl
 
 from polypath import _core
+from polypath.engines import scheduled
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
 
@@ -55,7 +56,7 @@ class Outcome:
     """What an engine has of a run."""
 
     frames: Mapping[str, pl.DataFrame]
-    #: Of the tables, in a form of the engine's own.
+    #: Of the tables, in a form of the engine's own; what the plan schedules is not among its events yet.
     sha256: str
     end_ns: int
     interrupted: bool
@@ -75,4 +76,4 @@ class Outcome:
             wall_s=round(time.perf_counter() - started, 3),
             versions={"polypath": _core.version(), **self.versions},
         )
-        return Recording(self.frames, plan.view, metadata)
+        return Recording(scheduled.entered(self.frames, plan.view, self.end_ns), plan.view, metadata)

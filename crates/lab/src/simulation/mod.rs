@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use polypath_net::Totals;
-use polypath_net::{ChannelConfig, ChannelId, Ecn, LossConfig, Network, Output, RouteId, TimerId};
+use polypath_net::{ChannelId, Ecn, Network, Output, RouteId, TimerId};
 use polypath_trace::Recording;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
@@ -374,7 +374,8 @@ impl Simulation {
                     self.on_packet(packet);
                 }
                 Some(Output::Timer(timer)) => self.on_timer(timer),
-                Some(Output::Changed(channel)) => self.on_change(channel),
+                // The Recording has it from the plan.
+                Some(Output::Changed(_)) => {}
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
                 None => {
                     self.ended = until >= self.plan.duration_ns;
@@ -455,32 +456,6 @@ impl Simulation {
             .sample(now, endpoints, channels, &mut self.network);
     }
 
-    fn on_change(&mut self, channel: ChannelId) {
-        let link = self
-            .channels
-            .iter()
-            .position(|&(forward, backward)| forward == channel || backward == channel);
-        let Some(link) = link else { return };
-        let direction = if self.channels[link].0 == channel {
-            "forward"
-        } else {
-            "backward"
-        };
-        let detail = self
-            .network
-            .config(channel)
-            .map_or(String::new(), |config| {
-                format!("{direction}: {}", describe(config))
-            });
-        self.recorder.event(
-            self.network.now(),
-            "link-changed",
-            "",
-            Some(link as u32),
-            detail,
-        );
-    }
-
     /// A change that a host is told of.
     fn on_event(&mut self, event: usize) {
         let now = self.network.now();
@@ -497,22 +472,9 @@ impl Simulation {
             } => (node, interface, None, Some(backup)),
             Action::Link { .. } => return,
         };
-        let host = self.plan.nodes[node].name.clone();
-        let settings = &self.plan.nodes[node].interfaces[interface];
-        let (addresses, name) = (settings.addresses.clone(), settings.name.clone());
-        let what = match (up, backup) {
-            (Some(up), _) => format!("{name} {}", if up { "up" } else { "down" }),
-            (_, backup) => format!(
-                "{name} {}",
-                if backup == Some(true) {
-                    "backup"
-                } else {
-                    "normal"
-                }
-            ),
-        };
-        self.recorder
-            .event(now, "interface-changed", &host, None, what);
+        let addresses = self.plan.nodes[node].interfaces[interface]
+            .addresses
+            .clone();
         for index in 0..self.endpoints.len() {
             if self.endpoints[index].node != node {
                 continue;
@@ -568,19 +530,4 @@ impl Simulation {
         self.captures.finish()?;
         Ok(self.recorder.recording)
     }
-}
-
-/// A channel's state as an event tells it.
-fn describe(config: &ChannelConfig) -> String {
-    let rate = config
-        .rate_bps
-        .map_or("no rate".into(), |rate| format!("{rate} bit/s"));
-    let loss = match config.loss {
-        LossConfig::None => 0.0,
-        LossConfig::Random { probability } => probability,
-        LossConfig::GilbertElliott { bad_loss, .. }
-        | LossConfig::TimedGilbertElliott { bad_loss, .. } => bad_loss,
-    };
-    let state = if config.up { "up" } else { "down" };
-    format!("{state}, {rate}, {} ns, loss {loss}", config.delay)
 }

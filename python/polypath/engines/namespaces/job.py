@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, paths
@@ -27,17 +27,6 @@ class Capture:
     taps: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True)
-class Change:
-    """Something of the Plan that happens at a time, for the events of the Recording."""
-
-    at_ns: int
-    kind: Literal["link-changed", "interface-changed", "priority-changed"]
-    host: str
-    link: int | None
-    detail: str
-
-
 class Job:
     """Files for the run's folder, by name. Raises EngineError."""
 
@@ -49,7 +38,6 @@ class Job:
         self.kernel = kernel
         self.captures = list(_captures(network, captures))
         self._require_devices()
-        self.changes: list[Change] = []
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
         self.files: dict[str, str] = {}
@@ -110,9 +98,9 @@ class Job:
                 case "link":
                     command = self._change_link(number, at, action)
                 case "interface":
-                    command = self._change_interface(number, at, action)
+                    command = self._change_interface(number, action)
                 case _:
-                    command = self._change_priority(number, at, action)
+                    command = self._change_priority(number, action)
             if command:
                 yield at, "event", command
 
@@ -121,11 +109,9 @@ class Job:
         for direction in ("forward", "backward"):
             if "rate_bps" in changed and action["direction"] in ("both", direction):
                 self.rates[link, direction].append((at, changed["rate_bps"]))
-        detail = ", ".join(f"{name}={value}" for name, value in changed.items())
-        self.changes.append(Change(at, "link-changed", "", link, f"{action['direction']}: {detail}"))
         return self.wires.change(number, action, self.files)
 
-    def _change_interface(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
+    def _change_interface(self, number: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
         table = self.network.nodes[end.node]
         device = self.network.device(end)
@@ -137,13 +123,11 @@ class Job:
             lines = [*(endpoint.delete() for endpoint in endpoints), f"link set {device} down"]
         name = f"event-{number}.batch"
         self.files[name] = "\n".join(lines) + "\n"
-        state = "up" if action["up"] else "down"
-        self.changes.append(Change(at, "interface-changed", table["name"], None, f"{device} {state}"))
         if end.node not in self.wires.nodes:
             return None
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
-    def _change_priority(self, number: int, at: int, action: Mapping[str, Any]) -> str:
+    def _change_priority(self, number: int, action: Mapping[str, Any]) -> str:
         end = End(action["node"], action["interface"])
         endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, [])
         name = f"event-{number}.batch"

@@ -98,7 +98,6 @@ class Tables:
             self._samples(connection)
             self._ends(connection)
         self._datagrams_and_requests()
-        self._changes()
         self._links()
         self._counters()
         self.rows["events"].sort(key=lambda row: row["time_ns"])
@@ -271,11 +270,6 @@ class Tables:
                         "delay_mean_ns": delays // received if received else None,
                     }
                 )
-
-    def _changes(self) -> None:
-        for change in self.job.changes:
-            if change.at_ns < self.end_ns:
-                self._event(change.at_ns, change.kind, change.host, link=change.link, detail=change.detail)
 
     def _links(self) -> None:
         names = {}

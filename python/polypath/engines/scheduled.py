@@ -1,0 +1,54 @@
+"""Scheduled events in a Recording: what the plan changes, and when, entered once for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+#: What an event says of a link, in this order.
+_OF_A_LINK = {"up": "", "rate_bps": " bit/s", "delay_ns": " ns", "loss": "", "queue": ""}
+
+
+def entered(frames: Mapping[str, pl.DataFrame], plan: Mapping[str, Any], end_ns: int) -> dict[str, pl.DataFrame]:
+    """The tables of a run that ended at `end_ns` with the events of its plan, each before what happened at its time."""
+    events = frames["events"]
+    rows = [row for row in _rows(plan) if row["time_ns"] < end_ns]
+    if not rows:
+        return dict(frames)
+    own = pl.DataFrame(rows, schema=events.schema, orient="row")
+    return {**frames, "events": pl.concat([own, events]).sort("time_ns", maintain_order=True)}
+
+
+def _rows(plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for event in plan["events"]:
+        action = event["action"]
+        row = {"time_ns": event["at_ns"], "host": "", "connection": None, "subflow": None, "link": None, "value": None}
+        if action["kind"] == "link":
+            detail = f"{action['direction']}: {', '.join(_changes(action))}"
+            yield {**row, "kind": "link-changed", "link": action["link"], "detail": detail}
+            continue
+        node = plan["nodes"][action["node"]]
+        detail = f"{node['interfaces'][action['interface']]['name']} {_state(action)}"
+        yield {**row, "kind": "interface-changed", "host": node["name"], "detail": detail}
+
+
+def _state(action: Mapping[str, Any]) -> str:
+    if action["kind"] == "interface":
+        return "up" if action["up"] else "down"
+    return "backup" if action["backup"] else "normal"
+
+
+def _changes(action: Mapping[str, Any]) -> Iterator[str]:
+    for key, unit in _OF_A_LINK.items():
+        value = action.get(key)
+        if value is None:
+            continue
+        name = key.partition("_")[0]
+        if key == "up":
+            yield "up" if value else "down"
+        elif isinstance(value, Mapping):
+            yield " ".join([name, *(f"{part}" if key == "kind" else f"{key} {part}" for key, part in value.items())])
+        else:
+            yield f"{name} {value}{unit}"

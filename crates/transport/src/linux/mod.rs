@@ -3,6 +3,7 @@
 pub(crate) mod fragments;
 pub mod receive_window;
 pub(crate) mod send_memory;
+pub(crate) mod small_queue;
 pub(crate) mod write_queue;
 
 /// Bytes that an application writes or reads in a call, as the programs of the kernel engines do.

@@ -198,6 +198,27 @@ impl WriteQueue {
         self.left.push_back(Left { end, len: bytes });
     }
 
+    /// Where the buffer ends, of those that left, that has the byte at `at`.
+    pub fn end_of(&self, at: u64) -> Option<u64> {
+        let index = self.left.partition_point(|left| left.end <= at);
+        self.left.get(index).map(|left| left.end)
+    }
+
+    /// The buffer of those that left that has the byte before `at` ends there; what follows is one of its own (`tcp_fragment`).
+    pub fn split(&mut self, at: u64) {
+        let index = self.left.partition_point(|left| left.end < at);
+        let Some(whole) = self.left.get_mut(index) else {
+            return;
+        };
+        let rest = whole.end - at;
+        if (1..whole.len).contains(&rest) {
+            let end = whole.end;
+            whole.end = at;
+            whole.len -= rest;
+            self.left.insert(index + 1, Left { end, len: rest });
+        }
+    }
+
     /// The stream was acknowledged up to `una`.
     pub fn acknowledge(&mut self, una: u64) {
         while let Some(first) = self.left.front_mut() {
@@ -257,6 +278,28 @@ mod tests {
         assert_eq!(queue.memory(), 3_000 + BUFFER_OVERHEAD);
         queue.leave(3_000, 5_000);
         queue.acknowledge(5_000);
+        assert_eq!(queue.memory(), 0);
+    }
+
+    #[test]
+    fn a_buffer_that_left_is_split_where_it_is_cut() {
+        let mut queue = WriteQueue::default();
+        queue.append(3_000, 3_000, 10_000, true);
+        queue.append(3_000, 3_000, 10_000, false);
+        queue.leave(3_000, 3_000);
+        queue.leave(3_000, 6_000);
+        assert_eq!(queue.end_of(0), Some(3_000));
+        assert_eq!(queue.end_of(3_000), Some(6_000));
+        assert_eq!(queue.end_of(6_000), None);
+        queue.split(6_000);
+        assert_eq!(queue.memory(), 6_000 + 2 * BUFFER_OVERHEAD);
+        queue.split(5_000);
+        assert_eq!(queue.memory(), 6_000 + 3 * BUFFER_OVERHEAD);
+        assert_eq!(queue.end_of(4_999), Some(5_000));
+        assert_eq!(queue.end_of(5_000), Some(6_000));
+        queue.acknowledge(5_000);
+        assert_eq!(queue.memory(), 1_000 + BUFFER_OVERHEAD);
+        queue.acknowledge(6_000);
         assert_eq!(queue.memory(), 0);
     }
 

@@ -72,11 +72,9 @@ impl Connection {
             return;
         }
         self.shared.event(EventKind::PathMtu { subflow: me, mtu });
-        if self.subflows[me].socket.state.synchronised() {
-            self.with(me, |socket, cx| socket.cut_long_segments(cx));
-            self.with(me, |socket, cx| socket.send_lost(cx));
+        if !self.subflows[me].socket.state.synchronised() || self.cut_and_resend(me) {
+            self.push();
         }
-        self.push();
         self.note_deadline(me);
         self.housekeep();
     }

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 
 use super::sender::Sent;
 use super::{Chunk, Push, Socket, State, announced_mss};
+use crate::linux::send_memory;
+use crate::linux::small_queue::SmallQueue;
+use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::seq::unwrap;
@@ -66,6 +69,152 @@ impl Socket {
         }
         self.unsent = unsent;
         self.cut_sent(most)
+    }
+
+    /// As [`Socket::cut_long_segments`] where segments lie in `buffers`: each that is too long is cut anew from its beginning
+    /// (`tcp_set_skb_tso_segs`). `first`: the sequence number at which the buffers' count begins.
+    #[cold]
+    pub(crate) fn cut_buffers(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        buffers: &WriteQueue,
+        first: u64,
+    ) {
+        let mss = cx.path.mss;
+        let longest = |sent: &Sent| match sent.offset {
+            0 => mss - cx.options.first_segment_excess(),
+            _ => mss,
+        };
+        let mut sent: VecDeque<Sent> = VecDeque::with_capacity(self.sent.len());
+        let mut joins = false;
+        for next in std::mem::take(&mut self.sent) {
+            let goes_on = |last: &&mut Sent| last.is_followed_by(&next) && joins;
+            if let Some(last) = sent.back_mut().filter(goes_on) {
+                last.take_in(&next);
+                self.recovery.join(&next);
+            } else {
+                sent.push_back(next);
+                joins = next.len > longest(&next);
+            }
+            let end = next.end() - first;
+            joins &= buffers.end_of(end - 1).is_some_and(|its_end| its_end > end);
+        }
+        self.sent = sent;
+        self.cut_long_segments(cx);
+    }
+
+    /// As [`Socket::cut_buffers`], the buffers being the subflow's own.
+    pub(crate) fn cut_own_buffers(&mut self, cx: &mut Context<impl Options>) {
+        if let Some(buffers) = self.buffers.take() {
+            self.join_unsent(&buffers);
+            self.cut_buffers(cx, &buffers, 0);
+            self.buffers = Some(buffers);
+        }
+    }
+
+    /// As [`Socket::resend_buffers`], the buffers being the subflow's own.
+    pub(crate) fn resend_own_buffers(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        queue: &mut SmallQueue,
+    ) -> bool {
+        let Some(mut buffers) = self.buffers.take() else {
+            return false;
+        };
+        let full = self.resend_buffers(cx, (&mut buffers, 0), queue);
+        self.buffers = Some(buffers);
+        full
+    }
+
+    /// Sends what is queued as far as the host's queue admits (`tcp_tsq_write`). True: the rest waits until the host has passed that on.
+    #[cold]
+    pub(crate) fn send_through(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        queue: &mut SmallQueue,
+    ) -> bool {
+        while let Some(first) = self.unsent.front()
+            && self.in_flight() < cx.path.cwnd
+            && cx.shared.admits(first.offset + u64::from(first.len))
+        {
+            let Ok(group) = self.next_group(cx) else {
+                break;
+            };
+            if queue.full(group.bytes, false) {
+                return true;
+            }
+            queue.push(group.segments.into(), group.bytes);
+            self.take_group(group);
+            for nth in 1..=group.segments {
+                let Some(mut chunk) = self.unsent.pop_front() else {
+                    break;
+                };
+                let last = nth == group.segments;
+                chunk.push = if last { group.push } else { Push::No };
+                self.unsent_bytes -= u64::from(chunk.len);
+                self.send_chunk(cx, chunk);
+            }
+        }
+        false
+    }
+
+    /// Makes one chunk of those that wait in one buffer.
+    fn join_unsent(&mut self, buffers: &WriteQueue) {
+        let mut waiting = std::mem::take(&mut self.unsent).into_iter();
+        for mut rest in buffers.lengths() {
+            let Some(mut whole) = waiting.next() else {
+                break;
+            };
+            rest = rest.saturating_sub(whole.len.into());
+            while rest > 0
+                && let Some(next) = waiting.next()
+            {
+                rest = rest.saturating_sub(next.len.into());
+                whole.len += next.len;
+                whole.push = next.push;
+            }
+            self.unsent.push_back(whole);
+        }
+        self.unsent.extend(waiting);
+    }
+
+    /// Sends again what was cut, a buffer or what may leave of it at a time (`tcp_xmit_retransmit_queue`). True: the rest waits until
+    /// the host has passed that on.
+    #[cold]
+    pub(crate) fn resend_buffers(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        (buffers, first): (&mut WriteQueue, u64),
+        queue: &mut SmallQueue,
+    ) -> bool {
+        let waits = |sent: &Sent| sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING);
+        while let Some(index) = self.sent.iter().position(waits) {
+            let room = cx.path.cwnd.saturating_sub(self.in_flight());
+            let mut segments = u64::from(room).min(send_memory::segments_sent(&cx.path));
+            if segments == 0 {
+                break;
+            }
+            let start = self.sent[index].seq - first;
+            let end = buffers.end_of(start).unwrap_or(start);
+            if queue.full(end - start, true) {
+                return true;
+            }
+            let mut next = index;
+            let mut left = start;
+            while segments > 0 && left < end && self.sent.get(next).is_some_and(waits) {
+                left = self.sent[next].end() - first;
+                self.retransmit(cx, next);
+                next += 1;
+                segments -= 1;
+            }
+            buffers.split(left);
+            queue.push((next - index) as u64, left - start);
+            if index == 0 {
+                self.arm_retransmission(cx.shared);
+            }
+        }
+        self.publish(&mut cx.path);
+        false
     }
 
     fn cut_sent(&mut self, most: impl Fn(u64) -> u32) -> bool {

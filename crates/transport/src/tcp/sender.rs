@@ -54,6 +54,14 @@ pub(crate) struct Chunk {
     pub waits: bool,
 }
 
+/// Chunks that leave together, and whether the last is pushed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub segments: u32,
+    pub bytes: u64,
+    pub push: Push,
+}
+
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -113,6 +121,22 @@ impl Sent {
             front.clear(Self::PUSH);
         }
         front
+    }
+
+    /// Whether `next` left with it, and the same became of both.
+    pub fn is_followed_by(&self, next: &Self) -> bool {
+        let state = |sent: &Self| (sent.sent_at, sent.flags & !Self::PUSH);
+        let alone = Self::SYN | Self::FIN | Self::SACKED;
+        self.flags & alone == 0
+            && self.end() == next.seq
+            && self.offset + u64::from(self.len) == next.offset
+            && state(self) == state(next)
+    }
+
+    /// Takes in what follows it.
+    pub fn take_in(&mut self, next: &Self) {
+        self.len += next.len;
+        self.flags |= next.flags;
     }
 
     pub fn retransmitted(&self) -> bool {
@@ -251,8 +275,20 @@ impl Socket {
     /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
     #[inline(never)]
     fn begin_group(&mut self, cx: &mut Context<impl Options>) -> Result<(u32, Push), Deferred> {
+        let group = self.next_group(cx)?;
+        self.take_group(group);
+        Ok((group.segments, group.push))
+    }
+
+    /// What of the buffer at the head leaves together.
+    #[inline(always)]
+    pub(super) fn next_group(&mut self, cx: &mut Context<impl Options>) -> Result<Group, Deferred> {
         let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
-            return Ok((1, Push::No));
+            return Ok(Group {
+                segments: 1,
+                bytes: 0,
+                push: Push::No,
+            });
         };
         let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
         let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
@@ -273,13 +309,24 @@ impl Socket {
             }
             (number, bytes) = (number + 1, bytes + len);
         }
-        let group = number;
-        let push = Push::of_group(group, head.push && bytes == head.len);
-        let end = self.next + bytes;
+        Ok(Group {
+            segments: number,
+            bytes,
+            push: Push::of_group(number, head.push && bytes == head.len),
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn take_group(&mut self, group: Group) {
+        let end = self.next + group.bytes;
         if let Some(buffers) = &mut self.buffers {
-            buffers.leave(bytes, end);
+            buffers.leave(group.bytes, end);
         }
-        Ok((group, push))
+    }
+
+    /// Whether its segments lie in buffers of its own.
+    pub(crate) fn has_buffers(&self) -> bool {
+        self.buffers.is_some()
     }
 
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).

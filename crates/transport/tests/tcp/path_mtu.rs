@@ -4,14 +4,16 @@
 //! | rule | test |
 //! |---|---|
 //! | what was too long is cut and sent again at once, the window stays | `a_report_has_what_is_in_flight_cut_and_sent_again` |
+//! | upstream cuts buffers, and new data goes before what its host's queue has no room for | `upstream_cuts_buffers_and_sends_new_data_between_them` |
+//! | what was sent again behind that is lost once more, which ends slow start | `what_left_behind_new_data_is_lost_a_second_time` |
 //! | a report about nothing in flight is none | `a_report_about_another_segment_is_ignored` |
 //! | no MTU below 552 is believed | `a_tiny_mtu_is_not_believed` |
 //! | a path that is known begins with its MTU | `a_known_mtu_holds_from_the_first_segment` |
 
-use polypath_transport::{EventKind, Mib};
+use polypath_transport::{EventKind, Mib, Profile};
 
 use crate::common::script::{Peer, Script};
-use crate::common::{MS, SECOND, tcp};
+use crate::common::{MS, SECOND, tcp, with_profile};
 
 const MSS: u64 = 1460;
 
@@ -72,6 +74,76 @@ fn a_report_has_what_is_in_flight_cut_and_sent_again() {
     script.write(3000);
     script.expect_data(1 + 10 * MSS, 1260);
     assert!(script.cwnd() >= 10);
+}
+
+/// Ten segments in buffers of two, of which a report says that they are longer than `mtu`.
+fn told_in_profile_linux(mtu: u32) -> Script {
+    let config = with_profile(Profile::Linux, tcp());
+    let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(40 * MSS);
+    assert_eq!(script.drain().len(), 10);
+    script.run_for(20 * MS);
+    report(&mut script, 1, mtu);
+    script
+}
+
+/// Buffers of 2920 bytes. A rest of 200 bytes waits while the host holds 4 x (832 + 200) = 4128 bytes, and two packets of 1360 bytes take
+/// 4384; a rest of 400 bytes waits from 4928 bytes on, and two packets of 1260 bytes take 4184 (`tcp_small_queue_check`).
+#[test]
+fn upstream_cuts_buffers_and_sends_new_data_between_them() {
+    let mut script = told_in_profile_linux(1400);
+    let new = 1 + 10 * MSS;
+    for (seq, len) in [
+        (1, 1360),
+        (1361, 1360),
+        (2721, 200),
+        (2921, 1360),
+        (4281, 1360),
+        (new, 1360),
+        (new + 1360, 1360),
+        (5641, 200),
+        (5841, 1360),
+        (7201, 1360),
+    ] {
+        script.expect_data(seq, len);
+    }
+    script.expect_nothing();
+    let mut script = told_in_profile_linux(1300);
+    for (seq, len) in [
+        (1, 1260),
+        (1261, 1260),
+        (2521, 400),
+        (2921, 1260),
+        (4181, 1260),
+        (5441, 400),
+        (5841, 1260),
+        (7101, 1260),
+        (new, 1260),
+        (new + 1260, 1260),
+    ] {
+        script.expect_data(seq, len);
+    }
+    script.expect_nothing();
+}
+
+#[test]
+fn what_left_behind_new_data_is_lost_a_second_time() {
+    let mut script = told_in_profile_linux(1400);
+    script.drain();
+    assert_eq!(script.counter(Mib::TcpExtTCPSackRecovery), 0);
+    script.run_for(100 * MS);
+    for ack in [1361, 2721, 2921, 4281, 5641] {
+        script.inject(script.ack(ack));
+    }
+    script.drain();
+    let cwnd = script.cwnd();
+    let new = 1 + 10 * MSS;
+    script.inject(script.sack(5641, &[(new, new + 2 * 1360)]));
+    script.expect_data(5641, 200);
+    assert_eq!(script.counter(Mib::TcpExtTCPLostRetransmit), 3);
+    assert_eq!(script.counter(Mib::TcpExtTCPSackRecovery), 1);
+    assert!(script.cwnd() < cwnd);
 }
 
 #[test]

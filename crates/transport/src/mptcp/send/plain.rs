@@ -2,11 +2,20 @@
 
 use crate::linux::CALL;
 use crate::linux::send_memory;
+use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
 use crate::tcp::{Advice, Front, Push};
 
 const ME: usize = 0;
+
+/// So many segments of a buffer of `bytes`, the last of which is pushed or not.
+#[derive(Clone, Copy)]
+struct Group {
+    segments: u32,
+    bytes: u64,
+    push: bool,
+}
 
 impl Connection {
     /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`). Not inline, so
@@ -73,53 +82,75 @@ impl Connection {
         if !one && self.subflows[ME].socket.searches() && !self.probe_path() {
             return;
         }
-        while self.subflows[ME].socket.sending() && self.paths[ME].room() > 0 {
-            let mss = u64::from(self.paths[ME].mss.max(1));
-            let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
-            let Some(buffers) = &mut self.send.buffers else {
-                return;
-            };
-            let Some(head) = buffers.head(quota * mss) else {
-                return;
-            };
-            if self.cut(ME) == 0 {
-                return self.hold(ME);
-            }
-            let rest = (head.len % mss) as u32;
-            let front = Front {
-                bytes: head.len,
-                window: self.shared.send_limit.saturating_sub(self.send.sent),
-                followed: !head.last,
-                rest_leaves: !head.last
-                    || self.send.finishing()
-                    || self.subflows[ME].socket.nagle_admits(
-                        &self.shared,
-                        rest,
-                        self.paths[ME].mss,
-                    ),
-                ends: self.send.finishing(),
-            };
-            let group = if one {
-                Ok(self.subflows[ME].socket.segments(&self.paths[ME], front))
-            } else {
-                self.subflows[ME]
-                    .socket
-                    .group(&self.paths[ME], self.shared.now, front)
-            };
-            match group {
-                Ok(segments) => self.send_buffer(segments, front, head.push),
-                Err(deferred) => {
-                    if deferred.by_window {
-                        self.subflows[ME].socket.validate_window(true);
-                    }
-                    return;
-                }
-            }
+        while let Some(group) = self.next_group(one) {
+            self.send_buffer(group);
             self.check_space();
             if one {
                 return;
             }
         }
+    }
+
+    /// What of the head leaves next. None: nothing may.
+    #[inline(always)]
+    fn next_group(&mut self, one: bool) -> Option<Group> {
+        if !self.subflows[ME].socket.sending() || self.paths[ME].room() == 0 {
+            return None;
+        }
+        let mss = u64::from(self.paths[ME].mss.max(1));
+        let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
+        let head = self.send.buffers.as_mut()?.head(quota * mss)?;
+        if self.cut(ME) == 0 {
+            self.hold(ME);
+            return None;
+        }
+        let rest = (head.len % mss) as u32;
+        let front = Front {
+            bytes: head.len,
+            window: self.shared.send_limit.saturating_sub(self.send.sent),
+            followed: !head.last,
+            rest_leaves: !head.last
+                || self.send.finishing()
+                || self.subflows[ME]
+                    .socket
+                    .nagle_admits(&self.shared, rest, self.paths[ME].mss),
+            ends: self.send.finishing(),
+        };
+        let group = if one {
+            Ok(self.subflows[ME].socket.segments(&self.paths[ME], front))
+        } else {
+            self.subflows[ME]
+                .socket
+                .group(&self.paths[ME], self.shared.now, front)
+        };
+        match group {
+            Ok(segments) => Some(Group {
+                segments,
+                bytes: head.len,
+                push: head.push,
+            }),
+            Err(deferred) => {
+                if deferred.by_window {
+                    self.subflows[ME].socket.validate_window(true);
+                }
+                None
+            }
+        }
+    }
+
+    /// Sends what waits as far as the host's queue admits (`tcp_tsq_write`). True: the rest waits until the host has passed that on.
+    #[cold]
+    pub(super) fn transmit_through(&mut self, queue: &mut SmallQueue) -> bool {
+        while let Some(group) = self.next_group(false) {
+            let most = u64::from(group.segments) * u64::from(self.paths[ME].mss);
+            let bytes = group.bytes.min(most);
+            if queue.full(bytes, false) {
+                return true;
+            }
+            queue.push(group.segments.into(), bytes);
+            self.send_buffer(group);
+        }
+        false
     }
 
     /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
@@ -151,10 +182,15 @@ impl Connection {
     }
 
     /// Sends so many segments of the head.
-    fn send_buffer(&mut self, segments: u32, head: Front, push: bool) {
+    fn send_buffer(&mut self, group: Group) {
+        let Group {
+            segments,
+            bytes,
+            push,
+        } = group;
         let before = self.send.sent;
         for nth in 1..=segments {
-            let rest = before + head.bytes - self.send.sent;
+            let rest = before + bytes - self.send.sent;
             let len = rest.min(self.cut(ME).into()) as u32;
             if len == 0 {
                 break;

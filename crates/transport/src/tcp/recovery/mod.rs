@@ -92,6 +92,12 @@ impl Recovery {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
+    /// A segment counts no more, because another has taken it in.
+    pub fn join(&mut self, sent: &Sent) {
+        self.lost -= u32::from(sent.has(Sent::LOST));
+        self.retransmitting -= u32::from(sent.has(Sent::RETRANSMITTING));
+    }
+
     pub fn count_sent(&mut self) {
         if self.reducing() {
             self.prr_out += 1;

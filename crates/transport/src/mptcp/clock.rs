@@ -23,7 +23,8 @@ impl Connection {
                     }
                 }
                 Fired::Cork => self.uncork(me),
-                Fired::Nothing | Fired::LossProbe | Fired::Reordering => {}
+                Fired::LossProbe => self.on_probe_timeout(me),
+                Fired::Nothing | Fired::Reordering => {}
             }
             self.with(me, |socket, cx| socket.send_lost(cx));
         }

@@ -2,9 +2,10 @@
 //! might waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
 //! `__tcp_transmit_skb`).
 
-use super::Socket;
+use super::{Chunk, Push, Socket};
 use crate::linux::send_memory;
 use crate::path::{CaState, Path};
+use crate::tcp::context::{Context, Options};
 use crate::{MILLISECOND, Nanos};
 
 /// A group may wait only within this time of the last one.
@@ -33,7 +34,116 @@ pub(crate) struct Deferred {
     pub by_window: bool,
 }
 
+/// Chunks that leave together, and whether the last is pushed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub segments: u32,
+    pub bytes: u64,
+    pub push: Push,
+}
+
 impl Socket {
+    /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
+    #[inline(never)]
+    pub(super) fn begin_group(
+        &mut self,
+        cx: &mut Context<impl Options>,
+    ) -> Result<(u32, Push), Deferred> {
+        let group = self.next_group(cx, false)?;
+        self.take_group(group);
+        Ok((group.segments, group.push))
+    }
+
+    /// What of the buffer at the head leaves together; `at_once`: it does not wait for an acknowledgement.
+    #[inline(always)]
+    pub(super) fn next_group(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        at_once: bool,
+    ) -> Result<Group, Deferred> {
+        let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
+            return Ok(Group {
+                segments: 1,
+                bytes: 0,
+                push: Push::No,
+            });
+        };
+        let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
+        let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
+        let front = Front {
+            bytes: head.len,
+            window: cx.shared.send_limit.saturating_sub(offset),
+            followed: !head.last,
+            rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
+            ends: self.closing(),
+        };
+        let group = if at_once {
+            self.segments(&cx.path, front)
+        } else {
+            self.group(&cx.path, cx.shared.now, front)?
+        };
+        let (mut number, mut bytes) = (0, 0);
+        for chunk in self.unsent.iter().take(group as usize) {
+            let len = u64::from(chunk.len);
+            let fits = number == 0 || bytes + len <= head.len;
+            if !cx.shared.admits(chunk.offset + len) || !fits {
+                break;
+            }
+            (number, bytes) = (number + 1, bytes + len);
+        }
+        Ok(Group {
+            segments: number,
+            bytes,
+            push: Push::of_group(number, head.push && bytes == head.len),
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn take_group(&mut self, group: Group) {
+        let end = self.next + group.bytes;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.leave(group.bytes, end);
+        }
+    }
+
+    /// Whether its segments lie in buffers of its own.
+    pub(crate) fn has_buffers(&self) -> bool {
+        self.buffers.is_some()
+    }
+
+    /// Sends a group of what is queued, whatever the rules on small segments say. The window has room. False: nothing is queued that the
+    /// peer's window admits.
+    #[cold]
+    pub(crate) fn send_group(&mut self, cx: &mut Context<impl Options>) -> bool {
+        let queued = self.unsent.front();
+        let admitted = |first: &Chunk| cx.shared.admits(first.offset + u64::from(first.len));
+        if !queued.is_some_and(admitted) {
+            return false;
+        }
+        let Ok(group) = self.next_group(cx, true) else {
+            return false;
+        };
+        self.take_group(group);
+        self.send_chunks(cx, group);
+        true
+    }
+
+    /// Sends a group that was taken, and the FIN after the last.
+    pub(super) fn send_chunks(&mut self, cx: &mut Context<impl Options>, group: Group) {
+        for nth in 1..=group.segments {
+            let Some(mut chunk) = self.unsent.pop_front() else {
+                break;
+            };
+            if self.buffers.is_some() {
+                let last = nth == group.segments;
+                chunk.push = if last { group.push } else { Push::No };
+            }
+            self.unsent_bytes -= u64::from(chunk.len);
+            self.send_chunk(cx, chunk);
+        }
+        self.send_fin(cx);
+    }
+
     /// How many segments of the head leave together. The window has room.
     pub(crate) fn group(&self, path: &Path, now: Nanos, head: Front) -> Result<u32, Deferred> {
         let mss = u64::from(path.mss.max(1));

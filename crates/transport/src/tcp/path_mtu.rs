@@ -137,7 +137,7 @@ impl Socket {
             && self.in_flight() < cx.path.cwnd
             && cx.shared.admits(first.offset + u64::from(first.len))
         {
-            let Ok(group) = self.next_group(cx) else {
+            let Ok(group) = self.next_group(cx, false) else {
                 break;
             };
             if queue.full(group.bytes, false) {
@@ -145,15 +145,7 @@ impl Socket {
             }
             queue.push(group.segments.into(), group.bytes);
             self.take_group(group);
-            for nth in 1..=group.segments {
-                let Some(mut chunk) = self.unsent.pop_front() else {
-                    break;
-                };
-                let last = nth == group.segments;
-                chunk.push = if last { group.push } else { Push::No };
-                self.unsent_bytes -= u64::from(chunk.len);
-                self.send_chunk(cx, chunk);
-            }
+            self.send_chunks(cx, group);
         }
         false
     }

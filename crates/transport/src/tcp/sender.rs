@@ -2,7 +2,6 @@
 
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::group::{Deferred, Front};
 use super::timer::Pending;
 use super::{FinState, Socket, State};
 use crate::linux::send_memory;
@@ -52,14 +51,6 @@ pub(crate) struct Chunk {
     pub push: Push,
     /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
     pub waits: bool,
-}
-
-/// Chunks that leave together, and whether the last is pushed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
-    pub segments: u32,
-    pub bytes: u64,
-    pub push: Push,
 }
 
 /// A segment in flight.
@@ -272,63 +263,6 @@ impl Socket {
         }
     }
 
-    /// Takes what leaves together from the buffer at the head: so many chunks, and whether the last is pushed.
-    #[inline(never)]
-    fn begin_group(&mut self, cx: &mut Context<impl Options>) -> Result<(u32, Push), Deferred> {
-        let group = self.next_group(cx)?;
-        self.take_group(group);
-        Ok((group.segments, group.push))
-    }
-
-    /// What of the buffer at the head leaves together.
-    #[inline(always)]
-    pub(super) fn next_group(&mut self, cx: &mut Context<impl Options>) -> Result<Group, Deferred> {
-        let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
-            return Ok(Group {
-                segments: 1,
-                bytes: 0,
-                push: Push::No,
-            });
-        };
-        let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
-        let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
-        let front = Front {
-            bytes: head.len,
-            window: cx.shared.send_limit.saturating_sub(offset),
-            followed: !head.last,
-            rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
-            ends: self.closing(),
-        };
-        let group = self.group(&cx.path, cx.shared.now, front)?;
-        let (mut number, mut bytes) = (0, 0);
-        for chunk in self.unsent.iter().take(group as usize) {
-            let len = u64::from(chunk.len);
-            let fits = number == 0 || bytes + len <= head.len;
-            if !cx.shared.admits(chunk.offset + len) || !fits {
-                break;
-            }
-            (number, bytes) = (number + 1, bytes + len);
-        }
-        Ok(Group {
-            segments: number,
-            bytes,
-            push: Push::of_group(number, head.push && bytes == head.len),
-        })
-    }
-
-    #[inline(always)]
-    pub(super) fn take_group(&mut self, group: Group) {
-        let end = self.next + group.bytes;
-        if let Some(buffers) = &mut self.buffers {
-            buffers.leave(group.bytes, end);
-        }
-    }
-
-    /// Whether its segments lie in buffers of its own.
-    pub(crate) fn has_buffers(&self) -> bool {
-        self.buffers.is_some()
-    }
-
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
     pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
         if self.in_flight() < cx.path.cwnd {
@@ -474,7 +408,7 @@ impl Socket {
         self.fin != FinState::None
     }
 
-    fn send_fin(&mut self, cx: &mut Context<impl Options>) {
+    pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
         if self.fin != FinState::Queued || !self.unsent.is_empty() {
             return;
         }

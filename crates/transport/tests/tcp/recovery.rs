@@ -7,7 +7,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
-//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
+//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
@@ -223,6 +223,48 @@ fn a_tail_loss_is_probed_after_two_round_trips() {
     assert!(repeat.at - probe.at < 300 * MS);
 }
 
+/// Beyond the congestion window, which ten segments fill; with the last of the stream the last segment is repeated.
+#[test]
+fn a_probe_is_new_data_where_there_is_some() {
+    for profile in [Profile::Rfc, Profile::MptcpOrg, Profile::Linux] {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+        script.inject(script.ack(1));
+        script.write(11 * MSS - 460);
+        assert_eq!(script.drain().len(), 10);
+        let start = script.now;
+        let probe = script.expect_data(at(10), 1000);
+        assert_eq!(probe.at - start, 202 * MS, "{profile:?}");
+        assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), 1);
+        assert_eq!(script.cwnd(), 10);
+        // Its acknowledgement says nothing of a loss.
+        script.run_for(50 * MS);
+        script.inject(script.ack(at(11) - 460));
+        assert_eq!(script.counter(Mib::TcpExtTCPLossProbeRecovery), 0);
+        assert!(script.cwnd() >= 10);
+        script.write(2 * MSS);
+        assert_eq!(script.drain().len(), 2);
+        script.expect_data(at(12) - 460, 1460);
+        assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), 2);
+    }
+}
+
+#[test]
+fn a_probe_repeats_where_the_peers_window_is_full() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let peer = Peer {
+            window: 4 * 1460,
+            ..Peer::default()
+        };
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, peer, 100 * MS);
+        script.write(20 * MSS);
+        assert_eq!(script.drain().len(), 4, "{profile:?}");
+        script.expect_data(at(3), 1460);
+        assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), 1);
+    }
+}
+
 /// Behind a box that cuts segments, timeouts may follow each other without a round trip that can be measured in between.
 #[test]
 fn the_timeout_after_a_probe_has_the_same_maximum() {
@@ -231,7 +273,7 @@ fn the_timeout_after_a_probe_has_the_same_maximum() {
     assert!(script.counter(Mib::TcpExtTCPTimeouts) >= 10);
     script.drain();
     // What acknowledges a repeated segment measures no round trip: the timeout stays backed off.
-    script.inject(script.ack(at(10)));
+    script.inject(script.ack(at(11)));
     let sent = script.drain();
     let oldest = script.relative(&sent[0].segment);
     let probes = script.counter(Mib::TcpExtTCPLossProbes);

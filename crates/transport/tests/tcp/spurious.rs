@@ -74,11 +74,14 @@ fn the_original_of_a_repeated_segment_says_nothing_of_later_ones() {
     }
 }
 
-/// Ten segments in flight, the last of them probed, and the first sent again after a timeout.
+/// Ten segments in flight, another as a probe, and the first sent again after a timeout.
 fn timed_out() -> Script {
     let (mut script, _) = ten_in_flight(false);
     script.run_for(600 * MS);
-    assert_eq!(repeated(&sent(&mut script, false)), [9, 0]);
+    assert_eq!(
+        sent(&mut script, false),
+        [(Purpose::Data, 10), (Purpose::Retransmission, 0)]
+    );
     assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 1);
     assert_eq!(script.connection.paths()[0].state, CaState::Loss);
     script
@@ -90,7 +93,7 @@ fn new_data_follows_the_first_acknowledgement_after_a_timeout() {
     script.inject(script.ack(at(1, false)));
     assert_eq!(
         sent(&mut script, false),
-        [(Purpose::Data, 10), (Purpose::Data, 11)]
+        [(Purpose::Data, 11), (Purpose::Data, 12)]
     );
 }
 
@@ -122,7 +125,7 @@ fn a_duplicate_after_new_data_proves_the_timeout() {
     let mut script = timed_out();
     script.inject(script.ack(at(1, false)));
     script.drain();
-    script.inject(script.sack(at(1, false), &[(at(10, false), at(11, false))]));
+    script.inject(script.sack(at(1, false), &[(at(11, false), at(12, false))]));
     assert_eq!(repeated(&sent(&mut script, false)), [1]);
     assert_eq!(script.counter(Mib::TcpExtTCPSpuriousRTOs), 0);
     assert_eq!(script.connection.paths()[0].state, CaState::Loss);

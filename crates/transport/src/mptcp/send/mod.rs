@@ -2,6 +2,7 @@
 
 mod buffer;
 mod closing;
+mod loss_probe;
 mod path_mtu;
 mod plain;
 mod reinjection;

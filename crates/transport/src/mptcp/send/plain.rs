@@ -182,6 +182,41 @@ impl Connection {
     }
 
     /// Sends so many segments of the head.
+    /// Sends a buffer of new data, or a segment, whatever the rules on small segments say. The congestion window has room. False: there is none
+    /// that the peer's window admits.
+    #[cold]
+    pub(super) fn send_next(&mut self) -> bool {
+        let path = &self.paths[ME];
+        let mss = u64::from(path.mss.max(1));
+        let window = self.shared.send_limit.saturating_sub(self.send.sent);
+        let unsent = self.send.unsent();
+        if unsent == 0 || window < unsent.min(mss) {
+            return false;
+        }
+        let quota = self.subflows[ME].socket.quota(path).max(1);
+        let buffers = self.send.buffers.as_mut();
+        let Some(head) = buffers.and_then(|buffers| buffers.head(quota * mss)) else {
+            self.send_new(ME, unsent.min(mss) as u32, Push::No);
+            return true;
+        };
+        let before = self.send.sent;
+        let end = before + head.len.min(window).min(quota * mss);
+        while self.send.sent < end {
+            let len = mss.min(end - self.send.sent);
+            let last = self.send.sent + len == end;
+            let push = if last && head.push && end == before + head.len {
+                Push::Always
+            } else {
+                Push::No
+            };
+            self.send_new(ME, len as u32, push);
+        }
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.leave(end - before, end);
+        }
+        true
+    }
+
     fn send_buffer(&mut self, group: Group) {
         let Group {
             segments,

@@ -54,6 +54,8 @@ pub(in crate::tcp) struct Recovery {
     pub hint: u64,
     /// End of the flight that a tail loss probe was sent for.
     probe_end: Option<u64>,
+    /// It repeats a segment, and is no new data.
+    probe_repeats: bool,
     /// Timeouts in a row, and when what they are about was first sent again.
     pub timeouts: u32,
     first_timeout: Nanos,
@@ -80,6 +82,7 @@ impl Default for Recovery {
             new_first: false,
             hint: 0,
             probe_end: None,
+            probe_repeats: false,
             timeouts: 0,
             first_timeout: 0,
             backoff: 0,

@@ -41,22 +41,33 @@ impl Socket {
         true
     }
 
-    /// RFC 8985 section 7.3: the probe repeats the last segment.
-    pub(super) fn send_loss_probe(&mut self, cx: &mut Context<impl Options>) {
-        self.timers.set(
-            Pending::Retransmission,
-            cx.shared.now + self.backed_off(cx.shared),
-        );
-        let Some(last) = self.sent.len().checked_sub(1) else {
-            return;
-        };
-        if self.recovery.probe_end.is_some() || self.sent[last].has(Sent::SACKED) {
-            return;
+    /// The probe timeout has passed (RFC 8985 section 7.3). True: a probe is to be sent.
+    pub(crate) fn on_probe_timeout(&mut self, shared: &Shared) -> bool {
+        self.arm_from_now(shared);
+        let last = self.sent.back();
+        self.recovery.probe_end.is_none() && last.is_some_and(|last| !last.has(Sent::SACKED))
+    }
+
+    /// Repeats the last segment as a probe.
+    pub(crate) fn repeat_as_probe(&mut self, cx: &mut Context<impl Options>) {
+        if let Some(last) = self.sent.len().checked_sub(1) {
+            self.note_loss_probe(cx, true);
+            self.retransmit(cx, last);
         }
+    }
+
+    /// A probe leaves: a repetition, or new data.
+    pub(crate) fn note_loss_probe(&mut self, cx: &mut Context<impl Options>, repeats: bool) {
         cx.shared.counters.increment(Mib::TcpExtTCPLossProbes);
         cx.shared.event(EventKind::TailLossProbe(cx.path.index));
         self.recovery.probe_end = Some(self.next);
-        self.retransmit(cx, last);
+        self.recovery.probe_repeats = repeats;
+        self.arm_from_now(cx.shared);
+    }
+
+    fn arm_from_now(&mut self, shared: &Shared) {
+        let at = shared.now + self.backed_off(shared);
+        self.timers.set(Pending::Retransmission, at);
     }
 
     /// RFC 8985 section 7.4.2: whether the probe repaired a loss.
@@ -67,10 +78,11 @@ impl Socket {
         if self.una < end {
             return;
         }
-        if delivery.of_probe
+        if !self.recovery.probe_repeats
+            || delivery.of_probe
             || (self.una == end && delivery.bare && !delivery.advanced && delivery.packets == 0)
         {
-            // Both the original and the probe arrived.
+            // New data was acknowledged, or both the original and its repetition arrived.
             self.recovery.probe_end = None;
         } else if self.una > end {
             cx.shared
@@ -123,24 +135,20 @@ impl Socket {
     pub(crate) fn on_timer(&mut self, cx: &mut Context<impl Options>) -> Fired {
         self.release_pacing(cx.shared.now, &mut cx.path);
         let fired = self.timers.fire(cx.shared.now);
-        match fired {
-            Fired::LossProbe => self.send_loss_probe(cx),
-            Fired::Reordering => {
-                let mut delivery = Delivery::default();
-                self.detect_losses(cx.shared, &mut delivery);
-                if delivery.newly_lost > 0 {
-                    self.note_lost(delivery.newly_lost);
-                    if self.recovery.state != CaState::Recovery {
-                        self.enter_recovery(cx);
-                        delivery.packets = 1;
-                        self.reduce(&mut cx.path, &delivery);
-                    }
-                }
-                if self.transmission_timer().is_none() {
-                    self.arm_retransmission(cx.shared);
+        if fired == Fired::Reordering {
+            let mut delivery = Delivery::default();
+            self.detect_losses(cx.shared, &mut delivery);
+            if delivery.newly_lost > 0 {
+                self.note_lost(delivery.newly_lost);
+                if self.recovery.state != CaState::Recovery {
+                    self.enter_recovery(cx);
+                    delivery.packets = 1;
+                    self.reduce(&mut cx.path, &delivery);
                 }
             }
-            _ => {}
+            if self.transmission_timer().is_none() {
+                self.arm_retransmission(cx.shared);
+            }
         }
         self.publish(&mut cx.path);
         fired

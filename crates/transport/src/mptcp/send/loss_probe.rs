@@ -1,0 +1,28 @@
+//! What a tail loss probe carries (RFC 8985 section 7.3; net/ipv4/tcp_output.c `tcp_send_loss_probe`).
+
+use crate::mptcp::connection::Connection;
+
+impl Connection {
+    /// New data that the peer's window admits leaves as the probe, even beyond the congestion window; where there is none, the last segment
+    /// is repeated. A subflow's new data is what it was given already.
+    #[cold]
+    pub(in crate::mptcp) fn on_probe_timeout(&mut self, me: usize) {
+        if !self.with(me, |socket, cx| socket.on_probe_timeout(cx.shared)) {
+            return;
+        }
+        let before = self.subflows[me].socket.totals().sent;
+        let window = self.paths[me].cwnd;
+        self.paths[me].cwnd = window.max(self.paths[me].in_flight + 1);
+        let new = self.with(me, |socket, cx| socket.send_group(cx))
+            || (self.session.multipath.is_none() && self.send_next());
+        self.paths[me].cwnd = window;
+        if new && self.subflows[me].socket.totals().sent == before {
+            // Pacing holds it back.
+        } else if new {
+            self.with(me, |socket, cx| socket.note_loss_probe(cx, false));
+        } else {
+            self.with(me, |socket, cx| socket.repeat_as_probe(cx));
+        }
+        self.subflows[me].socket.publish(&mut self.paths[me]);
+    }
+}

@@ -16,9 +16,11 @@ const WINDOW_DIVISOR: u64 = 3;
 /// The buffer at the head of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Front {
-    /// Bytes in it, and those that the peer's window admits from its first on.
+    /// Bytes in it, those that the peer's window admits from its first on, and all of that window. A subflow's is what the peer offers in
+    /// its own sequence numbers, whatever the connection has sent on others (`tcp_wnd_end`).
     pub bytes: u64,
     pub window: u64,
+    pub offered: u64,
     /// Others wait behind it.
     pub followed: bool,
     /// A rest smaller than a segment may leave.
@@ -68,11 +70,11 @@ impl Socket {
                 push: Push::No,
             });
         };
-        let offset = self.unsent.front().map_or(0, |chunk| chunk.offset);
         let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
         let front = Front {
             bytes: head.len,
-            window: cx.shared.send_limit.saturating_sub(offset),
+            window: self.window_end.saturating_sub(self.next),
+            offered: self.window_end.saturating_sub(self.una),
             followed: !head.last,
             rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
             ends: self.closing(),
@@ -179,7 +181,7 @@ impl Socket {
         let mss = u64::from(path.mss.max(1));
         let admitted = u64::from(path.cwnd.saturating_sub(self.in_flight())) * mss;
         let limit = admitted.min(head.window);
-        let fraction = u64::from(path.cwnd) * mss / WINDOW_DIVISOR;
+        let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
         if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
             return None;
         }
@@ -235,6 +237,7 @@ mod tests {
         Front {
             bytes,
             window: 1_000_000,
+            offered: 1_000_000,
             followed: false,
             rest_leaves: true,
             ends: false,
@@ -269,6 +272,13 @@ mod tests {
         assert!(!leaves(&|_, _, front| front.followed = true));
         let (socket, path) = sending(39);
         assert_eq!(waits(&socket, &path, front(30_000)), None, "a whole buffer");
+        let (socket, path) = sending(45);
+        assert_eq!(waits(&socket, &path, front(20_000)), Some(true));
+        let narrow = Front {
+            offered: 45_000,
+            ..front(20_000)
+        };
+        assert_eq!(waits(&socket, &path, narrow), None, "a third of the window");
     }
 
     /// `is_cwnd_limited` and `is_rwnd_limited`: the congestion window keeps it where it is the smaller and no larger than the buffer.

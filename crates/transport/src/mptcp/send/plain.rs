@@ -108,6 +108,7 @@ impl Connection {
         let front = Front {
             bytes: head.len,
             window: self.shared.send_limit.saturating_sub(self.send.sent),
+            offered: self.shared.send_limit.saturating_sub(self.send.una),
             followed: !head.last,
             rest_leaves: !head.last
                 || self.send.finishing()
@@ -301,6 +302,7 @@ impl Connection {
         Front {
             bytes,
             window: self.shared.send_limit.saturating_sub(self.send.sent),
+            offered: self.shared.send_limit.saturating_sub(self.send.una),
             followed: unsent > in_piece,
             rest_leaves: self.send.finishing()
                 || self.subflows[0]

@@ -182,7 +182,6 @@ impl Connection {
         true
     }
 
-    /// Sends so many segments of the head.
     /// Sends a buffer of new data, or a segment, whatever the rules on small segments say. The congestion window has room. False: there is none
     /// that the peer's window admits.
     #[cold]
@@ -218,6 +217,7 @@ impl Connection {
         true
     }
 
+    /// Sends so many segments of the head.
     fn send_buffer(&mut self, group: Group) {
         let Group {
             segments,

@@ -129,14 +129,20 @@ impl Line {
     #[inline(always)]
     pub fn pop(&mut self) -> (u32, Nanos) {
         let slot = self.front;
-        if self.left == self.head {
-            self.leave();
-        }
+        let leaves = self.left == self.head;
         self.head += 1;
         if self.head == self.tail {
+            if leaves {
+                self.left = self.tail;
+                self.leaving = NEVER;
+            }
             return (slot, NEVER);
         }
         let entry = *self.get(self.head);
+        if leaves {
+            self.left = self.head;
+            self.leaving = entry.departure;
+        }
         self.front = entry.slot;
         self.front_arrival = self.front_arrival.max(entry.arrival());
         (slot, self.front_arrival)
@@ -180,17 +186,27 @@ impl Line {
     /// Takes a packet if the limit allows it: whether it did, and its arrival if it is the only one. Not if bytes are counted.
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> (bool, Option<Nanos>) {
-        if self.serializer.is_some() {
-            while self.leaving <= now && self.left != self.tail {
-                self.leave();
-            }
-            let unsent = (self.tail - self.left) as u32;
-            if unsent > self.limit {
-                return (false, None);
-            }
-            self.max_waiting = self.max_waiting.max(unsent);
+        // No more are unsent than `left` tells, so that it matters only beyond the limit or the most so far.
+        if (self.tail - self.left) as u32 > self.limit.min(self.max_waiting)
+            && self.serializer.is_some()
+            && !self.admits(now)
+        {
+            return (false, None);
         }
         (true, self.push(now, slot, size, self.lag))
+    }
+
+    /// Brings `left` and the most that waited up to date. Whether one more may wait.
+    fn admits(&mut self, now: Nanos) -> bool {
+        while self.leaving <= now && self.left != self.tail {
+            self.leave();
+        }
+        let unsent = (self.tail - self.left) as u32;
+        let admits = unsent <= self.limit;
+        if admits {
+            self.max_waiting = self.max_waiting.max(unsent);
+        }
+        admits
     }
 
     /// Takes a packet that is admitted already and travels for `lag` ns.

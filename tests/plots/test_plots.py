@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from polypath.plots import REGISTRY, save, save_all
-from polypath.plots.base import colour
+from polypath.plots.base import colour, style
 from polypath.results import Recording
 
 
@@ -119,6 +119,12 @@ def test_everything_lies_within_the_picture(name: str, recording: Recording) -> 
     edges = figure.get_tightbbox()
     assert 0 <= edges.x0 <= edges.x1 <= width
     assert 0 <= edges.y0 <= edges.y1 <= height
+
+
+def test_panels_keep_the_names_of_connections(recording: Recording) -> None:
+    with style():
+        panels = drawn("window", recording).axes
+    assert [axes.get_title(loc="left") for axes in panels] == ["iperf", ""]
 
 
 @pytest.mark.parametrize("name", ARRANGED)

@@ -37,11 +37,14 @@ _STYLE: Final = {
 }
 
 
-#: Inches: around a figure, above and below its axes, between rows, and left of axes with numbers.
+#: Inches: around a figure, above and below its axes, between rows; from the left edge to the label of axes, from axes
+#: down to their label, and left of axes with numbers.
 _EDGE: Final = 0.15
 _TOP: Final = 0.65
 _BOTTOM: Final = 0.55
 _BETWEEN: Final = 0.35
+_LABEL: Final = 0.32
+_BELOW: Final = 0.33
 LEFT: Final = 0.9
 
 
@@ -98,6 +101,10 @@ def arrange(
         for axes, (left, part) in zip(row, columns, strict=True):
             wide = room * part / sum(part for _, part in columns)
             axes.set_position(((x + left) / width, y / height, wide / width, tall / height))
+            # else matplotlib measures every number on the axes to find places for title and labels
+            axes.set_title(axes.get_title(loc=mpl.rcParams["axes.titlelocation"]), fontsize=10, y=1.0)
+            axes.yaxis.set_label_coords((_LABEL - left) / wide, 0.5)
+            axes.xaxis.set_label_coords(0.5, -_BELOW / tall)
             x += left + wide + _EDGE
 
 

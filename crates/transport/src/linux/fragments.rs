@@ -41,9 +41,12 @@ pub(crate) struct Fragments {
     kept: VecDeque<Fragment>,
     /// Cost of their records.
     records: u64,
-    /// The page that is being filled, and how far.
+    /// The page that is being filled, how far, and where in the stream it begins.
     page: u64,
     filled: u64,
+    began: u64,
+    /// Subflows hold parts of the stream up to here, whatever the connection's peer has acknowledged.
+    held: u64,
     /// The writer found no room and waits for a third of a full buffer.
     waits: bool,
     /// A writer that polls finds no such room (SOCK_NOSPACE).
@@ -61,6 +64,11 @@ impl Fragments {
     /// Whether they have another sum now.
     pub fn buffers_changed(&mut self, sum: u64) -> bool {
         std::mem::replace(&mut self.buffers, sum) != sum
+    }
+
+    /// Subflows await acknowledgements of their own for parts of the stream up to `end`: their buffers keep the page.
+    pub fn note_held(&mut self, end: u64) {
+        self.held = end;
     }
 
     /// Everything up to `una` was acknowledged.
@@ -109,16 +117,20 @@ impl Fragments {
     }
 
     /// How much goes into the last fragment, or a new one: only one that has not left in whole is filled up (`mptcp_frag_can_collapse_to`).
+    /// A page that nobody holds any more is filled from its beginning (`skb_page_frag_refill`).
     fn open(&mut self, at: Progress) -> u64 {
         if at.sent < at.written && self.filled < PAGE {
             return PAGE - self.filled;
         }
-        let in_use = self.kept.back().is_some_and(|last| last.page == self.page);
+        let kept = self.kept.back().is_some_and(|last| last.page == self.page);
+        let in_use = kept || self.held > self.began;
         if !in_use {
             self.filled = 0;
+            self.began = at.written;
         } else if self.filled + RECORD + LEAST > PAGE {
             self.page += 1;
             self.filled = 0;
+            self.began = at.written;
         }
         let record = self.filled.next_multiple_of(8) - self.filled + RECORD;
         self.filled += record;
@@ -204,6 +216,25 @@ mod tests {
         assert_eq!(fragments.records, 4 * RECORD);
         assert_eq!(fragments.end(CALL + 999), CALL + 1_000);
         assert_eq!(fragments.end(CALL + 1_000), CALL + 2_000);
+    }
+
+    #[test]
+    fn a_page_is_filled_anew_once_no_subflow_holds_it() {
+        let mut fragments = Fragments::default();
+        let mut at = FRESH;
+        at.written = fragments.write(1_000, at, 1 << 20);
+        (at.una, at.sent) = (1_000, 1_000);
+        fragments.note_held(1_000);
+        at.written += fragments.write(1 << 20, at, 1 << 20);
+        let lengths =
+            |it: &Fragments| -> Vec<u64> { it.kept.iter().map(|kept| kept.end).collect() };
+        let first = 1_000 + PAGE - 1_000 - 2 * RECORD;
+        assert_eq!(lengths(&fragments)[0], first, "behind what a subflow holds");
+        (at.una, at.sent) = (at.written, at.written);
+        fragments.note_held(at.una - CALL);
+        let before = at.written;
+        fragments.write(1 << 20, at, 1 << 20);
+        assert_eq!(lengths(&fragments)[0], before + PAGE - RECORD, "anew");
     }
 
     #[test]

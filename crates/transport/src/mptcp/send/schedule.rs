@@ -3,10 +3,11 @@
 use super::{DataSender, Fragments, Record};
 use crate::EventKind;
 use crate::mptcp::connection::Connection;
+use crate::mptcp::subflow::Subflow;
 use crate::path::Path;
 use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View, takes_more, usable};
 use crate::tcp::context::Shared;
-use crate::tcp::{Chunk, Kind, Push};
+use crate::tcp::{Chunk, Kind, Push, Socket};
 
 impl Connection {
     /// Sends what may be sent.
@@ -67,12 +68,26 @@ impl Connection {
             }
             self.push_multipath();
             self.sum_buffers();
+            self.note_held();
             if !self.send.write_call() {
                 break;
             }
             self.note_room();
         }
         self.watch_window();
+    }
+
+    /// Before a writer begins again whose data has all arrived: what of it the subflows still hold.
+    fn note_held(&mut self) {
+        let everything_arrived = self.send.una == self.send.written;
+        if let Some(fragments) = &mut self.send.fragments
+            && everything_arrived
+            && self.send.waiting > 0
+        {
+            let sockets = self.subflows.iter().map(Subflow::socket);
+            let held = sockets.flat_map(Socket::undelivered);
+            fragments.note_held(held.map(|(at, len)| at + u64::from(len)).max().unwrap_or(0));
+        }
     }
 
     fn note_room(&mut self) {

@@ -16,7 +16,7 @@ const REPEATS: u32 = 3;
 
 /// An announcement whose echo is awaited.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unechoed {
+pub(super) struct PendingAddAddr {
     id: u8,
     repeat_at: Nanos,
     repeats: u32,
@@ -119,9 +119,9 @@ impl Connection {
         if !self.announced.contains(&id) {
             self.announced.push(id);
         }
-        self.unechoed.retain(|other| other.id != id);
+        self.pending_add_addrs.retain(|other| other.id != id);
         if repeats < REPEATS {
-            self.unechoed.push(Unechoed {
+            self.pending_add_addrs.push(PendingAddAddr {
                 id,
                 repeat_at: self.shared.now + self.connection_timeout(repeats),
                 repeats,
@@ -139,7 +139,10 @@ impl Connection {
 
     pub(super) fn repeat_announcements(&mut self) {
         let now = self.shared.now;
-        let due = self.unechoed.iter().filter(|one| one.repeat_at <= now);
+        let due = self
+            .pending_add_addrs
+            .iter()
+            .filter(|one| one.repeat_at <= now);
         for one in due.copied().collect::<Vec<_>>() {
             self.announce(one.id, one.repeats + 1);
         }
@@ -219,7 +222,7 @@ impl Connection {
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
         self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
-        self.unechoed.retain(|other| other.id != id);
+        self.pending_add_addrs.retain(|other| other.id != id);
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
@@ -332,7 +335,7 @@ impl Connection {
             }
         }
         self.announced.retain(|other| *other != id);
-        self.unechoed.retain(|other| other.id != id);
+        self.pending_add_addrs.retain(|other| other.id != id);
         self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
         self.send_option(MptcpOption::RemoveAddr {
             address_ids: vec![id],
@@ -346,7 +349,7 @@ impl Connection {
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {
-        self.unechoed
+        self.pending_add_addrs
             .iter()
             .map(|one| one.repeat_at)
             .min()

@@ -13,7 +13,7 @@ use polypath_wire::tcp::Segment;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::addresses::Unechoed;
+use super::addresses::PendingAddAddr;
 use super::retransmission::Retransmission;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
@@ -75,7 +75,7 @@ pub struct Connection {
     pub(super) remote: Vec<RemoteAddress>,
     /// Ids that the peer was told of, and those whose echo is awaited.
     pub(super) announced: Vec<u8>,
-    pub(super) unechoed: Vec<Unechoed>,
+    pub(super) pending_add_addrs: Vec<PendingAddAddr>,
     pub(super) random: Pcg64Mcg,
     pub(super) ports: Ports,
     mtus: Vec<(IpAddr, u32)>,
@@ -148,7 +148,7 @@ impl Connection {
                 port: None,
             }],
             announced: Vec::new(),
-            unechoed: Vec::new(),
+            pending_add_addrs: Vec::new(),
             random,
             ports,
             mtus,

@@ -21,7 +21,7 @@ impl Connection {
                 }
                 self.send.stop();
                 self.shared.blocking.end(self.shared.now);
-                self.unechoed.clear();
+                self.pending_add_addrs.clear();
             }
             self.shared.event(EventKind::ConnectionClosed(reason));
         }

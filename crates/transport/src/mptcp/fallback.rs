@@ -18,7 +18,7 @@ impl Connection {
             }
             self.shared.event(EventKind::Fallback(why));
             self.send.forget_chunks();
-            self.unechoed.clear();
+            self.pending_add_addrs.clear();
         }
     }
 

@@ -179,13 +179,14 @@ pub struct Socket {
     irs: u32,
     received: u64,
     out_of_order: VecDeque<receiver::Held>,
-    islands: RangeSet,
+    /// Sequence numbers received out of order.
+    ranges: RangeSet,
     fin_at: Option<u64>,
     timestamp_recent: u32,
     /// The window as upstream Linux keeps it for each socket.
     pub(crate) receive_window: Option<Box<SocketWindow>>,
     duplicate: Option<(u64, u64)>,
-    recent_islands: [u64; 4],
+    recent_ranges: [u64; 4],
     ecn_echo: bool,
     ack: AckPolicy,
     timers: Timers,
@@ -301,7 +302,7 @@ impl Socket {
             irs: 0,
             received: 0,
             out_of_order: VecDeque::new(),
-            islands: RangeSet::default(),
+            ranges: RangeSet::default(),
             fin_at: None,
             timestamp_recent: 0,
             receive_window: config.profile.measures_segments().then(|| {
@@ -309,7 +310,7 @@ impl Socket {
                 Box::new(SocketWindow::new(config.receive_buffer.default, share))
             }),
             duplicate: None,
-            recent_islands: [0; 4],
+            recent_ranges: [0; 4],
             ecn_echo: false,
             ack: AckPolicy::default(),
             timers: Timers::default(),
@@ -585,7 +586,7 @@ impl Socket {
         self.unsent_bytes = 0;
         self.buffers = None;
         self.out_of_order = VecDeque::new();
-        self.islands = RangeSet::default();
+        self.ranges = RangeSet::default();
         self.recovery = Recovery::default();
         self.timers = Timers::default();
         self.ack.stop();
@@ -660,7 +661,7 @@ impl Socket {
 
     /// Bytes that wait at subflow level because something before them is missing.
     pub fn out_of_order_bytes(&self) -> u64 {
-        self.islands.bytes()
+        self.ranges.bytes()
     }
 
     /// Internal variables of the congestion controller.

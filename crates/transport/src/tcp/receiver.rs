@@ -10,8 +10,8 @@ use crate::linux::receive_window::SocketWindow;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 
-/// Islands that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
-const EXPECTED_ISLANDS: usize = 2;
+/// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_RANGES: usize = 2;
 
 /// A segment that waits for something before it. `offset` is where its first byte stands in the connection's stream.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Socket {
             len,
             pushed,
             self.received,
-            self.islands.bytes(),
+            self.ranges.bytes(),
             cx.shared.now,
         );
         if ends {
@@ -94,7 +94,7 @@ impl Socket {
         if cx.shared.receive.grew() {
             self.ack.window_grew();
         }
-        if self.islands.is_empty() {
+        if self.ranges.is_empty() {
             let unacknowledged = self.received - self.ack.acknowledged();
             let own = self.receive_window.as_deref();
             let more_than_one = unacknowledged > cx.shared.receive.acknowledges_beyond(own);
@@ -122,15 +122,15 @@ impl Socket {
                 self.pass_up(cx, front);
             }
         }
-        let before = self.islands.bytes();
-        self.islands.remove_below(self.received);
-        let drained = before - self.islands.bytes();
+        let before = self.ranges.bytes();
+        self.ranges.remove_below(self.received);
+        let drained = before - self.ranges.bytes();
         cx.shared.receive.held -= drained;
-        let span = self.islands_span();
+        let span = self.ranges_span();
         if let Some(own) = &mut self.receive_window {
             own.holds(span);
         }
-        let (left, cause) = (self.islands.bytes(), cx.shared.arriving.into());
+        let (left, cause) = (self.ranges.bytes(), cx.shared.arriving.into());
         (cx.shared.blocking).subflow_advances(cx.path.index, left, cause, cx.shared.now);
         self.totals.received += self.received - start - drained;
     }
@@ -153,17 +153,17 @@ impl Socket {
         // What was put off is told before, and this segment owes nothing any more (`tcp_sack_new_ofo_skb`).
         let told = self.negotiated.sack
             && self.ack.compressed() > 0
-            && self.rank_of_island(seq, end) >= EXPECTED_ISLANDS;
+            && self.rank_of_range(seq, end) >= EXPECTED_RANGES;
         if told {
             self.send_compressed(cx);
         }
-        let before = self.islands.bytes();
-        self.islands.insert(seq, end, |_, _| {});
-        let fresh = self.islands.bytes() - before;
-        self.remember_island(seq);
+        let before = self.ranges.bytes();
+        self.ranges.insert(seq, end, |_, _| {});
+        let fresh = self.ranges.bytes() - before;
+        self.remember_range(seq);
         let joined = cx.shared.receive.by_subflow()
-            && (self.islands.find(seq)).is_some_and(|(start, _)| start < seq);
-        let span = self.islands_span();
+            && (self.ranges.find(seq)).is_some_and(|(start, _)| start < seq);
+        let span = self.ranges_span();
         let own = self.receive_window.as_deref_mut();
         (cx.shared.receive).out_of_sequence(own, len, before, span, joined);
         if cx.shared.receive.grew() {
@@ -185,7 +185,7 @@ impl Socket {
         }
         cx.shared.counters.increment(Mib::TcpExtTCPOFOQueue);
         cx.shared.receive.held += fresh;
-        (cx.shared.blocking).subflow_holds(cx.path.index, self.islands.bytes(), cx.shared.now);
+        (cx.shared.blocking).subflow_holds(cx.path.index, self.ranges.bytes(), cx.shared.now);
         self.totals.received += fresh;
         let held = Held::from(arrived);
         let at = match self.out_of_order.back() {
@@ -197,36 +197,36 @@ impl Socket {
         self.out_of_order.insert(at, held);
     }
 
-    /// From the next byte expected to the end of the last island.
-    fn islands_span(&self) -> u64 {
-        self.islands.highest().saturating_sub(self.received)
+    /// From the next byte expected to the end of the last range.
+    fn ranges_span(&self) -> u64 {
+        self.ranges.highest().saturating_sub(self.received)
     }
 
-    /// How many islands were reported since the one that a segment joins; all of them if it joins none.
-    fn rank_of_island(&self, seq: u64, end: u64) -> usize {
-        let known = self.recent_islands.iter();
-        let mut known = known.filter_map(|&recent| self.islands.find(recent));
+    /// How many ranges were reported since the one that a segment joins; all of them if it joins none.
+    fn rank_of_range(&self, seq: u64, end: u64) -> usize {
+        let known = self.recent_ranges.iter();
+        let mut known = known.filter_map(|&recent| self.ranges.find(recent));
         let number = known.clone().count();
         let rank = known.position(|(start, last)| seq <= last && start <= end);
         rank.unwrap_or(number)
     }
 
-    /// The most recent island is reported first (RFC 2018 section 4).
-    fn remember_island(&mut self, seq: u64) {
-        let island = self.islands.find(seq);
-        let recent = &mut self.recent_islands;
+    /// The most recent range is reported first (RFC 2018 section 4).
+    fn remember_range(&mut self, seq: u64) {
+        let range = self.ranges.find(seq);
+        let recent = &mut self.recent_ranges;
         let rank = recent
             .iter()
-            .position(|&other| self.islands.find(other) == island);
+            .position(|&other| self.ranges.find(other) == range);
         let last = rank.unwrap_or(recent.len() - 1);
         recent[..=last].rotate_right(1);
         recent[0] = seq;
     }
 
-    /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then islands, most recent first.
+    /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then ranges, most recent first.
     pub(super) fn add_sack(&mut self, blocks: &mut SackBlocks, space: u32) {
         let duplicate = self.duplicate.take();
-        if !self.negotiated.sack || (self.islands.is_empty() && duplicate.is_none()) {
+        if !self.negotiated.sack || (self.ranges.is_empty() && duplicate.is_none()) {
             return;
         }
         let most = (space.saturating_sub(4) / 8).min(4) as usize;
@@ -234,8 +234,8 @@ impl Socket {
             blocks.push(wrap(self.irs, start), wrap(self.irs, end));
         }
         let mut seen = [None; 4];
-        for (slot, &seq) in seen.iter_mut().zip(&self.recent_islands) {
-            *slot = self.islands.find(seq);
+        for (slot, &seq) in seen.iter_mut().zip(&self.recent_ranges) {
+            *slot = self.ranges.find(seq);
         }
         for index in 0..seen.len() {
             let Some((start, end)) = seen[index] else {

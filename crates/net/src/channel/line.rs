@@ -197,6 +197,7 @@ impl Line {
     }
 
     /// Brings `left` and the most that waited up to date. Whether one more may wait.
+    #[inline(always)]
     fn admits(&mut self, now: Nanos) -> bool {
         while self.leaving <= now && self.left != self.tail {
             self.leave();

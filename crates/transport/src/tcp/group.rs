@@ -143,7 +143,9 @@ impl Socket {
             self.unsent_bytes -= u64::from(chunk.len);
             self.send_chunk(cx, chunk);
         }
-        self.send_fin(cx);
+        if self.fin == super::FinState::Queued {
+            self.send_fin(cx);
+        }
     }
 
     /// How many segments of the head leave together. The window has room.

@@ -254,7 +254,9 @@ impl Socket {
             self.send_chunk(cx, chunk);
             sent = true;
         }
-        self.send_fin(cx);
+        if self.fin == FinState::Queued {
+            self.send_fin(cx);
+        }
         self.publish_sent(&mut cx.path);
         self.publish_pacing(&mut cx.path);
         limited |= cx.path.in_flight >= cx.path.cwnd;
@@ -409,7 +411,7 @@ impl Socket {
     }
 
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
-        if self.fin != FinState::Queued || !self.unsent.is_empty() {
+        if !self.unsent.is_empty() {
             return;
         }
         let mut fin = Sent {

@@ -109,6 +109,21 @@ def complaint(text: str) -> str:
             "icmp = false",
             "23: link.path1: 'icmp' is about packets longer than 'mtu', and there is none",
         ),
+        (
+            'loss = "1 %"',
+            'queue_at = "hosts"',
+            "27: link.path1.queue_at: 'hosts' is not link or host-netem",
+        ),
+        (
+            '["r", "server"]',
+            '["r", "server"]\nrate = "1 Mbps"\nforward.queue_at = "host-netem"',
+            "32: link.server.forward: the queue cannot be at the host: 'r' is none",
+        ),
+        (
+            '["r", "server"]',
+            '["r", "server"]\nqueue_at = "host-netem"',
+            "29: link.server: 'queue_at' is about a queue, and without 'rate' there is none",
+        ),
         ("[router.r]", "[host.r]\n[router.r]", "16: duplicate name: 'r' is a host already"),
         ("[router.r]", "[router.r]\n[router.r]", "16: duplicate name: router.r is declared already"),
         (

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::plan::{
     Application, Attachment, Channel, Choice, Interface, Link, Loss, Node, NodeKind, Plan, Queue,
-    Record, Routing, Stack, Transport, VERSION, Work,
+    QueueAt, Record, Routing, Stack, Transport, VERSION, Work,
 };
 use crate::{CaptureMode, PlanError, Simulation};
 
@@ -170,6 +170,7 @@ fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
         delay_ns,
         overhead_bytes: 0,
         burst_bytes: 0,
+        queue_at: QueueAt::Link,
         queue: Queue::DropTail {
             packets: Some(packets),
             bytes: None,

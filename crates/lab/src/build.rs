@@ -72,6 +72,16 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
                 error,
             })?;
         channels.push(pair);
+        for (end, side) in [(link.a, &link.forward), (link.b, &link.backward)] {
+            let node = &plan.nodes[end.node];
+            if !side.queue_at.is_link() && node.kind != plan::NodeKind::Host {
+                let why = format!(
+                    "the queue is said to be that of a host, and {} is none",
+                    node.name
+                );
+                return Err(PlanError::invalid(&*place, why));
+            }
+        }
     }
     add_routes(plan, &mut topology, &interfaces)?;
     topology.set_equal_paths(match plan.routing {
@@ -222,6 +232,7 @@ fn channel(channel: &plan::Channel) -> ChannelConfig {
         overhead: channel.overhead_bytes,
         burst: channel.burst_bytes,
         queue: queue(&channel.queue),
+        of_sender: !channel.queue_at.is_link(),
         loss: loss_model(&channel.loss),
         jitter: channel.jitter_ns,
         reorder: channel.reorder,

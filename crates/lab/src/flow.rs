@@ -62,6 +62,8 @@ pub(crate) struct Flow {
     /// Absent: there is no link to cross. Packets then reach the receiver at once if they are `here`, and go nowhere if not.
     pub route: Option<RouteId>,
     pub here: bool,
+    /// In place of `route` where the first link's queue is the sending host's.
+    pub queued_route: Option<RouteId>,
     /// Channels crossed before, and those to come behind the middlebox that receives it.
     pub crossed: u16,
     pub rest: Vec<ChannelId>,
@@ -89,6 +91,7 @@ impl Flow {
             gateways: Vec::new(),
             route: None,
             here: false,
+            queued_route: None,
             crossed: 0,
             rest: Vec::new(),
             receiver_node: 0,

@@ -77,6 +77,15 @@ pub struct Link {
     pub middleboxes: Vec<Choice>,
 }
 
+impl Link {
+    /// Whether the queue of a direction is that of a host.
+    pub fn has_host_queue(&self) -> bool {
+        [&self.forward, &self.backward]
+            .iter()
+            .any(|side| !side.queue_at.is_link())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
@@ -103,6 +112,8 @@ pub struct Channel {
     pub burst_bytes: u64,
     #[serde(default)]
     pub queue: Queue,
+    #[serde(default, skip_serializing_if = "QueueAt::is_link")]
+    pub queue_at: QueueAt,
     #[serde(default)]
     pub loss: Loss,
     /// Normally distributed extra delay around `delay_ns`, standard deviation; packets keep their order unless `reorder` says otherwise.
@@ -132,6 +143,22 @@ fn ethernet() -> u32 {
 
 fn yes() -> bool {
     true
+}
+
+/// Where the queue of a direction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueAt {
+    #[default]
+    Link,
+    /// In netem on the interface of the host that sends: the host's stack hears what it refuses.
+    HostNetem,
+}
+
+impl QueueAt {
+    pub fn is_link(&self) -> bool {
+        *self == Self::Link
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -510,6 +510,7 @@ fn describe(kind: &EventKind) -> Told {
             valued("timeout", Some(subflow), f64::from(backoff))
         }
         EventKind::TailLossProbe(subflow) => told("tail-loss-probe", Some(subflow)),
+        EventKind::LocalCongestion(subflow) => told("local-congestion", Some(subflow)),
         EventKind::Reinjection { subflow, bytes } => {
             valued("reinjection", Some(subflow), bytes as f64)
         }

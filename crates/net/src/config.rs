@@ -25,6 +25,8 @@ pub struct ChannelConfig {
     /// than the bucket is dropped. 0: packets leave one after the other at the rate.
     pub burst: u64,
     pub queue: QueueConfig,
+    /// The queue is the sending host's own, which hears what it refuses ([`crate::Network::refusal`]).
+    pub of_sender: bool,
     pub loss: LossConfig,
     /// Standard deviation of normally distributed extra delay; packets keep their order.
     pub jitter: Nanos,
@@ -47,6 +49,7 @@ impl Default for ChannelConfig {
             overhead: 14,
             burst: 0,
             queue: QueueConfig::default(),
+            of_sender: false,
             loss: LossConfig::None,
             jitter: 0,
             reorder: 0.0,
@@ -192,6 +195,7 @@ impl ChannelConfig {
             overhead: self.overhead,
             burst: change.burst.unwrap_or(self.burst),
             queue: change.queue.clone().unwrap_or_else(|| self.queue.clone()),
+            of_sender: self.of_sender,
             loss: change.loss.clone().unwrap_or_else(|| self.loss.clone()),
             jitter: change.jitter.unwrap_or(self.jitter),
             reorder: change.reorder.unwrap_or(self.reorder),

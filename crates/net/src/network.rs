@@ -65,6 +65,8 @@ pub struct Network<B, Q = Wheel> {
     /// What the owner is to hear of before anything else happens: refused packets and local ones.
     urgent: VecDeque<Output<B>>,
     totals: Totals,
+    /// What a sending host's own queue refused last: its number among the packets injected, and why.
+    refusal: Option<(u64, DropReason)>,
     egress: VecDeque<(Nanos, Output<B>)>,
 }
 
@@ -99,6 +101,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             scheduled: 0,
             urgent: VecDeque::new(),
             totals: Totals::default(),
+            refusal: None,
             egress: VecDeque::new(),
             topology,
         }
@@ -208,6 +211,12 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         let slot = self.store.insert(Header { position, len }, packet);
         let first = self.topology.routing.table[position as usize];
         self.enter(first, slot, len, obs);
+    }
+
+    /// Why the sender's own queue did not take the packet injected last, if it is so. The packet counts as injected and dropped.
+    pub fn refusal(&self) -> Option<DropReason> {
+        let (number, reason) = self.refusal?;
+        (number == self.totals.injected).then_some(reason)
     }
 
     /// Has a packet received at the node that sends it, once the owner has finished with what it handles now: [`Output::Local`].
@@ -387,12 +396,18 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             None
         };
         self.totals.duplicated += u64::from(copy.is_some());
+        let injected = slot;
         for slot in [Some(slot), copy].into_iter().flatten() {
             let mut dropped = Dropped::new();
             let entered = &mut self.channels[channel as usize];
             match entered.queue(self.now, slot, &mut self.store, &mut dropped) {
                 Ok(()) => self.show_enqueued(channel, slot, obs),
-                Err(reason) => self.discard(channel, slot, reason, obs),
+                Err(reason) => {
+                    if entered.config().of_sender && slot == injected {
+                        self.refusal = Some((self.totals.injected, reason));
+                    }
+                    self.discard(channel, slot, reason, obs);
+                }
             }
             self.discard_all(channel, dropped, obs);
         }

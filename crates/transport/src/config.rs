@@ -63,6 +63,11 @@ impl Profile {
         self != Self::Linux
     }
 
+    /// Whether a full queue of the own host is congestion and the segment stays unsent (Linux `tcp_write_xmit`), or a loss like any other.
+    pub fn hears_local_drops(self) -> bool {
+        self != Self::Rfc
+    }
+
     /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
     /// others end it at once.
     pub(crate) fn close_timeout(self) -> Nanos {

@@ -113,6 +113,12 @@ impl Counters {
         *slot = slot.saturating_add(count);
     }
 
+    /// Takes back what was counted too early.
+    pub fn subtract(&mut self, mib: Mib, count: u32) {
+        let slot = &mut self.0[mib as usize];
+        *slot = slot.saturating_sub(count);
+    }
+
     pub fn increment(&mut self, mib: Mib) {
         self.add(mib, 1);
     }

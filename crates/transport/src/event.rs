@@ -38,6 +38,8 @@ pub enum EventKind {
         backoff: u32,
     },
     TailLossProbe(usize),
+    /// The host's own queue was full: the window is reduced without a loss.
+    LocalCongestion(usize),
     Reinjection {
         subflow: usize,
         bytes: u64,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.expand import Expanded, expand, network
 from polypath.scenario.fields import Address
+from polypath.scenario.network import Channel
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import (
     End,
@@ -154,6 +155,24 @@ def _mtus(tables: Tables) -> Iterator[Problem]:
             yield Problem(("link", name), f"link.{name}: 'icmp' is about packets longer than 'mtu', and there is none")
 
 
+def _at_host(channel: Channel) -> bool:
+    return channel.queue_at not in (None, "link")
+
+
+def _queues(tables: Tables) -> Iterator[Problem]:
+    for name, link in tables.link.items():
+        ends = [split_end(end)[0] for end in link.ends]
+        hosts = [end for end in ends if end in tables.host]
+        if _at_host(link) and not hosts:
+            yield Problem(("link", name, "queue_at"), f"link.{name}: no end is a host whose queue it could be")
+        for key, end in zip(("forward", "backward"), ends, strict=True):
+            if _at_host(getattr(link, key)) and end not in hosts:
+                message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
+                yield Problem(("link", name, key, "queue_at"), message)
+        if any(_at_host(side) and side.rate is None for side in directions(link)):
+            yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
+
+
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
 _INTERFACE_CHANGES = ("up", "backup")
 
@@ -294,6 +313,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _application_names,
     _link_ends,
     _mtus,
+    _queues,
     _application_hosts,
     _application_times,
     _events,

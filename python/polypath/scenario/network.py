@@ -216,6 +216,10 @@ class Channel(Model):
     """One-way propagation delay."""
     queue: Queue | None = None
     """Queue before the link: "80 packets", "213 kB", or a discipline; left out: 1000 packets (Linux's txqueuelen)."""
+    queue_at: Literal["link", "host-netem"] | None = None
+    """Where the queue is: at the "link", behind the sender's interface, or in netem on the interface of the host that
+    sends, as in Mininet ("host-netem"). There a full queue is not a loss but congestion that the host hears of at once.
+    Of a link's two directions it concerns those that begin at a host; left out: "link"."""
     loss: Loss | None = None
     """Share of packets lost, or a loss model."""
     jitter: Time | None = None

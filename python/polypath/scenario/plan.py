@@ -154,7 +154,7 @@ class _Builder:
                     "name": name,
                     "a": self._end(link.ends[0]),
                     "b": self._end(link.ends[1]),
-                    **dict(zip(("forward", "backward"), map(_channel, directions(link)), strict=True)),
+                    **self._directions(link),
                     **_middleboxes(link),
                 }
                 for name, link in tables.link.items()
@@ -197,6 +197,15 @@ class _Builder:
         if key not in self.stacks:
             self.stacks[key] = _stack(host)
         return self.stacks[key]
+
+    def _directions(self, link: Link) -> dict[str, dict[str, Any]]:
+        pairs = zip(("forward", "backward"), link.ends, directions(link), strict=True)
+        return {key: {**_channel(side), **self._place_of_queue(end, side)} for key, end, side in pairs}
+
+    def _place_of_queue(self, begin: str, channel: Channel) -> dict[str, str]:
+        where = channel.queue_at or "link"
+        at_host = where != "link" and split_end(begin)[0] in self.tables.host
+        return {"queue_at": where} if at_host else {}
 
     def _end(self, end: str) -> dict[str, int]:
         node, interface = split_end(end)

@@ -228,6 +228,9 @@ impl Simulation {
             };
             let socket = connection.subflows()[subflow].socket();
             if self.plan.record.segments {
+                if self.host_queues && self.taken_back(index, subflow, &segment) {
+                    continue;
+                }
                 let id = index as u32 / 2;
                 let initial = (socket.initial_sequence(), socket.peer_initial_sequence());
                 let number = endpoint
@@ -252,6 +255,12 @@ impl Simulation {
             }
             let flow_state = &mut self.captures.flows[flow as usize];
             if flow_state.route.is_none() && !flow_state.here {
+                let transmit = Transmit {
+                    subflow,
+                    segment,
+                    purpose,
+                };
+                self.transmit_to_queue(index, flow, transmit);
                 continue;
             }
             let route = flow_state.route;
@@ -315,6 +324,7 @@ impl Simulation {
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
                 .insert((node, tuple.local, tuple.remote), end);
+            self.find_host_queue(flow);
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
         }

@@ -343,6 +343,7 @@ impl Simulation {
         if let Some(came) = came {
             let leg = came
                 .route
+                .or(came.queued_route)
                 .map_or(0, |route| self.network.topology().path(route).count());
             flow.crossed += leg as u16;
             let same = (came.source, came.destination) == passing.ends()

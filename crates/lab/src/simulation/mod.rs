@@ -3,6 +3,7 @@
 mod connections;
 mod datagrams;
 mod guard;
+mod host_queues;
 mod listener;
 mod middleboxes;
 mod path_mtu;
@@ -91,6 +92,8 @@ pub struct Simulation {
     ended: bool,
     guard: Guard,
     transmits: Vec<Transmit>,
+    /// Some host hears what a queue of its own refuses.
+    host_queues: bool,
     foreign: Option<Arc<dyn Foreign>>,
 }
 
@@ -187,6 +190,7 @@ impl Simulation {
             ended: false,
             guard: Guard::default(),
             transmits: Vec::new(),
+            host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
             network,
             plan,

@@ -7,7 +7,8 @@
 //! one in three has middleboxes, any of the registry. Where one of them breaks mappings or payload a connection may end by a reset instead
 //! (RFC 8684 section 3.7), and where one changes bytes without a checksum that tells, these alone are wrong. In one of four, hosts have
 //! keep-alive or a user timeout or both, which may end a connection over a living network, but not before their time; keep-alive lets no
-//! side wait for ever over a dead one. In one of three, hosts look for the path's MTU.
+//! side wait for ever over a dead one. In one of three, hosts look for the path's MTU. In one of four, links have their queue in the
+//! sending host, whose stack hears what it refuses.
 //!
 //! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
 //! plan. `make campaign` runs any number of them (`examples/campaign.rs`).

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use polypath_lab::plan::{
-    Attachment, Channel, Interface, Link, Loss, Node, NodeKind, Plan, Queue, Record, Routing,
-    Stack, VERSION,
+    Attachment, Channel, Interface, Link, Loss, Node, NodeKind, Plan, Queue, QueueAt, Record,
+    Routing, Stack, VERSION,
 };
 
 use crate::draw::{Draw, GATEWAY, MS, SECOND, entries};
@@ -188,6 +188,7 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
         overhead_bytes: 14,
         burst_bytes: 0,
         queue: Queue::default(),
+        queue_at: QueueAt::Link,
         loss: Loss::None,
         jitter_ns: 0,
         reorder: 0.0,
@@ -231,6 +232,7 @@ fn channel(draw: &mut Draw) -> Channel {
             _ => 0,
         },
         queue: queue(draw),
+        queue_at: QueueAt::Link,
         loss: if calm { Loss::None } else { loss(draw) },
         jitter_ns: match calm || draw.chance(0.6) {
             true => 0,

@@ -1,6 +1,6 @@
 //! Makes a plan that fails smaller, as long as it fails in the same way.
 
-use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, Stack, Work};
+use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, QueueAt, Stack, Work};
 
 use crate::draw::{MS, SECOND};
 use crate::runner::attempt;
@@ -120,7 +120,7 @@ fn decides(scenario: &Scenario, index: usize) -> bool {
     }
 }
 
-const CALM: [fn(&mut Channel); 9] = [
+const CALM: [fn(&mut Channel); 10] = [
     |channel| channel.loss = Loss::None,
     |channel| channel.jitter_ns = 0,
     |channel| channel.reorder = 0.0,
@@ -128,6 +128,7 @@ const CALM: [fn(&mut Channel); 9] = [
     |channel| channel.corrupt = 0.0,
     |channel| channel.burst_bytes = 0,
     |channel| channel.queue = Queue::default(),
+    |channel| channel.queue_at = QueueAt::Link,
     |channel| channel.mtu = None,
     |channel| (channel.rate_bps, channel.delay_ns) = (Some(10_000_000), 10 * MS),
 ];

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_lab::plan::{
     Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, Stack, Tls, Transport, Work,
+    Queue, QueueAt, Stack, Tls, Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -67,6 +67,7 @@ impl Scenario {
         add_searches(&mut Draw::of(seed, "searches"), &mut plan);
         add_classic_recovery(&mut Draw::of(seed, "recovery"), &mut plan);
         add_tls(&mut Draw::of(seed, "tls"), &mut plan);
+        add_host_queues(&mut Draw::of(seed, "host queues"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -107,6 +108,21 @@ fn add_mtus(draw: &mut Draw, plan: &mut Plan) {
         for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
             if tells(end) && draw.chance(0.4) {
                 side.mtu = Some(draw.pick(&[1280, 1400, 1499, 4000]));
+            }
+        }
+    }
+}
+
+/// In one network of four, hosts whose own queue is that of the link.
+fn add_host_queues(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.25) {
+        return;
+    }
+    let is_host = |end: Attachment| plan.nodes[end.node].kind == NodeKind::Host;
+    for link in &mut plan.links {
+        for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
+            if is_host(end) && draw.chance(0.7) {
+                side.queue_at = QueueAt::HostNetem;
             }
         }
     }

@@ -402,6 +402,7 @@ impl Channel {
             self.general.streams = Some(Box::new(Streams::new(self.general.seed, self.general.id)));
         }
         self.plain = config.up
+            && !config.of_sender
             && config.mtu.is_none()
             && !faulty
             && self.general.staged.is_none()

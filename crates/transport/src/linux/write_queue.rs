@@ -219,6 +219,33 @@ impl WriteQueue {
         }
     }
 
+    /// What left last did not: its segments, the last first, each with its length and whether it is pushed.
+    pub fn take_back(&mut self, segments: impl Iterator<Item = (u64, bool)>) {
+        let mut goes_on = false;
+        for (len, push) in segments {
+            let Some(last) = self.left.back_mut() else {
+                debug_assert!(false, "nothing left");
+                return;
+            };
+            debug_assert!(len <= last.len, "{len} of {}", last.len);
+            last.len -= len;
+            last.end -= len;
+            let rest = last.len;
+            match self.waiting.front_mut().filter(|_| goes_on) {
+                Some(front) => front.len += len,
+                None => self.waiting.push_front(Waiting {
+                    len,
+                    push,
+                    cut: true,
+                }),
+            }
+            goes_on = rest > 0;
+            if rest == 0 {
+                self.left.pop_back();
+            }
+        }
+    }
+
     /// The stream was acknowledged up to `una`.
     pub fn acknowledge(&mut self, una: u64) {
         while let Some(first) = self.left.front_mut() {
@@ -300,6 +327,29 @@ mod tests {
         queue.acknowledge(5_000);
         assert_eq!(queue.memory(), 1_000 + BUFFER_OVERHEAD);
         queue.acknowledge(6_000);
+        assert_eq!(queue.memory(), 0);
+    }
+
+    #[test]
+    fn what_was_refused_waits_again_at_the_front() {
+        let mut queue = WriteQueue::default();
+        assert_eq!(queue.map(3_000, 3_000, true), (3_000, false));
+        assert_eq!(queue.map(2_000, 3_000, true), (2_000, false));
+        queue.push_new();
+        queue.leave(2_000, 2_000);
+        queue.leave(1_000, 3_000);
+        queue.leave(1_000, 4_000);
+        let memory = queue.memory();
+        // The last buffer, all of the one before, and half of the first, which is a buffer of its own then.
+        queue.take_back([(1_000, true), (1_000, false), (1_000, false)].into_iter());
+        assert_eq!(queue.memory(), memory + BUFFER_OVERHEAD);
+        assert!(queue.lengths().eq([1_000, 1_000, 1_000, 1_000]));
+        assert_eq!(queue.unsent(), 4_000);
+        queue.acknowledge(1_000);
+        for end in [2_000, 3_000, 4_000, 5_000] {
+            queue.leave(1_000, end);
+        }
+        queue.acknowledge(5_000);
         assert_eq!(queue.memory(), 0);
     }
 

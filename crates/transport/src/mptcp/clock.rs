@@ -22,7 +22,13 @@ impl Connection {
                         self.lose_subflow(me, CloseReason::TimedOut);
                     }
                 }
-                Fired::Cork => self.uncork(me),
+                Fired::Probe => {
+                    if self.subflows[me].socket.stuck(&self.shared) {
+                        self.lose_subflow(me, CloseReason::TimedOut);
+                    } else {
+                        self.uncork(me);
+                    }
+                }
                 Fired::LossProbe => self.on_probe_timeout(me),
                 Fired::Nothing | Fired::Reordering => {}
             }

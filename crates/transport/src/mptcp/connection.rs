@@ -86,6 +86,8 @@ pub struct Connection {
     pub(super) record_decisions: bool,
     /// Some subflow has a congestion controller that sets a rate.
     pub(super) paced: bool,
+    /// Data may wait in the subflows' own queues, or the profile's writer and timer follow other rules.
+    pub(super) tends_queues: bool,
     /// No deadline lies before this.
     pub(super) deadline: Nanos,
 }
@@ -157,8 +159,11 @@ impl Connection {
             orphaned: None,
             record_decisions: false,
             paced: false,
+            tends_queues: false,
             deadline: 0,
         };
+        connection.tends_queues =
+            connection.send.fills_queues() || connection.retransmission.upstream;
         connection.add_subflow(tuple, (0, 0), None)?;
         Ok(connection)
     }
@@ -234,6 +239,7 @@ impl Connection {
         let mut socket = Socket::new(config, mss, isn, config.make_congestion()?, reckoning);
         socket.prepare_search(config.mtu_probing, mtu, local.is_ipv6());
         self.paced |= socket.is_paced();
+        self.tends_queues |= self.paced;
         self.paths.push(Path {
             buffer: config.send_buffer.default,
             ..Path::new(mss.into(), config.initial_window)

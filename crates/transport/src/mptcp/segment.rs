@@ -79,6 +79,24 @@ impl Connection {
         self.housekeep();
     }
 
+    /// The host's own queue refused the segment of a subflow that begins at `seq`, and what follows it was not handed over. `sent`: it counts
+    /// as sent all the same, and the queue only asks for a lower rate (NET_XMIT_CN).
+    pub fn on_local_drop(&mut self, me: usize, seq: u32, sent: bool, now: Nanos) {
+        if !self.shared.config.profile.hears_local_drops()
+            || !self.subflows[me].socket.state.synchronised()
+        {
+            return;
+        }
+        self.shared.now = now;
+        if sent {
+            self.with(me, |socket, cx| socket.on_local_congestion(cx));
+        } else {
+            self.with(me, |socket, cx| socket.on_local_drop(cx, seq));
+            self.tends_queues = true;
+        }
+        self.find_deadline();
+    }
+
     /// The path of a subflow is known to take packets of `mtu` bytes at most. False: no longer ones are sent anyway.
     pub fn limit_mtu(&mut self, me: usize, mtu: u32) -> bool {
         let ipv6 = self.subflows[me].tuple.local.is_ipv6();

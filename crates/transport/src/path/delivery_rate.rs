@@ -105,6 +105,12 @@ impl DeliveryRate {
         }
     }
 
+    /// Packets from `number` on did not leave.
+    pub fn forget(&mut self, number: u64) {
+        let kept = self.stamps.partition_point(|stamp| stamp.number < number);
+        self.stamps.truncate(kept);
+    }
+
     /// Where the stamp of a packet is, whose beginning may have been acknowledged since.
     fn covering(&self, number: u64) -> Option<usize> {
         self.stamps

@@ -20,12 +20,12 @@ impl Socket {
     pub(crate) fn hold(&mut self, shared: &Shared) {
         if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
             let wait = self.retransmission_timeout(shared).max(SHORTEST);
-            self.timers.set(Pending::Cork, shared.now + wait);
+            self.timers.set(Pending::Probe, shared.now + wait);
         }
     }
 
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
-        matches!(self.timers.pending, Pending::None | Pending::Cork)
+        matches!(self.timers.pending, Pending::None | Pending::Probe)
     }
 }

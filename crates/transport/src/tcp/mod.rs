@@ -40,7 +40,7 @@ pub(crate) use half_open::HalfOpen;
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
 pub(crate) use receiver::Arrived;
-use recovery::{Rack, Recovery};
+use recovery::{Rack, Recovery, Refused};
 use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
@@ -148,6 +148,7 @@ pub struct Socket {
     /// What a scheduler may fill of a queue that is not kept so, at most.
     largest_queue: u64,
     fin: FinState,
+    refused: Refused,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
     last_sent_at: Nanos,
@@ -283,6 +284,7 @@ impl Socket {
                 limits.maximum.max(limits.default)
             },
             fin: FinState::None,
+            refused: Refused::default(),
             last_small: 0,
             last_sent_at: 0,
             heard_at: 0,
@@ -585,6 +587,7 @@ impl Socket {
         self.unsent.clear();
         self.unsent_bytes = 0;
         self.buffers = None;
+        self.refused = Refused::default();
         self.out_of_order = VecDeque::new();
         self.ranges = RangeSet::default();
         self.recovery = Recovery::default();

@@ -17,6 +17,11 @@ pub(super) struct Paced {
 }
 
 impl Paced {
+    /// What was sent from `seq` on was not.
+    pub fn take_back(&mut self, seq: u64) {
+        self.rate.forget(seq);
+    }
+
     pub fn deliver(&mut self, sent: &Sent) {
         self.rate.on_delivered(sent.seq, sent.end());
     }

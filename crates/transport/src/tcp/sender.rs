@@ -73,8 +73,8 @@ impl Sent {
     /// Sent again, and that copy is in flight.
     pub const RETRANSMITTING: u8 = 16;
     const EVER_RETRANSMITTED: u8 = 32;
-    const PUSH: u8 = 64;
-    const REINJECTED: u8 = 128;
+    pub const PUSH: u8 = 64;
+    pub const REINJECTED: u8 = 128;
 
     pub fn syn(now: Nanos) -> Self {
         Self {
@@ -425,7 +425,8 @@ impl Socket {
         self.fin = FinState::Sent(self.next);
         self.next += 1;
         self.state = match self.state {
-            State::CloseWait => State::LastAck,
+            State::CloseWait | State::LastAck => State::LastAck,
+            State::Closing => State::Closing,
             _ => State::FinWait1,
         };
         self.note_sent(cx.shared.now, &fin);

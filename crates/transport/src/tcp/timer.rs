@@ -12,8 +12,8 @@ pub(super) enum Pending {
     LossProbe,
     /// RACK's reordering window (RFC 8985 section 6.2).
     Reordering,
-    /// The longest that a corked rest waits while nothing is in flight.
-    Cork,
+    /// While nothing is in flight: the longest that a corked rest waits, and until a full queue of the host is tried again.
+    Probe,
 }
 
 /// What a timer asks for.
@@ -23,7 +23,7 @@ pub(crate) enum Fired {
     Retransmission,
     LossProbe,
     Reordering,
-    Cork,
+    Probe,
     Keepalive,
     TimeWaitOver,
 }
@@ -100,9 +100,9 @@ impl Timers {
             Pending::Retransmission => Fired::Retransmission,
             Pending::LossProbe => Fired::LossProbe,
             Pending::Reordering => Fired::Reordering,
-            Pending::Cork => Fired::Cork,
+            Pending::Probe => Fired::Probe,
         };
-        if fired == Fired::Cork {
+        if fired == Fired::Probe {
             self.pending = Pending::None;
         }
         self.transmission = NEVER;

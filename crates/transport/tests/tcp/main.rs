@@ -8,6 +8,7 @@
 //! | [`recovery`] | SACK and RACK, NewReno, PRR, limited transmit, tail loss probe, RTO, undo, ECN's reduction |
 //! | [`spurious`] | needless retransmissions and timeouts: timestamps, F-RTO, DSACK |
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
+//! | [`local_drop`] | what the host's own queue refuses |
 //! | [`liveness`] | keep-alive, user timeout |
 //! | [`path_mtu`] | path MTU discovery |
 //! | [`mtu_probing`] | the sender's own search for the path's MTU |
@@ -21,6 +22,7 @@ mod closing;
 mod half_open;
 mod handshake;
 mod liveness;
+mod local_drop;
 mod mtu_probing;
 mod path_mtu;
 mod receiving;

@@ -37,6 +37,10 @@ class Simulated:
                 raise EngineError(
                     f"the simulator's network tells no real sender of an MTU, and link {link['name']} has one"
                 )
+            if any(link[way].get("queue_at") for way in ("forward", "backward")):
+                raise EngineError(
+                    f"the simulator's network has no queue in a real host, and link {link['name']} asks for one"
+                )
         for node in self.nodes:
             lines = []
             for end in self.network.ends(node):

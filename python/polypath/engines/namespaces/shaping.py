@@ -21,15 +21,29 @@ _UNLIMITED = 1_000_000
 PACKET = 1500 + ETHERNET
 
 
+def at_host(channel: Channel) -> bool:
+    """Whether the bottleneck is the sending host's own interface."""
+    return "queue_at" in channel
+
+
+def host_commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
+    """The bottleneck on the host's own `device`, whose stack hears what it drops. Raises EngineError."""
+    line = _bottleneck(channel, packet)
+    if not line.startswith("netem"):
+        raise EngineError("a queue in the host's netem is drop-tail, in packets, without a burst or duplicates")
+    return [f"qdisc {verb} dev {device} root handle 10: {line}"]
+
+
 def commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
-    """Lines for `tc -batch` that shape what leaves `device`, packets of up to `packet` bytes. Raises EngineError."""
+    """Lines for `tc -batch` that shape what leaves `device`, packets of up to `packet` bytes; a bottleneck that is the
+    host's is left out. Raises EngineError."""
     lines = [f"qdisc {verb} dev {device} root handle 1: netem {_under_way(channel)}"]
     if verb == "replace" or (verb == "add" and not channel["up"]):
         # What waits is lost with its queue, and what is under way in the blackhole.
         lines.append(f"qdisc replace dev {device} parent 1:1 handle 20: blackhole")
     if not channel["up"]:
         return lines
-    child = _bottleneck(channel, packet) or (f"pfifo limit {_UNLIMITED}" if verb == "replace" else "")
+    child = _bottleneck_of_link(channel, packet) or (f"pfifo limit {_UNLIMITED}" if verb == "replace" else "")
     if child:
         lines.append(f"qdisc {verb} dev {device} parent 1:1 handle 10: {child}")
         inner = _inner_queue(channel)
@@ -42,7 +56,8 @@ def shape(channel: Channel) -> tuple[str, ...]:
     """The kinds of disciplines: while they stay the same, a change keeps the packets that wait."""
     if not channel["up"]:
         return ("blackhole",)
-    return tuple(line.split(" ", 1)[0] for line in (_bottleneck(channel, PACKET), _inner_queue(channel)) if line)
+    lines = _bottleneck_of_link(channel, PACKET), _inner_queue(channel)
+    return tuple(line.split(" ", 1)[0] for line in lines if line)
 
 
 def _under_way(channel: Channel) -> str:
@@ -79,6 +94,10 @@ def _loss(channel: Channel) -> str:
             return ""
 
 
+def _bottleneck_of_link(channel: Channel, packet: int) -> str:
+    return "" if at_host(channel) else _bottleneck(channel, packet)
+
+
 def _bottleneck(channel: Channel, packet: int) -> str:
     rate = channel["rate_bps"]
     if rate is None:
@@ -105,7 +124,7 @@ def _packet_by_packet(channel: Channel) -> bool:
 
 
 def _inner_queue(channel: Channel) -> str:
-    if channel["rate_bps"] is None or _packet_by_packet(channel):
+    if channel["rate_bps"] is None or at_host(channel) or _packet_by_packet(channel):
         return ""
     queue = channel["queue"]
     match queue["kind"]:

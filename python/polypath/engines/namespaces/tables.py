@@ -6,6 +6,7 @@ for reassembly are null.
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from polypath.engines.base import EngineError
 from polypath.engines.namespaces import iperf3, logs
 from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
-from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, SubflowSample
+from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, QueueSample, SubflowSample
 from polypath.engines.namespaces.topology import wire_devices
 from polypath.results import schema
 
@@ -279,20 +280,22 @@ class Tables:
         last: dict[tuple[int, str], Row] = {}
         most: dict[tuple[int, str], int] = {}
         busy: dict[tuple[int, str], float] = {}
+        host_queues = self._host_queues()
         for sample in logs.read_queues(self.out / "links"):
             key = names.get(sample.device)
             if key is None:
                 continue
+            queue = host_queues[key].at(sample.time_ns) if key in host_queues else sample
             row = {
                 "time_ns": sample.time_ns,
                 "link": key[0],
                 "direction": key[1],
                 "sent_bytes": sample.sent_bytes,
                 "sent_packets": sample.sent_packets,
-                "dropped_packets": sample.child_drops,
+                "dropped_packets": queue.child_drops,
                 "lost_packets": max(sample.root_drops - sample.child_drops, 0),
-                "queue_packets": sample.queued_packets,
-                "queue_bytes": sample.queued_bytes,
+                "queue_packets": queue.queued_packets,
+                "queue_bytes": queue.queued_bytes,
             }
             before = last.get(key)
             rate = _rate_at(self.job.rates[key], sample.time_ns)
@@ -300,7 +303,7 @@ class Tables:
                 sent = sample.sent_bytes - (before["sent_bytes"] if before else 0)
                 busy[key] = busy.get(key, 0.0) + sent * 8e9 / rate
             last[key] = row
-            most[key] = max(most.get(key, 0), sample.queued_packets)
+            most[key] = max(most.get(key, 0), queue.queued_packets)
             self.rows["links"].append(row)
         self.rows["links"].sort(key=lambda row: (row["time_ns"], row["link"], row["direction"] != "forward"))
         for key in sorted(last, key=lambda key: (key[0], key[1] != "forward")):
@@ -316,11 +319,32 @@ class Tables:
                 }
             )
 
+    def _host_queues(self) -> dict[tuple[int, str], _Samples]:
+        """What waited on hosts' own interfaces, by the direction that begins there."""
+        found: dict[tuple[int, str], _Samples] = {}
+        for key, node in self.job.network.host_queues().items():
+            device = self.job.network.device(self.job.network.sender(*key))
+            samples = logs.read_queues(self.out / f"links-{node}")
+            found[key] = _Samples([sample for sample in samples if sample.device == device])
+        return found
+
     def _counters(self) -> None:
         for node, table in enumerate(self.nodes):
             for name, value in logs.read_counters(self.out / f"counters-{node}").items():
                 if value > 0:
                     self.rows["counters"].append({"host": table["name"], "name": name, "value": value})
+
+
+class _Samples:
+    """A queue by time."""
+
+    def __init__(self, samples: list[QueueSample]) -> None:
+        self._samples = samples
+        self._times = [sample.time_ns for sample in samples]
+
+    def at(self, time_ns: int) -> QueueSample:
+        index = bisect.bisect_right(self._times, time_ns)
+        return self._samples[max(index - 1, 0)]
 
 
 def _rate_at(rates: list[tuple[int, int | None]], time_ns: int) -> int | None:

@@ -105,6 +105,20 @@ class Network:
         """The interface's name in its namespace."""
         return self._devices[end.node][end.interface]
 
+    def sender(self, link: int, direction: str) -> End:
+        """Where a direction of a link begins."""
+        end = self.links[link]["a" if direction == "forward" else "b"]
+        return End(end["node"], end["interface"])
+
+    def host_queues(self) -> dict[tuple[int, str], int]:
+        """The host whose interface has the queue of a link's direction, where it is a host's."""
+        return {
+            (index, direction): self.sender(index, direction).node
+            for index, link in enumerate(self.links)
+            for direction in ("forward", "backward")
+            if link[direction].get("queue_at")
+        }
+
     def ends(self, node: int) -> list[End]:
         """The node's interfaces that a link is attached to."""
         return sorted(end for end in self.link_at if end.node == node)

@@ -81,9 +81,24 @@ class Netem:
         script.inside(WIRES, [NO_IPV6], "sysctl")
         script.ip(WIRES, ups, "up")
         script.batch("tc", WIRES, rules, "shape.batch")
+        for node in sorted(set(self.network.host_queues().values())):
+            self._lay_in_host(script, node)
+
+    def _lay_in_host(self, script: Script, node: int) -> None:
+        lines, rules = [], []
+        for (index, direction), owner in self.network.host_queues().items():
+            if owner == node:
+                device = self.network.device(self.network.sender(index, direction))
+                # the queue counts packets, not the buffers of several that leave the stack together
+                lines.append(f"link set dev {device} gso_max_segs 1")
+                rules += shaping.host_commands(device, self._channels[index, direction], packet=self._packet)
+        script.ip(namespace(node), lines, "whole")
+        script.batch("tc", namespace(node), rules, f"shape-{node}.batch")
 
     def observers(self, interval_ns: int) -> Iterator[str]:
         yield f"{WIRES} links log=out/links interval={interval_ns}"
+        for node in sorted(set(self.network.host_queues().values())):
+            yield f"{namespace(node)} links log=out/links-{node} interval={interval_ns}"
 
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str:
         link = action["link"]
@@ -96,6 +111,8 @@ class Netem:
             before = shaping.shape(channel)
             channel.update(changed)
             verb = "change" if shaping.shape(channel) == before else "replace"
+            if (link, direction) in self.network.host_queues() and not changed.keys().isdisjoint(("rate_bps", "queue")):
+                raise EngineError("an event cannot change the rate or the queue on a host's own interface")
             lines += shaping.commands(device, channel, verb, self._packet)
         name = f"event-{number}.batch"
         files[name] = "\n".join(lines) + "\n"

@@ -100,6 +100,10 @@ impl DataSender {
         self.una == self.written && self.waiting == 0
     }
 
+    pub fn fills_queues(&self) -> bool {
+        self.queues
+    }
+
     pub fn una(&self) -> u64 {
         self.una
     }

@@ -35,7 +35,7 @@ impl Connection {
         if !self.established || self.ended.is_some() {
             return;
         }
-        if self.paced || self.send.queues || self.retransmission.upstream {
+        if self.tends_queues {
             self.note_room();
             if self.send.fragments.is_some() && self.session.multipath.is_some() {
                 return self.push_queues();
@@ -137,10 +137,10 @@ impl Connection {
         }
     }
 
-    /// A subflow's corked rest has waited long enough.
+    /// A subflow's corked rest, or what the host's queue refused, has waited long enough.
     pub(in crate::mptcp) fn uncork(&mut self, me: usize) {
         self.shared.uncorked = true;
-        if self.paths[me].queued > 0 {
+        if self.paths[me].queued > 0 || self.subflows[me].socket.held_back() {
             self.with(me, |socket, cx| socket.send_unsent(cx));
         } else {
             self.push_data();
@@ -181,10 +181,15 @@ impl Connection {
         let upstream = self.send.fragments.is_some();
         let one_heard = upstream && self.sockets().any(|socket| socket.hears(&self.shared));
         for me in 0..self.subflows.len() {
-            let socket = &self.subflows[me].socket;
+            let socket = &mut self.subflows[me].socket;
+            let resumes = socket.held_back();
+            if resumes && !socket.resumes(&self.shared) {
+                continue;
+            }
             // A segment lets its own subflow send, and those that it brought data for.
             let concerned = !one_heard || socket.hears(&self.shared) || socket.has_new_data();
-            if concerned && (self.paths[me].queued > 0 || self.shared.writer_waits) {
+            let wants = self.paths[me].queued > 0 || self.shared.writer_waits;
+            if resumes || (concerned && wants) {
                 self.with(me, |socket, cx| socket.send_unsent(cx));
                 self.note_deadline(me);
                 if self.shared.writer_waits {

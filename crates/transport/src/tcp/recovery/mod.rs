@@ -1,6 +1,7 @@
 //! Acknowledgements and loss recovery: SACK (RFC 6675's scoreboard), RACK-TLP (RFC 8985), PRR (RFC 6937), undo (RFC 3522,
 //! RFC 3708), RTO (RFC 6298), F-RTO (RFC 5682).
 
+mod local_drop;
 mod loss;
 mod rack;
 mod scoreboard;
@@ -9,6 +10,7 @@ mod undo;
 
 use polypath_wire::tcp::{Flags, Segment};
 
+pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
 
 use super::sender::Sent;
@@ -526,11 +528,16 @@ impl Socket {
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
     fn on_congestion_experienced(&mut self, path: &mut Member) {
         if self.recovery.state < CaState::Cwr {
-            self.begin_reduction(path);
-            self.recovery.undo_from = None;
             self.ecn_cwr_due = true;
-            self.set_state(path, CaState::Cwr);
+            self.enter_reduction(path);
         }
+    }
+
+    /// A reduction without a loss (Linux `tcp_enter_cwr`).
+    fn enter_reduction(&mut self, path: &mut Member) {
+        self.begin_reduction(path);
+        self.recovery.undo_from = None;
+        self.set_state(path, CaState::Cwr);
     }
 
     /// Sends again what is lost, as far as the window admits.

@@ -2,7 +2,7 @@
  *
  * A line Q for each device at each instant: time, name, bytes and packets sent, packets dropped by the root
  * (its child's drops included) and by the child, packets and bytes in the child's queue. The child (handle 10:) is the
- * bottleneck; what the root (handle 1:) holds is under way. A child that is replaced takes its counter along: the drops
+ * bottleneck, on a host's own interface the root itself; what the root (handle 1:) holds is under way. A child that is replaced takes its counter along: the drops
  * of those before it are added.
  */
 
@@ -52,6 +52,7 @@ static void read_statistics(struct device *into, uint32_t handle, const struct n
 		if (stats[TCA_STATS_BASIC])
 			memcpy(&into->basic, attribute_value(stats[TCA_STATS_BASIC]), sizeof(uint64_t) + sizeof(uint32_t));
 	} else {
+		into->known = true;
 		into->child_drops = queue.drops;
 		into->queued = queue.qlen;
 		into->queued_bytes = queue.backlog;

@@ -1,0 +1,167 @@
+//! A full queue of the own host. The call that transmits reports it: the segment stays unsent, the window shrinks as for a mark, and nothing is
+//! taken for lost (Linux `tcp_write_xmit`, `__tcp_transmit_skb`, `tcp_enter_cwr`).
+
+use polypath_wire::tcp::Segment;
+
+use super::Recovery;
+use crate::path::CaState;
+use crate::seq::unwrap;
+use crate::tcp::context::{Context, Options, Shared};
+use crate::tcp::sender::{Kind, Push, Sent};
+use crate::tcp::timer::Pending;
+use crate::tcp::{Chunk, FinState, Socket};
+use crate::{EventKind, MILLISECOND, Mib, Nanos};
+
+/// The least time until the queue is tried again while nothing is in flight (TCP_RTO_MIN in `tcp_probe0_base`), and the time from then on
+/// (TCP_RESOURCE_PROBE_INTERVAL).
+const FIRST_PROBE: Nanos = 200 * MILLISECOND;
+const PROBE_INTERVAL: Nanos = 500 * MILLISECOND;
+
+/// What the host's queue refused.
+#[derive(Debug, Default)]
+pub(in crate::tcp) struct Refused {
+    /// Something of it waits for the next acknowledgement or timer.
+    waits: bool,
+    /// Times in a row that it was refused while nothing was in flight.
+    probes: u32,
+}
+
+impl Recovery {
+    /// What was counted as sent was not.
+    fn uncount_sent(&mut self, segments: u32) {
+        if self.reducing() {
+            self.prr_out = self.prr_out.saturating_sub(segments);
+        }
+    }
+}
+
+impl Socket {
+    /// The host's queue refused the segment that begins at `seq`; nothing that follows it has left.
+    pub(crate) fn on_local_drop(&mut self, cx: &mut Context<impl Options>, seq: u32) {
+        let seq = unwrap(self.iss, seq, self.next);
+        let index = self.sent.partition_point(|sent| sent.seq < seq);
+        let found = self.sent.get(index).filter(|sent| sent.seq == seq);
+        match found.map(Sent::retransmitted) {
+            Some(true) => self.take_back_repetition(cx.shared, index),
+            Some(false) => self.take_back(cx.shared, index),
+            None => {}
+        }
+        self.on_local_congestion(cx);
+    }
+
+    /// The host's queue asks for a lower rate.
+    pub(crate) fn on_local_congestion(&mut self, cx: &mut Context<impl Options>) {
+        self.recovery.undo_from = None;
+        if self.recovery.state < CaState::Cwr {
+            cx.shared.event(EventKind::LocalCongestion(cx.path.index));
+            self.enter_reduction(&mut cx.path);
+        }
+        self.publish(&mut cx.path);
+    }
+
+    /// Whether a segment counts as sent: it occupies none of the sequence space, or none that was taken back.
+    pub fn has_sent(&self, segment: &Segment) -> bool {
+        segment.seq_len() == 0 || unwrap(self.iss, segment.seq, self.next) < self.next
+    }
+
+    /// What the host's queue refused has to wait for the peer to be heard again.
+    pub(crate) fn held_back(&self) -> bool {
+        self.refused.waits
+    }
+
+    /// Whether the peer is heard: what has waited for it may leave.
+    #[cold]
+    pub(crate) fn resumes(&mut self, shared: &Shared) -> bool {
+        let resumes = self.hears(shared);
+        if resumes {
+            self.refused = Refused::default();
+        }
+        resumes
+    }
+
+    /// The host's queue has refused it as often as a peer may be silent.
+    pub(crate) fn stuck(&self, shared: &Shared) -> bool {
+        self.refused.probes > shared.config.retries
+    }
+
+    /// The segments from `index` on were not sent.
+    fn take_back(&mut self, shared: &mut Shared, index: usize) {
+        let number = (self.sent.len() - index) as u32;
+        // The attempt counts as sent, what was to follow does not.
+        shared.counters.subtract(Mib::TcpOutSegs, number - 1);
+        self.recovery.uncount_sent(number);
+        let from = self.sent[index].seq;
+        if let Some(buffers) = &mut self.buffers {
+            let last_first = self.sent.range(index..).rev();
+            let data = last_first.filter(|sent| sent.len > 0);
+            buffers.take_back(data.map(|sent| (sent.len.into(), sent.has(Sent::PUSH))));
+        }
+        while self.sent.len() > index {
+            if let Some(sent) = self.sent.pop_back() {
+                self.put_back(sent);
+            }
+        }
+        self.next = from;
+        self.last_small = self.last_small.min(from);
+        self.usage_end = self.usage_end.min(from);
+        if let Some(paced) = &mut self.paced {
+            paced.take_back(from);
+        }
+        self.refused.waits = true;
+        if self.recovery.probe_end.is_some_and(|end| end > from) {
+            self.recovery.probe_end = None;
+        }
+        if self.sent.is_empty() {
+            let wait = match self.refused.probes {
+                0 => self.retransmission_timeout(shared).max(FIRST_PROBE),
+                _ => PROBE_INTERVAL,
+            };
+            self.refused.probes += 1;
+            self.timers.set(Pending::Probe, shared.now + wait);
+        }
+    }
+
+    fn put_back(&mut self, sent: Sent) {
+        if sent.len == 0 {
+            self.fin = FinState::Queued;
+            return;
+        }
+        let len = u64::from(sent.len);
+        let kind = if sent.has(Sent::REINJECTED) {
+            self.totals.reinjected -= len;
+            Kind::Reinjection
+        } else {
+            Kind::New
+        };
+        let push = if sent.has(Sent::PUSH) {
+            Push::Always
+        } else {
+            Push::No
+        };
+        self.totals.sent -= len;
+        self.unsent_bytes += len;
+        self.unsent.push_front(Chunk {
+            offset: sent.offset,
+            len: sent.len,
+            kind,
+            push,
+            waits: false,
+        });
+    }
+
+    /// The segment is as lost as it was before (`tcp_retransmit_skb`).
+    fn take_back_repetition(&mut self, shared: &Shared, index: usize) {
+        let sent = &mut self.sent[index];
+        if sent.has(Sent::RETRANSMITTING) {
+            sent.clear(Sent::RETRANSMITTING);
+            self.recovery.retransmitting -= 1;
+        }
+        self.recovery.hint = self.recovery.hint.min(sent.seq);
+        self.recovery.uncount_sent(1);
+        self.recovery.probe_end = None;
+        if index == 0 && self.recovery.timeouts > 0 {
+            // `tcp_retransmit_timer`
+            self.timers.no_later_than(shared.now + PROBE_INTERVAL);
+        }
+    }
+}

@@ -383,3 +383,34 @@ fn sttf_waits_for_the_path_that_delivers_sooner() {
             .starts_with('b')
     );
 }
+
+/// The time between penalties is that of the path that is free (mptcp.org `mptcp_rcv_buf_optimization`: `last_rbuf_opti` of its socket).
+#[test]
+fn each_free_path_penalises_once_a_round_trip_of_its_own() {
+    let parameters = json!({"opportunistic_retransmission": false, "penalisation": true});
+    let given = parameters.as_object().expect("an object");
+    let mut rescuer = rescuer("default", given).expect("it is registered");
+    let mut penalises = |fast_is_full: bool, now: u64| {
+        let mut fast = path(10, 10);
+        fast.in_flight = if fast_is_full { 10 } else { 0 };
+        let sender = Sender::new(vec![fast, path(20, 10), path(100, 10)], 5_000, 0);
+        let mut carried = PathSet::default();
+        carried.insert(2);
+        let view = View {
+            now,
+            head: Some(Head {
+                offset: 0,
+                carried,
+                holder: 2,
+            }),
+            ..sender.view()
+        };
+        rescuer.rescue(&view, Blocked::ReceiveWindow).penalise == Some(2)
+    };
+    assert!(penalises(false, 100 * MS));
+    assert!(!penalises(false, 101 * MS));
+    assert!(penalises(true, 101 * MS));
+    assert!(!penalises(true, 120 * MS));
+    assert!(penalises(false, 110 * MS));
+    assert!(penalises(true, 121 * MS));
+}

@@ -52,7 +52,8 @@ pub struct Rescue {
 pub struct Rescuer {
     repeats: bool,
     penalises: bool,
-    last_penalty: Option<Nanos>,
+    /// When each path last had another one's window halved (mptcp.org `last_rbuf_opti`).
+    last_penalty: Vec<Option<Nanos>>,
 }
 
 /// The holder of the head is left alone unless its window is this small or its RTT this many times the free path's (mptcp.org).
@@ -66,7 +67,7 @@ impl Rescuer {
         Self {
             repeats: asked(REPEAT),
             penalises: asked(PENALISE),
-            last_penalty: None,
+            last_penalty: Vec::new(),
         }
     }
 
@@ -86,16 +87,16 @@ impl Rescuer {
         };
         let (fast, holder) = (&view.paths[free], &view.paths[head.holder]);
         let slower = free != head.holder && fast.srtt < holder.srtt;
-        let due = self
-            .last_penalty
-            .is_none_or(|last| view.now - last >= fast.srtt);
+        let last = self.last_penalty.get(free).copied().flatten();
+        let due = last.is_none_or(|last| view.now - last >= fast.srtt);
         if self.penalises
             && cause == Blocked::ReceiveWindow
             && slower
             && holder.state == CaState::Open
             && due
         {
-            self.last_penalty = Some(view.now);
+            self.last_penalty.resize(view.paths.len(), None);
+            self.last_penalty[free] = Some(view.now);
             rescue.penalise = Some(head.holder);
         }
         let worthwhile = holder.cwnd <= SMALL_WINDOW || holder.srtt > MUCH_SLOWER * fast.srtt;

@@ -11,9 +11,8 @@ import typer
 from rich.markup import escape
 
 from polypath.cli import jobs, progress
-from polypath.cli.codes import DONE, MISSED
 from polypath.cli.console import out, table
-from polypath.cli.errors import InputError
+from polypath.cli.errors import DONE, MISSED, InputError
 from polypath.cli.markdown import validation_page
 from polypath.cli.options import Jobs, Seed, Settings
 from polypath.engines import EngineError

@@ -12,9 +12,8 @@ from rich.markup import escape
 
 from polypath import engines
 from polypath.cli import agreement, fidelity, fidelity_labs, jobs
-from polypath.cli.codes import DONE
 from polypath.cli.console import err, out, table
-from polypath.cli.errors import InputError
+from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import OutFolder, Runs, Seed, Settings
 from polypath.results import Recording, comparison, folder, layout
 from polypath.results.files import write_with

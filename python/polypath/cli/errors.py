@@ -11,8 +11,15 @@ from typing import Final, NoReturn
 import typer
 
 from polypath.cli import signals
-from polypath.cli.codes import BAD_INPUT, DONE, INTERRUPTED
 from polypath.cli.console import cannot_print, out, printable
+
+#: Exit codes.
+DONE: Final = 0
+#: `polypath check` found a figure outside its bounds.
+MISSED: Final = 1
+BAD_INPUT: Final = 2
+#: Ctrl-C; of a command that SIGTERM or SIGHUP ended, the process's own code is 143 or 129.
+INTERRUPTED: Final = 130
 
 #: Set to 1, it shows Python's traceback instead of the line.
 TRACEBACK: Final = "POLYPATH_TRACEBACK"

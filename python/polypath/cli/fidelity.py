@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from polypath import engines
 from polypath.cli import agreement
-from polypath.cli.codes import DONE, MISSED
 from polypath.cli.console import out
+from polypath.cli.errors import DONE, MISSED
 from polypath.fidelity import Entry, catalogue
 from polypath.results.fidelity import Row, rows
 from polypath.results.files import require_writable, write_text

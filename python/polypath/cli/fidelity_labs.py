@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from polypath import engines, labs
 from polypath.cli import agreement
-from polypath.cli.codes import DONE
 from polypath.cli.console import out
+from polypath.cli.errors import DONE
 from polypath.engines import EngineError
 from polypath.fidelity import lab_causes, lab_starts, varied
 from polypath.results.fidelity import Row, rows

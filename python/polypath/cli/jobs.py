@@ -9,7 +9,7 @@ from pathlib import Path
 from polypath import labs
 from polypath.cli.errors import InputError
 from polypath.scenario import Plan, Scenario
-from polypath.scenario.overrides import overrides
+from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, SEEDS
 from polypath.sweep import Point, points
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from polypath.cli.codes import BAD_INPUT, DONE
 from polypath.cli.console import err
+from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import KernelError
 

@@ -13,10 +13,9 @@ import typer
 
 from polypath import engines
 from polypath.cli import jobs, output, progress, result, sweeps
-from polypath.cli.codes import DONE, INTERRUPTED
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
-from polypath.cli.errors import InputError
+from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
 from polypath.results import Recording, folder

@@ -9,9 +9,8 @@ from rich.markup import escape
 
 from polypath import units
 from polypath.cli import jobs, progress
-from polypath.cli.codes import DONE
 from polypath.cli.console import out, table
-from polypath.cli.errors import InputError
+from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Seed, Settings
 from polypath.sweep import buffers
 from polypath.units import UnitError

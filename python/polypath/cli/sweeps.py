@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from polypath import _core, sweep
 from polypath.cli import jobs, output, progress
-from polypath.cli.codes import BAD_INPUT, DONE
 from polypath.cli.console import err, out, table
+from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.engines import Captures
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.expand import Expanded, expand, network
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Channel
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import (
     End,
+    Expanded,
     Tables,
     application_names,
     attachments,
     described_interfaces,
     directions,
+    expand,
+    network,
     nodes,
     split_end,
 )

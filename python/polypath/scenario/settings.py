@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.literal import value
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
+from polypath.scenario.stack import SETTINGS
+from polypath.scenario.tables import Tables, application_names
+from polypath.scenario.vary import Axis, literal
 from polypath.units import nearest
 
 _LISTS = {"application", "event", "route"}
@@ -36,7 +38,7 @@ class Setting:
     def parse(cls, text: str) -> Self:
         """A setting as `--set` gives it."""
         path, equals, given = text.partition("=")
-        return cls(path if equals else "", value(given.strip()), f"--set {text}")
+        return cls(path if equals else "", literal(given.strip()), f"--set {text}")
 
     def error(self, message: str, hint: str | None = None) -> ScenarioError:
         """An error in this setting."""
@@ -113,3 +115,40 @@ def apply(
     for setting in settings:
         origins[setting.apply(changed, names, inherited)] = setting
     return changed, origins
+
+
+def overrides(tables: Tables, axis: Axis) -> list[str]:
+    """The tables that set themselves what the axis varies in a more general one, as "host.server".
+
+    Of applications only where all of them do: one with a setting of its own may be what the others are compared with.
+    """
+    found = [table for path in axis.paths for table in _closer(tables, path.split("."))]
+    return list(dict.fromkeys(found))
+
+
+def _closer(tables: Tables, steps: list[str]) -> Iterator[str]:
+    match steps:
+        case ["defaults", key, *_] if key in SETTINGS:
+            for name, host in tables.host.items():
+                if getattr(host, key) is not None:
+                    yield f"host.{name}"
+            yield from _applications(tables, None, key)
+        case ["host", host_name, key, *_] if key in SETTINGS:
+            yield from _applications(tables, host_name, key)
+
+
+def _applications(tables: Tables, host: str | None, key: str) -> list[str]:
+    found = []
+    for name, application in zip(application_names(tables), tables.application, strict=True):
+        for side in ("client", "server"):
+            if host not in (None, getattr(application, side)):
+                continue
+            own = [
+                f"application.{name}.{table}"
+                for table in ("stack", f"{side}_stack")
+                if getattr(getattr(application, table, None), key, None) is not None
+            ]
+            if not own:
+                return []
+            found += own
+    return found

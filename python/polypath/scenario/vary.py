@@ -12,6 +12,7 @@ wifi = { "link.path0.loss" = "1 %", "link.path0.jitter" = "2 ms" }
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -22,7 +23,6 @@ from pydantic import AfterValidator, WithJsonSchema
 from polypath import units
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
-from polypath.scenario.literal import value
 from polypath.units import Quantity, UnitError
 
 SEED = "seed"
@@ -131,9 +131,9 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     if isinstance(vary.get(name), dict):
         return {**vary, name: _chosen(vary[name], words, text)}, name
     if name == SEEDS:
-        made: Any = value(given)
+        made: Any = literal(given)
     else:
-        made = value(given) if given.startswith("[") and isinstance(value(given), list) else [*map(value, words)]
+        made = literal(given) if given.startswith("[") and isinstance(literal(given), list) else [*map(literal, words)]
     replaced = {key: _same(key, name) for key in vary}
     found = {name if replaced[key] else key: made if replaced[key] else old for key, old in vary.items()}
     return {**found, name: made}, name
@@ -222,6 +222,17 @@ def _repeated(made: Mapping[str, Axis]) -> Iterator[tuple[str, str]]:
             if path in seen:
                 yield path, key
             seen.add(path)
+
+
+def literal(text: str) -> Any:
+    """A value as a command line gives it: TOML where the text is that (true, 3, ["1 kB"], {name = ..}), else text."""
+    try:
+        data = tomllib.loads(f"value = {text}\n")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    if list(data) != ["value"] or not isinstance(data["value"], bool | int | float | str | list | dict):
+        return text
+    return data["value"]
 
 
 Vary = Annotated[

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from polypath.results.points import COLUMNS, Axis
 from polypath.scenario import Plan, Scenario, ScenarioError
-from polypath.scenario.overrides import overrides
+from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED
 from polypath.scenario.vary import Axis as Varied
 

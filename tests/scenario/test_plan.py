@@ -283,3 +283,11 @@ class TestSaved:
         with pytest.raises(ScenarioError) as caught:
             Plan.load(path)
         assert str(caught.value) == f"{path}{message}"
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_copy_with_another_value_has_a_plan_of_its_own(scenario: Scenario, deep: bool) -> None:
+    before = scenario.plan()
+    copy = scenario.model_copy(update={"name": "other", "seed": 9}, deep=deep)
+    assert (copy.plan().data["name"], copy.plan().data["seed"]) == ("other", 9)
+    assert scenario.plan() == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Self
@@ -196,6 +196,11 @@ class Scenario(Tables):
     def _resolved(self) -> Tables:
         """The scenario checked as a whole, with nothing left out. Raises ScenarioError."""
         return resolve(self)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        made = super().model_copy(update=update, deep=deep)
+        made.__dict__.pop("_resolved", None)
+        return made
 
     def resolved(self) -> Self:
         """The same scenario with nothing left out (interfaces, addresses, transport settings, ports); same plan."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: Where each name comes from; it is imported when it is first used.
+#: Where each name comes from. It is imported when it is first used, as is each of these parts.
 _PARTS = {
     "EngineError": "engines",
     "OutputError": "results",
@@ -32,15 +32,19 @@ _PARTS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        found = import_module("polypath._core").version()
-    elif name in _PARTS:
-        found = getattr(import_module(f"polypath.{_PARTS[name]}"), name)
-    else:
-        raise AttributeError(f"module 'polypath' has no attribute '{name}'")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a module that has this would have every name
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            found = import_module("polypath._core").version()
+        elif name in _PARTS.values():
+            found = import_module(f"polypath.{name}")
+        elif name in _PARTS:
+            found = getattr(import_module(f"polypath.{_PARTS[name]}"), name)
+        else:
+            raise AttributeError(f"module 'polypath' has no attribute '{name}'")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

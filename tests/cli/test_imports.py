@@ -8,6 +8,7 @@ import sys
 import pytest
 import typer
 
+import polypath
 from polypath import cli
 
 #: What no command needs before it draws, sweeps or exports.
@@ -60,6 +61,16 @@ def test_a_run_imports_the_simulator_and_the_table() -> None:
     found = imported("run", "aggregation", "--run", "tcp")
     assert found >= HEAVY
     assert not found & RARE
+
+
+@pytest.mark.parametrize("name", [*polypath.__all__, "engines", "results", "scenario"])
+def test_the_package_has_its_names_and_parts_without_further_imports(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import polypath; polypath.{name}"], check=True)
+
+
+def test_the_package_has_no_other_names() -> None:
+    with pytest.raises(AttributeError, match="module 'polypath' has no attribute 'frobnicate'"):
+        polypath.frobnicate  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)

@@ -91,6 +91,7 @@ def test_labs_are_compared_run_by_run(
     two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _only(monkeypatch, "aggregation")
+    monkeypatch.setattr(fidelity_labs, "lab_starts", dict)
     outcome = polypath("compare", "--labs", "--markdown", tmp_path / "labs.md")
     assert outcome.code == 0
     assert "0 of 4 runs agree" in outcome.out
@@ -126,7 +127,8 @@ def test_causes_and_starts_are_of_runs_that_there_are() -> None:
         concerned = [scenario for run, scenario in runs.items() if name in (run, run.partition("/")[0])]
         assert concerned, name
         for scenario in concerned:
-            plans = [one.plan() for one in varied(scenario, each)]
+            first = fidelity_labs.in_the_kernels_profile(scenario)
+            plans = [one.plan() for one in varied(first, each)]
             assert len({plan.json() for plan in plans}) == len(plans) > 1, name
 
 

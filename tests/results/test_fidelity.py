@@ -73,3 +73,8 @@ def test_every_file_is_an_entry_and_every_entry_a_scenario() -> None:
         stack = entry.scenario().plan(1).data["nodes"][0]["stack"]
         assert (stack["profile"], stack["scheduler"]["name"]) == ("linux", "linux"), entry.name
     assert len(files) >= 20
+
+
+def test_nothing_answered_on_either_engine_is_agreement() -> None:
+    assert Row("transfer", "answered requests", "", 0.0, 0.0, None).ok
+    assert not Row("transfer", "answered requests", "", 1.0, 0.0, None).ok

@@ -36,7 +36,7 @@ class Row:
         """Whether both are within the tolerances, or neither has a figure: nothing was answered on either."""
         if self.value is None and self.reference is None:
             return self.share_difference is None or self.share_difference <= SHARE_TOLERANCE
-        near = self.ratio is not None and abs(self.ratio - 1) <= TOLERANCE
+        near = self.value == self.reference or (self.ratio is not None and abs(self.ratio - 1) <= TOLERANCE)
         return near and (self.share_difference is None or self.share_difference <= SHARE_TOLERANCE)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import cloudpickle
 import pytest
 
 from polypath.scenario import Scenario
@@ -46,6 +48,17 @@ def interrupted(folder: Path, number: int) -> int:
     (folder / str(os.getpid())).touch()
     time.sleep(1000)
     return number
+
+
+@pytest.fixture(autouse=True)
+def by_value() -> Iterator[None]:
+    """Workers get this module's functions themselves: pytest imports it in a way that they cannot."""
+    modules = [sys.modules[each.__module__] for each in (own, wait)]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    yield
+    for module in modules:
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 @pytest.fixture

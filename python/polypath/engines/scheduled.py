@@ -49,6 +49,7 @@ def _changes(action: Mapping[str, Any]) -> Iterator[str]:
         if key == "up":
             yield "up" if value else "down"
         elif isinstance(value, Mapping):
-            yield " ".join([name, *(f"{part}" if key == "kind" else f"{key} {part}" for key, part in value.items())])
+            parts = (str(part) if what == "kind" else f"{what} {part}" for what, part in value.items())
+            yield " ".join([name, *parts])
         else:
             yield f"{name} {value}{unit}"

@@ -59,8 +59,11 @@ def lab_causes() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def lab_starts() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Where chance decides the figures of a lab or of a LAB/RUN: settings with a value for each run on an engine."""
-    return dict(_labs()["each"])
+    """Where chance decides the figures of a lab or of a LAB/RUN: settings with a value for each run on an engine.
+
+    A table's name in the file may list several, with commas.
+    """
+    return {name: each for names, each in _labs()["each"].items() for name in names.split(", ")}
 
 
 def _labs() -> dict[str, Any]:

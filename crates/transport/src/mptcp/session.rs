@@ -76,6 +76,16 @@ impl Multipath {
         }
     }
 
+    /// What this side proves its knowledge of the keys with (RFC 8684 section 3.2).
+    fn join_hmac(&self, join: &Join) -> [u8; 32] {
+        keys::join_hmac(
+            self.local_key,
+            self.remote_key,
+            join.local_nonce,
+            join.remote_nonce,
+        )
+    }
+
     fn ack_len(&self) -> u32 {
         if self.long_ack { 12 } else { 8 }
     }
@@ -226,12 +236,7 @@ impl Options for SubflowOptions<'_> {
                 MptcpOption::Capable(self.capable(multipath, answer, false))
             }
             Some(join) if answer => {
-                let hmac = keys::join_hmac(
-                    multipath.local_key,
-                    multipath.remote_key,
-                    join.local_nonce,
-                    join.remote_nonce,
-                );
+                let hmac = multipath.join_hmac(join);
                 MptcpOption::Join(MpJoin::SynAck {
                     backup: join.backup,
                     address_id: join.local_id,
@@ -259,12 +264,7 @@ impl Options for SubflowOptions<'_> {
         let option = match self.join {
             None => MptcpOption::Capable(self.capable(multipath, true, true)),
             Some(join) => {
-                let hmac = keys::join_hmac(
-                    multipath.local_key,
-                    multipath.remote_key,
-                    join.local_nonce,
-                    join.remote_nonce,
-                );
+                let hmac = multipath.join_hmac(join);
                 MptcpOption::Join(MpJoin::Ack {
                     hmac: keys::leading_160(&hmac),
                 })

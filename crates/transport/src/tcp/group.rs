@@ -2,7 +2,7 @@
 //! might waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
 //! `__tcp_transmit_skb`).
 
-use super::{Chunk, Push, Socket};
+use super::{Chunk, FinState, Push, Socket};
 use crate::linux::send_memory;
 use crate::path::{CaState, Path};
 use crate::tcp::context::{Context, Options};
@@ -143,7 +143,7 @@ impl Socket {
             self.unsent_bytes -= u64::from(chunk.len);
             self.send_chunk(cx, chunk);
         }
-        if self.fin == super::FinState::Queued {
+        if self.fin == FinState::Queued {
             self.send_fin(cx);
         }
     }

@@ -1,8 +1,7 @@
 //! One TCP connection, or one subflow of an MPTCP connection (RFC 9293).
 //!
 //! A socket keeps the subflow's sequence space: what is in flight, what is lost, what was received
-//! out of order, its timers and its congestion control. Which data it carries is decided above it, in
-//! [`crate::mptcp`].
+//! out of order, its timers and its congestion control. Which data it carries is decided above it.
 
 pub(crate) mod context;
 mod cork;

@@ -104,6 +104,7 @@ impl Socket {
         self.next = from;
         self.last_small = self.last_small.min(from);
         self.usage_end = self.usage_end.min(from);
+        self.rack.decided = self.rack.decided.min(from);
         if let Some(paced) = &mut self.paced {
             paced.take_back(from);
         }

@@ -31,7 +31,7 @@ pub(in crate::tcp) struct Rack {
     pub(super) steps_round: u64,
     pub(super) persist: u32,
     /// Of segments that were sent once, those below this are SACKed or marked as lost.
-    decided: u64,
+    pub(super) decided: u64,
     /// When segments were sent again, and where they begin, in the order of sending (section 6.2 step 5 wants that order; what was sent
     /// once is in it by its sequence numbers). Some are over: delivered, lost again, or sent another time.
     repeated: VecDeque<(Nanos, u64)>,

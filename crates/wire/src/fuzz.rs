@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::mptcp::KIND;
-use crate::{EmitError, icmp, ip, tcp, udp};
+use crate::{EmitError, icmp, ip, quic, tcp, udp};
 
 /// A promise checked on some bytes.
 pub type Target = fn(&[u8]);
@@ -19,6 +19,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("mptcp", mptcp),
     ("udp", udp),
     ("icmp", icmp),
+    ("quic_frames", quic_frames),
+    ("quic_header", quic_header),
+    ("quic_parameters", quic_parameters),
 ];
 
 const V4: (IpAddr, IpAddr) = (
@@ -103,6 +106,67 @@ pub fn icmp(bytes: &[u8]) {
             }
             Err(EmitError::TooLong { .. }) => assert!(out.is_empty()),
             Err(error) => panic!("{error} for {message:?} as parsed"),
+        }
+    }
+}
+
+/// The bytes as the payload of an unprotected packet.
+pub fn quic_frames(bytes: &[u8]) {
+    for parsed in quic::Frames::new(bytes) {
+        let Ok((frame, payload)) = parsed else {
+            continue;
+        };
+        let mut out = Vec::new();
+        quic::encode_frame(
+            &frame,
+            &mut |_, bytes| bytes.copy_from_slice(payload),
+            &mut out,
+        )
+        .expect("a frame as parsed");
+        assert_eq!(out.len(), frame.len() as usize);
+        let again: Vec<_> = quic::Frames::new(&out).collect();
+        assert_eq!(again, [Ok((frame, payload))]);
+    }
+}
+
+/// The bytes as a datagram, header protection removed; own connection ids are empty, or of eight bytes.
+pub fn quic_header(bytes: &[u8]) {
+    for short_dcid_len in [0, 8] {
+        for protected in quic::split(bytes, short_dcid_len).flatten() {
+            let packet = &bytes[protected.range.clone()];
+            let (header, payload_at) = protected.header(packet, Some(1000));
+            let payload = &packet[payload_at..];
+            let payload_len = if header.kind.is_protected() {
+                payload.len() as u32 - quic::TAG_LEN
+            } else {
+                0
+            };
+            let mut out = Vec::new();
+            header
+                .encode(payload_len, &mut out)
+                .expect("a header as parsed");
+            assert_eq!(out.len(), header.len(payload_len) as usize);
+            out.extend_from_slice(payload);
+            let again = quic::split(&out, short_dcid_len)
+                .next()
+                .expect("a packet")
+                .expect("a header as emitted");
+            assert_eq!(again.range, 0..out.len());
+            let payload_at = out.len() - payload.len();
+            assert_eq!(again.header(&out, Some(1000)), (header, payload_at));
+        }
+    }
+}
+
+pub fn quic_parameters(bytes: &[u8]) {
+    for sender in [quic::Role::Client, quic::Role::Server] {
+        if let Ok(parameters) = quic::TransportParameters::parse(bytes, sender) {
+            let mut out = Vec::new();
+            parameters
+                .encode(&mut out)
+                .expect("transport parameters as parsed");
+            let again = quic::TransportParameters::parse(&out, sender);
+            assert_eq!(again, Ok(parameters));
         }
     }
 }

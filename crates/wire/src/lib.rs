@@ -1,4 +1,4 @@
-//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo.
+//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC.
 //!
 //! Parsers take bytes and never panic; emitters append to a vector and leave it as it was when
 //! they refuse. Neither keeps anything between calls.
@@ -12,6 +12,7 @@ pub mod icmp;
 pub mod ip;
 pub mod mptcp;
 pub mod payload;
+pub mod quic;
 pub mod tcp;
 pub mod udp;
 

@@ -1,10 +1,12 @@
 //! The fuzz targets on seeded random bytes, and on valid packets cut short or with bits flipped.
 
 mod common;
+#[path = "quic/strategies.rs"]
+mod strategies;
 
 use common::{addresses, segment};
 use polypath_wire::icmp::{self, Echo, Message};
-use polypath_wire::{fuzz, ip, tcp, udp};
+use polypath_wire::{fuzz, ip, quic, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -73,6 +75,29 @@ proptest! {
             icmp::emit(message, &data, addresses, &mut bytes).unwrap();
             apply(&mut bytes, &damage);
             run_all(&bytes);
+        }
+    }
+
+    #[test]
+    fn damaged_quic((frame, payload) in strategies::frame(), (header, _) in strategies::header(),
+                    parameters in strategies::server_parameters(), damage in damage()) {
+        let mut frames = Vec::new();
+        quic::encode_frame(&frame, &mut |_, bytes| bytes.copy_from_slice(&payload), &mut frames).unwrap();
+        let payload_len = if header.kind.is_protected() { frames.len() } else { 0 };
+        let mut datagram = Vec::new();
+        header.encode(payload_len as u32, &mut datagram).unwrap();
+        if header.kind.is_protected() {
+            datagram.extend_from_slice(&frames);
+            datagram.extend([0; quic::TAG_LEN as usize]);
+        }
+        let mut extension = Vec::new();
+        parameters.encode(&mut extension).unwrap();
+        for mut bytes in [frames, datagram, extension] {
+            if !bytes.is_empty() {
+                run_all(&bytes);
+                apply(&mut bytes, &damage);
+                run_all(&bytes);
+            }
         }
     }
 

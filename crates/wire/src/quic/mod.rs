@@ -1,0 +1,39 @@
+//! QUIC (RFC 9000), datagrams (RFC 9221) and multiple paths (RFC 10069).
+//!
+//! A [`Packet`] is plain data, like a TCP segment: what endpoints exchange in simulation, and what the codec parses from an unprotected packet
+//! and emits into one. Payload of streams and datagrams is not part of it; a frame says which stretch it carries.
+
+mod error;
+mod frame;
+mod frame_emit;
+mod frame_len;
+mod frame_parse;
+mod frame_type;
+mod header;
+mod number;
+mod packet;
+mod parameters;
+mod split;
+mod varint;
+
+pub use error::{FrameError, ParameterError, TransportError};
+pub use frame::{Ack, Frame, NewConnectionId};
+pub use frame_emit::{Carried, encode_frame};
+pub use frame_parse::Frames;
+pub use header::retry_pseudo_packet;
+pub use number::{decode_number, number_len};
+pub use packet::{ConnectionId, Datagram, Header, Kind, Packet};
+pub use parameters::{PreferredAddress, Role, TransportParameters};
+pub use split::{HeaderError, Packets, Protected, reserved_bits_clear, split};
+pub use varint::{read_varint, varint_len, write_varint};
+
+/// QUIC version 1 (RFC 9000 section 15).
+pub const VERSION: u32 = 1;
+/// The authentication tag that packet protection adds (RFC 9001 section 5.3).
+pub const TAG_LEN: u32 = 16;
+/// The longest value of a variable-length integer (RFC 9000 section 16).
+pub const MAX_VARINT: u64 = (1 << 62) - 1;
+/// The largest path id, for the nonce has 32 bits for it (RFC 10069 section 2.4).
+pub const MAX_PATH_ID: u64 = (1 << 32) - 1;
+/// The largest number of streams of a kind (RFC 9000 section 4.6).
+pub const MAX_STREAMS: u64 = 1 << 60;

@@ -172,6 +172,29 @@ impl WindowReduction {
     }
 }
 
+/// Which path of Multipath QUIC carries an acknowledgement that no data packet takes along (RFC 10069 section 5.1 leaves it open).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckPath {
+    /// The one that it is about.
+    #[default]
+    Same,
+    /// The one of lowest smoothed RTT.
+    Fastest,
+    /// The one that the packet scheduler chooses for it.
+    Scheduler,
+}
+
+impl AckPath {
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "same" => Some(Self::Same),
+            "fastest" => Some(Self::Fastest),
+            "scheduler" => Some(Self::Scheduler),
+            _ => None,
+        }
+    }
+}
+
 /// An algorithm by name, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -238,7 +261,10 @@ pub struct Config {
     /// Whether the sender looks for the path's MTU itself.
     pub mtu_probing: MtuProbing,
     pub window_reduction: WindowReduction,
-    /// Use MPTCP when the peer does too.
+    pub ack_path: AckPath,
+    /// Ids of the paths of Multipath QUIC that this host sends on while one of them is open; none: all.
+    pub send_paths: Vec<u64>,
+    /// Use several paths when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
     pub foreign: Option<Arc<dyn Foreign>>,
@@ -281,6 +307,8 @@ impl Default for Config {
             user_timeout: 0,
             mtu_probing: MtuProbing::Off,
             window_reduction: WindowReduction::Proportional,
+            ack_path: AckPath::Same,
+            send_paths: Vec::new(),
             mptcp: true,
             foreign: None,
         }

@@ -9,10 +9,12 @@ pub mod config;
 pub mod congestion;
 mod counters;
 mod event;
+mod host;
 pub mod linux;
 pub mod mptcp;
 pub mod path;
 pub mod path_manager;
+pub mod quic;
 mod ranges;
 pub mod registry;
 pub mod scheduler;
@@ -22,11 +24,12 @@ pub mod tcp;
 mod transmit;
 
 pub use config::{
-    Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
+    AckPath, Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
 };
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use mptcp::connection::{Accept, Connection, Ports};
+pub use host::{Accept, Ports};
+pub use mptcp::connection::Connection;
 pub use mptcp::segment::Arrival;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;

@@ -112,8 +112,8 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    #[cfg(test)]
-    fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+    /// The ranges, the lowest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().copied()
     }
 }

@@ -5,8 +5,6 @@
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use polypath_wire::mptcp::{MpCapable, MptcpOption};
 use polypath_wire::tcp::Segment;
@@ -18,7 +16,7 @@ use super::retransmission::Retransmission;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
 use super::subflow::Subflow;
-use crate::config::Config;
+use crate::host::{Accept, Ports};
 use crate::path::{Member, Path};
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
@@ -27,34 +25,6 @@ use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
 use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos, Transmit, Tuple};
-
-/// A host's source of ephemeral ports.
-#[derive(Clone, Debug, Default)]
-pub struct Ports(Arc<AtomicU32>);
-
-/// The ephemeral range (Linux ip_local_port_range).
-const FIRST_PORT: u32 = 32_768;
-const LAST_PORT: u32 = 60_999;
-
-impl Ports {
-    pub fn next(&self) -> u16 {
-        let turn = self.0.fetch_add(1, Ordering::Relaxed);
-        (FIRST_PORT + turn % (LAST_PORT - FIRST_PORT + 1)) as u16
-    }
-}
-
-/// What a connection takes from its host.
-pub struct Accept {
-    pub config: Arc<Config>,
-    /// Every address of the host; ids are given by the connection.
-    pub addresses: Vec<(IpAddr, bool)>,
-    /// Longest packets of interfaces that take shorter ones than the host, by address.
-    pub mtus: Vec<(IpAddr, u32)>,
-    pub ports: Ports,
-    pub random: Pcg64Mcg,
-    /// Where the sequence numbers of an accepted connection begin, if not at random.
-    pub isn: Option<u32>,
-}
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {

@@ -29,6 +29,19 @@ pub enum CaState {
     Loss,
 }
 
+/// Running totals for recordings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Payload bytes sent, each once.
+    pub sent: u64,
+    pub retransmitted: u64,
+    /// Bytes sent here after another path had carried them.
+    pub reinjected: u64,
+    /// Payload bytes received, duplicates not counted.
+    pub received: u64,
+    pub retransmitted_segments: u64,
+}
+
 /// No slow-start threshold yet.
 pub const INFINITE_SSTHRESH: u32 = u32::MAX;
 

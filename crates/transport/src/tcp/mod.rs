@@ -108,18 +108,7 @@ pub(crate) enum Reckoning {
     RateAndMemory,
 }
 
-/// Running totals for recordings.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
-    /// Payload bytes sent, each once.
-    pub sent: u64,
-    pub retransmitted: u64,
-    /// Bytes sent here after another subflow had carried them.
-    pub reinjected: u64,
-    /// Payload bytes received, duplicates not counted.
-    pub received: u64,
-    pub retransmitted_segments: u64,
-}
+pub use crate::path::Totals;
 
 pub struct Socket {
     pub(crate) state: State,

@@ -1,0 +1,37 @@
+//! What a connection takes from its host.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rand_pcg::Pcg64Mcg;
+
+use crate::config::Config;
+
+/// A host's source of ephemeral ports.
+#[derive(Clone, Debug, Default)]
+pub struct Ports(Arc<AtomicU32>);
+
+/// The ephemeral range (Linux ip_local_port_range).
+const FIRST_PORT: u32 = 32_768;
+const LAST_PORT: u32 = 60_999;
+
+impl Ports {
+    pub fn next(&self) -> u16 {
+        let turn = self.0.fetch_add(1, Ordering::Relaxed);
+        (FIRST_PORT + turn % (LAST_PORT - FIRST_PORT + 1)) as u16
+    }
+}
+
+/// What a connection takes from its host.
+pub struct Accept {
+    pub config: Arc<Config>,
+    /// Every address of the host; ids are given by the connection.
+    pub addresses: Vec<(IpAddr, bool)>,
+    /// Longest packets of interfaces that take shorter ones than the host, by address.
+    pub mtus: Vec<(IpAddr, u32)>,
+    pub ports: Ports,
+    pub random: Pcg64Mcg,
+    /// Where the sequence numbers of an accepted connection begin, if not at random.
+    pub isn: Option<u32>,
+}

@@ -1,0 +1,212 @@
+//! What the application asks of a connection: streams, datagrams, and the plain calls of one byte stream (RFC 9000 section 2.4).
+
+use polypath_wire::quic::Frame;
+
+use super::connection::Connection;
+use crate::{CloseReason, Nanos};
+
+impl Connection {
+    /// Opens a stream, if the peer admits another one.
+    pub fn open(&mut self, bidirectional: bool) -> Option<u64> {
+        let kind = usize::from(!bidirectional);
+        let count = self.streams.opened[kind];
+        if count >= self.streams.admitted[kind] {
+            let limit = self.streams.admitted[kind];
+            if self.peer_known {
+                self.control.push(Frame::StreamsBlocked {
+                    bidirectional,
+                    limit,
+                });
+            }
+            return None;
+        }
+        self.streams.opened[kind] += 1;
+        let id = count << 2 | u64::from(!bidirectional) << 1 | u64::from(!self.client);
+        let max = if bidirectional {
+            self.peer.initial_max_stream_data_bidi_remote
+        } else {
+            self.peer.initial_max_stream_data_uni
+        };
+        self.outgoing.open(id, max, 0);
+        if bidirectional {
+            self.incoming.open(id);
+        }
+        Some(id)
+    }
+
+    /// The stream of the plain calls: the client's first, on which the server answers; a server that begins opens one of its own.
+    fn own_stream(&mut self) -> Option<u64> {
+        if self.streams.own.is_none() {
+            self.streams.own = if !self.client && self.outgoing.is_open(0) {
+                Some(0)
+            } else {
+                self.open(true)
+            };
+        }
+        self.streams.own
+    }
+
+    /// The application writes `bytes` to the connection's one stream.
+    pub fn write(&mut self, bytes: u64, now: Nanos) {
+        if let Some(stream) = self.own_stream() {
+            self.write_to(stream, bytes, now);
+        }
+    }
+
+    /// The application writes `bytes` to a stream. What the send buffer has no room for waits.
+    pub fn write_to(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        self.now = now;
+        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
+            self.flush();
+        }
+    }
+
+    /// Nothing follows on a stream.
+    pub fn finish(&mut self, stream: u64, now: Nanos) {
+        self.now = now;
+        self.outgoing.finish(stream);
+        self.flush();
+    }
+
+    /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length.
+    pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
+        self.now = now;
+        let number = self.datagrams.next;
+        let frame = Frame::Datagram { number, len };
+        if u64::from(frame.len()) > self.peer.max_datagram_frame_size {
+            return false;
+        }
+        self.datagrams.next += 1;
+        self.datagrams.waiting.push_back((number, len));
+        self.flush();
+        true
+    }
+
+    /// Datagrams that arrived: the sender's numbers and lengths.
+    pub fn received_datagrams(&mut self) -> Vec<(u64, u32)> {
+        std::mem::take(&mut self.datagrams.arrived)
+    }
+
+    /// Takes back what was written to the one stream and lies beyond the send buffer; returns how much.
+    pub fn cancel_writes(&mut self) -> u64 {
+        let Some(stream) = self.streams.own else {
+            return 0;
+        };
+        let buffer = self.config.send_buffer.maximum;
+        let in_flight = self.outgoing.unacknowledged() - self.outgoing.unsent();
+        self.outgoing
+            .cancel(stream, buffer.saturating_sub(in_flight))
+    }
+
+    /// Bytes that the application ever got into the send buffer of the one stream.
+    pub fn written(&self) -> u64 {
+        let Some(stream) = self.streams.own else {
+            return 0;
+        };
+        let beyond = self
+            .outgoing
+            .unacknowledged()
+            .saturating_sub(self.config.send_buffer.maximum);
+        self.outgoing.written(stream) - beyond
+    }
+
+    /// In-order bytes of all streams that wait to be read.
+    pub fn available(&self) -> u64 {
+        let readable = self.incoming.readable();
+        readable.map(|id| self.incoming.available(id)).sum()
+    }
+
+    /// The streams with something to read, or at their end.
+    pub fn readable(&self) -> Vec<u64> {
+        self.incoming.readable().collect()
+    }
+
+    /// Reads up to `bytes` of a stream.
+    pub fn read_from(&mut self, stream: u64, bytes: u64, now: Nanos) -> u64 {
+        self.now = now;
+        let taken = self.incoming.read(stream, bytes);
+        self.streams.read += taken;
+        if self.incoming.at_end(stream) {
+            self.close_incoming(stream);
+        }
+        self.tell_limits();
+        taken
+    }
+
+    /// Tells the peer of limits that reading has moved.
+    pub fn announce_limits(&mut self, now: Nanos) {
+        self.now = now;
+        if !self.control.is_empty() {
+            self.flush();
+        }
+    }
+
+    /// Whether a stream's end was reached and everything was read.
+    pub fn stream_at_end(&self, stream: u64) -> bool {
+        let by_peer = (stream & 1 == 0) != self.client;
+        let kind = (stream >> 1 & 1) as usize;
+        let begun = if by_peer {
+            self.streams.accepted
+        } else {
+            self.streams.opened
+        };
+        stream >> 2 < begun[kind] && !self.incoming.is_open(stream)
+    }
+
+    /// Reads up to `bytes` of whatever streams have any.
+    pub fn read(&mut self, bytes: u64, now: Nanos) -> u64 {
+        let mut left = bytes;
+        for stream in self.readable() {
+            left -= self.read_from(stream, left, now);
+        }
+        if left < bytes {
+            self.flush();
+        }
+        bytes - left
+    }
+
+    fn close_incoming(&mut self, stream: u64) {
+        self.incoming.close(stream);
+        let by_peer = (stream & 1 == 0) != self.client;
+        if by_peer {
+            let kind = (stream >> 1 & 1) as usize;
+            self.streams.over[kind] += 1;
+        }
+        self.streams.peer_ended = true;
+    }
+
+    /// The peer ended what it sent and everything was read.
+    pub fn at_end(&self) -> bool {
+        self.ended.is_some() || (self.streams.peer_ended && self.incoming.is_empty())
+    }
+
+    /// Ends every stream that this side sends on. The client closes the connection when both sides have ended theirs.
+    pub fn close(&mut self, now: Nanos) {
+        self.now = now;
+        self.streams.closed = true;
+        if self.streams.own.is_none() && self.established {
+            self.own_stream();
+        }
+        self.outgoing.finish_all();
+        self.flush();
+    }
+
+    /// Ends the connection at once (RFC 9000 section 10.2).
+    pub fn abort(&mut self, now: Nanos) {
+        self.now = now;
+        if self.ended.is_none() {
+            self.closing = Some((0, None, ""));
+            self.end(CloseReason::Aborted);
+            self.flush();
+        }
+    }
+
+    /// The client ends a connection on which both sides said everything.
+    pub(super) fn finish_if_done(&mut self) {
+        let done = self.streams.closed && self.at_end() && self.outgoing.idle();
+        if self.client && done && self.ended.is_none() && self.established {
+            self.closing = Some((0, None, ""));
+            self.end(CloseReason::Finished);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Time: what is due, and when (RFC 9000 section 10.1, RFC 9002 section 6.2).
+
+use polypath_wire::quic::Frame;
+
+use super::connection::Connection;
+use super::crypto::Level;
+use crate::{CloseReason, MILLISECOND, NEVER, Nanos};
+
+/// The connection is not given up before so many probe timeouts (RFC 9000 section 10.1).
+const PROBE_TIMEOUTS: Nanos = 3;
+
+impl Connection {
+    /// Does what is due at `now`.
+    pub fn on_time(&mut self, now: Nanos) {
+        self.now = now;
+        if self.ended.is_some() {
+            self.deadline = NEVER;
+            return;
+        }
+        if self.idle_at <= now {
+            let reason = if self.established {
+                CloseReason::TimedOut
+            } else {
+                CloseReason::Unreachable
+            };
+            // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
+            self.end(reason);
+            self.deadline = NEVER;
+            return;
+        }
+        if self.keepalive_at <= now {
+            self.keepalive_at = NEVER;
+            self.control.push(Frame::Ping);
+        }
+        for path in 0..self.members.len() {
+            if self.members[path].pacer.release(now) {
+                self.paths[path].paced = false;
+            }
+            if self.recovery_deadline(path) <= now {
+                self.on_recovery_timer(path);
+            }
+            if self.validation_deadline(path) <= now {
+                self.give_up_validation(path);
+            }
+        }
+        self.flush();
+    }
+
+    /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
+    pub fn next_deadline(&self) -> Nanos {
+        self.deadline
+    }
+
+    pub(super) fn find_deadline(&mut self) {
+        if self.ended.is_some() {
+            self.deadline = NEVER;
+            return;
+        }
+        let mut at = self.idle_at.min(self.keepalive_at);
+        if self.ready_at.is_some() {
+            at = at.min(self.path_manager_at);
+        }
+        for space in self.handshake.spaces.iter().flatten() {
+            at = at.min(space.received.deadline());
+        }
+        for (path, member) in self.members.iter().enumerate() {
+            at = at
+                .min(self.recovery_deadline(path))
+                .min(self.validation_deadline(path));
+            if !member.closed() {
+                at = at.min(member.pacer.deadline());
+                if self.handshake.writes(Level::OneRtt) {
+                    at = at.min(member.space.received.deadline());
+                }
+            }
+        }
+        // What is due already waits for something else: the amplification limit, keys.
+        self.deadline = if at <= self.now {
+            self.now + MILLISECOND
+        } else {
+            at
+        };
+    }
+
+    /// Something arrived.
+    pub(super) fn restart_idle(&mut self) {
+        self.stirred = false;
+        self.idle_at = self.now + self.idle_timeout();
+        if let Some(keepalive) = &self.config.keepalive {
+            self.keepalive_at = self.now + keepalive.time;
+        }
+    }
+
+    /// The first ack-eliciting packet after something arrived leaves.
+    pub(super) fn stir_idle(&mut self) {
+        if !std::mem::replace(&mut self.stirred, true) {
+            self.idle_at = self.now + self.idle_timeout();
+        }
+    }
+
+    fn idle_timeout(&self) -> Nanos {
+        let ours = self.local_parameters.max_idle_timeout;
+        let timeout = match self.peer.max_idle_timeout {
+            0 => ours,
+            theirs => ours.min(theirs),
+        };
+        let delay = self.peer.max_ack_delay * MILLISECOND;
+        let probes = self.members.iter().filter(|member| !member.closed());
+        let longest = probes.map(|member| member.rtt.probe_timeout(delay)).max();
+        (timeout * MILLISECOND).max(PROBE_TIMEOUTS * longest.unwrap_or(0))
+    }
+}

@@ -1,0 +1,408 @@
+//! A connection: its paths, its streams, and the calls by which its owner drives it.
+//!
+//! The owner hands in datagrams ([`Connection::on_datagram`]), the time ([`Connection::on_time`]), and the application's wishes
+//! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
+//! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use polypath_wire::quic::{ConnectionId, Datagram, Frame, TransportError, TransportParameters};
+use rand::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use super::control::Control;
+use super::crypto::Session;
+use super::handshake::Handshake;
+use super::ids::{LEN, LocalIds, RemoteIds, random_id};
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use super::path::{PathState, Validation};
+use crate::config::Config;
+use crate::host::{Accept, Ports};
+use crate::path::Path;
+use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
+use crate::registry::RegistryError;
+use crate::scheduler::{Rescuer, Scheduler};
+use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
+
+/// Streams of each kind that the peer may open at first (as quinn does).
+pub(super) const STREAMS: u64 = 100;
+/// Path ids beyond the first that the peer may use at first.
+const PATHS: u64 = 7;
+/// The connection is given up after so long without a packet (max_idle_timeout, as quinn has it).
+const IDLE: Nanos = 30 * SECOND;
+/// Longest DATAGRAM frame that is accepted.
+const LONGEST_DATAGRAM: u64 = 65_535;
+/// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
+const PROTOCOL: &[u8] = b"hq-interop";
+
+/// A datagram to be sent on a path.
+#[derive(Clone, Debug)]
+pub struct Transmit {
+    pub path: usize,
+    pub datagram: Datagram,
+    /// UDP payload bytes.
+    pub len: u32,
+    pub purpose: Purpose,
+    /// Sent with ECT(0).
+    pub ecn: bool,
+}
+
+/// One end of a QUIC connection.
+pub struct Connection {
+    pub(super) config: Arc<Config>,
+    pub(super) client: bool,
+    pub(super) now: Nanos,
+    pub(super) random: Pcg64Mcg,
+    pub(super) handshake: Handshake,
+    pub(super) local_ids: LocalIds,
+    pub(super) remote_ids: RemoteIds,
+    /// Source of this side's long headers, destination of the peer's until ids belong to paths.
+    pub(super) source: ConnectionId,
+    /// What the client's first packet was addressed to.
+    pub(super) original_destination: ConnectionId,
+    pub(super) local_parameters: TransportParameters,
+    /// Defaults of the RFC until the peer's have come.
+    pub(super) peer: TransportParameters,
+    pub(super) peer_known: bool,
+    pub(super) members: Vec<PathState>,
+    /// What schedulers and coupled congestion controls see of each path, side by side.
+    pub(super) paths: Vec<Path>,
+    pub(super) outgoing: Outgoing,
+    pub(super) incoming: Incoming,
+    pub(super) control: Control,
+    pub(super) streams: Streams,
+    pub(super) datagrams: Datagrams,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    pub(super) rescuer: Rescuer,
+    pub(super) path_manager: Box<dyn PathManager>,
+    pub(super) ready_at: Option<Nanos>,
+    pub(super) path_manager_at: Nanos,
+    pub(super) local: Vec<LocalAddress>,
+    pub(super) remote: Vec<RemoteAddress>,
+    pub(super) ports: Ports,
+    mtus: Vec<(IpAddr, u32)>,
+    /// The largest path id that this side admits, and the next that the client uses.
+    pub(super) max_path_id: u64,
+    pub(super) peer_max_path_id: u64,
+    pub(super) next_path_id: u64,
+    /// Pairs of addresses that wait for an id.
+    pub(super) wanted: Vec<(crate::path_manager::Pair, Vec<IpAddr>)>,
+    /// What the peer was told last of an id that is missing.
+    pub(super) told_blocked: Option<Frame>,
+    /// When the connection is given up unless something arrives, and when the peer is probed.
+    pub(super) idle_at: Nanos,
+    pub(super) keepalive_at: Nanos,
+    /// A packet of the peer's handshake has come.
+    pub(super) peer_seen: bool,
+    /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
+    pub(super) anti_deadlock_from: Nanos,
+    pub(super) probe_level: Option<super::crypto::Level>,
+    /// An ack-eliciting packet was sent since the last one arrived.
+    pub(super) stirred: bool,
+    pub(super) established: bool,
+    pub(super) ended: Option<CloseReason>,
+    /// A CONNECTION_CLOSE to be sent.
+    pub(super) closing: Option<(u64, Option<u64>, &'static str)>,
+    pub(super) record_decisions: bool,
+    pub(super) deadline: Nanos,
+    pub(super) out: Vec<Transmit>,
+    pub(super) events: Vec<Event>,
+}
+
+/// Which streams there are.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// Streams that this side opened and may open: bidirectional, unidirectional.
+    pub opened: [u64; 2],
+    pub admitted: [u64; 2],
+    /// Streams that the peer opened, may open, and that are over.
+    pub accepted: [u64; 2],
+    pub offered: [u64; 2],
+    pub over: [u64; 2],
+    /// The one that the plain calls of a byte stream write to.
+    pub own: Option<u64>,
+    pub closed: bool,
+    /// The peer ended every stream that it had opened or been given.
+    pub peer_ended: bool,
+    /// In-order bytes read so far.
+    pub read: u64,
+}
+
+/// DATAGRAM frames on their way (RFC 9221).
+#[derive(Debug, Default)]
+pub(super) struct Datagrams {
+    pub next: u64,
+    pub waiting: std::collections::VecDeque<(u64, u32)>,
+    pub arrived: Vec<(u64, u32)>,
+}
+
+impl Connection {
+    fn new(
+        host: Accept,
+        tuple: Tuple,
+        client: bool,
+        original_destination: Option<ConnectionId>,
+        now: Nanos,
+    ) -> Result<Self, RegistryError> {
+        let Accept {
+            config,
+            addresses,
+            mtus,
+            ports,
+            mut random,
+            isn: _,
+        } = host;
+        let mut local = vec![LocalAddress {
+            id: 0,
+            address: tuple.local.ip(),
+            backup: false,
+            up: true,
+        }];
+        for (index, (address, backup)) in addresses.into_iter().enumerate() {
+            if address == tuple.local.ip() {
+                local[0].backup = backup;
+            } else if let Ok(id) = u8::try_from(index + 1) {
+                local.push(LocalAddress {
+                    id,
+                    address,
+                    backup,
+                    up: true,
+                });
+            }
+        }
+        let source = random_id(&mut random);
+        let original_destination = original_destination.unwrap_or_else(|| random_id(&mut random));
+        let window = config
+            .receive_buffer
+            .maximum
+            .max(config.receive_buffer.default);
+        let parameters = TransportParameters {
+            original_destination_connection_id: (!client).then_some(original_destination),
+            max_idle_timeout: IDLE / MILLISECOND,
+            initial_max_data: window,
+            initial_max_stream_data_bidi_local: window,
+            initial_max_stream_data_bidi_remote: window,
+            initial_max_stream_data_uni: window,
+            initial_max_streams_bidi: STREAMS,
+            initial_max_streams_uni: STREAMS,
+            initial_source_connection_id: Some(source),
+            max_datagram_frame_size: LONGEST_DATAGRAM,
+            initial_max_path_id: config.mptcp.then_some(PATHS),
+            ..TransportParameters::default()
+        };
+        let mut encoded = Vec::new();
+        parameters
+            .encode(&mut encoded)
+            .expect("values within their bounds");
+        let seed = random.next_u64();
+        let session = if client {
+            Session::client(seed, encoded, PROTOCOL)
+        } else {
+            Session::server(seed, encoded, PROTOCOL)
+        };
+        let mut connection = Self {
+            client,
+            now,
+            handshake: Handshake::new(session),
+            local_ids: LocalIds::default(),
+            remote_ids: RemoteIds::default(),
+            source,
+            original_destination,
+            local_parameters: parameters,
+            peer: TransportParameters::default(),
+            peer_known: false,
+            members: Vec::new(),
+            paths: Vec::new(),
+            outgoing: Outgoing::default(),
+            incoming: Incoming::new(window, window),
+            control: Control::default(),
+            streams: Streams {
+                offered: [STREAMS; 2],
+                ..Streams::default()
+            },
+            datagrams: Datagrams::default(),
+            scheduler: config.make_scheduler()?,
+            rescuer: config.make_rescuer()?,
+            path_manager: config.make_path_manager()?,
+            ready_at: None,
+            path_manager_at: NEVER,
+            local,
+            remote: vec![RemoteAddress {
+                id: 0,
+                address: tuple.remote.ip(),
+                port: None,
+            }],
+            ports,
+            mtus,
+            max_path_id: PATHS,
+            peer_max_path_id: 0,
+            next_path_id: 1,
+            wanted: Vec::new(),
+            told_blocked: None,
+            idle_at: now + IDLE,
+            keepalive_at: NEVER,
+            peer_seen: false,
+            anti_deadlock_from: now,
+            probe_level: None,
+            stirred: false,
+            established: false,
+            ended: None,
+            closing: None,
+            record_decisions: false,
+            deadline: 0,
+            out: Vec::new(),
+            events: Vec::new(),
+            random,
+            config,
+        };
+        connection.local_ids.begin(source);
+        connection.add_path(0, tuple, (0, 0))?;
+        connection.members[0].backup_local = connection.local[0].backup;
+        if client {
+            // The client chose the server's address (RFC 9000 section 8.1).
+            connection.members[0].validation = Validation::Done;
+            connection.remote_ids.begin(original_destination);
+        }
+        Ok(connection)
+    }
+
+    /// Opens a connection from `tuple.local` to `tuple.remote`.
+    ///
+    /// # Errors
+    /// An algorithm or parameter of the host's configuration does not exist.
+    pub fn connect(host: Accept, tuple: Tuple, now: Nanos) -> Result<Self, RegistryError> {
+        let mut connection = Self::new(host, tuple, true, None, now)?;
+        connection.flush();
+        Ok(connection)
+    }
+
+    /// A server's end for a client whose first packet was addressed to `original_destination`. The packet is to be handed to it next.
+    ///
+    /// # Errors
+    /// As [`Connection::connect`].
+    pub fn accept(
+        host: Accept,
+        tuple: Tuple,
+        original_destination: ConnectionId,
+        now: Nanos,
+    ) -> Result<Self, RegistryError> {
+        Self::new(host, tuple, false, Some(original_destination), now)
+    }
+
+    pub(super) fn add_path(
+        &mut self,
+        id: u64,
+        tuple: Tuple,
+        ids: (u8, u8),
+    ) -> Result<usize, RegistryError> {
+        let local = tuple.local.ip();
+        let interface = self.mtus.iter().find(|(address, _)| *address == local);
+        let mtu = interface.map_or(self.config.mtu, |(_, mtu)| self.config.mtu.min(*mtu));
+        let takes = self.peer.max_udp_payload_size;
+        let member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
+        let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
+        path.multipath = self.config.mptcp;
+        self.paths.push(path);
+        self.members.push(member);
+        Ok(self.members.len() - 1)
+    }
+
+    /// Datagrams to be sent, in order.
+    pub fn transmits(&mut self) -> &mut Vec<Transmit> {
+        &mut self.out
+    }
+
+    /// What happened since this was last emptied.
+    pub fn events(&mut self) -> &mut Vec<Event> {
+        &mut self.events
+    }
+
+    pub(super) fn event(&mut self, kind: EventKind) {
+        self.events.push(Event { at: self.now, kind });
+    }
+
+    /// Tells each scheduler decision as an event.
+    pub fn record_decisions(&mut self) {
+        self.record_decisions = true;
+    }
+
+    /// The handshake is complete on this side.
+    pub fn established(&self) -> bool {
+        self.established
+    }
+
+    pub fn ended(&self) -> Option<CloseReason> {
+        self.ended
+    }
+
+    /// Both sides speak RFC 10069.
+    pub fn multipath(&self) -> bool {
+        self.config.mptcp && self.peer.initial_max_path_id.is_some()
+    }
+
+    /// Its paths, in the order in which this side came to know them.
+    pub fn members(&self) -> &[PathState] {
+        &self.members
+    }
+
+    /// What schedulers see of them.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// Whether packets with this destination are for this connection.
+    pub fn knows(&self, destination: &ConnectionId) -> bool {
+        *destination == self.original_destination || self.local_ids.path_of(destination).is_some()
+    }
+
+    /// Bytes written and not acknowledged; and those never sent.
+    pub fn send_queue(&self) -> (u64, u64) {
+        (self.outgoing.unacknowledged(), self.outgoing.unsent())
+    }
+
+    /// Bytes that wait for others before them in their stream.
+    pub fn reassembly_bytes(&self) -> u64 {
+        self.incoming.reassembly_bytes()
+    }
+
+    /// What the application may leave unacknowledged, and unread.
+    pub fn buffers(&self) -> (u64, u64) {
+        (self.config.send_buffer.maximum, self.incoming.window())
+    }
+
+    /// What the peer may still send.
+    pub fn receive_window(&self) -> u64 {
+        self.incoming.offered()
+    }
+}
+
+/// Stream bytes in a full packet: a short header with an id of eight bytes and a number of two, the fields of a STREAM frame, the tag.
+pub(super) fn payload(datagram: u32) -> u32 {
+    datagram - (1 + LEN as u32 + 2) - 8 - polypath_wire::quic::TAG_LEN
+}
+
+impl Connection {
+    /// Closes the connection for an error of the peer's.
+    pub(super) fn fail(&mut self, error: TransportError, frame_type: u64, reason: &'static str) {
+        if self.ended.is_none() {
+            self.closing = Some((error.0, Some(frame_type), reason));
+            self.end(CloseReason::Aborted);
+        }
+    }
+
+    pub(super) fn end(&mut self, reason: CloseReason) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ended = Some(reason);
+        for path in 0..self.members.len() {
+            if self.members[path].closed_at.is_none() {
+                self.members[path].closed_at = Some(self.now);
+                self.paths[path].established = false;
+            }
+        }
+        self.event(EventKind::ConnectionClosed(reason));
+    }
+}

@@ -1,0 +1,231 @@
+//! Connection ids, each of which belongs to a path (RFC 9000 section 5.1, RFC 10069 section 3.2).
+
+use polypath_wire::quic::{ConnectionId, NewConnectionId};
+use rand::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+/// Length of the ids that are issued.
+pub(super) const LEN: usize = 8;
+/// Ids that are kept ready for each path: the one in use and a spare.
+const READY: u64 = 2;
+
+pub(super) fn random_id(random: &mut Pcg64Mcg) -> ConnectionId {
+    let mut bytes = [0; LEN];
+    random.fill_bytes(&mut bytes);
+    ConnectionId::new(&bytes)
+}
+
+/// Ids that this side issued, by which packets for it are known.
+#[derive(Debug, Default)]
+pub(super) struct LocalIds {
+    issued: Vec<(u64, u64, ConnectionId)>,
+}
+
+impl LocalIds {
+    /// The id of the handshake, which has sequence number 0 on path 0 (RFC 9000 section 5.1.1).
+    pub fn begin(&mut self, id: ConnectionId) {
+        self.issued.push((0, 0, id));
+    }
+
+    /// The path that a packet with this destination is on.
+    pub fn path_of(&self, id: &ConnectionId) -> Option<u64> {
+        let found = self.issued.iter().find(|issued| issued.2 == *id);
+        found.map(|issued| issued.0)
+    }
+
+    /// Issues as many ids for a path as the peer is to have, `limit` at most.
+    pub fn issue(
+        &mut self,
+        path: u64,
+        multipath: bool,
+        limit: u64,
+        random: &mut Pcg64Mcg,
+    ) -> Vec<NewConnectionId> {
+        let of_path = |issued: &&(u64, u64, ConnectionId)| issued.0 == path;
+        let mut active = self.issued.iter().filter(of_path).count() as u64;
+        let last = self
+            .issued
+            .iter()
+            .filter(of_path)
+            .map(|issued| issued.1)
+            .max();
+        let mut sequence = last.map_or(0, |last| last + 1);
+        let mut frames = Vec::new();
+        while active < READY.min(limit) {
+            let id = random_id(random);
+            let mut reset_token = [0; 16];
+            random.fill_bytes(&mut reset_token);
+            self.issued.push((path, sequence, id));
+            frames.push(NewConnectionId {
+                path: multipath.then_some(path),
+                sequence,
+                retire_prior_to: 0,
+                id,
+                reset_token,
+            });
+            active += 1;
+            sequence += 1;
+        }
+        frames
+    }
+
+    /// The peer uses an id no more. False: it was never issued.
+    pub fn retire(&mut self, path: u64, sequence: u64) -> bool {
+        let known = |issued: &&(u64, u64, ConnectionId)| issued.0 == path && issued.1 >= sequence;
+        let was_issued = self.issued.iter().any(|issued| known(&issued));
+        self.issued
+            .retain(|issued| (issued.0, issued.1) != (path, sequence));
+        was_issued
+    }
+
+    /// A path is abandoned, and its ids with it (RFC 10069 section 3.4).
+    pub fn forget(&mut self, path: u64) {
+        self.issued.retain(|issued| issued.0 != path);
+    }
+}
+
+/// Ids that the peer issued, by which packets to it are sent.
+#[derive(Debug, Default)]
+pub(super) struct RemoteIds {
+    ids: Vec<Remote>,
+}
+
+#[derive(Debug)]
+struct Remote {
+    path: u64,
+    sequence: u64,
+    id: ConnectionId,
+    used: bool,
+}
+
+/// More ids than were admitted, or one id with two meanings (RFC 9000 sections 5.1.1 and 19.15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdError {
+    Limit,
+    Contradiction,
+}
+
+impl RemoteIds {
+    /// The id that the peer chose in the handshake.
+    pub fn begin(&mut self, id: ConnectionId) {
+        self.ids
+            .retain(|known| (known.path, known.sequence) != (0, 0));
+        self.ids.push(Remote {
+            path: 0,
+            sequence: 0,
+            id,
+            used: true,
+        });
+    }
+
+    /// Takes an id. Returns the sequence numbers that this one retires.
+    ///
+    /// # Errors
+    /// There are more than `limit` for the path, or the frame contradicts an earlier one.
+    pub fn add(&mut self, frame: &NewConnectionId, limit: u64) -> Result<Vec<u64>, IdError> {
+        let path = frame.path.unwrap_or(0);
+        let same = |known: &&Remote| known.path == path && known.sequence == frame.sequence;
+        if let Some(known) = self.ids.iter().find(same) {
+            return if known.id == frame.id {
+                Ok(Vec::new())
+            } else {
+                Err(IdError::Contradiction)
+            };
+        }
+        if self.ids.iter().any(|known| known.id == frame.id) {
+            return Err(IdError::Contradiction);
+        }
+        self.ids.push(Remote {
+            path,
+            sequence: frame.sequence,
+            id: frame.id,
+            used: false,
+        });
+        let old = |known: &Remote| known.path == path && known.sequence < frame.retire_prior_to;
+        let retired = self.ids.iter().filter(|known| old(known));
+        let retired = retired.map(|known| known.sequence).collect();
+        self.ids.retain(|known| !old(known));
+        let active = self.ids.iter().filter(|known| known.path == path).count() as u64;
+        if active > limit {
+            return Err(IdError::Limit);
+        }
+        Ok(retired)
+    }
+
+    /// The id that packets on a path carry now.
+    pub fn current(&self, path: u64) -> Option<(u64, ConnectionId)> {
+        let of_path = self.ids.iter().filter(|known| known.path == path);
+        of_path
+            .min_by_key(|known| (!known.used, known.sequence))
+            .map(|known| (known.sequence, known.id))
+    }
+
+    /// Puts a path's id to use.
+    pub fn put_to_use(&mut self, path: u64) -> Option<ConnectionId> {
+        let (sequence, id) = self.current(path)?;
+        for known in &mut self.ids {
+            known.used |= (known.path, known.sequence) == (path, sequence);
+        }
+        Some(id)
+    }
+
+    pub fn forget(&mut self, path: u64) {
+        self.ids.retain(|known| known.path != path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    fn frame(path: u64, sequence: u64, id: u8, retire_prior_to: u64) -> NewConnectionId {
+        NewConnectionId {
+            path: Some(path),
+            sequence,
+            retire_prior_to,
+            id: ConnectionId::new(&[id; LEN]),
+            reset_token: [0; 16],
+        }
+    }
+
+    #[test]
+    fn ids_belong_to_paths() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut ids = LocalIds::default();
+        ids.begin(random_id(&mut random));
+        assert_eq!(ids.issue(0, true, 8, &mut random).len(), 1);
+        let second = ids.issue(1, true, 8, &mut random);
+        assert_eq!(
+            second
+                .iter()
+                .map(|frame| frame.sequence)
+                .collect::<Vec<_>>(),
+            [0, 1]
+        );
+        assert_eq!(ids.path_of(&second[1].id), Some(1));
+        assert!(ids.retire(1, 0));
+        assert!(!ids.retire(1, 7), "never issued");
+        assert_eq!(ids.issue(1, true, 8, &mut random)[0].sequence, 2);
+        ids.forget(1);
+        assert_eq!(ids.path_of(&second[1].id), None);
+    }
+
+    #[test]
+    fn the_peer_may_not_issue_more_than_admitted_nor_change_its_mind() {
+        let mut ids = RemoteIds::default();
+        assert_eq!(ids.add(&frame(1, 0, 1, 0), 2), Ok(vec![]));
+        assert_eq!(ids.add(&frame(1, 0, 1, 0), 2), Ok(vec![]), "a repetition");
+        assert_eq!(ids.add(&frame(1, 0, 2, 0), 2), Err(IdError::Contradiction));
+        assert_eq!(ids.add(&frame(1, 1, 1, 0), 2), Err(IdError::Contradiction));
+        assert_eq!(ids.add(&frame(1, 1, 3, 0), 2), Ok(vec![]));
+        assert_eq!(ids.put_to_use(1), Some(ConnectionId::new(&[1; LEN])));
+        assert_eq!(
+            ids.add(&frame(1, 2, 4, 1), 2),
+            Ok(vec![0]),
+            "the first is retired"
+        );
+        assert_eq!(ids.current(1), Some((1, ConnectionId::new(&[3; LEN]))));
+        assert_eq!(ids.add(&frame(1, 3, 5, 0), 2), Err(IdError::Limit));
+    }
+}

@@ -1,0 +1,25 @@
+//! QUIC (RFC 9000, 9001, 9002, 9221) over one path or several (RFC 10069).
+//!
+//! A [`Connection`] exchanges [`polypath_wire::quic::Datagram`]s: packets as plain data, of exact length, without payload and ciphertext.
+
+mod application;
+mod clock;
+mod connection;
+mod control;
+pub mod crypto;
+mod handshake;
+mod ids;
+mod incoming;
+mod loss;
+mod outgoing;
+mod path;
+mod paths;
+mod receive;
+mod received;
+mod recovery;
+mod rtt;
+mod send;
+
+pub use connection::{Connection, Transmit};
+pub use path::PathState;
+pub use received::Codepoint;

@@ -1,0 +1,219 @@
+//! One path of a connection: addresses, number space, loss detection, round trip, congestion control, MTU (RFC 9000 section 9, RFC 10069 section 3).
+
+use std::net::IpAddr;
+
+use polypath_wire::quic::Frame;
+use smallvec::SmallVec;
+
+use super::loss::InFlight;
+use super::received::Received;
+use super::rtt::Rtt;
+use crate::config::Config;
+use crate::congestion::CongestionControl;
+use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
+use crate::registry::RegistryError;
+use crate::{Nanos, Tuple};
+
+/// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
+pub(super) const LEAST_DATAGRAM: u32 = 1200;
+/// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
+const AMPLIFICATION: u64 = 3;
+const UDP_HEADER: u32 = 8;
+
+/// What a packet carried, for the time when it is acknowledged or lost.
+#[derive(Debug)]
+pub(super) enum Carried {
+    /// Stream data between two positions.
+    Data {
+        position: u64,
+        end: u64,
+    },
+    Crypto {
+        offset: u64,
+        end: u64,
+    },
+    /// An acknowledgement on behalf of a space, up to its largest number.
+    Ack {
+        path: Option<usize>,
+        largest: u64,
+    },
+    Control(Frame),
+    Probe,
+}
+
+pub(super) type Contents = SmallVec<[Carried; 2]>;
+
+/// A packet number space.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    pub sent: InFlight<Contents>,
+    pub received: Received,
+}
+
+/// Whether the peer has shown that it receives on a path (RFC 9000 section 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Validation {
+    /// A challenge is to be sent, or on its way.
+    Pending,
+    Done,
+}
+
+/// One path of a connection.
+pub struct PathState {
+    /// Its id (RFC 10069 section 3.2).
+    pub id: u64,
+    pub tuple: Tuple,
+    pub local_id: u8,
+    pub remote_id: u8,
+    /// Addresses of routers through which its packets are steered.
+    pub gateways: Vec<IpAddr>,
+    pub backup_local: bool,
+    pub backup_remote: bool,
+    pub established_at: Option<Nanos>,
+    pub closed_at: Option<Nanos>,
+    pub(super) space: Space,
+    pub(super) rtt: Rtt,
+    pub(super) congestion: Box<dyn CongestionControl>,
+    pub(super) pacer: Pacer,
+    pub(super) rate: DeliveryRate,
+    /// Longest UDP payload that the interface takes.
+    interface_takes: u32,
+    pub(super) mtu: MtuDiscovery,
+    pub(super) validation: Validation,
+    /// The challenge in flight, when the first was sent, and whether one is to be sent.
+    pub(super) challenge: Option<u64>,
+    pub(super) challenged_at: Option<Nanos>,
+    pub(super) challenge_due: bool,
+    pub(super) responses: Vec<u64>,
+    /// UDP payload bytes that came and went, for the amplification limit.
+    came: u64,
+    went: u64,
+    /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
+    pub(super) timeouts: u32,
+    pub(super) probes: u32,
+    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2).
+    pub(super) recovery_since: Option<Nanos>,
+    /// Data waited for the window or the pacer when sending last ended.
+    pub(super) held: bool,
+    /// Sends ECT(0); counts of the peer's last ECN report and of packets that it acknowledged.
+    pub(super) ecn: bool,
+    pub(super) ecn_reported: [u64; 3],
+    /// Sequence numbers of status frames (RFC 10069 section 4.3).
+    pub(super) status_sent: u64,
+    pub(super) status_received: Option<u64>,
+    pub(super) totals: Totals,
+}
+
+impl PathState {
+    pub(super) fn new(
+        config: &Config,
+        id: u64,
+        tuple: Tuple,
+        ids: (u8, u8),
+        mtu: u32,
+        peer_takes: u64,
+    ) -> Result<Self, RegistryError> {
+        let headers = UDP_HEADER + if tuple.local.is_ipv6() { 40 } else { 20 };
+        let interface_takes = mtu.saturating_sub(headers);
+        let mut search = MtuDiscovery::new(true, headers, mtu);
+        search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
+        let mut state = Self {
+            id,
+            tuple,
+            local_id: ids.0,
+            remote_id: ids.1,
+            gateways: Vec::new(),
+            backup_local: false,
+            backup_remote: false,
+            established_at: None,
+            closed_at: None,
+            space: Space::default(),
+            rtt: Rtt::default(),
+            congestion: config.make_congestion()?,
+            pacer: Pacer::default(),
+            rate: DeliveryRate::default(),
+            interface_takes,
+            mtu: search,
+            validation: Validation::Pending,
+            challenge: None,
+            challenged_at: None,
+            challenge_due: false,
+            responses: Vec::new(),
+            came: 0,
+            went: 0,
+            timeouts: 0,
+            probes: 0,
+            recovery_since: None,
+            held: false,
+            ecn: config.ecn,
+            ecn_reported: [0; 3],
+            status_sent: 0,
+            status_received: None,
+            totals: Totals::default(),
+        };
+        state.limit_datagrams(peer_takes);
+        Ok(state)
+    }
+
+    /// The peer takes datagrams of so many bytes.
+    pub(super) fn limit_datagrams(&mut self, longest: u64) {
+        let longest = longest.min(u64::from(self.interface_takes)) as u32;
+        self.mtu
+            .begin(longest.max(LEAST_DATAGRAM), LEAST_DATAGRAM, 0);
+    }
+
+    /// Longest UDP payload that is sent.
+    pub fn datagram(&self) -> u32 {
+        self.mtu.payload(0).max(LEAST_DATAGRAM)
+    }
+
+    /// What a recording calls its state.
+    pub fn state_name(&self) -> &'static str {
+        if self.closed() {
+            "abandoned"
+        } else if self.established_at.is_some() {
+            "established"
+        } else {
+            "validating"
+        }
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// It was abandoned by either side.
+    pub fn closed(&self) -> bool {
+        self.closed_at.is_some()
+    }
+
+    pub fn validated(&self) -> bool {
+        self.validation == Validation::Done
+    }
+
+    pub(super) fn on_received(&mut self, bytes: u32) {
+        self.came += u64::from(bytes);
+    }
+
+    pub(super) fn on_sent(&mut self, bytes: u32) {
+        self.went += u64::from(bytes);
+    }
+
+    /// Bytes that may go to an address that is not validated; `client`: it chose the address itself.
+    pub(super) fn allowance(&self, client: bool) -> u64 {
+        if client || self.validated() {
+            return u64::MAX;
+        }
+        (AMPLIFICATION * self.came).saturating_sub(self.went)
+    }
+
+    /// Shows schedulers and coupled congestion controls the round trip.
+    pub(super) fn publish(&self, path: &mut Path) {
+        if self.rtt.sampled() {
+            path.srtt = self.rtt.smoothed();
+            path.rttvar = self.rtt.variation();
+            path.min_rtt = self.rtt.min();
+            path.latest_rtt = self.rtt.latest();
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Paths come and go: ids, validation, status, and what the path manager wants (RFC 9000 sections 5.1, 8.2 and 9, RFC 10069 sections 3 and 4).
+
+use std::net::IpAddr;
+
+use polypath_wire::quic::{Frame, NewConnectionId, TransportError};
+use rand::RngCore;
+
+use super::connection::Connection;
+use super::ids::IdError;
+use super::path::{PathState, Validation};
+use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
+use crate::{EventKind, MILLISECOND, NEVER, Nanos, Tuple};
+
+/// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
+const ATTEMPT: Nanos = 3;
+
+impl Connection {
+    pub(super) fn draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
+    pub(super) fn local_address_id(&self, address: IpAddr) -> u8 {
+        let known = self.local.iter().find(|local| local.address == address);
+        known.map_or(0, |local| local.id)
+    }
+
+    /// The id of a peer's address, which is given one when it is first seen.
+    pub(super) fn remote_address_id(&mut self, address: IpAddr) -> u8 {
+        if let Some(known) = self.remote.iter().find(|remote| remote.address == address) {
+            return known.id;
+        }
+        let id = self.remote.len() as u8;
+        self.remote.push(RemoteAddress {
+            id,
+            address,
+            port: None,
+        });
+        id
+    }
+
+    /// Data may be sent on a path from now on.
+    pub(super) fn open_path(&mut self, path: usize) {
+        let backup = self.members[path].backup_local || self.members[path].backup_remote;
+        self.members[path].established_at = Some(self.now);
+        self.refresh_sending();
+        self.paths[path].backup = backup;
+        let member = &mut self.members[path];
+        member.publish(&mut self.paths[path]);
+        member.congestion.on_established(&mut self.paths, path);
+        self.event(EventKind::SubflowEstablished(path));
+        if self.members[path].backup_local {
+            self.tell_status(path);
+        }
+    }
+
+    /// Data goes on the open paths that this host is to send on; on all of them where none of those is open.
+    fn refresh_sending(&mut self) {
+        let open = |member: &PathState| member.established_at.is_some() && !member.closed();
+        let chosen = |member: &PathState| {
+            let wanted = &self.config.send_paths;
+            open(member) && (wanted.is_empty() || wanted.contains(&member.id))
+        };
+        let any = self.members.iter().any(chosen);
+        let sends: Vec<bool> = self
+            .members
+            .iter()
+            .map(|member| if any { chosen(member) } else { open(member) })
+            .collect();
+        for (path, sends) in sends.into_iter().enumerate() {
+            self.paths[path].established = sends;
+        }
+    }
+
+    /// Both sides are ready for more paths: the client knows that the handshake is confirmed.
+    fn ready_for_paths(&self) -> bool {
+        self.multipath() && self.established && self.handshake.confirmed && self.ended.is_none()
+    }
+
+    /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
+    pub(super) fn manage_paths(&mut self) {
+        if !self.ready_for_paths() {
+            return;
+        }
+        if self.ready_at.is_none() || self.path_manager_at <= self.now {
+            self.ask_path_manager();
+        }
+        for (pair, gateways) in std::mem::take(&mut self.wanted) {
+            self.begin_path(pair, gateways);
+        }
+    }
+
+    pub(super) fn ask_path_manager(&mut self) {
+        if !self.ready_for_paths() {
+            return;
+        }
+        let ready_at = *self.ready_at.get_or_insert(self.now);
+        let subflows: Vec<Pair> = self
+            .members
+            .iter()
+            .filter(|member| !member.closed())
+            .map(|member| Pair {
+                local: member.local_id,
+                remote: member.remote_id,
+            })
+            .chain(self.wanted.iter().map(|(pair, _)| *pair))
+            .collect();
+        // QUIC has no frame that tells a peer of an address: there is nothing to announce.
+        let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
+        let actions = self.path_manager.manage(&PmView {
+            now: self.now - ready_at,
+            client: self.client,
+            local: &self.local,
+            remote: &self.remote,
+            subflows: &subflows,
+            announced: &announced,
+        });
+        for action in actions {
+            match action {
+                Action::Open(pair) if self.client => self.wanted.push((pair, Vec::new())),
+                Action::OpenVia(pair, gateways) if self.client => {
+                    self.wanted.push((pair, gateways));
+                }
+                Action::Close(pair) => {
+                    for path in self.between(pair) {
+                        self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
+                    }
+                }
+                Action::Withdraw(id) => self.abandon_from(id),
+                Action::Priority { pair, backup } => {
+                    for path in self.between(pair) {
+                        self.set_path_backup(path, backup);
+                    }
+                }
+                // Only clients open paths (RFC 10069 section 3.1).
+                Action::Open(_) | Action::OpenVia(..) | Action::Announce(_) => {}
+            }
+        }
+        self.path_manager_at = match self.path_manager.wake() {
+            NEVER => NEVER,
+            wake => ready_at.saturating_add(wake),
+        };
+    }
+
+    fn between(&self, pair: Pair) -> Vec<usize> {
+        let members = self.members.iter().enumerate();
+        members
+            .filter(|(_, member)| {
+                (member.local_id, member.remote_id) == (pair.local, pair.remote) && !member.closed()
+            })
+            .map(|(path, _)| path)
+            .collect()
+    }
+
+    /// Begins to validate a path between two addresses, or waits for the ids that it needs (RFC 10069 sections 3.1 and 4.7).
+    fn begin_path(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
+        let id = self.next_path_id;
+        if id > self.max_path_id {
+            self.admit_paths(self.max_path_id);
+        }
+        let blocked = if id > self.peer_max_path_id {
+            Some(Frame::PathsBlocked(self.peer_max_path_id))
+        } else if self.remote_ids.current(id).is_none() {
+            Some(Frame::PathCidsBlocked {
+                path: id,
+                next_sequence: 0,
+            })
+        } else {
+            None
+        };
+        if let Some(frame) = blocked {
+            if self.told_blocked.as_ref() != Some(&frame) {
+                self.told_blocked = Some(frame.clone());
+                self.control.push(frame);
+            }
+            return self.wanted.push((pair, gateways));
+        }
+        let local = self.local.iter().find(|local| local.id == pair.local);
+        let remote = self.remote.iter().find(|remote| remote.id == pair.remote);
+        let (Some(local), Some(remote)) = (local, remote) else {
+            return;
+        };
+        let (address, backup) = (local.address, local.backup);
+        let remote = (remote.address, self.members[0].tuple.remote.port()).into();
+        let same = self
+            .members
+            .iter()
+            .any(|member| member.tuple.remote == remote && member.tuple.local.ip() == address);
+        // One path has one pair of addresses and ports; a second between the same addresses takes another port.
+        let port = if same {
+            self.ports.next()
+        } else {
+            self.members[0].tuple.local.port()
+        };
+        let tuple = Tuple {
+            local: (address, port).into(),
+            remote,
+        };
+        let Ok(path) = self.add_path(id, tuple, (pair.local, pair.remote)) else {
+            return;
+        };
+        self.next_path_id += 1;
+        self.remote_ids.put_to_use(id);
+        let member = &mut self.members[path];
+        member.gateways = gateways;
+        member.backup_local = backup;
+        member.challenge_due = true;
+    }
+
+    pub(super) fn on_path_frame(&mut self, path: usize, frame: &Frame) {
+        match frame {
+            Frame::PathChallenge(data) => self.members[path].responses.push(*data),
+            Frame::PathResponse(data) => self.on_path_response(*data),
+            Frame::NewConnectionId(new) => self.on_new_id(new, frame),
+            Frame::RetireConnectionId { path, sequence } => {
+                let of = path.unwrap_or(0);
+                if !self.local_ids.retire(of, *sequence) {
+                    let reason = "an id that was never issued";
+                    let kind = frame.frame_type();
+                    return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
+                }
+                let limit = self.peer.active_connection_id_limit;
+                self.issue_ids(of, limit);
+            }
+            Frame::PathAbandon { path, .. } => self.on_abandon(*path, frame),
+            Frame::PathStatus {
+                path,
+                sequence,
+                backup,
+            } => self.on_status(*path, *sequence, *backup),
+            Frame::MaxPathId(max) => {
+                let before = self.peer_max_path_id;
+                self.peer_max_path_id = before.max(*max);
+                let limit = self.peer.active_connection_id_limit;
+                for id in before + 1..=self.peer_max_path_id.min(self.max_path_id) {
+                    self.issue_ids(id, limit);
+                }
+            }
+            Frame::PathsBlocked(limit) => self.admit_paths(*limit),
+            Frame::PathCidsBlocked { path, .. } if *path <= self.max_path_id => {
+                let limit = self.peer.active_connection_id_limit;
+                self.issue_ids(*path, limit);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_new_id(&mut self, new: &NewConnectionId, frame: &Frame) {
+        let path = new.path.unwrap_or(0);
+        if path > self.max_path_id {
+            let reason = "an id for a path beyond the limit";
+            let kind = frame.frame_type();
+            return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
+        }
+        let limit = self.local_parameters.active_connection_id_limit;
+        match self.remote_ids.add(new, limit) {
+            Ok(retired) => {
+                for sequence in retired {
+                    self.control.push(Frame::RetireConnectionId {
+                        path: new.path,
+                        sequence,
+                    });
+                }
+            }
+            Err(IdError::Limit) => self.fail(
+                TransportError::CONNECTION_ID_LIMIT_ERROR,
+                frame.frame_type(),
+                "more ids than were admitted",
+            ),
+            Err(IdError::Contradiction) => self.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                frame.frame_type(),
+                "an id with two meanings",
+            ),
+        }
+    }
+
+    /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
+    fn on_path_response(&mut self, data: u64) {
+        let asked = |member: &PathState| member.challenge == Some(data);
+        let Some(path) = self.members.iter().position(asked) else {
+            return;
+        };
+        let member = &mut self.members[path];
+        member.challenge = None;
+        member.challenged_at = None;
+        member.validation = Validation::Done;
+        let new = self.members[path].established_at.is_none();
+        if new && !self.members[path].closed() && self.established {
+            self.open_path(path);
+        }
+    }
+
+    /// A packet of the handshake's second level came from the address (RFC 9000 section 8.1).
+    pub(super) fn validate_handshake_address(&mut self) {
+        self.members[0].validation = Validation::Done;
+    }
+
+    fn on_abandon(&mut self, id: u64, frame: &Frame) {
+        if id > self.max_path_id {
+            let reason = "a path beyond the limit";
+            let kind = frame.frame_type();
+            return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
+        }
+        if let Some(path) = self.members.iter().position(|member| member.id == id) {
+            self.abandon(path, TransportError::NO_ERROR);
+        }
+    }
+
+    /// Abandons a path, unless it is the last, and tells the peer (RFC 10069 section 3.4).
+    pub(super) fn abandon(&mut self, path: usize, error: TransportError) {
+        if self.members[path].closed() {
+            return;
+        }
+        let alone =
+            !(0..self.members.len()).any(|other| other != path && !self.members[other].closed());
+        if alone {
+            return;
+        }
+        let id = self.members[path].id;
+        self.members[path].closed_at = Some(self.now);
+        self.refresh_sending();
+        self.give_up_flight(path);
+        self.control.push(Frame::PathAbandon {
+            path: id,
+            error: error.0,
+        });
+        self.local_ids.forget(id);
+        self.remote_ids.forget(id);
+        self.event(EventKind::SubflowClosed(path));
+        if !self.client {
+            // The id is not used again: another may take its place (section 4.6).
+            self.admit_paths(self.max_path_id);
+        }
+    }
+
+    fn abandon_from(&mut self, local_id: u8) {
+        let from = |path: &usize| {
+            let member = &self.members[*path];
+            member.local_id == local_id && !member.closed()
+        };
+        let paths: Vec<usize> = (0..self.members.len()).filter(from).collect();
+        for path in paths {
+            self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
+        }
+    }
+
+    fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
+        let Some(path) = self.members.iter().position(|member| member.id == id) else {
+            return;
+        };
+        let member = &mut self.members[path];
+        if member
+            .status_received
+            .is_some_and(|known| sequence <= known)
+        {
+            return;
+        }
+        member.status_received = Some(sequence);
+        member.backup_remote = backup;
+        self.refresh_backup(path);
+    }
+
+    fn refresh_backup(&mut self, path: usize) {
+        let backup = self.members[path].backup_local || self.members[path].backup_remote;
+        if self.paths[path].backup != backup {
+            self.paths[path].backup = backup;
+            self.event(EventKind::PriorityChanged {
+                subflow: path,
+                backup,
+            });
+        }
+    }
+
+    fn set_path_backup(&mut self, path: usize, backup: bool) {
+        if self.members[path].backup_local != backup {
+            self.members[path].backup_local = backup;
+            self.refresh_backup(path);
+            self.tell_status(path);
+        }
+    }
+
+    fn tell_status(&mut self, path: usize) {
+        if !self.multipath() {
+            return;
+        }
+        let member = &mut self.members[path];
+        let sequence = member.status_sent;
+        member.status_sent += 1;
+        self.control.push(Frame::PathStatus {
+            path: member.id,
+            sequence,
+            backup: member.backup_local,
+        });
+    }
+
+    /// Changes whether paths from `address` are backups and tells the peer (RFC 10069 section 4.3).
+    pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
+        self.now = now;
+        for local in self
+            .local
+            .iter_mut()
+            .filter(|local| local.address == address)
+        {
+            local.backup = backup;
+        }
+        for path in 0..self.members.len() {
+            let member = &self.members[path];
+            if member.tuple.local.ip() == address && !member.closed() {
+                self.set_path_backup(path, backup);
+            }
+        }
+        self.flush();
+    }
+
+    /// An address of this host went away or came back. Its paths are abandoned as long as there are others.
+    pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
+        self.now = now;
+        let changed = |local: &&mut crate::path_manager::LocalAddress| {
+            local.address == address && local.up != up
+        };
+        let Some(local) = self.local.iter_mut().find(changed) else {
+            return;
+        };
+        local.up = up;
+        let id = local.id;
+        if up {
+            self.ask_path_manager();
+        } else {
+            self.abandon_from(id);
+        }
+        self.flush();
+    }
+
+    /// When the validation of a path is given up.
+    pub(super) fn validation_deadline(&self, path: usize) -> Nanos {
+        let member = &self.members[path];
+        if member.validated() || member.closed() || !self.established {
+            return NEVER;
+        }
+        let Some(since) = member.challenged_at else {
+            return NEVER;
+        };
+        let delay = self.peer.max_ack_delay * MILLISECOND;
+        since + ATTEMPT * member.rtt.probe_timeout(delay)
+    }
+
+    /// The peer does not answer on a path.
+    pub(super) fn give_up_validation(&mut self, path: usize) {
+        self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);
+    }
+}

@@ -1,0 +1,428 @@
+//! Datagrams that arrive: their packets and frames (RFC 9000 sections 12 and 19).
+
+use polypath_wire::quic::{
+    Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
+};
+
+use super::connection::Connection;
+use super::control;
+use super::crypto::Level;
+use super::handshake::HandshakeError;
+use super::incoming::Violation;
+use super::received::Codepoint;
+use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
+
+/// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
+const MORE_PATHS: u64 = 8;
+
+impl Connection {
+    /// A datagram of `len` bytes came from `tuple.remote` to `tuple.local`.
+    pub fn on_datagram(
+        &mut self,
+        tuple: Tuple,
+        datagram: &Datagram,
+        len: u32,
+        ecn: Codepoint,
+        now: crate::Nanos,
+    ) {
+        self.now = now;
+        if self.ended.is_some() {
+            return;
+        }
+        let mut counted = false;
+        for packet in &datagram.packets {
+            let Some(path) = self.path_for(packet, tuple) else {
+                continue;
+            };
+            if !std::mem::replace(&mut counted, true) {
+                self.members[path].on_received(len);
+            }
+            self.on_packet(path, packet, ecn);
+            if self.ended.is_some() {
+                break;
+            }
+        }
+        self.flush();
+    }
+
+    /// The path that a packet is on; a client's packet for a path that the server does not know yet begins it (RFC 10069 section 3.1).
+    fn path_for(&mut self, packet: &Packet, tuple: Tuple) -> Option<usize> {
+        let destination = &packet.header.destination;
+        let id = match self.local_ids.path_of(destination) {
+            Some(id) => id,
+            None if !self.client && *destination == self.original_destination => 0,
+            None => return None,
+        };
+        let known = self.members.iter().position(|member| member.id == id);
+        if let Some(path) = known {
+            return (!self.members[path].closed()).then_some(path);
+        }
+        if self.client || !self.established {
+            return None;
+        }
+        let ids = (
+            self.local_address_id(tuple.local.ip()),
+            self.remote_address_id(tuple.remote.ip()),
+        );
+        let path = self.add_path(id, tuple, ids).ok()?;
+        self.members[path].challenge_due = true;
+        Some(path)
+    }
+
+    fn on_packet(&mut self, path: usize, packet: &Packet, ecn: Codepoint) {
+        let level = match packet.header.kind {
+            Kind::Initial { .. } => Level::Initial,
+            Kind::Handshake => Level::Handshake,
+            Kind::OneRtt { .. } => Level::OneRtt,
+            _ => return,
+        };
+        if !self.handshake.reads(level) {
+            return;
+        }
+        let number = packet.header.number;
+        if self.space(level, path).received.is_duplicate(number) {
+            return;
+        }
+        if level != Level::OneRtt && !self.peer_known_by_id(packet) {
+            return;
+        }
+        self.restart_idle();
+        if level == Level::Handshake && !self.client {
+            // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
+            self.validate_handshake_address();
+            self.discard(Level::Initial);
+        }
+        let mut eliciting = false;
+        for frame in &packet.frames {
+            eliciting |= frame.ack_eliciting();
+            if !frame.allowed_in(&packet.header.kind) {
+                let reason = "a frame that this kind of packet cannot have";
+                self.fail(
+                    TransportError::PROTOCOL_VIOLATION,
+                    frame.frame_type(),
+                    reason,
+                );
+                return;
+            }
+            self.on_frame(level, path, frame);
+            if self.ended.is_some() {
+                return;
+            }
+        }
+        if packet.frames.is_empty() {
+            // RFC 9000 section 12.4.
+            return self.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                0,
+                "a packet without frames",
+            );
+        }
+        let (now, delay) = (self.now, self.ack_delay(level));
+        if level == Level::OneRtt || self.handshake.reads(level) {
+            self.space(level, path)
+                .received
+                .on_packet(number, eliciting, ecn, now, delay);
+        }
+        self.progress();
+    }
+
+    fn ack_delay(&self, level: Level) -> crate::Nanos {
+        // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
+        if level == Level::OneRtt {
+            self.local_parameters.max_ack_delay * MILLISECOND
+        } else {
+            0
+        }
+    }
+
+    /// Takes over the id that the peer chose, from its first packet (RFC 9000 section 7.2). False: a later one has another.
+    fn peer_known_by_id(&mut self, packet: &Packet) -> bool {
+        match self.remote_ids.current(0) {
+            Some((_, id)) if self.peer_seen => id == packet.header.source,
+            _ => {
+                self.peer_seen = true;
+                self.remote_ids.begin(packet.header.source);
+                true
+            }
+        }
+    }
+
+    /// What the handshake has come to.
+    fn progress(&mut self) {
+        if !self.peer_known
+            && let Some(bytes) = self.handshake.session().peer_parameters()
+        {
+            let sender = if self.client {
+                Role::Server
+            } else {
+                Role::Client
+            };
+            match TransportParameters::parse(bytes, sender) {
+                Ok(parameters) => self.take_parameters(parameters),
+                Err(error) => {
+                    return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, error.reason);
+                }
+            }
+        }
+        if self.handshake.complete() && !self.established && self.ended.is_none() {
+            self.on_established();
+        }
+    }
+
+    fn take_parameters(&mut self, parameters: TransportParameters) {
+        self.peer_known = true;
+        let source = self.remote_ids.current(0).map(|(_, id)| id);
+        let original = self.client.then_some(self.original_destination);
+        // RFC 9000 section 7.3.
+        if parameters.initial_source_connection_id != source
+            || parameters.original_destination_connection_id != original
+        {
+            let reason = "connection ids differ from those of the handshake";
+            return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
+        }
+        self.outgoing.raise_max(parameters.initial_max_data);
+        self.streams.admitted = [
+            parameters.initial_max_streams_bidi,
+            parameters.initial_max_streams_uni,
+        ];
+        self.peer_max_path_id = parameters.initial_max_path_id.unwrap_or(0);
+        for member in &mut self.members {
+            member.limit_datagrams(parameters.max_udp_payload_size);
+        }
+        self.peer = parameters;
+    }
+
+    fn on_established(&mut self) {
+        self.established = true;
+        self.event(EventKind::ConnectionEstablished);
+        if !self.client {
+            self.handshake.confirmed = true;
+            self.control.push(Frame::HandshakeDone);
+            self.discard(Level::Handshake);
+        }
+        self.open_path(0);
+        let limit = self.peer.active_connection_id_limit;
+        let multipath = self.multipath();
+        let paths = if multipath { self.max_path_id } else { 0 };
+        for path in 0..=paths.min(self.peer_max_path_id) {
+            self.issue_ids(path, limit);
+        }
+    }
+
+    pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
+        let multipath = self.multipath();
+        let frames = self
+            .local_ids
+            .issue(path, multipath, limit, &mut self.random);
+        for frame in frames {
+            self.control.push(Frame::NewConnectionId(Box::new(frame)));
+        }
+    }
+
+    fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
+        match frame {
+            Frame::Padding(_) | Frame::Ping | Frame::NewToken(_) => {}
+            Frame::Ack(ack) => self.on_ack(level, path, ack),
+            Frame::Crypto { offset, data } => {
+                if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
+                    match error {
+                        HandshakeError::BufferExceeded => self.fail(
+                            TransportError::CRYPTO_BUFFER_EXCEEDED,
+                            frame.frame_type(),
+                            "too many bytes of the handshake out of order",
+                        ),
+                        HandshakeError::Tls(tls) => self.fail(
+                            TransportError::crypto(tls.alert()),
+                            frame.frame_type(),
+                            "TLS refuses the handshake",
+                        ),
+                    }
+                }
+            }
+            Frame::Stream {
+                stream,
+                offset,
+                len,
+                fin,
+            } => {
+                if self.admit_stream(*stream, frame, Part::Receiving) {
+                    let taken = self
+                        .incoming
+                        .on_data(*stream, *offset, u64::from(*len), *fin);
+                    match taken {
+                        Ok(bytes) => self.members[path].totals.received += bytes,
+                        Err(violation) => self.violation(violation, frame),
+                    }
+                }
+            }
+            Frame::ResetStream {
+                stream, final_size, ..
+            } => {
+                if self.admit_stream(*stream, frame, Part::Receiving)
+                    && let Err(violation) = self.incoming.on_reset(*stream, *final_size)
+                {
+                    self.violation(violation, frame);
+                }
+            }
+            Frame::StopSending { stream, error } => {
+                if self.admit_stream(*stream, frame, Part::Sending)
+                    && let Some(final_size) = self.outgoing.reset(*stream)
+                {
+                    // RFC 9000 section 3.5.
+                    self.control.push(Frame::ResetStream {
+                        stream: *stream,
+                        error: *error,
+                        final_size,
+                    });
+                }
+            }
+            Frame::MaxData(max) => self.outgoing.raise_max(*max),
+            Frame::MaxStreamData { stream, max } => {
+                if self.admit_stream(*stream, frame, Part::Sending) {
+                    self.outgoing.raise_stream_max(*stream, *max);
+                }
+            }
+            Frame::MaxStreams { bidirectional, max } => {
+                let admitted = &mut self.streams.admitted[usize::from(!bidirectional)];
+                *admitted = (*admitted).max(*max);
+            }
+            Frame::StreamDataBlocked { stream, .. } => {
+                self.admit_stream(*stream, frame, Part::Receiving);
+            }
+            Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
+            Frame::Datagram { number, len } => self.datagrams.arrived.push((*number, *len)),
+            Frame::ConnectionClose {
+                error, frame_type, ..
+            } => self.on_close(*error, *frame_type),
+            Frame::HandshakeDone => {
+                if !self.client {
+                    let reason = "only a server confirms the handshake";
+                    return self.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+                self.handshake.confirmed = true;
+                self.discard(Level::Handshake);
+            }
+            _ => self.on_path_frame(path, frame),
+        }
+    }
+
+    fn violation(&mut self, violation: Violation, frame: &Frame) {
+        let (error, reason) = match violation {
+            Violation::FlowControl => (
+                TransportError::FLOW_CONTROL_ERROR,
+                "more data than was admitted",
+            ),
+            Violation::FinalSize => (
+                TransportError::FINAL_SIZE_ERROR,
+                "the final size of a stream changed",
+            ),
+        };
+        self.fail(error, frame.frame_type(), reason);
+    }
+
+    fn on_close(&mut self, error: u64, frame_type: Option<u64>) {
+        let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
+        self.end(if orderly && self.established {
+            CloseReason::Finished
+        } else {
+            CloseReason::Reset
+        });
+    }
+
+    /// Whether a frame may be about this stream; one that the peer begins is made, with those of its kind before it (RFC 9000 sections 2.1, 3
+    /// and 19.8).
+    fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
+        let by_peer = (stream & 1 == 0) != self.client;
+        let bidirectional = stream & 2 == 0;
+        let kind = usize::from(!bidirectional);
+        let count = stream >> 2;
+        let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
+        if one_way || (!by_peer && count >= self.streams.opened[kind]) {
+            let reason = "a stream that cannot be meant";
+            self.fail(
+                TransportError::STREAM_STATE_ERROR,
+                frame.frame_type(),
+                reason,
+            );
+            return false;
+        }
+        if !by_peer {
+            return true;
+        }
+        if count >= self.streams.offered[kind] {
+            let reason = "more streams than were admitted";
+            self.fail(
+                TransportError::STREAM_LIMIT_ERROR,
+                frame.frame_type(),
+                reason,
+            );
+            return false;
+        }
+        while self.streams.accepted[kind] <= count {
+            let id = self.streams.accepted[kind] << 2 | (kind as u64) << 1 | u64::from(self.client);
+            self.streams.accepted[kind] += 1;
+            self.incoming.open(id);
+            if bidirectional {
+                let max = self.peer.initial_max_stream_data_bidi_local;
+                self.outgoing.open(id, max, 0);
+                if self.streams.closed {
+                    self.outgoing.finish(id);
+                }
+            }
+        }
+        true
+    }
+
+    /// Admits as many more path ids as the peer's need suggests.
+    pub(super) fn admit_paths(&mut self, asked: u64) {
+        if asked < self.max_path_id {
+            return;
+        }
+        let before = self.max_path_id;
+        self.max_path_id += MORE_PATHS;
+        self.control.push(Frame::MaxPathId(self.max_path_id));
+        let limit = self.peer.active_connection_id_limit;
+        for path in before + 1..=self.max_path_id.min(self.peer_max_path_id) {
+            self.issue_ids(path, limit);
+        }
+    }
+
+    /// Tells the peer of limits that moved.
+    pub(super) fn tell_limits(&mut self) {
+        if let Some(max) = self.incoming.take_max() {
+            self.control.push(Frame::MaxData(max));
+        }
+        for (stream, max) in self.incoming.take_stream_max() {
+            self.control.push(Frame::MaxStreamData { stream, max });
+        }
+        for kind in 0..2 {
+            let streams = &mut self.streams;
+            let limit = streams.over[kind] + super::connection::STREAMS;
+            if limit >= streams.offered[kind] + super::connection::STREAMS / 8 {
+                streams.offered[kind] = limit;
+                self.control.push(Frame::MaxStreams {
+                    bidirectional: kind == 0,
+                    max: limit,
+                });
+            }
+        }
+    }
+
+    /// A control frame was lost.
+    pub(super) fn repeat_control(&mut self, frame: Frame) {
+        if let Some(frame) = control::repeated(frame, &self.incoming) {
+            self.control.push(frame);
+        }
+    }
+}
+
+/// Which part of a stream a frame is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Sending,
+    Receiving,
+}

@@ -1,0 +1,197 @@
+//! Packet numbers received in one space, and when they are acknowledged (RFC 9000 section 13.2).
+
+use polypath_wire::quic::Ack;
+
+use crate::ranges::RangeSet;
+use crate::{MICROSECOND, NEVER, Nanos};
+
+/// Ack-eliciting packets that are acknowledged together (RFC 9000 section 13.2.2).
+const TOGETHER: u32 = 2;
+/// Ranges in one frame; the oldest are left out (RFC 9000 section 13.2.3).
+const MOST_RANGES: usize = 64;
+
+/// What has to be acknowledged in a space.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    numbers: RangeSet,
+    /// Numbers below this are no longer kept: each counts as a duplicate (RFC 9000 section 13.2.3).
+    floor: u64,
+    /// The largest number, when it came, and the largest that was ack-eliciting.
+    largest: Option<(u64, Nanos)>,
+    largest_eliciting: Option<u64>,
+    /// Ack-eliciting packets since the last acknowledgement left.
+    pending: u32,
+    /// Numbers that no acknowledgement named yet.
+    fresh: bool,
+    at: Option<Nanos>,
+    ecn: [u64; 3],
+}
+
+/// The ECN field of a packet that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codepoint {
+    #[default]
+    NotEct,
+    Ect0,
+    Ect1,
+    Ce,
+}
+
+impl Received {
+    /// Whether a packet of this number was received before, or may have been.
+    pub fn is_duplicate(&self, number: u64) -> bool {
+        number < self.floor || self.numbers.find(number).is_some()
+    }
+
+    /// Takes a packet's number. An ack-eliciting one is acknowledged within `delay`, or at once if it is out of order, marked, or one of two
+    /// (RFC 9000 sections 13.2.1 and 13.2.2).
+    pub fn on_packet(
+        &mut self,
+        number: u64,
+        eliciting: bool,
+        ecn: Codepoint,
+        now: Nanos,
+        delay: Nanos,
+    ) {
+        let highest = self.numbers.highest();
+        self.numbers.insert(number, number + 1, |_, _| {});
+        self.fresh = true;
+        if self.largest.is_none_or(|(largest, _)| number > largest) {
+            self.largest = Some((number, now));
+        }
+        match ecn {
+            Codepoint::NotEct => {}
+            Codepoint::Ect0 => self.ecn[0] += 1,
+            Codepoint::Ect1 => self.ecn[1] += 1,
+            Codepoint::Ce => self.ecn[2] += 1,
+        }
+        if !eliciting {
+            return;
+        }
+        let late = self.largest_eliciting.is_some_and(|last| number < last);
+        let gap = self
+            .largest_eliciting
+            .is_some_and(|last| number > last && number > highest.max(last + 1));
+        self.largest_eliciting = self.largest_eliciting.max(Some(number));
+        self.pending += 1;
+        let at_once = late || gap || ecn == Codepoint::Ce || self.pending >= TOGETHER;
+        let at = now + if at_once { 0 } else { delay };
+        self.at = Some(self.at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// When an acknowledgement has to leave.
+    pub fn deadline(&self) -> Nanos {
+        self.at.unwrap_or(NEVER)
+    }
+
+    /// Whether a frame would tell the peer anything that it has not been told.
+    pub fn has_news(&self) -> bool {
+        self.fresh
+    }
+
+    /// The acknowledgement as of now, for `path` if it is to name one, its delay in units of 2^`exponent` microseconds. Nothing before the first
+    /// packet.
+    pub fn acknowledge(&mut self, now: Nanos, path: Option<u64>, exponent: u8) -> Option<Ack> {
+        let (_, at) = self.largest?;
+        self.pending = 0;
+        self.fresh = false;
+        self.at = None;
+        let ranges = self.numbers.iter().rev().take(MOST_RANGES);
+        Some(Ack {
+            path,
+            delay: ((now - at) / MICROSECOND) >> exponent,
+            ranges: ranges.map(|(start, end)| (start, end - 1)).collect(),
+            ecn: (self.ecn != [0; 3]).then_some(self.ecn),
+        })
+    }
+
+    /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
+    pub fn on_acknowledgement_received(&mut self, largest: u64) {
+        let Some(&(first, _)) = self.numbers.iter().next().as_ref() else {
+            return;
+        };
+        // The newest range stays, so that a later packet's gap can be seen.
+        let newest = self
+            .numbers
+            .iter()
+            .next_back()
+            .map_or(first, |range| range.0);
+        let floor = largest.min(newest);
+        if floor > self.floor {
+            self.numbers.remove_below(floor);
+            self.floor = floor;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MILLISECOND as MS;
+
+    const DELAY: Nanos = 25 * MS;
+
+    fn take(received: &mut Received, number: u64, now: Nanos) {
+        received.on_packet(number, true, Codepoint::NotEct, now, DELAY);
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_at_once() {
+        let mut received = Received::default();
+        take(&mut received, 0, 0);
+        assert_eq!(received.deadline(), DELAY);
+        take(&mut received, 1, MS);
+        assert_eq!(received.deadline(), MS);
+        let ack = received.acknowledge(2 * MS, None, 3).expect("packets came");
+        assert_eq!((ack.ranges, ack.delay), (vec![(0, 1)], 125));
+        assert_eq!(received.deadline(), NEVER);
+        assert!(!received.has_news());
+    }
+
+    #[test]
+    fn a_gap_and_what_fills_it_are_acknowledged_at_once() {
+        let mut received = Received::default();
+        take(&mut received, 0, 0);
+        received.acknowledge(0, None, 0);
+        take(&mut received, 2, MS);
+        assert_eq!(received.deadline(), MS, "a gap");
+        received.acknowledge(MS, None, 0);
+        take(&mut received, 1, 2 * MS);
+        assert_eq!(received.deadline(), 2 * MS, "reordered");
+        received.acknowledge(2 * MS, None, 0);
+        take(&mut received, 3, 3 * MS);
+        assert_eq!(received.deadline(), 3 * MS + DELAY, "in order again");
+    }
+
+    #[test]
+    fn congestion_experienced_is_told_at_once_and_counted() {
+        let mut received = Received::default();
+        received.on_packet(0, true, Codepoint::Ce, 0, DELAY);
+        assert_eq!(received.deadline(), 0);
+        let ack = received.acknowledge(0, Some(3), 0).expect("a packet came");
+        assert_eq!((ack.path, ack.ecn), (Some(3), Some([0, 0, 1])));
+    }
+
+    #[test]
+    fn what_the_peer_knows_is_forgotten_and_stays_a_duplicate() {
+        let mut received = Received::default();
+        for number in [0, 1, 4, 5] {
+            take(&mut received, number, 0);
+        }
+        received.on_acknowledgement_received(5);
+        let ack = received.acknowledge(0, None, 0).expect("packets came");
+        assert_eq!(ack.ranges, vec![(4, 5)]);
+        for number in 0..=5 {
+            assert!(received.is_duplicate(number), "{number}");
+        }
+        assert!(!received.is_duplicate(6));
+    }
+
+    #[test]
+    fn packets_that_elicit_nothing_wait_for_others() {
+        let mut received = Received::default();
+        received.on_packet(0, false, Codepoint::NotEct, 0, DELAY);
+        assert_eq!(received.deadline(), NEVER);
+        assert!(received.has_news());
+    }
+}

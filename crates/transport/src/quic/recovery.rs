@@ -1,0 +1,484 @@
+//! Acknowledgements, losses, probe timeouts and what congestion control makes of them (RFC 9002).
+
+use polypath_wire::quic::{Ack, TransportError};
+
+use super::connection::{Connection, payload};
+use super::crypto::Level;
+use super::loss::Sent;
+use super::path::{Carried, Contents, Space};
+use crate::congestion;
+use crate::path::{Acknowledged, CaState};
+use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
+
+/// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
+const PERSISTENT: Nanos = 3;
+/// kMinimumWindow in packets (RFC 9002 section 7.2).
+const LEAST_WINDOW: u32 = 2;
+/// Packets leave at this multiple of a window a round trip, fifths over four (RFC 9002 section 7.7).
+const PACING: (u64, u64) = (5, 4);
+/// Probe timeouts in a row after which other paths carry what is in flight.
+const FAILED: u32 = 2;
+/// Doublings of the probe timeout at most.
+const MOST_DOUBLINGS: u32 = 16;
+
+impl Connection {
+    /// The number space of a level; of the application level that of a path.
+    ///
+    /// # Panics
+    /// The space was discarded.
+    pub(super) fn space(&mut self, level: Level, path: usize) -> &mut Space {
+        match level {
+            Level::OneRtt => &mut self.members[path].space,
+            _ => self.handshake.spaces[level as usize]
+                .as_mut()
+                .expect("asked only for levels whose keys are there"),
+        }
+    }
+
+    /// Takes an acknowledgement that came on `path`; it may be about another one.
+    pub(super) fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
+        let path = match ack.path {
+            // An ACK frame is about path 0 (RFC 10069 section 4.1).
+            None if level == Level::OneRtt => 0,
+            None => path,
+            Some(id) => match self.members.iter().position(|member| member.id == id) {
+                Some(path) => path,
+                None => return,
+            },
+        };
+        if self.members[path].closed() {
+            return;
+        }
+        let before = self.in_flight(path);
+        let mut acked = Vec::new();
+        let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
+            let reason = "an acknowledgement of a packet that was never sent";
+            let frame = if ack.path.is_some() { 0x3e } else { 0x02 };
+            return self.fail(TransportError::PROTOCOL_VIOLATION, frame, reason);
+        };
+        if acked.is_empty() {
+            return;
+        }
+        if newest && acked.iter().any(|packet| packet.eliciting) {
+            let last = &acked[acked.len() - 1];
+            let latest = self.now - last.at;
+            let delay = (ack.delay << self.peer.ack_delay_exponent).saturating_mul(MICROSECOND);
+            // RFC 9002 section 5.3.
+            let delay = match level {
+                Level::OneRtt if self.handshake.confirmed => {
+                    delay.min(self.peer.max_ack_delay * MILLISECOND)
+                }
+                Level::OneRtt => delay,
+                _ => 0,
+            };
+            self.members[path].rtt.sample(latest, delay);
+        }
+        if let Some(reported) = ack.ecn {
+            self.on_ecn(path, reported, &acked);
+        } else if acked.iter().any(|packet| packet.ecn) {
+            // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
+            self.members[path].ecn = false;
+        }
+        let member = &mut self.members[path];
+        member.publish(&mut self.paths[path]);
+        let mut delivered = 0;
+        let mut small = true;
+        for packet in &acked {
+            if packet.in_flight {
+                delivered += 1;
+                small &= packet.size < self.members[path].datagram();
+            }
+        }
+        let growing = self.growing(path, &acked);
+        self.members[path].rate.begin_ack(before);
+        if level == Level::OneRtt {
+            for packet in acked.iter().filter(|packet| packet.in_flight) {
+                self.members[path]
+                    .rate
+                    .on_delivered(packet.number, packet.number + 1);
+            }
+        }
+        let rtt = self.members[path].rtt.latest();
+        for packet in acked {
+            self.on_delivered(level, path, packet);
+        }
+        let member = &mut self.members[path];
+        let forgive = self.client || self.handshake.confirmed || level != Level::Initial;
+        if forgive {
+            // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
+            member.timeouts = 0;
+        }
+        if self.paths[path].potentially_failed {
+            self.paths[path].potentially_failed = false;
+            self.event(EventKind::Recovered(path));
+        }
+        let lost = self.detect_losses(level, path);
+        self.paths[path].in_flight = self.in_flight(path);
+        let space = &self.members[path].space.sent;
+        let una = space
+            .iter()
+            .next()
+            .map_or(space.next(), |packet| packet.number);
+        let limited = self.members[path].held
+            || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
+        let report = congestion::Ack {
+            now: self.now,
+            packets: growing,
+            rtt: newest.then_some(rtt),
+            cwnd_limited: limited,
+            next_seq: self.members[path].space.sent.next(),
+            una,
+        };
+        let member = &mut self.members[path];
+        if delivered > 0 {
+            member.congestion.on_sample(&mut self.paths, path, &report);
+        }
+        if member.congestion.paces() {
+            let sample = member.rate.sample(Acknowledged {
+                now: self.now,
+                packets: delivered,
+                newly_lost: lost,
+                una,
+                small,
+                min_rtt: member.rtt.min(),
+                departure: member.pacer.departure(self.now),
+            });
+            let dry = member
+                .congestion
+                .control(&mut self.paths, path, &report, &sample);
+            if dry {
+                member.rate.limit_by_application(self.paths[path].in_flight);
+            }
+        } else {
+            if growing > 0 {
+                member.congestion.on_ack(&mut self.paths, path, &report);
+                if self.paths[path].state != CaState::Open {
+                    self.paths[path].state = CaState::Open;
+                    let member = &mut self.members[path];
+                    member
+                        .congestion
+                        .on_state(&mut self.paths, path, CaState::Open);
+                }
+            }
+            self.set_pacing_rate(path);
+        }
+        let member = &mut self.members[path];
+        member.pacer.set_rate(&self.paths[path]);
+    }
+
+    /// Packets that let the window grow: those sent after its last reduction (RFC 9002 section 7.3.2).
+    fn growing(&self, path: usize, acked: &[Sent<Contents>]) -> u32 {
+        let since = self.members[path].recovery_since;
+        let counts = |packet: &&Sent<Contents>| {
+            packet.in_flight && since.is_none_or(|since| packet.at > since)
+        };
+        acked.iter().filter(counts).count() as u32
+    }
+
+    fn set_pacing_rate(&mut self, path: usize) {
+        let window = &mut self.paths[path];
+        if window.srtt == 0 {
+            return;
+        }
+        let bytes = u64::from(window.cwnd) * u64::from(window.mss) * PACING.0 / PACING.1;
+        let rate = u128::from(bytes) * u128::from(SECOND) / u128::from(window.srtt);
+        window.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX).max(1);
+    }
+
+    /// Packets in flight on a path; those of the handshake are on the first.
+    pub(super) fn in_flight(&self, path: usize) -> u32 {
+        let handshake = self.handshake.spaces.iter().flatten();
+        let first = handshake.map(|space| space.sent.in_flight()).sum::<u32>();
+        let own = self.members[path].space.sent.in_flight();
+        own + if path == 0 { first } else { 0 }
+    }
+
+    fn on_delivered(&mut self, level: Level, path: usize, packet: Sent<Contents>) {
+        let number = packet.number;
+        for carried in packet.carried {
+            match carried {
+                Carried::Data { position, end } => {
+                    let bytes = self.outgoing.on_acked(position, end);
+                    self.paths[path].acked += bytes;
+                    self.paths[path].between_losses += bytes;
+                }
+                Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
+                Carried::Ack {
+                    path: about,
+                    largest,
+                } => {
+                    let about = about.unwrap_or(path);
+                    let has_space = level == Level::OneRtt || self.handshake.writes(level);
+                    if has_space {
+                        self.space(level, about)
+                            .received
+                            .on_acknowledgement_received(largest);
+                    }
+                }
+                Carried::Probe => {
+                    if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
+                        self.on_path_mtu(path, mtu);
+                    }
+                }
+                Carried::Control(_) => {}
+            }
+        }
+        self.outgoing.forget_finished();
+    }
+
+    fn on_path_mtu(&mut self, path: usize, mtu: u32) {
+        self.paths[path].mss = payload(self.members[path].datagram());
+        self.event(EventKind::PathMtu { subflow: path, mtu });
+    }
+
+    /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction. Returns the packets lost.
+    fn detect_losses(&mut self, level: Level, path: usize) -> u32 {
+        let now = self.now;
+        let rtt = self.members[path].rtt.clone();
+        let mut lost = Vec::new();
+        self.space(level, path)
+            .sent
+            .detect_lost(now, &rtt, &mut lost);
+        let count = lost.len() as u32;
+        if count > 0 {
+            self.on_lost(level, path, lost);
+        }
+        count
+    }
+
+    fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) {
+        let persistent = self.is_persistent(path, &lost);
+        let mut newest = None;
+        for packet in lost {
+            let number = packet.number;
+            let probe = packet
+                .carried
+                .iter()
+                .any(|carried| matches!(carried, Carried::Probe));
+            if probe {
+                // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
+                self.members[path].mtu.on_lost(number);
+            } else if packet.in_flight {
+                newest = newest.max(Some(packet.at));
+            }
+            self.requeue(level, path, packet.carried);
+        }
+        if let Some(at) = newest {
+            self.on_congestion(path, at);
+            if persistent && !self.members[path].congestion.paces() {
+                // RFC 9002 section 7.6.2.
+                self.paths[path].cwnd = LEAST_WINDOW;
+                self.members[path].recovery_since = None;
+            }
+        }
+    }
+
+    /// What a lost packet carried goes again.
+    fn requeue(&mut self, level: Level, path: usize, carried: Contents) {
+        for carried in carried {
+            match carried {
+                Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
+                Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
+                Carried::Control(frame) => self.repeat_control(frame),
+                Carried::Ack { .. } | Carried::Probe => {}
+            }
+        }
+    }
+
+    /// Whether everything between two lost packets that far apart is lost (RFC 9002 section 7.6.2).
+    fn is_persistent(&self, path: usize, lost: &[Sent<Contents>]) -> bool {
+        let rtt = &self.members[path].rtt;
+        let eliciting = || lost.iter().filter(|packet| packet.eliciting);
+        let (Some(first), Some(last)) = (eliciting().next(), eliciting().next_back()) else {
+            return false;
+        };
+        let span = rtt.probe_timeout(self.peer.max_ack_delay * MILLISECOND) * PERSISTENT;
+        let unbroken = last.number - first.number + 1 == lost.len() as u64;
+        rtt.sampled() && unbroken && last.at - first.at > span
+    }
+
+    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2).
+    fn on_congestion(&mut self, path: usize, at: Nanos) {
+        let member = &mut self.members[path];
+        if member.recovery_since.is_some_and(|since| at <= since) {
+            return;
+        }
+        member.recovery_since = Some(self.now);
+        self.event(EventKind::Loss(path));
+        let member = &mut self.members[path];
+        let state = CaState::Recovery;
+        if member.congestion.paces() {
+            self.paths[path].state = state;
+            member.congestion.on_state(&mut self.paths, path, state);
+            return;
+        }
+        let threshold = member.congestion.ssthresh(&mut self.paths, path);
+        let window = &mut self.paths[path];
+        window.ssthresh = threshold.max(LEAST_WINDOW);
+        window.cwnd = window.ssthresh;
+        window.cwnd_count = 0;
+        window.between_losses = 0;
+        window.state = state;
+        member.congestion.on_state(&mut self.paths, path, state);
+    }
+
+    /// More packets were marked than the peer had told of (RFC 9002 section 7.1, RFC 9000 section 13.4.2).
+    fn on_ecn(&mut self, path: usize, reported: [u64; 3], acked: &[Sent<Contents>]) {
+        let known = std::mem::replace(&mut self.members[path].ecn_reported, reported);
+        let marked = reported[2] > known[2];
+        let newest = acked.iter().map(|packet| packet.at).max();
+        if let Some(at) = newest.filter(|_| marked) {
+            self.on_congestion(path, at);
+        }
+    }
+
+    /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
+    pub(super) fn discard(&mut self, level: Level) {
+        if self.handshake.spaces[level as usize].take().is_some() {
+            self.members[0].timeouts = 0;
+            self.paths[0].in_flight = self.in_flight(0);
+        }
+    }
+
+    /// A path carries nothing any more: what was in flight goes on others.
+    pub(super) fn give_up_flight(&mut self, path: usize) {
+        let packets: Vec<_> = self.members[path].space.sent.drain().collect();
+        for packet in packets {
+            self.requeue(Level::OneRtt, path, packet.carried);
+        }
+        self.paths[path].in_flight = self.in_flight(path);
+    }
+
+    /// When a path's losses are looked for, or a probe is due: RFC 9002 appendix A.8, for each path (RFC 10069 section 3.3).
+    pub(super) fn recovery_deadline(&self, path: usize) -> Nanos {
+        let member = &self.members[path];
+        if member.closed() {
+            return NEVER;
+        }
+        let mut losses = member.space.sent.loss_deadline();
+        if path == 0 {
+            for space in self.handshake.spaces.iter().flatten() {
+                losses = losses.min(space.sent.loss_deadline());
+            }
+        }
+        if losses < NEVER {
+            return losses;
+        }
+        self.probe_deadline(path).map_or(NEVER, |(at, _)| at)
+    }
+
+    /// When the next probe of a path is due, and at which level.
+    fn probe_deadline(&self, path: usize) -> Option<(Nanos, Level)> {
+        let member = &self.members[path];
+        let backoff = 1 << member.timeouts.min(MOST_DOUBLINGS);
+        let mut due: Option<(Nanos, Level)> = None;
+        if path == 0 {
+            for level in [Level::Initial, Level::Handshake] {
+                let Some(space) = &self.handshake.spaces[level as usize] else {
+                    continue;
+                };
+                if space.sent.eliciting() > 0 {
+                    let at = space.sent.last_eliciting_at() + member.rtt.probe_timeout(0) * backoff;
+                    due = Some(due.map_or((at, level), |earlier| earlier.min((at, level))));
+                }
+            }
+            let open = self.client && !self.handshake.confirmed;
+            if due.is_none() && open && member.space.sent.eliciting() == 0 {
+                // The server may be at its amplification limit (section 6.2.2.1).
+                let level = if self.handshake.writes(Level::Handshake) {
+                    Level::Handshake
+                } else {
+                    Level::Initial
+                };
+                let at = self.anti_deadlock_from + member.rtt.probe_timeout(0) * backoff;
+                return Some((at, level));
+            }
+        }
+        if member.space.sent.eliciting() > 0 && self.handshake.confirmed {
+            let delay = self.peer.max_ack_delay * MILLISECOND;
+            let at =
+                member.space.sent.last_eliciting_at() + member.rtt.probe_timeout(delay) * backoff;
+            let level = Level::OneRtt;
+            due = Some(due.map_or((at, level), |earlier| earlier.min((at, level))));
+        }
+        due
+    }
+
+    /// A path's timer fired: losses by time first, a probe otherwise (RFC 9002 appendix A.9).
+    pub(super) fn on_recovery_timer(&mut self, path: usize) {
+        let mut found = false;
+        for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
+            if level != Level::OneRtt && (path != 0 || !self.handshake.writes(level)) {
+                continue;
+            }
+            if self.space(level, path).sent.loss_deadline() <= self.now {
+                self.detect_losses(level, path);
+                found = true;
+            }
+        }
+        self.paths[path].in_flight = self.in_flight(path);
+        if found {
+            return;
+        }
+        let Some((at, level)) = self.probe_deadline(path) else {
+            return;
+        };
+        if at > self.now {
+            return;
+        }
+        let member = &mut self.members[path];
+        member.timeouts += 1;
+        let backoff = member.timeouts;
+        self.event(EventKind::Timeout {
+            subflow: path,
+            backoff,
+        });
+        self.anti_deadlock_from = self.now;
+        match level {
+            Level::OneRtt => {
+                let member = &mut self.members[path];
+                member.probes = 2;
+                if !member.validated() {
+                    member.challenge_due = true;
+                }
+                self.judge_silence(path);
+            }
+            _ => {
+                if !self.handshake.repeat(level) {
+                    self.probe_level = Some(level);
+                }
+                self.members[0].probes = self.members[0].probes.max(1);
+            }
+        }
+    }
+
+    /// A path that stays silent leaves what it carries to others, if there are any.
+    fn judge_silence(&mut self, path: usize) {
+        let others = (0..self.paths.len())
+            .any(|other| other != path && crate::scheduler::usable(&self.paths[other]));
+        if self.members[path].timeouts < FAILED || !others || self.paths[path].potentially_failed {
+            return;
+        }
+        self.paths[path].potentially_failed = true;
+        self.event(EventKind::PotentiallyFailed(path));
+        let mut positions = Vec::new();
+        for packet in self.members[path].space.sent.iter() {
+            for carried in &packet.carried {
+                if let Carried::Data { position, end } = carried {
+                    positions.push((*position, *end));
+                }
+            }
+        }
+        let mut bytes = 0;
+        for (position, end) in positions {
+            bytes += end - position;
+            self.outgoing.on_lost(position, end, path);
+        }
+        if bytes > 0 {
+            self.event(EventKind::Reinjection {
+                subflow: path,
+                bytes,
+            });
+        }
+    }
+}

@@ -1,0 +1,821 @@
+//! What leaves: packets, the frames in them, and on which path (RFC 9000 sections 12 and 13, RFC 10069 section 5).
+
+use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
+use smallvec::SmallVec;
+
+use super::connection::{Connection, Transmit};
+use super::crypto::Level;
+use super::loss::Sent;
+use super::outgoing::Outgoing;
+use super::path::{Carried, Contents, LEAST_DATAGRAM};
+use crate::config::AckPath;
+use crate::path::Path;
+use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
+use crate::{EventKind, Nanos, Purpose};
+
+/// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
+const SAMPLED: u32 = 4;
+
+/// A packet in the making.
+struct Draft {
+    level: Level,
+    path: usize,
+    header: Header,
+    frames: Vec<Frame>,
+    carried: Contents,
+    /// Bytes that further frames may take.
+    room: u32,
+    purpose: Purpose,
+}
+
+impl Draft {
+    fn push(&mut self, frame: Frame) {
+        self.room -= frame.len();
+        self.frames.push(frame);
+    }
+
+    fn eliciting(&self) -> bool {
+        self.frames.iter().any(Frame::ack_eliciting)
+    }
+
+    /// Pads the frames by so many bytes.
+    fn pad(&mut self, bytes: u32) {
+        let bytes = bytes.min(self.room);
+        if bytes > 0 {
+            self.push(Frame::Padding(bytes));
+        }
+    }
+}
+
+/// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
+fn stream_fields(stream: u64, offset: u64) -> u32 {
+    let frame = Frame::Stream {
+        stream,
+        offset,
+        len: 0,
+        fin: false,
+    };
+    // The length takes two bytes from 64 on.
+    frame.len() + 1
+}
+
+impl Connection {
+    /// Sends whatever may be sent now, and finds the next deadline.
+    pub(super) fn flush(&mut self) {
+        self.finish_if_done();
+        if self.ended.is_some() {
+            self.send_close();
+        } else {
+            self.send_handshake();
+            if self.established || self.handshake.writes(Level::OneRtt) {
+                self.manage_paths();
+                self.note_blocked();
+                for path in 0..self.members.len() {
+                    self.send_path_frames(path);
+                    self.send_probes(path);
+                }
+                self.send_mtu_probes();
+                self.push_data();
+                self.send_control();
+                self.send_acknowledgements();
+                self.settle_pacing();
+            }
+        }
+        self.find_deadline();
+    }
+
+    fn draft(&self, level: Level, path: usize, limit: u32) -> Option<Draft> {
+        let member = &self.members[path];
+        let (space, kind) = match level {
+            Level::Initial => (
+                self.handshake.spaces[0].as_ref()?,
+                Kind::Initial { token: Vec::new() },
+            ),
+            Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
+            Level::OneRtt => (
+                &member.space,
+                Kind::OneRtt {
+                    key_phase: false,
+                    spin: false,
+                },
+            ),
+        };
+        let (_, destination) = self.remote_ids.current(member.id)?;
+        let number = space.sent.next();
+        let short = level == Level::OneRtt;
+        let header = Header {
+            kind,
+            version: if short { 0 } else { VERSION },
+            destination,
+            source: if short {
+                Default::default()
+            } else {
+                self.source
+            },
+            number,
+            number_len: number_len(number, space.sent.largest_acked()),
+        };
+        let room = limit.checked_sub(header.len(limit) + TAG_LEN)?;
+        Some(Draft {
+            level,
+            path,
+            header,
+            frames: Vec::with_capacity(2),
+            carried: SmallVec::new(),
+            room,
+            purpose: Purpose::Control,
+        })
+    }
+
+    /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
+    fn application_draft(&self, path: usize) -> Option<Draft> {
+        let member = &self.members[path];
+        if member.closed() || !self.handshake.writes(Level::OneRtt) {
+            return None;
+        }
+        let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
+        self.draft(Level::OneRtt, path, allowance)
+    }
+
+    /// Adds the acknowledgement of a space to a packet on its path.
+    fn add_ack(&mut self, draft: &mut Draft, about: usize) {
+        let named =
+            (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
+        let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
+        let exponent = if draft.level == Level::OneRtt {
+            exponent
+        } else {
+            0
+        };
+        let received = &mut self.space(draft.level, about).received;
+        if !received.has_news() {
+            return;
+        }
+        let Some(ack) = received.acknowledge(now, named, exponent) else {
+            return;
+        };
+        let largest = ack.ranges.first().map_or(0, |range| range.1);
+        let frame = Frame::Ack(Box::new(ack));
+        if frame.len() > draft.room {
+            return;
+        }
+        draft.push(frame);
+        draft.carried.push(Carried::Ack {
+            path: (draft.level == Level::OneRtt).then_some(about),
+            largest,
+        });
+    }
+
+    fn add_control(&mut self, draft: &mut Draft) {
+        while let Some(frame) = self.control.take(draft.room) {
+            draft.carried.push(Carried::Control(frame.clone()));
+            draft.push(frame);
+        }
+    }
+
+    fn add_datagrams(&mut self, draft: &mut Draft) {
+        while let Some(&(number, len)) = self.datagrams.waiting.front() {
+            let frame = Frame::Datagram { number, len };
+            if frame.len() > draft.room {
+                break;
+            }
+            self.datagrams.waiting.pop_front();
+            draft.purpose = Purpose::Data;
+            draft.push(frame);
+        }
+    }
+
+    /// Registers a packet as sent; returns it.
+    fn register(&mut self, mut draft: Draft, size: u32) -> Packet {
+        let padded = draft
+            .frames
+            .iter()
+            .any(|frame| matches!(frame, Frame::Padding(_)));
+        let eliciting = draft.eliciting();
+        let in_flight = eliciting || padded;
+        let (now, path) = (self.now, draft.path);
+        let ecn = self.members[path].ecn;
+        let number = draft.header.number;
+        if draft.level == Level::OneRtt && in_flight {
+            let alone = self.members[path].space.sent.in_flight() == 0;
+            self.members[path].rate.on_sent(number, now, false, alone);
+        }
+        let carried = std::mem::take(&mut draft.carried);
+        self.space(draft.level, path).sent.on_sent(Sent {
+            number,
+            at: now,
+            size,
+            eliciting,
+            in_flight,
+            ecn,
+            carried,
+        });
+        if eliciting {
+            self.anti_deadlock_from = now;
+            self.stir_idle();
+        }
+        self.paths[path].in_flight = self.in_flight(path);
+        Packet {
+            header: draft.header,
+            path: self.members[path].id,
+            frames: draft.frames,
+        }
+    }
+
+    fn transmit(&mut self, path: usize, datagram: Datagram, purpose: Purpose) {
+        let len = datagram.len();
+        let member = &mut self.members[path];
+        member.on_sent(len);
+        member.pacer.on_sent(self.now, len);
+        self.paths[path].paced = member.pacer.blocked();
+        let ecn = member.ecn;
+        self.out.push(Transmit {
+            path,
+            datagram,
+            len,
+            purpose,
+            ecn,
+        });
+    }
+
+    /// Sends a draft as a datagram of its own.
+    fn send(&mut self, mut draft: Draft) {
+        let short = SAMPLED.saturating_sub(u32::from(draft.header.number_len) + frames_len(&draft));
+        draft.pad(short);
+        let (path, purpose) = (draft.path, draft.purpose);
+        let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+        let packet = self.register(draft, size);
+        let packets = vec![packet];
+        self.transmit(path, Datagram { packets }, purpose);
+    }
+
+    /// Handshake packets, coalesced (RFC 9000 section 12.2), with 1-RTT data behind them where there is room.
+    fn send_handshake(&mut self) {
+        loop {
+            let limit = self.members[0]
+                .allowance(self.client)
+                .min(LEAST_DATAGRAM.into()) as u32;
+            let mut left = limit;
+            let mut drafts = Vec::new();
+            for level in [Level::Initial, Level::Handshake] {
+                if !self.handshake.writes(level) {
+                    continue;
+                }
+                if let Some(draft) = self.handshake_draft(level, left) {
+                    left -= draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+                    drafts.push(draft);
+                }
+            }
+            if drafts.is_empty() {
+                return;
+            }
+            // RFC 9000 section 14.1: what holds an ack-eliciting Initial is padded, by the client in any case.
+            let pads = drafts
+                .iter()
+                .any(|draft| draft.level == Level::Initial && (self.client || draft.eliciting()));
+            let sends_handshake = drafts.iter().any(|draft| draft.level == Level::Handshake);
+            if let Some(last) = drafts.last_mut().filter(|_| pads) {
+                let room = last.room;
+                last.pad(room);
+            }
+            let mut packets = Vec::new();
+            for draft in drafts {
+                let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+                packets.push(self.register(draft, size));
+            }
+            self.transmit(0, Datagram { packets }, Purpose::Control);
+            if self.client && sends_handshake {
+                // RFC 9001 section 4.9.1.
+                self.discard(Level::Initial);
+            }
+        }
+    }
+
+    fn handshake_draft(&mut self, level: Level, limit: u32) -> Option<Draft> {
+        let probe = self.probe_level == Some(level);
+        let acknowledges = self.space(level, 0).received.deadline() <= self.now;
+        if !(self.handshake.has_crypto(level) || acknowledges || probe) {
+            return None;
+        }
+        let mut draft = self.draft(level, 0, limit)?;
+        self.add_ack(&mut draft, 0);
+        // Type, offset and length of a CRYPTO frame take 1, up to 4 and 2 bytes.
+        while draft.room > 8 && self.handshake.has_crypto(level) {
+            let Some((offset, data)) = self.handshake.take_crypto(level, draft.room - 7) else {
+                break;
+            };
+            let end = offset + data.len() as u64;
+            draft.carried.push(Carried::Crypto { offset, end });
+            draft.push(Frame::Crypto { offset, data });
+        }
+        if probe && !draft.eliciting() && draft.room > 0 {
+            self.probe_level = None;
+            draft.push(Frame::Ping);
+        }
+        (!draft.frames.is_empty()).then_some(draft)
+    }
+
+    /// Challenges and responses of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
+    fn send_path_frames(&mut self, path: usize) {
+        let member = &self.members[path];
+        let nothing = !member.challenge_due && member.responses.is_empty();
+        if member.closed() || nothing {
+            return;
+        }
+        let Some(mut draft) = self.application_draft(path) else {
+            return;
+        };
+        self.add_ack(&mut draft, path);
+        for data in std::mem::take(&mut self.members[path].responses) {
+            let frame = Frame::PathResponse(data);
+            if frame.len() <= draft.room {
+                draft.push(frame);
+            }
+        }
+        if self.members[path].challenge_due {
+            let data = self.draw();
+            let member = &mut self.members[path];
+            member.challenge_due = false;
+            member.challenge = Some(data);
+            member.challenged_at.get_or_insert(self.now);
+            draft.push(Frame::PathChallenge(data));
+        }
+        let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+        draft.pad(LEAST_DATAGRAM.saturating_sub(size));
+        self.send(draft);
+    }
+
+    /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
+    fn send_probes(&mut self, path: usize) {
+        while self.members[path].probes > 0 {
+            let Some(mut draft) = self.application_draft(path) else {
+                return;
+            };
+            self.members[path].probes -= 1;
+            self.add_ack(&mut draft, path);
+            self.add_control(&mut draft);
+            // What a silent path carries is left to the others.
+            if !self.paths[path].potentially_failed && !self.fill(&mut draft, None) {
+                self.repeat_oldest(&mut draft);
+            }
+            if !draft.eliciting() && draft.room > 0 {
+                draft.push(Frame::Ping);
+            }
+            self.event(EventKind::TailLossProbe(path));
+            self.send(draft);
+        }
+    }
+
+    /// Adds the oldest data in flight on the packet's path.
+    fn repeat_oldest(&mut self, draft: &mut Draft) {
+        let oldest = self.members[draft.path]
+            .space
+            .sent
+            .iter()
+            .find_map(|packet| {
+                packet.carried.iter().find_map(|carried| match carried {
+                    Carried::Data { position, .. } => Some(*position),
+                    _ => None,
+                })
+            });
+        if let Some(position) = oldest {
+            self.add_again(draft, position, Purpose::Retransmission);
+        }
+    }
+
+    /// Data, as the scheduler decides.
+    fn push_data(&mut self) {
+        if !(self.established || self.handshake.writes(Level::OneRtt)) {
+            return;
+        }
+        self.scheduler.begin();
+        for path in 0..self.paths.len() {
+            self.members[path].held = false;
+        }
+        let waits = |connection: &Self| {
+            connection.outgoing.wants_to_send() || !connection.datagrams.waiting.is_empty()
+        };
+        loop {
+            let open = |path: usize| self.paths[path].established && self.paths[path].room() > 0;
+            if !(0..self.paths.len()).any(open) {
+                break;
+            }
+            let next = self.next_to_send();
+            let decision =
+                self.scheduler
+                    .select(&view(self.now, &self.paths, &self.outgoing, next));
+            let progressed = match decision {
+                Decision::Send(path) => next.is_some_and(|next| self.carry(path, next)),
+                Decision::Repeat { path, offset } => self.repeat(path, offset),
+                Decision::Wait if next.is_none() => self.rescue(),
+                Decision::Wait => false,
+            };
+            if !progressed {
+                break;
+            }
+        }
+        if waits(self) {
+            for path in 0..self.paths.len() {
+                self.members[path].held = self.paths[path].room() == 0;
+            }
+        }
+    }
+
+    /// What was lost, else something new, if the peer's limits admit any.
+    fn next_to_send(&mut self) -> Option<Next> {
+        if let Some((position, len, _)) = self.outgoing.next_again() {
+            // Any path may carry it again: its earlier packet is gone.
+            return Some(Next {
+                offset: position,
+                len,
+                carried: PathSet::default(),
+                reinjection: true,
+            });
+        }
+        let (_, sent) = self.outgoing.positions();
+        let datagram = self
+            .datagrams
+            .waiting
+            .front()
+            .map(|waiting| (sent, u64::from(waiting.1)));
+        let (offset, len) = datagram.or_else(|| self.outgoing.next_new())?;
+        Some(Next {
+            offset,
+            len,
+            carried: PathSet::default(),
+            reinjection: false,
+        })
+    }
+
+    /// Sends a packet with `next` and whatever else has room in it.
+    fn carry(&mut self, path: usize, next: Next) -> bool {
+        if path >= self.members.len() || !self.paths[path].established {
+            return false;
+        }
+        let Some(mut draft) = self.application_draft(path) else {
+            return false;
+        };
+        self.add_ack(&mut draft, path);
+        self.add_control(&mut draft);
+        self.add_datagrams(&mut draft);
+        let before = draft.carried.len();
+        let again = next.reinjection.then_some(next.offset);
+        self.fill(&mut draft, again);
+        if !draft.eliciting() {
+            return false;
+        }
+        let bytes = draft.carried[before..]
+            .iter()
+            .map(|carried| match carried {
+                Carried::Data { position, end } => (end - position) as u32,
+                _ => 0,
+            })
+            .sum();
+        if self.record_decisions {
+            self.event(EventKind::Scheduled {
+                subflow: path,
+                offset: next.offset,
+                bytes,
+            });
+        }
+        self.send(draft);
+        self.scheduler.carried(Report {
+            path,
+            offset: next.offset,
+            bytes,
+            new: !next.reinjection,
+        });
+        true
+    }
+
+    /// Fills a packet with stream data: what is sent again first. Whether there was any.
+    fn fill(&mut self, draft: &mut Draft, first: Option<u64>) -> bool {
+        let mut any = false;
+        let mut again = first;
+        loop {
+            let position = again
+                .take()
+                .or_else(|| self.outgoing.next_again().map(|(position, ..)| position));
+            let added = match position {
+                Some(position) => self.add_again(draft, position, Purpose::Retransmission),
+                None => self.add_new(draft),
+            };
+            if !added {
+                return any;
+            }
+            any = true;
+        }
+    }
+
+    fn add_new(&mut self, draft: &mut Draft) -> bool {
+        let (path, room) = (draft.path, draft.room);
+        let Some(chunk) = self.outgoing.take_new(path, room, stream_fields) else {
+            return false;
+        };
+        self.members[path].totals.sent += u64::from(chunk.len);
+        if draft.purpose == Purpose::Control {
+            draft.purpose = Purpose::Data;
+        }
+        self.add_chunk(draft, chunk);
+        true
+    }
+
+    fn add_again(&mut self, draft: &mut Draft, position: u64, purpose: Purpose) -> bool {
+        let (path, room) = (draft.path, draft.room);
+        let elsewhere = self.outgoing.carried(position);
+        let Some(chunk) = self
+            .outgoing
+            .take_again(position, path, room, stream_fields)
+        else {
+            return false;
+        };
+        let totals = &mut self.members[path].totals;
+        if elsewhere.contains(path) {
+            totals.retransmitted += u64::from(chunk.len);
+            totals.retransmitted_segments += 1;
+            draft.purpose = purpose;
+        } else {
+            totals.sent += u64::from(chunk.len);
+            totals.reinjected += u64::from(chunk.len);
+            draft.purpose = Purpose::Reinjection;
+        }
+        self.add_chunk(draft, chunk);
+        true
+    }
+
+    fn add_chunk(&mut self, draft: &mut Draft, chunk: super::outgoing::Chunk) {
+        draft.push(Frame::Stream {
+            stream: chunk.stream,
+            offset: chunk.offset,
+            len: chunk.len,
+            fin: chunk.fin,
+        });
+        draft.carried.push(Carried::Data {
+            position: chunk.position,
+            end: chunk.end(),
+        });
+    }
+
+    /// Sends what lies at a position on another path, too.
+    fn repeat(&mut self, path: usize, position: u64) -> bool {
+        if path >= self.members.len() || !self.paths[path].established {
+            return false;
+        }
+        let Some(mut draft) = self.application_draft(path) else {
+            return false;
+        };
+        self.add_ack(&mut draft, path);
+        let Some(end) = self.outgoing.end_of(position) else {
+            return false;
+        };
+        if !self.add_again(&mut draft, position, Purpose::Reinjection) {
+            // It was acknowledged: the scheduler passes on.
+            self.scheduler.carried(Report {
+                path,
+                offset: position,
+                bytes: (end - position) as u32,
+                new: false,
+            });
+            return true;
+        }
+        let bytes = match draft.carried.last() {
+            Some(Carried::Data { position, end }) => (end - position) as u32,
+            _ => 0,
+        };
+        self.send(draft);
+        self.scheduler.carried(Report {
+            path,
+            offset: position,
+            bytes,
+            new: false,
+        });
+        true
+    }
+
+    /// Nothing can be sent although a path has room: opportunistic retransmission and penalisation, as far as asked for.
+    fn rescue(&mut self) -> bool {
+        if self.outgoing.unsent() == 0 {
+            return false;
+        }
+        let view = view(self.now, &self.paths, &self.outgoing, None);
+        let rescue = self.rescuer.rescue(&view, Blocked::ReceiveWindow);
+        self.scheduler.blocked(Blocked::ReceiveWindow);
+        if let Some(path) = rescue.penalise {
+            let window = &mut self.paths[path];
+            window.cwnd = (window.cwnd / 2).max(1);
+            window.ssthresh = window.cwnd.max(2);
+            self.event(EventKind::Penalised(path));
+        }
+        match (rescue.repeat_head_on, self.outgoing.head()) {
+            (Some(path), Some(head)) => self.repeat(path, head.offset),
+            _ => false,
+        }
+    }
+
+    /// Control frames that no data packet took: on the best path that may send.
+    fn send_control(&mut self) {
+        while !self.control.is_empty() {
+            // Before the first path is open, there is no other.
+            let open = (0..self.members.len()).filter(|&path| !self.members[path].closed());
+            let best = open.min_by_key(|&path| {
+                let shown = &self.paths[path];
+                let unfit = (!shown.established, shown.potentially_failed, shown.backup);
+                (unfit, shown.srtt, path)
+            });
+            let Some(mut draft) = best.and_then(|path| self.application_draft(path)) else {
+                return;
+            };
+            let path = draft.path;
+            self.add_ack(&mut draft, path);
+            self.add_control(&mut draft);
+            if !draft.eliciting() {
+                return;
+            }
+            self.send(draft);
+        }
+    }
+
+    /// Looks for the path's MTU with padded PINGs (RFC 9000 section 14.3, RFC 8899).
+    fn send_mtu_probes(&mut self) {
+        for path in 0..self.members.len() {
+            let member = &self.members[path];
+            let idle = !self.paths[path].established || !self.handshake.confirmed;
+            if idle || member.closed() || self.paths[path].room() == 0 {
+                continue;
+            }
+            let size = member.datagram();
+            let Some(size) = self.members[path].mtu.candidate(size, 0, self.now) else {
+                continue;
+            };
+            if !self.members[path].mtu.fits(0) {
+                continue;
+            }
+            let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
+                continue;
+            };
+            draft.push(Frame::Ping);
+            let room = draft.room;
+            draft.pad(room);
+            draft.carried.push(Carried::Probe);
+            let number = draft.header.number;
+            self.members[path].mtu.on_sent(number, number + 1, size, 0);
+            self.send(draft);
+        }
+    }
+
+    /// Acknowledgements whose time has come and that no other packet took.
+    fn send_acknowledgements(&mut self) {
+        for about in 0..self.members.len() {
+            let due = self.members[about].space.received.deadline() <= self.now;
+            if !due || self.members[about].closed() {
+                continue;
+            }
+            let Some(path) = self.path_of_ack(about) else {
+                continue;
+            };
+            let Some(mut draft) = self.application_draft(path) else {
+                continue;
+            };
+            self.add_ack(&mut draft, about);
+            if path != about || self.config.ack_path != AckPath::Same {
+                // A packet that is no part of its path's own traffic takes along what there is of the others.
+                for other in 0..self.members.len() {
+                    self.add_ack(&mut draft, other);
+                }
+            }
+            if draft.frames.is_empty() {
+                continue;
+            }
+            self.send(draft);
+            if self.config.ack_path == AckPath::Scheduler {
+                let (_, sent) = self.outgoing.positions();
+                self.scheduler.carried(Report {
+                    path,
+                    offset: sent,
+                    bytes: 0,
+                    new: true,
+                });
+            }
+        }
+    }
+
+    /// The path that carries the acknowledgement of another one, or its own.
+    fn path_of_ack(&mut self, about: usize) -> Option<usize> {
+        let sends = |path: usize| {
+            let shown = &self.paths[path];
+            shown.established && !shown.potentially_failed && !self.members[path].closed()
+        };
+        let fastest = (0..self.paths.len())
+            .filter(|&path| sends(path))
+            .min_by_key(|&path| (self.paths[path].srtt, path));
+        let same = sends(about).then_some(about);
+        match self.config.ack_path {
+            AckPath::Same => same.or(fastest),
+            AckPath::Fastest => fastest.or(same),
+            AckPath::Scheduler => {
+                let (_, sent) = self.outgoing.positions();
+                let next = Next {
+                    offset: sent,
+                    len: 1,
+                    carried: PathSet::default(),
+                    reinjection: false,
+                };
+                let view = view(self.now, &self.paths, &self.outgoing, Some(next));
+                match self.scheduler.select(&view) {
+                    Decision::Send(path) if path < self.members.len() => Some(path),
+                    _ => same.or(fastest),
+                }
+            }
+        }
+        // Before a path is open, its acknowledgements have no other way.
+        .or(Some(about))
+    }
+
+    fn settle_pacing(&mut self) {
+        for path in 0..self.members.len() {
+            let now = self.now;
+            let member = &mut self.members[path];
+            member.pacer.end_burst(now);
+            self.paths[path].paced = member.pacer.blocked();
+            if !member.held && member.congestion.paces() && self.paths[path].established {
+                let in_flight = self.paths[path].in_flight;
+                if self.paths[path].room() > 0 {
+                    member.rate.limit_by_application(in_flight);
+                }
+            }
+        }
+    }
+
+    fn note_blocked(&mut self) {
+        if !self.peer_known {
+            return;
+        }
+        let (connection, streams) = self.outgoing.take_blocked();
+        if let Some(limit) = connection {
+            self.control.push(Frame::DataBlocked(limit));
+        }
+        for (stream, limit) in streams {
+            self.control
+                .push(Frame::StreamDataBlocked { stream, limit });
+        }
+    }
+
+    /// CONNECTION_CLOSE, at the highest level whose keys both sides have (RFC 9000 section 10.2.3).
+    fn send_close(&mut self) {
+        let Some((error, frame_type, reason)) = self.closing.take() else {
+            return;
+        };
+        let level = [Level::OneRtt, Level::Handshake, Level::Initial]
+            .into_iter()
+            .find(|&level| self.handshake.writes(level));
+        let path = (0..self.members.len()).min_by_key(|&path| {
+            (
+                self.paths[path].potentially_failed,
+                self.paths[path].srtt,
+                path,
+            )
+        });
+        let (Some(level), Some(path)) = (level, path) else {
+            return;
+        };
+        let path = if level == Level::OneRtt { path } else { 0 };
+        let limit = LEAST_DATAGRAM;
+        let Some(mut draft) = self.draft(level, path, limit) else {
+            return;
+        };
+        // An application's reason would show its state before the handshake is over (RFC 9000 section 10.2.3).
+        let (error, frame_type) = match (level, frame_type) {
+            (Level::OneRtt, kind) => (error, kind),
+            (_, None) => (0x0c, Some(0)),
+            (_, kind) => (error, kind),
+        };
+        draft.push(Frame::ConnectionClose {
+            error,
+            frame_type,
+            reason: reason.as_bytes().to_vec(),
+        });
+        if level == Level::Initial && self.client {
+            let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+            draft.pad(LEAST_DATAGRAM.saturating_sub(size));
+        }
+        self.send(draft);
+    }
+}
+
+fn view<'a>(now: Nanos, paths: &'a [Path], outgoing: &Outgoing, next: Option<Next>) -> View<'a> {
+    let (una, sent) = outgoing.positions();
+    View {
+        now,
+        paths,
+        next,
+        head: outgoing.head(),
+        una,
+        sent,
+        unsent: outgoing.unsent(),
+        window: outgoing.window(),
+    }
+}
+
+fn frames_len(draft: &Draft) -> u32 {
+    draft.frames.iter().map(Frame::len).sum()
+}

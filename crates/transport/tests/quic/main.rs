@@ -1,0 +1,34 @@
+//! QUIC and Multipath QUIC between two endpoints of our own.
+
+#[path = "../common/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod common;
+mod pair;
+mod paths;
+mod transfer;
+mod uniflows;
+
+use polypath_transport::{Config, MILLISECOND as MS, Nanos};
+
+use pair::Link;
+
+pub const MBPS: u64 = 1_000_000;
+
+pub fn quic() -> Config {
+    Config {
+        mptcp: false,
+        ..Config::default()
+    }
+}
+
+pub fn multipath() -> Config {
+    Config::default()
+}
+
+pub fn link(rate: u64, one_way: Nanos) -> Link {
+    Link {
+        one_way,
+        rate,
+        queue: 100 * MS,
+    }
+}

@@ -1,0 +1,185 @@
+//! Several paths: RFC 10069.
+
+use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
+use polypath_wire::quic::Frame;
+
+use crate::common::client_address;
+use crate::pair::{Fate, Pair, Side};
+use crate::{MBPS, link, multipath, quic};
+
+fn two(client: &Config, server: &Config) -> Pair {
+    let links = vec![link(10 * MBPS, 20 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(client, server, links, 1);
+    pair.establish();
+    pair.run_until(SECOND, |pair| {
+        let server = pair.server.as_ref().expect("established");
+        server.members().len() == 2 && server.members()[1].established_at.is_some()
+    });
+    pair
+}
+
+#[test]
+fn a_second_path_is_validated_and_used() {
+    let mut pair = two(&multipath(), &multipath());
+    assert!(pair.client.multipath());
+    let server = pair.server.as_ref().expect("established");
+    assert_eq!(server.members().len(), 2);
+    assert!(server.members()[1].established_at.is_some());
+    let began = pair.now;
+    let now = pair.now;
+    pair.client.write(5_000_000, now);
+    pair.run_until(20 * SECOND, |pair| pair.read[1] == 5_000_000);
+    let goodput = 5_000_000 * 8 * 1000 / ((pair.now - began) / MS);
+    assert!(
+        (17_000_000..19_500_000).contains(&goodput),
+        "{goodput} bit/s"
+    );
+}
+
+#[test]
+fn each_scheduler_delivers_everything() {
+    for name in polypath_transport::scheduler::REGISTRY
+        .entries
+        .iter()
+        .map(|entry| entry.name)
+    {
+        let config = Config {
+            scheduler: name.into(),
+            ..multipath()
+        };
+        if config.make_scheduler().expect("it exists").fills_queues() {
+            continue;
+        }
+        let mut pair = two(&config, &config);
+        let now = pair.now;
+        pair.client.write(1_000_000, now);
+        pair.run_until(30 * SECOND, |pair| pair.read[1] == 1_000_000);
+        assert_eq!(pair.read[1], 1_000_000, "{name}");
+    }
+}
+
+#[test]
+fn each_congestion_control_fills_two_paths() {
+    for name in polypath_transport::congestion::REGISTRY
+        .entries
+        .iter()
+        .map(|entry| entry.name)
+    {
+        let config = Config {
+            congestion: name.into(),
+            ..multipath()
+        };
+        let mut pair = two(&config, &config);
+        let (began, now) = (pair.now, pair.now);
+        pair.client.write(5_000_000, now);
+        pair.run_until(60 * SECOND, |pair| pair.read[1] == 5_000_000);
+        assert_eq!(pair.read[1], 5_000_000, "{name}");
+        let goodput = 5_000_000 * 8 * 1000 / ((pair.now - began) / MS);
+        assert!(goodput > 8_000_000, "{name}: {goodput} bit/s");
+    }
+}
+
+#[test]
+fn a_peer_without_multipath_has_one_path() {
+    let links = vec![link(10 * MBPS, 20 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &quic(), links, 1);
+    pair.establish();
+    pair.run_until(2 * SECOND, |_| false);
+    assert!(!pair.client.multipath());
+    assert_eq!(pair.client.members().len(), 1);
+}
+
+#[test]
+fn what_a_dead_path_carried_goes_on_the_other() {
+    let mut pair = two(&multipath(), &multipath());
+    let now = pair.now;
+    pair.client.write(3_000_000, now);
+    let dies = now + 300 * MS;
+    pair.fate = Box::new(move |_, link, now, _| {
+        if link == 0 && now >= dies {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.run_until(20 * SECOND, |pair| pair.read[1] == 3_000_000);
+    assert_eq!(pair.read[1], 3_000_000);
+    assert!(pair.now - now < 6 * SECOND, "{} ms", (pair.now - now) / MS);
+    let events = pair.client.events();
+    let failed = events
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::PotentiallyFailed(0)));
+    assert!(failed);
+}
+
+#[test]
+fn an_address_that_goes_is_abandoned_and_one_that_comes_back_gets_another_id() {
+    let mut pair = two(&multipath(), &multipath());
+    let now = pair.now;
+    pair.client.write(2_000_000, now);
+    pair.client.set_address_up(client_address(0), false, now);
+    pair.run_until(now + 200 * MS, |_| false);
+    let server = pair.server.as_ref().expect("established");
+    assert!(server.members()[0].closed());
+    let told = pair.sent.iter().any(|(_, side, link, transmit)| {
+        let mut frames = transmit
+            .datagram
+            .packets
+            .iter()
+            .flat_map(|packet| &packet.frames);
+        *side == Side::Client
+            && *link == 1
+            && frames.any(|frame| matches!(frame, Frame::PathAbandon { path: 0, .. }))
+    });
+    assert!(told, "PATH_ABANDON goes on another path");
+    let now = pair.now;
+    pair.client.set_address_up(client_address(0), true, now);
+    pair.run_until(20 * SECOND, |pair| pair.read[1] == 2_000_000);
+    assert_eq!(pair.read[1], 2_000_000);
+    let ids: Vec<u64> = pair
+        .client
+        .members()
+        .iter()
+        .map(|member| member.id)
+        .collect();
+    assert_eq!(ids, [0, 1, 2]);
+    assert!(pair.client.members()[2].established_at.is_some());
+}
+
+#[test]
+fn a_backup_carries_nothing_while_another_works() {
+    let mut pair = two(&multipath(), &multipath());
+    let now = pair.now;
+    pair.client.set_backup(client_address(1), true, now);
+    pair.run_until(now + 100 * MS, |_| false);
+    let server = pair.server.as_mut().expect("established");
+    assert!(server.paths()[1].backup, "PATH_STATUS_BACKUP arrived");
+    let now = pair.now;
+    server.write(1_000_000, now);
+    pair.run_until(20 * SECOND, |pair| pair.read[0] == 1_000_000);
+    let server = pair.server.as_ref().expect("established");
+    assert_eq!(server.members()[1].totals().sent, 0);
+}
+
+#[test]
+fn more_paths_than_ids_are_asked_for() {
+    let config = Config {
+        path_manager: polypath_transport::Choice {
+            name: "ndiffports".into(),
+            parameters: [("num_subflows".to_string(), 12.into())]
+                .into_iter()
+                .collect(),
+        },
+        ..multipath()
+    };
+    let mut pair = Pair::new(&config, &config, vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    pair.run_until(3 * SECOND, |_| false);
+    let open = pair
+        .client
+        .members()
+        .iter()
+        .filter(|member| member.established_at.is_some())
+        .count();
+    assert_eq!(open, 12);
+}

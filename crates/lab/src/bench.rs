@@ -161,6 +161,8 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         user_timeout_ns: 0,
         mtu_probing: None,
         recovery: None,
+        ack_path: None,
+        send_paths: Vec::new(),
     }
 }
 

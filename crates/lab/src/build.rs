@@ -6,6 +6,7 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
+use polypath_transport::AckPath;
 use polypath_transport::config::{
     Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
 };
@@ -329,6 +330,11 @@ pub(crate) fn config(
         let problem = format!("recovery is prr or classic, not \"{recovery}\"");
         PlanError::invalid(place, problem)
     })?;
+    let ack_path = stack.ack_path.as_deref().unwrap_or("same");
+    let ack_path = AckPath::by_name(ack_path).ok_or_else(|| {
+        let problem = format!("ack_path is same, fastest or scheduler, not \"{ack_path}\"");
+        PlanError::invalid(place, problem)
+    })?;
     let buffer = |sizes: [u64; 3]| Buffer {
         minimum: sizes[0],
         default: sizes[1],
@@ -366,6 +372,8 @@ pub(crate) fn config(
         user_timeout: stack.user_timeout_ns,
         mtu_probing,
         window_reduction,
+        ack_path,
+        send_paths: stack.send_paths.clone(),
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()

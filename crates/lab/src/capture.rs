@@ -297,6 +297,7 @@ fn build(
             };
             builder.icmp_echo(envelope, echo, flow.stream, data, frame)
         }
+        Content::Quic(_) => Err(EmitError::Field("QUIC cannot be captured yet")),
         // Nothing reports a report.
         Content::TooBig { .. } => Ok(()),
     }

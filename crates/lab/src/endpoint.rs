@@ -4,16 +4,17 @@ use polypath_net::TimerId;
 use polypath_transport::{Connection, NEVER, Nanos};
 
 use crate::application::Side;
+use crate::carrier::Carrier;
 
 pub(crate) struct Endpoint {
     /// Absent until the connection begins on this side.
-    pub connection: Option<Connection>,
+    pub connection: Option<Carrier>,
     pub node: usize,
     pub application: usize,
     pub side: Side,
-    /// Flow of each subflow in the direction from here.
+    /// Flow of each subflow or path in the direction from here.
     pub flows: Vec<u32>,
-    /// The client's number for each subflow.
+    /// The client's number for each subflow or path.
     pub numbers: Vec<u32>,
     pub timer: TimerId,
     /// When the timer is set to fire.
@@ -51,10 +52,19 @@ impl Endpoint {
         }
     }
 
+    /// The connection where it is TCP's.
+    pub fn tcp(&self) -> Option<&Connection> {
+        self.connection.as_ref().and_then(Carrier::tcp)
+    }
+
+    pub fn tcp_mut(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().and_then(Carrier::tcp_mut)
+    }
+
     pub fn next_deadline(&self) -> Nanos {
         self.connection
             .as_ref()
-            .map_or(NEVER, Connection::next_deadline)
+            .map_or(NEVER, Carrier::next_deadline)
             .min(self.wake)
     }
 }

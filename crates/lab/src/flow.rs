@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{ChannelId, Ecn, RouteId, random};
 use polypath_transport::{Purpose, Segment};
+use polypath_wire::quic::Datagram;
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct Body {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Tcp(Segment),
+    Quic(Box<Datagram>),
     /// A datagram that was sent at this time.
     Udp {
         sequence: u64,

@@ -4,6 +4,7 @@ mod application;
 pub mod bench;
 mod build;
 mod capture;
+mod carrier;
 mod endpoint;
 mod error;
 mod flow;

@@ -311,6 +311,12 @@ pub struct Stack {
     /// How the window shrinks in loss recovery: `prr` or `classic`; absent: `prr`.
     #[serde(default)]
     pub recovery: Option<String>,
+    /// Which path of Multipath QUIC carries acknowledgements: `same`, `fastest` or `scheduler`; absent: `same`.
+    #[serde(default)]
+    pub ack_path: Option<String>,
+    /// Ids of the paths of Multipath QUIC that this host sends on; none: all.
+    #[serde(default)]
+    pub send_paths: Vec<u64>,
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).
@@ -329,8 +335,25 @@ pub struct Keepalive {
 pub enum Transport {
     Tcp,
     Mptcp,
+    Quic,
+    Mpquic,
     Udp,
     Icmp,
+}
+
+impl Transport {
+    /// Applications read and write over a connection.
+    pub fn has_connection(self) -> bool {
+        !matches!(self, Self::Udp | Self::Icmp)
+    }
+
+    pub fn is_quic(self) -> bool {
+        matches!(self, Self::Quic | Self::Mpquic)
+    }
+
+    pub fn is_multipath(self) -> bool {
+        matches!(self, Self::Mptcp | Self::Mpquic)
+    }
 }
 
 /// An application between two hosts.
@@ -377,6 +400,17 @@ pub enum Tls {
     V13,
 }
 
+/// Which streams of QUIC carry the files of a fetch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Streams {
+    /// Each file has its own.
+    #[default]
+    Each,
+    /// One carries all of them, in order.
+    One,
+}
+
 /// What an application does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -417,6 +451,11 @@ pub enum Work {
         /// Absent: plain HTTP.
         #[serde(default)]
         tls: Option<Tls>,
+        /// Files asked for at once, over QUIC.
+        #[serde(default = "one")]
+        parallel: u64,
+        #[serde(default)]
+        streams: Streams,
     },
     /// `bytes` back and forth without pause, `count` times or for a time.
     PingPong {

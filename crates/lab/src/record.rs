@@ -7,13 +7,15 @@ use polypath_trace::{
     BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow,
     LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
-use polypath_transport::tcp::Totals;
+use polypath_transport::path::Totals;
 use polypath_transport::{
-    CloseReason, Connection, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
+    CloseReason, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited, quic,
 };
+use polypath_wire::quic::Frame;
 use polypath_wire::tcp::Flags;
 
 use crate::application::{Datagrams, Request, Side};
+use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::plan::{Plan, Transport};
@@ -110,7 +112,7 @@ impl Recorder {
         side: Side,
         number: u32,
         subflow: usize,
-        connection: &Connection,
+        connection: &Carrier,
     ) {
         self.recording
             .subflows
@@ -239,12 +241,7 @@ impl Recorder {
         let Transmit {
             segment, purpose, ..
         } = sent;
-        let kind = match purpose {
-            Purpose::Control => "ack",
-            Purpose::Data => "data",
-            Purpose::Retransmission => "retransmission",
-            Purpose::Reinjection => "reinjection",
-        };
+        let kind = kind_name(*purpose);
         let acknowledges = segment.flags.contains(Flags::ACK);
         self.recording.segments.push(SegmentRow {
             time_ns: at as i64,
@@ -261,6 +258,35 @@ impl Recorder {
             payload_bytes: segment.payload.len,
             kind: kind.into(),
         });
+    }
+
+    /// The packets of a QUIC datagram that leaves an endpoint.
+    pub fn packets(&mut self, at: Nanos, id: u32, side: Side, number: u32, sent: &quic::Transmit) {
+        let kind = kind_name(sent.purpose);
+        for packet in &sent.datagram.packets {
+            let mut row = SegmentRow {
+                time_ns: at as i64,
+                connection: id,
+                side: side.name().into(),
+                subflow: number,
+                seq: packet.header.number,
+                ack: 0,
+                dsn: None,
+                payload_bytes: 0,
+                kind: kind.into(),
+            };
+            for frame in &packet.frames {
+                match frame {
+                    Frame::Ack(ack) => row.ack = ack.ranges.first().map_or(0, |range| range.1),
+                    Frame::Stream { offset, len, .. } => {
+                        row.dsn.get_or_insert(*offset);
+                        row.payload_bytes += len;
+                    }
+                    _ => {}
+                }
+            }
+            self.recording.segments.push(row);
+        }
     }
 
     pub fn requests(&mut self, application: u32, requests: &[Request]) {
@@ -310,17 +336,16 @@ impl Recorder {
     ) {
         let settings = &plan.applications[application];
         let time = |at: Option<Nanos>| at.map(|at| at as i64);
-        let multipath = client
-            .connection
-            .as_ref()
-            .is_some_and(Connection::multipath);
+        let multipath = client.connection.as_ref().is_some_and(Carrier::multipath);
         let transport = match settings.transport {
             Transport::Mptcp if multipath => "mptcp",
             Transport::Mptcp if client.established_at.is_some() => "fallback",
             Transport::Mptcp => "mptcp",
+            Transport::Mpquic if multipath || client.established_at.is_none() => "mpquic",
+            Transport::Mpquic | Transport::Quic => "quic",
             _ => "tcp",
         };
-        let state = match client.connection.as_ref().map(Connection::ended) {
+        let state = match client.connection.as_ref().map(Carrier::ended) {
             None => "not started",
             Some(None) => "open",
             Some(Some(reason)) => reason_name(reason),
@@ -378,20 +403,15 @@ impl Recorder {
         let Some(connection) = &client.connection else {
             return;
         };
-        for (index, info) in connection.subflows().iter().enumerate() {
-            let ours = connection.subflows()[index].socket().totals();
+        for index in 0..connection.lanes() {
+            let info = connection.lane(index);
+            let ours = info.totals;
             let theirs = server
                 .numbers
                 .iter()
                 .position(|&number| number == index as u32);
             let theirs = theirs
-                .and_then(|subflow| {
-                    Some(
-                        server.connection.as_ref()?.subflows()[subflow]
-                            .socket()
-                            .totals(),
-                    )
-                })
+                .and_then(|lane| Some(server.connection.as_ref()?.lane(lane).totals))
                 .unwrap_or_default();
             let interface = plan.nodes[client.node]
                 .interfaces
@@ -406,7 +426,7 @@ impl Recorder {
                 destination: info.tuple.remote.ip().to_string().into(),
                 destination_port: u32::from(info.tuple.remote.port()),
                 interface: interface.into(),
-                backup: info.backup_local || info.backup_remote,
+                backup: info.backup,
                 established_ns: info.established_at.map(|at| at as i64),
                 closed_ns: info.closed_at.map(|at| at as i64),
                 client_sent_bytes: ours.sent,
@@ -432,24 +452,24 @@ fn subflow_row(
     side: Side,
     number: u32,
     subflow: usize,
-    connection: &Connection,
+    connection: &Carrier,
 ) -> SubflowRow {
     let window = connection.receive_window();
-    let path = &connection.paths()[subflow];
-    let socket = connection.subflows()[subflow].socket();
+    let lane = connection.lane(subflow);
+    let path = lane.path;
     let Totals {
         sent,
         retransmitted,
         reinjected,
         received,
         ..
-    } = socket.totals();
+    } = lane.totals;
     SubflowRow {
         time_ns: now as i64,
         connection: id,
         side: side.name().into(),
         subflow: number,
-        state: socket.state().name().into(),
+        state: lane.state.into(),
         cwnd_packets: path.cwnd,
         ssthresh_packets: path.ssthresh,
         srtt_us: path.srtt / 1_000,
@@ -461,7 +481,16 @@ fn subflow_row(
         retransmitted_bytes: retransmitted,
         reinjected_bytes: reinjected,
         receive_window_bytes: window,
-        out_of_order_bytes: socket.out_of_order_bytes(),
+        out_of_order_bytes: lane.out_of_order_bytes,
+    }
+}
+
+fn kind_name(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Control => "ack",
+        Purpose::Data => "data",
+        Purpose::Retransmission => "retransmission",
+        Purpose::Reinjection => "reinjection",
     }
 }
 

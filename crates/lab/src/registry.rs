@@ -10,7 +10,7 @@ use crate::{application, middlebox};
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
-        "scheduler" => serde_json::to_value(scheduler::REGISTRY.describe()).ok()?,
+        "scheduler" => schedulers()?,
         "congestion" => serde_json::to_value(congestion::REGISTRY.describe()).ok()?,
         "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
         "queue" => models(QUEUE_MODELS),
@@ -21,6 +21,21 @@ pub fn registry(kind: &str) -> Option<String> {
     };
     Some(entries.to_string())
 }
+
+/// The schedulers, each with the reason why a connection of QUIC cannot have it, if there is one.
+fn schedulers() -> Option<Value> {
+    let mut entries = serde_json::to_value(scheduler::REGISTRY.describe()).ok()?;
+    for entry in entries.as_array_mut()? {
+        let name = entry["name"].as_str()?;
+        let made = scheduler::REGISTRY.make(name, &Map::new()).ok()?;
+        if made.fills_queues() {
+            entry["not_over_quic"] = json!(NO_QUEUES);
+        }
+    }
+    Some(entries)
+}
+
+const NO_QUEUES: &str = "it hands data to the queues of subflows, and a path of QUIC has none";
 
 /// What is wrong with the parameters (a JSON object) of an algorithm that the transport has; nothing where they fit, or for other kinds.
 pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {

@@ -6,12 +6,15 @@
 mod bulk;
 mod datagrams;
 mod fetch;
+mod hq;
 mod ping_pong;
 mod request_response;
 mod stream;
 mod tls;
 
-use polypath_transport::{Connection, Nanos};
+use polypath_transport::Nanos;
+
+use crate::carrier::Carrier;
 use serde_json::{Value, json};
 
 use crate::plan::Work;
@@ -45,9 +48,11 @@ pub(crate) struct Request {
 pub(crate) struct Io<'a> {
     pub now: Nanos,
     pub side: Side,
-    pub connection: &'a mut Connection,
+    pub connection: &'a mut Carrier,
     /// In-order bytes that just arrived; they are read.
     pub arrived: u64,
+    /// The same by stream of QUIC; a stream at its end is here with nothing.
+    pub arrivals: &'a [(u64, u64)],
     /// Set to be called again at this time.
     pub wake: &'a mut Nanos,
     pub requests: &'a mut Vec<Request>,
@@ -66,6 +71,28 @@ impl Io<'_> {
     fn close(&mut self) {
         self.connection.close(self.now);
     }
+
+    /// Another bidirectional stream of QUIC, if the peer admits one.
+    fn open(&mut self) -> Option<u64> {
+        self.connection.quic_mut()?.open(true)
+    }
+
+    fn write_to(&mut self, stream: u64, bytes: u64) {
+        if let Some(connection) = self.connection.quic_mut() {
+            connection.write_to(stream, bytes, self.now);
+        }
+    }
+
+    fn finish(&mut self, stream: u64) {
+        if let Some(connection) = self.connection.quic_mut() {
+            connection.finish(stream, self.now);
+        }
+    }
+
+    fn stream_at_end(&self, stream: u64) -> bool {
+        let connection = self.connection.quic();
+        connection.is_some_and(|connection| connection.stream_at_end(stream))
+    }
 }
 
 /// Both ends of an application over a connection.
@@ -75,7 +102,7 @@ pub(crate) trait Session: Send {
 }
 
 /// The session of an application over a connection; nothing for those that send datagrams.
-pub(crate) fn session(work: &Work, start: Nanos) -> Option<Box<dyn Session>> {
+pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn Session>> {
     Some(match *work {
         Work::Bulk {
             duration_ns,
@@ -110,7 +137,15 @@ pub(crate) fn session(work: &Work, start: Nanos) -> Option<Box<dyn Session>> {
         Work::Fetch {
             size_bytes,
             count,
+            parallel,
+            streams,
+            ..
+        } if quic => Box::new(hq::Hq::new(size_bytes, count, parallel, streams)),
+        Work::Fetch {
+            size_bytes,
+            count,
             tls,
+            ..
         } => Box::new(fetch::Fetch::new(size_bytes, count, tls)),
         Work::PingPong {
             bytes,

@@ -77,7 +77,7 @@ impl Protocol {
     fn of(content: &Content) -> Self {
         match content {
             Content::Tcp(_) => Self::Tcp,
-            Content::Udp { .. } => Self::Udp,
+            Content::Udp { .. } | Content::Quic(_) => Self::Udp,
             Content::Echo { .. } | Content::TooBig { .. } => Self::Echo,
         }
     }

@@ -9,6 +9,7 @@ use polypath_transport::{
 use polypath_wire::tcp::header_len;
 
 use crate::application::{Io, Side};
+use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, ip_header_len};
 use crate::record::sampled;
@@ -52,6 +53,9 @@ impl Simulation {
         };
         self.apps[application].endpoint = Some(first);
         let now = self.network.now();
+        if self.plan.applications[application].transport.is_quic() {
+            return self.start_quic(first, tuple);
+        }
         let connection = self.make(Stream::endpoint(first), first, |host| {
             Connection::connect(host, tuple, now)
         });
@@ -67,39 +71,8 @@ impl Simulation {
         with: impl Fn(Accept) -> Result<Connection, E>,
     ) -> Connection {
         let endpoint = &self.endpoints[index];
-        let app = &self.apps[endpoint.application];
-        let [client, server] = app
-            .configs
-            .as_ref()
-            .expect("only applications over connections have endpoints");
-        let node = &self.plan.nodes[endpoint.node];
         for attempt in 0u64.. {
-            let host = Accept {
-                config: if endpoint.side == Side::Client {
-                    client.clone()
-                } else {
-                    server.clone()
-                },
-                addresses: node
-                    .interfaces
-                    .iter()
-                    .flat_map(|interface| {
-                        interface
-                            .addresses
-                            .iter()
-                            .map(|address| (*address, interface.backup))
-                    })
-                    .collect(),
-                mtus: self.interface_mtus[endpoint.node].clone(),
-                ports: self.ports[endpoint.node].clone(),
-                random: random::stream(
-                    self.plan.seed,
-                    stream.of,
-                    stream.number as u64 | attempt << 32,
-                    "transport",
-                ),
-                isn: None,
-            };
+            let host = self.host(stream, index, attempt);
             let mut connection =
                 with(host).expect("the plan's algorithms were checked before the run");
             let taken = connection
@@ -115,12 +88,44 @@ impl Simulation {
         unreachable!("a free token is found long before the attempts run out")
     }
 
+    /// What an endpoint's connection takes from its host.
+    pub(super) fn host(&self, stream: Stream, index: usize, attempt: u64) -> Accept {
+        let endpoint = &self.endpoints[index];
+        let [client, server] = self.apps[endpoint.application]
+            .configs
+            .as_ref()
+            .expect("only applications over connections have endpoints");
+        let config = match endpoint.side {
+            Side::Client => client,
+            Side::Server => server,
+        };
+        let interfaces = self.plan.nodes[endpoint.node].interfaces.iter();
+        Accept {
+            config: config.clone(),
+            addresses: interfaces
+                .flat_map(|interface| {
+                    let addresses = interface.addresses.iter();
+                    addresses.map(|address| (*address, interface.backup))
+                })
+                .collect(),
+            mtus: self.interface_mtus[endpoint.node].clone(),
+            ports: self.ports[endpoint.node].clone(),
+            random: random::stream(
+                self.plan.seed,
+                stream.of,
+                stream.number as u64 | attempt << 32,
+                "transport",
+            ),
+            isn: None,
+        }
+    }
+
     pub(super) fn begin(&mut self, index: usize, connection: Connection, number: u32) {
         let endpoint = &mut self.endpoints[index];
         if let Some(token) = connection.token() {
             self.tokens.insert((endpoint.node, token), index);
         }
-        endpoint.connection = Some(connection);
+        endpoint.connection = Some(Carrier::Tcp(Box::new(connection)));
         endpoint.numbers.push(number);
     }
 
@@ -151,11 +156,12 @@ impl Simulation {
                     return self.on_extra(end, segment, arrival);
                 };
                 let now = self.network.now();
-                if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
+                if let Some(connection) = self.endpoints[endpoint as usize].tcp_mut() {
                     connection.on_segment(subflow as usize, segment, arrival, now);
                 }
                 self.follow_up(endpoint as usize);
             }
+            Content::Quic(_) => self.on_quic(flow, &packet),
             Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
             Content::TooBig { .. } => self.on_too_big(&packet),
         }
@@ -180,7 +186,8 @@ impl Simulation {
         let Some(connection) = &mut endpoint.connection else {
             return;
         };
-        let arrived = connection.read(connection.available(), now);
+        let mut arrivals = Vec::new();
+        let arrived = connection.read_all(&mut arrivals, now);
         if arrived > 0 {
             endpoint.received += arrived;
             endpoint.first_byte_at.get_or_insert(now);
@@ -193,7 +200,8 @@ impl Simulation {
         let newly_at_end = !endpoint.end_seen && connection.at_end();
         endpoint.end_seen |= newly_at_end;
         let woken = endpoint.wake <= now;
-        if !(arrived > 0 || newly_established || newly_at_end || woken) {
+        let ended = !arrivals.is_empty();
+        if !(arrived > 0 || ended || newly_established || newly_at_end || woken) {
             return;
         }
         endpoint.wake = if woken { NEVER } else { endpoint.wake };
@@ -204,6 +212,7 @@ impl Simulation {
                 side: endpoint.side,
                 connection,
                 arrived,
+                arrivals: &arrivals,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
             });
@@ -212,8 +221,12 @@ impl Simulation {
 
     pub(super) fn transmit(&mut self, index: usize) {
         let mut transmits = std::mem::take(&mut self.transmits);
-        if let Some(connection) = &mut self.endpoints[index].connection {
-            std::mem::swap(connection.transmits(), &mut transmits);
+        match &mut self.endpoints[index].connection {
+            Some(Carrier::Tcp(connection)) => {
+                std::mem::swap(connection.transmits(), &mut transmits);
+            }
+            Some(Carrier::Quic(_)) => self.transmit_quic(index),
+            None => {}
         }
         for Transmit {
             subflow,
@@ -223,7 +236,7 @@ impl Simulation {
         {
             let flow = self.flow_of(index, subflow);
             let endpoint = &self.endpoints[index];
-            let Some(connection) = &endpoint.connection else {
+            let Some(connection) = endpoint.tcp() else {
                 continue;
             };
             let socket = connection.subflows()[subflow].socket();
@@ -295,7 +308,7 @@ impl Simulation {
             let Some(connection) = &endpoint.connection else {
                 break;
             };
-            let tuple = connection.subflows()[subflow].tuple;
+            let tuple = connection.tuple(subflow);
             if endpoint.numbers.len() <= subflow {
                 endpoint.numbers.push(subflow as u32);
             }
@@ -311,7 +324,7 @@ impl Simulation {
                 endpoint: index as u32,
                 subflow: number,
             };
-            let first_dsn = connection.data_sequence(0);
+            let first_dsn = connection.tcp().and_then(|it| it.data_sequence(0));
             let gateways = self.gateways(index, subflow);
             let flow = self.new_flow(
                 node,
@@ -335,7 +348,7 @@ impl Simulation {
     fn gateways(&self, index: usize, subflow: usize) -> Vec<IpAddr> {
         let of = |endpoint: usize, subflow: usize| {
             let connection = self.endpoints[endpoint].connection.as_ref()?;
-            Some(&connection.subflows().get(subflow)?.gateways)
+            connection.gateways(subflow)
         };
         match self.endpoints[index].side {
             Side::Client => of(index, subflow).cloned().unwrap_or_default(),

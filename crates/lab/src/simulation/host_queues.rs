@@ -40,7 +40,7 @@ impl Simulation {
         let identification = state.sent;
         let len = ip_header_len(state.source) + header_len(&segment) as u32 + segment.payload.len;
         let seq = segment.seq;
-        let connection = self.endpoints[index].connection.as_ref();
+        let connection = self.endpoints[index].tcp();
         let marked = connection.is_some_and(|it| it.subflows()[subflow].socket().ecn_capable());
         let ecn = match segment.payload.len {
             1.. if marked => Ecn::Ect0,
@@ -59,7 +59,7 @@ impl Simulation {
             _ => return,
         };
         let now = self.network.now();
-        if let Some(connection) = &mut self.endpoints[index].connection {
+        if let Some(connection) = self.endpoints[index].tcp_mut() {
             connection.on_local_drop(subflow, seq, sent, now);
         }
         self.wake(index);
@@ -67,7 +67,7 @@ impl Simulation {
 
     /// Whether a segment was taken back because one before it on its subflow was refused.
     pub(super) fn taken_back(&self, index: usize, subflow: usize, segment: &Segment) -> bool {
-        let connection = self.endpoints[index].connection.as_ref();
+        let connection = self.endpoints[index].tcp();
         connection.is_some_and(|it| !it.subflows()[subflow].socket().has_sent(segment))
     }
 

@@ -17,6 +17,7 @@ use super::connections::Stream;
 use super::refusal::Refusal;
 use super::{Owner, Simulation};
 use crate::application::Side;
+use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow};
 
@@ -109,8 +110,7 @@ impl Simulation {
     fn gives_way(&self, end: End, syn: &Segment) -> bool {
         match end {
             End::Subflow { endpoint, subflow } => {
-                let connection = &self.endpoints[endpoint as usize].connection;
-                let connection = connection.as_ref();
+                let connection = self.endpoints[endpoint as usize].tcp();
                 connection.is_some_and(|connection| connection.gives_way(subflow as usize, syn))
             }
             End::Extra { index } => self.extras[index as usize].connection.gives_way(0, syn),
@@ -124,7 +124,7 @@ impl Simulation {
         match end {
             End::Subflow { endpoint, subflow } => {
                 let (endpoint, subflow) = (endpoint as usize, subflow as usize);
-                let connection = self.endpoints[endpoint].connection.as_mut()?;
+                let connection = self.endpoints[endpoint].tcp_mut()?;
                 let isn = connection.end_time_wait(subflow, now);
                 self.follow_up(endpoint);
                 isn
@@ -143,7 +143,7 @@ impl Simulation {
             return self.refuse(opening.flow, opening.syn, Refusal::UnknownToken);
         };
         let now = self.network.now();
-        let connection = self.endpoints[index].connection.as_mut();
+        let connection = self.endpoints[index].tcp_mut();
         let Some(connection) = connection.filter(|connection| connection.accepts_joins()) else {
             return self.refuse(opening.flow, opening.syn, Refusal::FellBack);
         };
@@ -162,7 +162,7 @@ impl Simulation {
     /// Whether the token of an endpoint's connection is known: in Linux a client's from its SYN on, a server's once the handshake is done.
     fn holds_token(&self, index: usize) -> bool {
         let endpoint = &self.endpoints[index];
-        let connection = endpoint.connection.as_ref();
+        let connection = endpoint.tcp();
         connection.is_some_and(|connection| {
             connection.ended().is_none()
                 && (endpoint.side == Side::Client || connection.established())
@@ -204,7 +204,7 @@ impl Simulation {
 
     /// Whether a server's connection has not begun, or failed before it was established.
     fn is_free(&self, index: usize) -> bool {
-        let connection = self.endpoints[index].connection.as_ref();
+        let connection = self.endpoints[index].tcp();
         connection
             .is_none_or(|connection| connection.ended().is_some() && !connection.established())
     }
@@ -219,6 +219,9 @@ impl Simulation {
         endpoint.numbers.clear();
         endpoint.ended_at = None;
         let node = endpoint.node;
+        let Carrier::Tcp(old) = old else {
+            return;
+        };
         if let Some(token) = old.token() {
             self.tokens.remove(&(node, token));
         }
@@ -313,7 +316,7 @@ impl Simulation {
     /// Whether the connection at the end of `flow` is from the application's own client, whom its server still awaits.
     fn awaits_client(&self, endpoint: usize, flow: u32) -> bool {
         let peer = self.captures.flows[flow as usize].sender.endpoint();
-        let connection = self.endpoints[endpoint].connection.as_ref();
+        let connection = self.endpoints[endpoint].tcp();
         peer == Some(endpoint as u32)
             && connection.is_some_and(|connection| !connection.established())
     }
@@ -323,7 +326,7 @@ impl Simulation {
         let extra = &mut self.extras[index];
         let number = extra.endpoint;
         let endpoint = &mut self.endpoints[number];
-        let Some(half_open) = endpoint.connection.as_mut() else {
+        let Some(half_open) = endpoint.tcp_mut() else {
             return;
         };
         let (old, new) = (half_open.token(), extra.connection.token());
@@ -376,7 +379,7 @@ pub(super) fn counted<'a>(
 ) -> BTreeMap<usize, Vec<&'a Counters>> {
     let own = endpoints
         .iter()
-        .filter_map(|endpoint| Some((endpoint.node, endpoint.connection.as_ref()?.counters())));
+        .filter_map(|endpoint| Some((endpoint.node, endpoint.tcp()?.counters())));
     let extras = extras.iter().map(|extra| {
         let node = endpoints[extra.endpoint].node;
         (node, extra.connection.counters())

@@ -7,6 +7,7 @@ mod host_queues;
 mod listener;
 mod middleboxes;
 mod path_mtu;
+mod quic;
 mod refusal;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use crate::capture::{CaptureMode, Captures};
 use crate::endpoint::Endpoint;
 use crate::error::route_problem;
 use crate::flow::{Body, End};
-use crate::plan::{self, Action, Plan, Transport};
+use crate::plan::{self, Action, Plan};
 use crate::record::Recorder;
 use guard::Guard;
 use listener::Extra;
@@ -254,7 +255,7 @@ impl Simulation {
         let destination = settings.destination.map_or_else(|| first(server), Ok)?;
         let work = &settings.work;
         let datagrams = Datagrams::new(work, settings.start_ns, self.plan.seed, index);
-        let over_connection = matches!(settings.transport, Transport::Tcp | Transport::Mptcp);
+        let over_connection = settings.transport.has_connection();
         if over_connection == datagrams.is_some() {
             return Err(PlanError::invalid(
                 &*place,
@@ -262,13 +263,13 @@ impl Simulation {
             ));
         }
         let configs = if over_connection {
-            let mptcp = settings.transport == Transport::Mptcp;
+            let multipath = settings.transport.is_multipath();
             let stack = |own: &Option<plan::Stack>, node: &plan::Node| {
                 let stack = own.as_ref().or(node.stack.as_ref());
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
-                build::config(stack, mptcp, &place, self.foreign.as_ref())
+                build::config(stack, multipath, &place, self.foreign.as_ref())
             };
             Some([
                 stack(&settings.client_stack, client)?,
@@ -277,7 +278,10 @@ impl Simulation {
         } else {
             None
         };
-        let (start, session) = (settings.start_ns, session(work, settings.start_ns));
+        let (start, session) = (
+            settings.start_ns,
+            session(work, settings.transport.is_quic(), settings.start_ns),
+        );
         let ports = if over_connection {
             (0, settings.port)
         } else {

@@ -8,7 +8,6 @@ use polypath_trace::frame::too_big_quote;
 use polypath_transport::Purpose;
 
 use super::Simulation;
-use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
 use crate::plan::{NodeKind, Plan};
 
@@ -181,7 +180,7 @@ impl Simulation {
             return;
         };
         let now = self.network.now();
-        if let Some(connection) = &mut self.endpoints[endpoint as usize].connection {
+        if let Some(connection) = self.endpoints[endpoint as usize].tcp_mut() {
             connection.on_packet_too_big(subflow as usize, segment.seq, *mtu, now);
         }
         self.follow_up(endpoint as usize);
@@ -189,16 +188,12 @@ impl Simulation {
 
     /// A new subflow begins with what its host knows of the path.
     pub(super) fn recall_mtu(&mut self, endpoint: usize, subflow: usize) {
-        let Endpoint {
-            connection: Some(connection),
-            node,
-            ..
-        } = &mut self.endpoints[endpoint]
-        else {
+        let node = self.endpoints[endpoint].node;
+        let Some(connection) = self.endpoints[endpoint].tcp_mut() else {
             return;
         };
         let tuple = connection.subflows()[subflow].tuple;
-        let key = (*node, tuple.local.ip(), tuple.remote.ip());
+        let key = (node, tuple.local.ip(), tuple.remote.ip());
         if let Some(&mtu) = self.path_mtus.get(&key) {
             connection.limit_mtu(subflow, mtu);
         }

@@ -167,6 +167,8 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         user_timeout_ns: 0,
         mtu_probing: None,
         recovery: None,
+        ack_path: None,
+        send_paths: Vec::new(),
     }
 }
 

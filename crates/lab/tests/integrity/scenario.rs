@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_lab::plan::{
     Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, QueueAt, Stack, Tls, Transport, Work,
+    Queue, QueueAt, Stack, Streams, Tls, Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -286,6 +286,8 @@ fn work(draw: &mut Draw, index: usize) -> Work {
             size_bytes: draw.magnitude(1, 150_000) - 1,
             count: draw.integer(1, 4),
             tls: None,
+            parallel: 1,
+            streams: Streams::Each,
         },
         "ping-pong" => {
             let timed = draw.chance(0.3);

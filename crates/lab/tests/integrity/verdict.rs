@@ -97,6 +97,9 @@ pub fn judge(scenario: &Scenario) -> Result<Seen, String> {
                         .map_err(about)?,
                 );
             }
+            Transport::Quic | Transport::Mpquic => {
+                return Err(about("no scenario draws QUIC".into()));
+            }
             Transport::Udp => run.datagrams(index).map_err(about)?,
             Transport::Icmp => {}
         }
@@ -462,6 +465,7 @@ impl<'a> Run<'a> {
                 size_bytes,
                 count,
                 tls,
+                ..
             } => {
                 // The handshake's bytes from the server and from the client, and those of a record besides its plaintext.
                 let (hellos, record) = match tls {

@@ -1,0 +1,114 @@
+//! Files over HTTP/0.9 on streams of QUIC, as the interoperability tests of QUIC have it: the request is a line, the answer the bytes of
+//! the file up to the end of the stream.
+
+use super::{Io, Request, Session, Side};
+use crate::plan::Streams;
+
+/// `GET /file` with its line end.
+const REQUEST: u64 = "GET /file\r\n".len() as u64;
+
+pub(super) struct Hq {
+    size: u64,
+    count: u64,
+    parallel: u64,
+    streams: Streams,
+    /// The client's requests: the stream of each, and what of its answer has come.
+    asked: Vec<(u64, u64)>,
+    answered: usize,
+    /// The server's streams that wait for the end of their request, and what has come of it.
+    heard: Vec<(u64, u64)>,
+}
+
+impl Hq {
+    pub fn new(size: u64, count: u64, parallel: u64, streams: Streams) -> Self {
+        Self {
+            size,
+            count,
+            parallel,
+            streams,
+            asked: Vec::new(),
+            answered: 0,
+            heard: Vec::new(),
+        }
+    }
+
+    /// Asks for as many files as may be under way at once.
+    fn ask(&mut self, io: &mut Io) {
+        while (self.asked.len() - self.answered) < self.parallel as usize
+            && (self.asked.len() as u64) < self.count
+        {
+            let last = self.asked.len() as u64 + 1 == self.count;
+            let stream = match (self.streams, self.asked.first()) {
+                (Streams::One, Some(&(stream, _))) => stream,
+                _ => match io.open() {
+                    Some(stream) => stream,
+                    None => return,
+                },
+            };
+            io.write_to(stream, REQUEST);
+            if last || self.streams == Streams::Each {
+                io.finish(stream);
+            }
+            self.asked.push((stream, 0));
+            io.requests.push(Request {
+                sent_at: io.now,
+                delay: None,
+            });
+        }
+    }
+
+    fn client(&mut self, io: &mut Io) {
+        for index in 0..io.arrivals.len() {
+            let (stream, mut bytes) = io.arrivals[index];
+            for (request, (own, heard)) in self.asked.iter_mut().enumerate() {
+                let taken = if *own == stream {
+                    bytes.min(self.size - *heard)
+                } else {
+                    0
+                };
+                if taken == 0 {
+                    continue;
+                }
+                bytes -= taken;
+                *heard += taken;
+                if *heard == self.size {
+                    self.answered += 1;
+                    let request = &mut io.requests[request];
+                    request.delay = Some(io.now - request.sent_at);
+                }
+            }
+        }
+        self.ask(io);
+        if self.answered as u64 == self.count {
+            io.close();
+        }
+    }
+
+    fn server(&mut self, io: &mut Io) {
+        for index in 0..io.arrivals.len() {
+            let (stream, bytes) = io.arrivals[index];
+            let known = self.heard.iter().position(|heard| heard.0 == stream);
+            let at = known.unwrap_or_else(|| {
+                self.heard.push((stream, 0));
+                self.heard.len() - 1
+            });
+            self.heard[at].1 += bytes;
+            while self.heard[at].1 >= REQUEST {
+                self.heard[at].1 -= REQUEST;
+                io.write_to(stream, self.size);
+            }
+            if io.stream_at_end(stream) {
+                io.finish(stream);
+            }
+        }
+    }
+}
+
+impl Session for Hq {
+    fn run(&mut self, io: &mut Io) {
+        match io.side {
+            Side::Client => self.client(io),
+            Side::Server => self.server(io),
+        }
+    }
+}

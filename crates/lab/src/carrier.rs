@@ -1,0 +1,201 @@
+//! What carries an application's bytes: a connection of TCP or Multipath TCP, or one of QUIC.
+
+use std::net::IpAddr;
+
+use polypath_transport::path::{Path, Totals};
+use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple, quic};
+
+pub(crate) enum Carrier {
+    Tcp(Box<Connection>),
+    Quic(Box<quic::Connection>),
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($self:expr, $connection:ident => $call:expr) => {
+        match $self {
+            Carrier::Tcp($connection) => $call,
+            Carrier::Quic($connection) => $call,
+        }
+    };
+}
+
+/// What a recording says of a subflow or path.
+pub(crate) struct Lane<'a> {
+    pub tuple: Tuple,
+    pub path: &'a Path,
+    pub state: &'static str,
+    pub totals: Totals,
+    pub out_of_order_bytes: u64,
+    pub backup: bool,
+    pub established_at: Option<Nanos>,
+    pub closed_at: Option<Nanos>,
+}
+
+impl Carrier {
+    pub fn tcp(&self) -> Option<&Connection> {
+        match self {
+            Self::Tcp(connection) => Some(connection),
+            Self::Quic(_) => None,
+        }
+    }
+
+    pub fn tcp_mut(&mut self) -> Option<&mut Connection> {
+        match self {
+            Self::Tcp(connection) => Some(connection),
+            Self::Quic(_) => None,
+        }
+    }
+
+    pub fn quic(&self) -> Option<&quic::Connection> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Quic(connection) => Some(connection),
+        }
+    }
+
+    pub fn quic_mut(&mut self) -> Option<&mut quic::Connection> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Quic(connection) => Some(connection),
+        }
+    }
+
+    /// Reads all that waits; for QUIC `arrivals` tells by stream, with those that came to their end.
+    pub fn read_all(&mut self, arrivals: &mut Vec<(u64, u64)>, now: Nanos) -> u64 {
+        match self {
+            Self::Tcp(it) => it.read(it.available(), now),
+            Self::Quic(it) => {
+                for stream in it.readable() {
+                    arrivals.push((stream, it.read_from(stream, u64::MAX, now)));
+                }
+                it.announce_limits(now);
+                arrivals.iter().map(|arrival| arrival.1).sum()
+            }
+        }
+    }
+
+    pub fn write(&mut self, bytes: u64, now: Nanos) {
+        either!(self, it => it.write(bytes, now));
+    }
+
+    pub fn close(&mut self, now: Nanos) {
+        either!(self, it => it.close(now));
+    }
+
+    pub fn cancel_writes(&mut self) -> u64 {
+        either!(self, it => it.cancel_writes())
+    }
+
+    pub fn at_end(&self) -> bool {
+        either!(self, it => it.at_end())
+    }
+
+    pub fn established(&self) -> bool {
+        either!(self, it => it.established())
+    }
+
+    pub fn ended(&self) -> Option<CloseReason> {
+        either!(self, it => it.ended())
+    }
+
+    pub fn multipath(&self) -> bool {
+        either!(self, it => it.multipath())
+    }
+
+    pub fn next_deadline(&self) -> Nanos {
+        either!(self, it => it.next_deadline())
+    }
+
+    pub fn on_time(&mut self, now: Nanos) {
+        either!(self, it => it.on_time(now));
+    }
+
+    pub fn events(&mut self) -> &mut Vec<Event> {
+        either!(self, it => it.events())
+    }
+
+    pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
+        either!(self, it => it.set_address_up(address, up, now));
+    }
+
+    pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
+        either!(self, it => it.set_backup(address, backup, now));
+    }
+
+    pub fn buffers(&self) -> (u64, u64) {
+        either!(self, it => it.buffers())
+    }
+
+    pub fn receive_window(&self) -> u64 {
+        either!(self, it => it.receive_window())
+    }
+
+    pub fn reassembly_bytes(&self) -> u64 {
+        either!(self, it => it.reassembly_bytes())
+    }
+
+    pub fn send_queue(&self) -> (u64, u64) {
+        either!(self, it => it.send_queue())
+    }
+
+    /// How long received data waited, and what for; not reckoned for QUIC.
+    pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
+        self.tcp().map_or_else(Vec::new, |it| it.blocked(now))
+    }
+
+    /// Subflows or paths so far.
+    pub fn lanes(&self) -> usize {
+        match self {
+            Self::Tcp(it) => it.subflows().len(),
+            Self::Quic(it) => it.members().len(),
+        }
+    }
+
+    pub fn tuple(&self, lane: usize) -> Tuple {
+        match self {
+            Self::Tcp(it) => it.subflows()[lane].tuple,
+            Self::Quic(it) => it.members()[lane].tuple,
+        }
+    }
+
+    /// The routers that it is steered through.
+    pub fn gateways(&self, lane: usize) -> Option<&Vec<IpAddr>> {
+        match self {
+            Self::Tcp(it) => it.subflows().get(lane).map(|subflow| &subflow.gateways),
+            Self::Quic(it) => it.members().get(lane).map(|member| &member.gateways),
+        }
+    }
+
+    pub fn lane(&self, lane: usize) -> Lane<'_> {
+        match self {
+            Self::Tcp(it) => {
+                let subflow = &it.subflows()[lane];
+                let socket = subflow.socket();
+                Lane {
+                    tuple: subflow.tuple,
+                    path: &it.paths()[lane],
+                    state: socket.state().name(),
+                    totals: socket.totals(),
+                    out_of_order_bytes: socket.out_of_order_bytes(),
+                    backup: subflow.backup_local || subflow.backup_remote,
+                    established_at: subflow.established_at,
+                    closed_at: subflow.closed_at,
+                }
+            }
+            Self::Quic(it) => {
+                let member = &it.members()[lane];
+                Lane {
+                    tuple: member.tuple,
+                    path: &it.paths()[lane],
+                    state: member.state_name(),
+                    totals: *member.totals(),
+                    out_of_order_bytes: 0,
+                    backup: member.backup_local || member.backup_remote,
+                    established_at: member.established_at,
+                    closed_at: member.closed_at,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
+
+use polypath_net::{Ecn, Packet};
+use polypath_transport::Tuple;
+use polypath_transport::quic::{Codepoint, Connection, Transmit};
+use polypath_wire::quic::{Datagram, Kind};
+
+use super::Simulation;
+use super::connections::Stream;
+use crate::application::Side;
+use crate::carrier::Carrier;
+use crate::flow::{Body, Content, ip_header_len};
+
+const UDP_HEADER: u32 = 8;
+
+impl Simulation {
+    /// Begins an application's connection at its client.
+    pub(super) fn start_quic(&mut self, index: usize, tuple: Tuple) {
+        let host = self.host(Stream::endpoint(index), index, 0);
+        let now = self.network.now();
+        let connection = Connection::connect(host, tuple, now);
+        self.begin_quic(index, connection);
+        self.follow_up(index);
+    }
+
+    fn begin_quic<E: std::fmt::Debug>(&mut self, index: usize, made: Result<Connection, E>) {
+        let mut connection = made.expect("the plan's algorithms were checked before the run");
+        if self.plan.record.decisions {
+            connection.record_decisions();
+        }
+        let endpoint = &mut self.endpoints[index];
+        endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
+        endpoint.numbers.push(0);
+    }
+
+    /// A datagram came to the end of its flow.
+    pub(super) fn on_quic(&mut self, flow: usize, packet: &Packet<Body>) {
+        let Content::Quic(datagram) = &packet.body.content else {
+            return;
+        };
+        // Packet protection finds what was spoiled (RFC 9001 section 5.3).
+        if packet.corrupted || packet.body.altered {
+            return;
+        }
+        let Some(index) = self.quic_endpoint(flow, datagram) else {
+            return;
+        };
+        let tuple = Tuple {
+            local: self.captures.flows[flow].destination,
+            remote: self.captures.flows[flow].source,
+        };
+        let now = self.network.now();
+        let ecn = match packet.ecn {
+            Ecn::NotEct => Codepoint::NotEct,
+            Ecn::Ect0 => Codepoint::Ect0,
+            Ecn::Ect1 => Codepoint::Ect1,
+            Ecn::Ce => Codepoint::Ce,
+        };
+        let len = packet.len - UDP_HEADER - ip_header_len(tuple.local);
+        if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
+            connection.on_datagram(tuple, datagram, len, ecn, now);
+        }
+        self.number_paths(index);
+        self.follow_up(index);
+    }
+
+    /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
+    /// (RFC 9000 section 5.2).
+    fn quic_endpoint(&mut self, flow: usize, datagram: &Datagram) -> Option<usize> {
+        let first = datagram.packets.first()?;
+        let destination = first.header.destination;
+        let node = self.captures.flows[flow].receiver_node as usize;
+        let knows = |index: usize| {
+            let endpoint = &self.endpoints[index];
+            let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
+            endpoint.node == node && connection.is_some_and(|it| it.knows(&destination))
+        };
+        let sender = self.captures.flows[flow].sender;
+        let likely = sender.opposite().endpoint().map(|index| index as usize);
+        let known = likely
+            .filter(|&index| knows(index))
+            .or_else(|| (0..self.endpoints.len()).find(|&index| knows(index)));
+        if known.is_some() {
+            return known;
+        }
+        if !matches!(first.header.kind, Kind::Initial { .. }) {
+            return None;
+        }
+        let index = self.quic_listener(flow, node, likely)?;
+        let now = self.network.now();
+        let tuple = Tuple {
+            local: self.captures.flows[flow].destination,
+            remote: self.captures.flows[flow].source,
+        };
+        let host = self.host(Stream::endpoint(index), index, 0);
+        self.begin_quic(index, Connection::accept(host, tuple, destination, now));
+        Some(index)
+    }
+
+    /// The server's endpoint of the datagram's own application, where it listens and has no connection yet.
+    fn quic_listener(&self, flow: usize, node: usize, likely: Option<usize>) -> Option<usize> {
+        let port = self.captures.flows[flow].destination.port();
+        likely.filter(|&index| {
+            let endpoint = &self.endpoints[index];
+            endpoint.side == Side::Server
+                && endpoint.node == node
+                && endpoint.connection.is_none()
+                && self.plan.applications[endpoint.application].port == port
+        })
+    }
+
+    /// Gives the paths that an endpoint has come to know the numbers that the client has for them.
+    fn number_paths(&mut self, index: usize) {
+        let ids = |endpoint: &crate::endpoint::Endpoint| -> Vec<u64> {
+            let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
+            let members = connection.map_or(&[][..], Connection::members);
+            members.iter().map(|member| member.id).collect()
+        };
+        let own = ids(&self.endpoints[index]);
+        if own.len() == self.endpoints[index].numbers.len() {
+            return;
+        }
+        let client = ids(&self.endpoints[index & !1]);
+        for (path, id) in own
+            .iter()
+            .enumerate()
+            .skip(self.endpoints[index].numbers.len())
+        {
+            let number = client.iter().position(|known| known == id).unwrap_or(path);
+            self.endpoints[index].numbers.push(number as u32);
+        }
+    }
+
+    /// Puts the datagrams that an endpoint sends on their routes.
+    pub(super) fn transmit_quic(&mut self, index: usize) {
+        let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
+            return;
+        };
+        let transmits = std::mem::take(connection.transmits());
+        self.number_paths(index);
+        for transmit in transmits {
+            let flow = self.flow_of(index, transmit.path);
+            if self.plan.record.segments {
+                self.record_packets(index, &transmit);
+            }
+            let Transmit {
+                datagram,
+                len,
+                purpose,
+                ecn,
+                ..
+            } = transmit;
+            let state = &mut self.captures.flows[flow as usize];
+            let route = state.route.or(state.queued_route);
+            if route.is_none() && !state.here {
+                continue;
+            }
+            state.sent = state.sent.wrapping_add(1);
+            let body = Body {
+                identification: state.sent,
+                altered: false,
+                purpose,
+                content: Content::Quic(Box::new(datagram)),
+            };
+            let len = ip_header_len(state.source) + UDP_HEADER + len;
+            let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
+            self.dispatch(route, len, flow, ecn, body);
+        }
+    }
+
+    fn record_packets(&mut self, index: usize, transmit: &Transmit) {
+        let endpoint = &self.endpoints[index];
+        let number = endpoint.numbers.get(transmit.path).copied();
+        let number = number.unwrap_or(transmit.path as u32);
+        let now = self.network.now();
+        self.recorder
+            .packets(now, index as u32 / 2, endpoint.side, number, transmit);
+    }
+}

@@ -81,6 +81,8 @@ class Entry:
     source: str
     """Paper, RFC section or kernel file."""
     parameters: tuple[Parameter, ...]
+    not_over_quic: str | None = None
+    """Why connections of QUIC cannot have it."""
 
 
 def _is_integer(value: Any) -> bool:
@@ -148,7 +150,9 @@ def entries(kind: Kind) -> dict[str, Entry]:
             )
             for parameter in item.get("parameters", [])
         )
-        found[item["name"]] = Entry(kind, item["name"], item["description"], item.get("source", ""), parameters)
+        found[item["name"]] = Entry(
+            kind, item["name"], item["description"], item.get("source", ""), parameters, item.get("not_over_quic")
+        )
     return found
 
 

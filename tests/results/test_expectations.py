@@ -61,6 +61,10 @@ IPERF = {"connection": "iperf"}
         ("blocked_s", {"connection": "iperf"}, 0.55),
         ("blocked_kb", {"connection": "iperf"}, 5.75),
         ("reinjected", IPERF, 7.0),
+        ("packets", {"link": "path0", "direction": "forward"}, 1400.0),
+        ("packets", {"link": "path0", "direction": "backward"}, 700.0),
+        ("sent", IPERF | {"interface": "eth0"}, 2100.0),
+        ("sent", IPERF | {"interface": "eth0", "side": "server"}, 0.0),
         ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),
         (
             "throughput_mean",

@@ -69,7 +69,7 @@ def complaint(text: str) -> str:
         (
             'kind = "bulk"',
             'kind = "bulk"\ntransport = "mtcp"',
-            "35: application 1.transport: 'mtcp' is not mptcp or tcp; did you mean 'mptcp'?",
+            "35: application 1.transport: 'mtcp' is not mptcp, tcp, mpquic or quic; did you mean 'mptcp'?",
         ),
         ('kind = "bulk"', 'kind = "bulk"\nstart = "30 s"', "35: it starts at 30 s, but the run ends at 30 s"),
         ('kind = "bulk"', 'kind = "bulk"\nserver = "client"', "32: client and server are the same host, 'client'"),

@@ -159,7 +159,10 @@ def test_every_kind_of_application_has_its_work(two_paths: str) -> None:
                 "think_ns": 0,
             },
         ),
-        "fetch": ('size = "10 MiB"', {"size_bytes": 10485760, "count": 1, "tls": None}),
+        "fetch": (
+            'size = "10 MiB"',
+            {"size_bytes": 10485760, "count": 1, "tls": None, "parallel": 1, "streams": "each"},
+        ),
         "ping-pong": ('size = "64 B"\ncount = 5', {"bytes": 64, "count": 5, "duration_ns": None}),
         "ping": ("count = 2", {"interval_ns": 10**9, "payload_bytes": 56, "count": 2, "duration_ns": None}),
         "cbr": (

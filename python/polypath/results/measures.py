@@ -242,6 +242,15 @@ def share_of(
     return rates[numerator] / total if total > 0 else None
 
 
+def packets(recording: Recording, *, link: str, direction: str) -> Figure:
+    return float(metrics.link_packets(recording, link, direction))
+
+
+def sent(recording: Recording, *, connection: str, interface: str, side: str | None = None) -> Figure:
+    found = metrics.sent_bytes(recording, metrics.connection(recording, connection), interface, side)
+    return found / 1e3
+
+
 REGISTRY: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -306,6 +315,8 @@ REGISTRY: Mapping[str, Measure] = {
             "how often another of some interfaces becomes the one that brings most within a sampling interval",
             alternations,
         ),
+        Measure("packets", "", "packets that left a link's queue in one direction", packets),
+        Measure("sent", "kB", "bytes that were sent first by an interface's subflows or paths; of one side", sent),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

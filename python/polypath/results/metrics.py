@@ -358,6 +358,31 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
     ]
 
 
+def sent_bytes(recording: Recording, of: Connection, interface: str, side: str | None = None) -> int:
+    """Bytes that left first by an interface's subflows or paths, in one direction or both; raises MetricError."""
+    if side not in (None, "client", "server"):
+        raise MetricError(f"a side is client or server, not '{side}'")
+    ends = recording.groups("subflow_ends", ("connection",), ("subflow",))
+    rows = list(ends.rows(("interface", "client_sent_bytes", "server_sent_bytes"), of.id))
+    known = {name for name, *_ in rows}
+    if interface not in known:
+        raise MetricError(f"no subflow of '{of.name}' is on '{interface}'; there is {', '.join(sorted(known))}")
+    own = [(client, server) for name, client, server in rows if name == interface]
+    of_side = {"client": sum(one[0] for one in own), "server": sum(one[1] for one in own)}
+    return int(of_side[side] if side is not None else sum(of_side.values()))
+
+
+def link_packets(recording: Recording, link: str, direction: str) -> int:
+    """Packets that left a link's queue in one direction; raises MetricError for a link that is none."""
+    if direction not in ("forward", "backward"):
+        raise MetricError(f"a direction is forward or backward, not '{direction}'")
+    ends = recording.groups("link_ends", ("name", "direction"))
+    found = ends.column("sent_packets", link, direction)
+    if not found:
+        raise MetricError(f"no link is called '{link}'")
+    return int(found[0])
+
+
 def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
     """Of several subflows together; None where the engine does not count them."""
     known = [subflow.reinjected_bytes for subflow in found if subflow.reinjected_bytes is not None]

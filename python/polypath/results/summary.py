@@ -2,7 +2,8 @@
 
     interrupted     whether the run was stopped before its end
     connections[]   one for each application, in the Plan's order
-      name, transport          transport: tcp, mptcp, fallback (MPTCP that fell back), udp, icmp
+      name, transport          transport: tcp, mptcp, fallback (MPTCP that fell back), quic, mpquic,
+                            udp, icmp
       goodput_mbps             as iperf counts; null where no time passed
       bytes                    delivered in order to the receiving application
       start_s, end_s           end_s: last byte of a closed connection, else the end of the run

@@ -284,7 +284,13 @@ class _Builder:
                     "think_ns": application.think,
                 }
             case Fetch():
-                return {"size_bytes": application.size, "count": application.count, "tls": application.tls}
+                return {
+                    "size_bytes": application.size,
+                    "count": application.count,
+                    "tls": application.tls,
+                    "parallel": application.parallel,
+                    "streams": application.streams,
+                }
             case PingPong():
                 return {"bytes": application.size, "count": application.count, "duration_ns": application.duration}
             case Ping():
@@ -384,6 +390,8 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "user_timeout_ns": stack.user_timeout,
         "mtu_probing": stack.mtu_probing,
         "recovery": stack.recovery,
+        "ack_path": stack.ack_path,
+        "send_paths": stack.send_paths,
     }
 
 

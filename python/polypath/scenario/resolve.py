@@ -9,6 +9,7 @@ import ipaddress
 from dataclasses import replace
 from typing import Any
 
+from polypath.scenario import quic
 from polypath.scenario.check import Inconsistent, Problem, checked
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
@@ -43,7 +44,7 @@ def resolve(tables: Tables) -> Tables:
         }
     )
     applications = _applications(tables, resolved)
-    found = _ports(applications) + _families(applications)
+    found = _ports(applications) + _families(applications) + quic.faults(resolved, applications)
     if found:
         raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
     return resolved.model_copy(update={"application": applications})
@@ -129,7 +130,8 @@ def _ports(applications: list[AnyApplication]) -> list[Problem]:
     for index, application in enumerate(applications):
         if application.transport == "icmp":
             continue
-        key = (application.server, application.transport == "udp", application.port)
+        over_udp = application.transport in ("udp", *quic.TRANSPORTS)
+        key = (application.server, over_udp, application.port)
         if key in owners:
             message = (
                 f"port {application.port} of '{application.server}' belongs to application '{owners[key]}' already"

@@ -52,6 +52,8 @@ _COMMON: dict[str, Any] = {
     "user_timeout": 0,
     "mtu_probing": "off",
     "recovery": "prr",
+    "ack_path": "same",
+    "send_paths": [],
 }
 
 PROFILES: dict[str, Profile] = {
@@ -161,6 +163,12 @@ class Stack(Model):
     recovery: Literal["prr", "classic"] | None = None
     """How the window shrinks in loss recovery: `prr` (in proportion to what arrives, RFC 6937) or `classic` (to the
     threshold at once, so that nothing new leaves until as much has arrived; RFC 6675, RFC 6582)."""
+    ack_path: Literal["same", "fastest", "scheduler"] | None = None
+    """Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
+    lowest RTT, or the one that the packet scheduler gives them."""
+    send_paths: list[Annotated[int, Field(ge=0, le=2**32 - 1)]] | None = None
+    """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them is open;
+    [] is all. Ids count up from 0 in the order in which the client opens paths."""
 
 
 SETTINGS = tuple(Stack.model_fields)

@@ -46,8 +46,8 @@ class Application(Model):
 class StreamApplication(Application):
     """An application over a byte stream."""
 
-    transport: Literal["mptcp", "tcp"] = "mptcp"
-    """Multipath TCP, or TCP."""
+    transport: Literal["mptcp", "tcp", "mpquic", "quic"] = "mptcp"
+    """Multipath TCP, TCP, Multipath QUIC (RFC 10069), or QUIC."""
 
 
 class MeasuredApplication(StreamApplication):
@@ -105,7 +105,7 @@ def _version(value: object) -> object:
 
 
 class Fetch(StreamApplication):
-    """Files fetched over HTTP/1.1, one after the other on one connection."""
+    """Files fetched on one connection: over HTTP/1.1, one after the other; over QUIC by HTTP/0.9, each on a stream."""
 
     kind: Literal["fetch"]
     size: Size
@@ -115,6 +115,10 @@ class Fetch(StreamApplication):
     tls: Annotated[Literal["1.2", "1.3"], BeforeValidator(_version)] | None = None
     """Over TLS: the full handshake of version 1.2 (RFC 5246, two round trips) or 1.3 (RFC 8446, one) comes first and
     counts for the first file, and records add their bytes; left out: plain HTTP."""
+    parallel: int = Field(default=1, ge=1, le=100)
+    """Files that are asked for at once, over QUIC."""
+    streams: Literal["each", "one"] = "each"
+    """Whether each file has a stream of its own, over QUIC, or all come in order on one."""
 
 
 class PingPong(StreamApplication):

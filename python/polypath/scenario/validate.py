@@ -57,7 +57,8 @@ def _fault(detail: ErrorDetails, data: Any) -> Problem:
         return Problem(path, f"{where}: 'kind' is missing")
     if kind == "literal_error":
         known = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        return Problem(path, f"{where}: {value!r} is not {' or '.join(known)}", nearest(str(value), known))
+        choices = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
+        return Problem(path, f"{where}: {value!r} is not {choices}", nearest(str(value), known))
     if kind in _KINDS:
         return Problem(path, f"{where}: expected {_KINDS[kind]}, not {_describe(value)}")
     if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):

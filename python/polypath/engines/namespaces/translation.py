@@ -19,6 +19,7 @@ def translate(
     """The job and all files of a run's folder. Raises EngineError for a plan beyond the engine's means."""
     if data["version"] != 1:
         raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
+    _check_transports(data)
     _check_middleboxes(data)
     _check_ports(data)
     network = Network(data)
@@ -26,6 +27,14 @@ def translate(
     setup = Setup(network, laid, kernel)
     job = Job(network, laid, setup, kernel, captures)
     return job, setup.files | job.files
+
+
+def _check_transports(data: dict[str, Any]) -> None:
+    for application in data["applications"]:
+        if application["transport"] in ("quic", "mpquic"):
+            raise EngineError(
+                f"application '{application['name']}' uses QUIC, which Linux does not have; --engine sim has it"
+            )
 
 
 def _check_middleboxes(data: dict[str, Any]) -> None:

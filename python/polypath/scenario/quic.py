@@ -1,0 +1,71 @@
+"""What connections of QUIC cannot have, or what only they can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from polypath import registry
+from polypath.scenario import script
+from polypath.scenario.check import Problem
+from polypath.scenario.positions import Path
+from polypath.scenario.stack import Stack, settings
+from polypath.scenario.tables import Tables, directions, host_stack, split_end
+from polypath.scenario.traffic import AnyApplication, Fetch, MeasuredApplication
+
+TRANSPORTS: Final = ("quic", "mpquic")
+
+#: A path takes datagrams of 1200 bytes (RFC 9000 section 14), with UDP's header and that of IPv4 or IPv6.
+LEAST_MTU: Final = {4: 1228, 6: 1248}
+
+
+def faults(tables: Tables, applications: Sequence[AnyApplication]) -> list[Problem]:
+    """What no application of QUIC can run with, and settings of QUIC's in others."""
+    return [
+        problem
+        for index, application in enumerate(applications)
+        for problem in _faults(tables, ("application", index), application)
+    ]
+
+
+def _faults(tables: Tables, path: Path, application: AnyApplication) -> Iterator[Problem]:
+    if application.transport not in TRANSPORTS:
+        if isinstance(application, Fetch):
+            for key, default in (("parallel", 1), ("streams", "each")):
+                if getattr(application, key) != default:
+                    message = f"'{key}' is about streams of QUIC, and the transport is '{application.transport}'"
+                    yield Problem((*path, key), message)
+        return
+    if isinstance(application, Fetch) and application.tls is not None:
+        yield Problem((*path, "tls"), "QUIC has a TLS 1.3 handshake of its own (RFC 9001); leave 'tls' out")
+    if isinstance(application, MeasuredApplication) and application.program is not None:
+        yield Problem((*path, "program"), f"'{application.program}' does not speak QUIC; leave 'program' out")
+    for side in ("client", "server"):
+        host = getattr(application, side)
+        own: Stack = getattr(application, f"{side}_stack")
+        stack = own if settings(own) else host_stack(tables, host)
+        yield from _scheduler(path, application, host, stack)
+        yield from _mtu(tables, path, application, host, stack)
+
+
+def _scheduler(path: Path, application: AnyApplication, host: str, stack: Stack) -> Iterator[Problem]:
+    chosen = stack.scheduler
+    if application.transport == "quic" or chosen is None or script.is_script(chosen.name):
+        return
+    reason = registry.find("scheduler", chosen.name).not_over_quic
+    if reason is not None:
+        message = f"scheduler '{chosen.name}' of '{host}' does not run over QUIC: {reason}; choose another one"
+        yield Problem(path, message, "default")
+
+
+def _mtu(tables: Tables, path: Path, application: AnyApplication, host: str, stack: Stack) -> Iterator[Problem]:
+    version = 6 if application.source is not None and application.source.version == 6 else 4
+    least = LEAST_MTU[version]
+    mtu = stack.mtu
+    if mtu is not None and mtu < least:
+        yield Problem(path, f"QUIC needs packets of {least} bytes over IPv{version}, and 'mtu' of '{host}' is {mtu}")
+    for name, link in tables.link.items():
+        for end, side in zip(link.ends, directions(link), strict=True):
+            if split_end(end)[0] == host and side.mtu is not None and side.mtu < least:
+                message = f"QUIC needs packets of {least} bytes over IPv{version}, and link '{name}' takes {side.mtu}"
+                yield Problem(path, message)

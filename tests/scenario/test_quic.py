@@ -1,0 +1,71 @@
+"""What connections of QUIC cannot have is refused with its place."""
+
+import pytest
+
+from polypath.scenario import Scenario, ScenarioError
+
+APPLICATION = """
+[[application]]
+name = "get"
+kind = "fetch"
+size = "1 MB"
+transport = "mpquic"
+"""
+
+
+def complaint(two_paths: str, application: str, defaults: str = "") -> str:
+    text = two_paths.replace("[host.client]", f"[defaults]\n{defaults}\n[host.client]", 1) if defaults else two_paths
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text + application, "x.toml").plan()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('tls = "1.3"', "QUIC has a TLS 1.3 handshake of its own (RFC 9001); leave 'tls' out"),
+        (
+            'stack = { scheduler = "linux" }',
+            "scheduler 'linux' of 'client' does not run over QUIC: it hands data to the queues of subflows, and a path"
+            " of QUIC has none; choose another one; did you mean 'default'?",
+        ),
+        (
+            "client_stack = { mtu = 1200 }",
+            "QUIC needs packets of 1228 bytes over IPv4, and 'mtu' of 'client' is 1200",
+        ),
+        ("parallel = 0", "application 2.parallel: must be at least 1, not 0"),
+    ],
+)
+def test_refused_over_quic(two_paths: str, more: str, message: str) -> None:
+    said = complaint(two_paths, f"{APPLICATION}{more}\n")
+    assert said.endswith(message)
+    assert said.startswith("x.toml:")
+
+
+@pytest.mark.parametrize(("key", "value"), [("parallel", "2"), ("streams", '"one"')])
+def test_streams_are_quics(two_paths: str, key: str, value: str) -> None:
+    tcp = APPLICATION.replace("mpquic", "tcp")
+    said = complaint(two_paths, f"{tcp}{key} = {value}\n")
+    assert said.endswith(f"'{key}' is about streams of QUIC, and the transport is 'tcp'")
+
+
+def test_iperf3_does_not_speak_quic(two_paths: str) -> None:
+    bulk = APPLICATION.replace('kind = "fetch"', 'kind = "bulk"')
+    said = complaint(two_paths, f'{bulk}program = "iperf3"\n')
+    assert said.endswith("'iperf3' does not speak QUIC; leave 'program' out")
+
+
+def test_quic_and_udp_share_ports(two_paths: str) -> None:
+    udp = '[[application]]\nkind = "cbr"\nrate = "1 Mbps"\nport = 443\n'
+    said = complaint(two_paths, f"{APPLICATION}port = 443\n{udp}")
+    assert "port 443 of 'server' belongs to application 'get' already" in said
+
+
+@pytest.mark.parametrize("transport", ["quic", "mpquic"])
+def test_a_plan_says_what_quic_needs(two_paths: str, transport: str) -> None:
+    text = two_paths + APPLICATION.replace("mpquic", transport) + 'parallel = 3\nstack = { ack_path = "fastest" }\n'
+    plan = Scenario.parse(text, "x.toml").plan().data
+    application = plan["applications"][-1]
+    assert application["transport"] == transport
+    assert application["work"]["parallel"] == 3
+    assert application["client_stack"]["ack_path"] == "fastest"

@@ -148,7 +148,7 @@ interface = "b"
     assert "node " not in outcome.err
 
 
-@pytest.mark.parametrize("kind", ["pqiuc", "unheard-of", "pquic"])
+@pytest.mark.parametrize("kind", ["pqiuc", "unheard-of", "netperf"])
 def test_keys_of_an_unknown_experiment_are_not_guessed(polypath: Any, tmp_path: Path, kind: str) -> None:
     topo, xp = tmp_path / "topo", tmp_path / "xp"
     topo.write_text("topoType:MultiIf\npath_c2r_0:10,40,12\n")

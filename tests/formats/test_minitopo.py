@@ -265,7 +265,12 @@ def test_bad_topologies(complaint: Any, topo: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("xp", "message"),
     [
-        ("xpType:pquic\npquicSize:5\n", "xp:1: xpType 'pquic' is not there yet"),
+        ("xpType:pquic\npquicSize:0\n", "xp:2: pquicSize: '0' is not a size in bytes"),
+        (
+            "xpType:pquic\npquicPlugins:multipath_rt_cond.plugin\n",
+            "xp:2: pquicPlugins: unknown plugin 'multipath_rt_cond.plugin'; did you mean 'multipath_rtt_cond.plugin'?",
+        ),
+        ("xpType:quic\nquicMultipath:2\n", "xp:2: quicMultipath: '2' is not 0 or 1"),
         ("iperfTime:1\nxpType:netperf\n", "xp:2: xpType 'netperf' is not there yet"),
         ("xpType:vlc\n", "xp:1: xpType 'vlc' does not run in minitopo itself"),
         ("xpType:iperff\n", "xp:1: unknown xpType 'iperff'; did you mean 'iperf'?"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polypath.formats import minitopo
-from polypath.scenario import Scenario, ScenarioError
+from polypath.scenario import Scenario
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 ORACLE = DATA / "minitopo-parsed.json"
@@ -75,7 +75,17 @@ def test_every_mptcp_pair_gives_a_plan(topo: str, xp: str) -> None:
 
 
 @pytest.mark.parametrize(("topo", "xp"), pairs("quic"))
-def test_quic_is_refused_by_name(topo: str, xp: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        minitopo.load(path(topo), path(xp))
-    assert str(caught.value) == f"{path(xp)}:1: xpType 'pquic' is not there yet"
+def test_every_quic_pair_gives_a_plan(topo: str, xp: str) -> None:
+    scenario, _ = minitopo.load(path(topo), path(xp))
+    assert Scenario.parse(scenario.to_toml(), "x") == scenario
+    (application,) = scenario.plan().data["applications"]
+    assert application["transport"] == ("quic" if xp.endswith("xp_quic") else "mpquic")
+    assert application["work"]["size_bytes"] == 5_120_000
+    three = topo.endswith("topo_3paths")
+    sends = {side: application[f"{side}_stack"]["send_paths"] for side in ("client", "server")}
+    if three and xp.endswith("asym"):
+        assert sends == {"client": [0, 1], "server": [1, 2]}
+    elif three and "mpquic" in xp:
+        assert sends == {"client": [0, 1], "server": [0, 1]}
+    else:
+        assert sends == {"client": [], "server": []}

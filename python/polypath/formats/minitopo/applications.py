@@ -10,6 +10,7 @@ from typing import Any
 from polypath.formats.minitopo.experiment import Experiment
 from polypath.formats.minitopo.lines import at_least_one, not_negative, positive, switch
 from polypath.formats.minitopo.topology import Topology
+from polypath.units import nearest
 
 KIB = 1024
 PATIENCE_S = 60.0
@@ -99,14 +100,13 @@ def _iperf_scenario(topology: Topology, experiment: Experiment) -> Traffic:
 
 def _fetch(topology: Topology, experiment: Experiment) -> Traffic:
     kilobytes = experiment.line("file_size").read(at_least_one, "a size in kB")
-    slowest = min(link.bw_mbps for link in topology.links)
     application = {
         "name": experiment.xp_type,
         "kind": "fetch",
         "transport": _transport(experiment),
         "size": f"{kilobytes * KIB} B",
     }
-    return Traffic([application], 10 * kilobytes * KIB * 8 / (slowest * 1e6) + PATIENCE_S)
+    return Traffic([application], _patience_s(topology, kilobytes * KIB))
 
 
 def _secure_fetch(topology: Topology, experiment: Experiment) -> Traffic:
@@ -137,6 +137,73 @@ def _msg(topology: Topology, experiment: Experiment) -> Traffic:
     return Traffic([application], requests * (sleep + think + 1) + PATIENCE_S)
 
 
+_MULTIPATH_PLUGINS: dict[str, tuple[str, bool]] = {
+    "multipath_rtt_cond.plugin": ("default", False),
+    "multipath_rtt_cond_asym.plugin": ("default", True),
+    "multipath_rr_cond.plugin": ("roundrobin", False),
+}
+"""PQUIC's plugins by file name: their scheduler, and whether the last addresses are used instead of the first."""
+UNIFLOWS = 2
+"""Paths on which a host with one of these plugins sends."""
+
+
+def _pquic(topology: Topology, experiment: Experiment) -> Traffic:
+    """PQUIC: NewReno, and a scheduler that is asked for every packet, acknowledgements included."""
+    size = experiment.line("pquicSize").read(at_least_one, "a size in bytes")
+    application: dict[str, Any] = {
+        "name": "pquic",
+        "kind": "fetch",
+        "transport": "quic",
+        "size": f"{size} B",
+        "stack": {"congestion": "reno"},
+    }
+    for side in ("client", "server"):
+        own = f"pquic{side.title()}Plugins"
+        stack = _plugins(topology, experiment, own if own in experiment.lines else "pquicPlugins")
+        if stack is not None:
+            application |= {"transport": "mpquic", f"{side}_stack": stack}
+    return Traffic([application], _patience_s(topology, size))
+
+
+def _plugins(topology: Topology, experiment: Experiment, key: str) -> dict[str, Any] | None:
+    """What the plugins make of a host; None without any that is about several paths."""
+    line, paths = experiment.line(key), len(topology.side("c2r"))
+    stack: dict[str, Any] | None = None
+    for plugin in filter(None, (one.strip() for one in line.value.split(","))):
+        name = plugin.rsplit("/", 1)[-1]
+        if name not in _MULTIPATH_PLUGINS:
+            known = ", ".join(_MULTIPATH_PLUGINS)
+            hint = nearest(name, _MULTIPATH_PLUGINS)
+            message = f"{line.key}: unknown plugin '{name}'"
+            raise line.error(message if hint else f"{message}; there is {known}", hint)
+        scheduler, last = _MULTIPATH_PLUGINS[name]
+        first = max(paths - UNIFLOWS, 0) if last else 0
+        stack = {"scheduler": scheduler, "ack_path": "scheduler"}
+        if paths > UNIFLOWS:
+            stack["send_paths"] = list(range(first, first + UNIFLOWS))
+    return stack
+
+
+def _quic(topology: Topology, experiment: Experiment) -> Traffic:
+    """The Multipath QUIC of quic-go (De Coninck and Bonaventure, CoNEXT 2017): CUBIC on one path, OLIA on several."""
+    kilobytes = experiment.line("file_size").read(at_least_one, "a size in kB")
+    multipath = experiment.line("quicMultipath").read(switch, "0 or 1")
+    application: dict[str, Any] = {
+        "name": "quic",
+        "kind": "fetch",
+        "transport": "mpquic" if multipath else "quic",
+        "size": f"{kilobytes * KIB} B",
+        "stack": {"congestion": "olia" if multipath else "cubic", "scheduler": "default"},
+    }
+    return Traffic([application], _patience_s(topology, kilobytes * KIB))
+
+
+def _patience_s(topology: Topology, size: int) -> float:
+    """How long a fetch may take at a tenth of the slowest link's rate, and more."""
+    slowest = min(link.bw_mbps for link in topology.links)
+    return round(10 * size * 8 / (slowest * 1e6) + PATIENCE_S, 9)
+
+
 TRAFFIC: dict[str, Callable[[Topology, Experiment], Traffic]] = {
     "none": _nothing,
     "ping": _ping,
@@ -146,5 +213,7 @@ TRAFFIC: dict[str, Callable[[Topology, Experiment], Traffic]] = {
     "https": _secure_fetch,
     "sendfile": _fetch,
     "msg": _msg,
+    "quic": _quic,
+    "pquic": _pquic,
 }
 """The experiments that run here; `experiment.TYPE_DEFAULTS` has their keys."""

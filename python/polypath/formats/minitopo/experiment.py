@@ -47,13 +47,13 @@ TYPE_DEFAULTS: dict[str, dict[str, str]] = {
     "http": _FILE,
     "https": _FILE,
     "sendfile": _FILE,
+    "quic": {**_FILE, "quicMultipath": "0"},
+    "pquic": {"pquicSize": "1024000", "pquicPlugins": "", "pquicClientPlugins": "", "pquicServerPlugins": ""},
     "msg": {"msgClientSleep": "5.0", "msgServerSleep": "5.0", "msgNbRequests": "5", "msgBytes": "1200"},
 }
 """The experiments that run here, each with its own keys and minitopo's defaults."""
 
 NOT_YET: dict[str, tuple[str, ...]] = {
-    "quic": (),
-    "pquic": ("pquicSize", "pquicPlugins", "pquicClientPlugins", "pquicServerPlugins"),
     "netperf": ("netperfTestlen", "netperfTestname", "netperfReqresSize"),
     "ditg": (
         "ditgKBytes",

@@ -104,9 +104,13 @@ impl Connection {
             0 => ours,
             theirs => ours.min(theirs),
         };
+        (timeout * MILLISECOND).max(PROBE_TIMEOUTS * self.longest_probe_timeout())
+    }
+
+    /// The longest of its paths, before backoff.
+    pub(super) fn longest_probe_timeout(&self) -> Nanos {
         let delay = self.peer.max_ack_delay * MILLISECOND;
-        let probes = self.members.iter().filter(|member| !member.closed());
-        let longest = probes.map(|member| member.rtt.probe_timeout(delay)).max();
-        (timeout * MILLISECOND).max(PROBE_TIMEOUTS * longest.unwrap_or(0))
+        let open = self.members.iter().filter(|member| !member.closed());
+        open.map(|member| member.rtt.probe_timeout(delay)).max().unwrap_or(0)
     }
 }

@@ -3,6 +3,7 @@
 //! A [`Connection`] exchanges [`polypath_wire::quic::Datagram`]s: packets as plain data, of exact length, without payload and ciphertext.
 
 mod application;
+pub mod bytes;
 mod clock;
 mod connection;
 mod control;

@@ -1,8 +1,8 @@
 //! Datagrams that arrive: their packets and frames (RFC 9000 sections 12 and 19).
 
-use polypath_wire::quic::{
-    Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
-};
+use std::borrow::Borrow;
+
+use polypath_wire::quic::{Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters};
 
 use super::connection::Connection;
 use super::control;
@@ -25,12 +25,26 @@ impl Connection {
         ecn: Codepoint,
         now: crate::Nanos,
     ) {
+        let mut packets = datagram.packets.iter();
+        self.on_packets(tuple, len, ecn, now, |_| packets.next());
+    }
+
+    /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
+    pub(super) fn on_packets<P: Borrow<Packet>>(
+        &mut self,
+        tuple: Tuple,
+        len: u32,
+        ecn: Codepoint,
+        now: crate::Nanos,
+        mut next: impl FnMut(&mut Self) -> Option<P>,
+    ) {
         self.now = now;
         if self.ended.is_some() {
             return;
         }
         let mut counted = false;
-        for packet in &datagram.packets {
+        while let Some(packet) = next(self) {
+            let packet = packet.borrow();
             let Some(path) = self.path_for(packet, tuple) else {
                 continue;
             };
@@ -97,11 +111,7 @@ impl Connection {
             eliciting |= frame.ack_eliciting();
             if !frame.allowed_in(&packet.header.kind) {
                 let reason = "a frame that this kind of packet cannot have";
-                self.fail(
-                    TransportError::PROTOCOL_VIOLATION,
-                    frame.frame_type(),
-                    reason,
-                );
+                self.fail(TransportError::PROTOCOL_VIOLATION, frame.frame_type(), reason);
                 return;
             }
             self.on_frame(level, path, frame);
@@ -111,11 +121,7 @@ impl Connection {
         }
         if packet.frames.is_empty() {
             // RFC 9000 section 12.4.
-            return self.fail(
-                TransportError::PROTOCOL_VIOLATION,
-                0,
-                "a packet without frames",
-            );
+            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, "a packet without frames");
         }
         let (now, delay) = (self.now, self.ack_delay(level));
         if level == Level::OneRtt || self.handshake.reads(level) {
@@ -152,15 +158,15 @@ impl Connection {
         if !self.peer_known
             && let Some(bytes) = self.handshake.session().peer_parameters()
         {
-            let sender = if self.client {
-                Role::Server
-            } else {
-                Role::Client
-            };
+            let sender = if self.client { Role::Server } else { Role::Client };
             match TransportParameters::parse(bytes, sender) {
                 Ok(parameters) => self.take_parameters(parameters),
                 Err(error) => {
-                    return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, error.reason);
+                    return self.fail(
+                        TransportError::TRANSPORT_PARAMETER_ERROR,
+                        0,
+                        error.reason,
+                    );
                 }
             }
         }
@@ -343,11 +349,7 @@ impl Connection {
         let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
         if one_way || (!by_peer && count >= self.streams.opened[kind]) {
             let reason = "a stream that cannot be meant";
-            self.fail(
-                TransportError::STREAM_STATE_ERROR,
-                frame.frame_type(),
-                reason,
-            );
+            self.fail(TransportError::STREAM_STATE_ERROR, frame.frame_type(), reason);
             return false;
         }
         if !by_peer {
@@ -355,15 +357,13 @@ impl Connection {
         }
         if count >= self.streams.offered[kind] {
             let reason = "more streams than were admitted";
-            self.fail(
-                TransportError::STREAM_LIMIT_ERROR,
-                frame.frame_type(),
-                reason,
-            );
+            self.fail(TransportError::STREAM_LIMIT_ERROR, frame.frame_type(), reason);
             return false;
         }
         while self.streams.accepted[kind] <= count {
-            let id = self.streams.accepted[kind] << 2 | (kind as u64) << 1 | u64::from(self.client);
+            let id = self.streams.accepted[kind] << 2
+                | (kind as u64) << 1
+                | u64::from(self.client);
             self.streams.accepted[kind] += 1;
             self.incoming.open(id);
             if bidirectional {

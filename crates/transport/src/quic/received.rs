@@ -79,6 +79,11 @@ impl Received {
         self.at = Some(self.at.map_or(at, |earlier| earlier.min(at)));
     }
 
+    /// The largest number received.
+    pub fn largest(&self) -> Option<u64> {
+        self.largest.map(|(number, _)| number)
+    }
+
     /// When an acknowledgement has to leave.
     pub fn deadline(&self) -> Nanos {
         self.at.unwrap_or(NEVER)

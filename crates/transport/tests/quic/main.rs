@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod common;
+mod bytes;
 mod pair;
 mod paths;
 mod transfer;

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use polypath_transport::quic::bytes::{Protector, first_destination};
 use polypath_transport::quic::{Codepoint, Connection, Transmit};
 use polypath_transport::{Config, NEVER, Nanos, SECOND, Tuple};
+use polypath_wire::payload;
+use polypath_wire::quic::{Carried, Frame};
 
 use crate::common::{client_address, first_tuple, host, reversed, server_address};
 
@@ -18,6 +21,16 @@ pub enum Fate {
     Twice,
     /// Marked with ECN-CE.
     Marked,
+}
+
+/// A datagram on its way.
+struct Flight {
+    from: Side,
+    tuple: Tuple,
+    transmit: Transmit,
+    /// What it looks like, where bytes are exchanged.
+    bytes: Option<Vec<u8>>,
+    ecn: Codepoint,
 }
 
 /// The two directions of a path.
@@ -46,11 +59,20 @@ pub struct Pair {
     links: Vec<Link>,
     pub fate: Hook,
     /// On their way: by time and order.
-    flying: BTreeMap<(Nanos, u64), (Side, Tuple, Transmit, Codepoint)>,
+    flying: BTreeMap<(Nanos, u64), Flight>,
     order: u64,
     free_at: BTreeMap<(Side, usize), Nanos>,
     pub read: [u64; 2],
     pub sent: Vec<(Nanos, Side, usize, Transmit)>,
+    /// Of client and server, where bytes are exchanged.
+    pub protectors: Option<[Option<Protector>; 2]>,
+    /// Stream bytes that were compared with what was sent.
+    pub compared: u64,
+}
+
+/// Names the bytes that a side sends on a stream.
+fn content(from: Side, stream: u64) -> u64 {
+    stream << 1 | from as u64
 }
 
 impl Pair {
@@ -69,7 +91,30 @@ impl Pair {
             free_at: BTreeMap::new(),
             read: [0; 2],
             sent: Vec::new(),
+            protectors: None,
+            compared: 0,
         }
+    }
+
+    /// Datagrams travel as sealed bytes from now on, which is before the first has left.
+    pub fn through_bytes(mut self) -> Self {
+        self.protectors = Some([Some(Protector::new(&self.client)), None]);
+        self
+    }
+
+    fn seal(&mut self, from: Side, transmit: &Transmit) -> Option<Vec<u8>> {
+        let connection = match from {
+            Side::Client => &mut self.client,
+            Side::Server => self.server.as_mut().expect("it sends"),
+        };
+        let protector = self.protectors.as_mut()?[from as usize].as_mut()?;
+        let bytes = protector.seal(connection, &transmit.datagram, &mut |carried, bytes| {
+            if let Carried::Stream { stream, offset } = carried {
+                payload::fill(content(from, stream), offset, bytes);
+            }
+        });
+        assert_eq!(bytes.len(), transmit.len as usize);
+        Some(bytes)
     }
 
     /// The link of a client's address.
@@ -87,11 +132,7 @@ impl Pair {
         };
         let link = Self::link_of(client);
         self.sent.push((self.now, from, link, transmit.clone()));
-        let Link {
-            one_way,
-            rate,
-            queue,
-        } = self.links[link];
+        let Link { one_way, rate, queue } = self.links[link];
         let fate = (self.fate)(from, link, self.now, &transmit);
         if fate == Fate::Drop {
             return;
@@ -103,11 +144,8 @@ impl Pair {
         let bytes = u64::from(transmit.len) + 28;
         *free_at = (*free_at).max(self.now) + (bytes * 8 * SECOND).checked_div(rate).unwrap_or(0);
         let mut at = *free_at + one_way;
-        let mut ecn = if transmit.ecn {
-            Codepoint::Ect0
-        } else {
-            Codepoint::NotEct
-        };
+        let bytes = self.seal(from, &transmit);
+        let mut ecn = if transmit.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
         match fate {
             Fate::Late(more) => at += more,
             Fate::Marked if transmit.ecn => ecn = Codepoint::Ce,
@@ -115,18 +153,20 @@ impl Pair {
         }
         for _ in 0..=usize::from(fate == Fate::Twice) {
             self.order += 1;
-            let flight = (from, tuple, transmit.clone(), ecn);
+            let flight = Flight {
+                from,
+                tuple,
+                transmit: transmit.clone(),
+                bytes: bytes.clone(),
+                ecn,
+            };
             self.flying.insert((at, self.order), flight);
         }
     }
 
     fn collect(&mut self) {
         let tuples = |connection: &Connection| -> Vec<Tuple> {
-            connection
-                .members()
-                .iter()
-                .map(|member| member.tuple)
-                .collect()
+            connection.members().iter().map(|member| member.tuple).collect()
         };
         let mine = tuples(&self.client);
         for transmit in std::mem::take(self.client.transmits()) {
@@ -173,9 +213,8 @@ impl Pair {
             assert!(idle_steps < 100_000, "time stands still at {at}");
             self.now = self.now.max(at);
             if flight <= timers {
-                let (_, (from, tuple, transmit, ecn)) =
-                    self.flying.pop_first().expect("something flies");
-                self.deliver(from, tuple, &transmit, ecn);
+                let (_, flight) = self.flying.pop_first().expect("something flies");
+                self.deliver(&flight);
             } else {
                 if self.client.next_deadline() <= self.now {
                     self.client.on_time(self.now);
@@ -190,23 +229,39 @@ impl Pair {
         }
     }
 
-    fn deliver(&mut self, from: Side, tuple: Tuple, transmit: &Transmit, ecn: Codepoint) {
-        let (now, len) = (self.now, transmit.len);
-        let tuple = reversed(tuple);
-        match from {
-            Side::Server => self
-                .client
-                .on_datagram(tuple, &transmit.datagram, len, ecn, now),
-            Side::Client => {
-                let server = self.server.get_or_insert_with(|| {
-                    let first = &transmit.datagram.packets[0];
-                    let host = host(&self.server_config, vec![server_address(0)], 77);
-                    Connection::accept(host, tuple, first.header.destination, now)
-                        .expect("algorithms exist")
-                });
-                server.on_datagram(tuple, &transmit.datagram, len, ecn, now);
+    fn deliver(&mut self, flight: &Flight) {
+        let (now, tuple) = (self.now, reversed(flight.tuple));
+        if flight.from == Side::Client && self.server.is_none() {
+            let first = match &flight.bytes {
+                Some(bytes) => first_destination(bytes).expect("a client's first packet"),
+                None => flight.transmit.datagram.packets[0].header.destination,
+            };
+            let host = host(&self.server_config, vec![server_address(0)], 77);
+            let server = Connection::accept(host, tuple, first, now).expect("algorithms exist");
+            if let Some(protectors) = &mut self.protectors {
+                protectors[1] = Some(Protector::new(&server));
             }
+            self.server = Some(server);
         }
+        let (to, connection) = match flight.from {
+            Side::Server => (Side::Client, &mut self.client),
+            Side::Client => (Side::Server, self.server.as_mut().expect("just made")),
+        };
+        let Some(bytes) = &flight.bytes else {
+            let transmit = &flight.transmit;
+            connection.on_datagram(tuple, &transmit.datagram, transmit.len, flight.ecn, now);
+            return;
+        };
+        let protectors = self.protectors.as_mut().expect("bytes are exchanged");
+        let protector = protectors[to as usize].as_mut().expect("made with its side");
+        let compared = &mut self.compared;
+        protector.receive(connection, tuple, bytes, flight.ecn, now, &mut |frame, bytes| {
+            if let Frame::Stream { stream, offset, .. } = frame {
+                payload::check(content(flight.from, *stream), *offset, bytes)
+                    .expect("the bytes that were sent");
+                *compared += bytes.len() as u64;
+            }
+        });
     }
 
     /// Runs until both sides have the handshake behind them.

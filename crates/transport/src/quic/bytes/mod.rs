@@ -1,0 +1,306 @@
+//! Datagrams as sealed bytes, for a live interface, a capture, or another stack (RFC 9001).
+//!
+//! A [`Connection`] never sees bytes. The [`Protector`] beside it takes the keys from its handshake, seals what it sends and opens what
+//! comes for it. Key updates are here alone: the connection knows nothing of key phases.
+
+mod one_rtt;
+
+use polypath_wire::quic::{
+    Carried, ConnectionId, Datagram, Frame, Frames, Header, Kind, Packet, Protected,
+    TransportError, encode_frame, split,
+};
+use rustls::Side;
+use rustls::quic::Keys;
+
+use super::connection::Connection;
+use super::crypto::{Level, OpenError, Sealer, initial_keys, open};
+use super::ids;
+use super::path::LEAST_DATAGRAM;
+use super::received::Codepoint;
+use crate::{Nanos, Tuple};
+use one_rtt::OneRtt;
+
+/// Packets that were received and dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Their header cannot be read, or they are of a kind that the connection does not take.
+    pub malformed: u64,
+    /// The connection never issued their destination, or has retired it.
+    pub unknown_destination: u64,
+    /// The keys of their level are not there yet, or not any more (RFC 9001 sections 4.9 and 5.7).
+    pub without_keys: u64,
+    /// They are not authentic (RFC 9001 section 5.5).
+    pub not_authentic: u64,
+}
+
+/// The packet protection of one side's connection.
+pub struct Protector {
+    initial: Keys,
+    handshake: Option<Keys>,
+    one_rtt: Option<OneRtt>,
+    dropped: Dropped,
+}
+
+/// Why a packet is not taken.
+enum Refused {
+    NotAuthentic,
+    Close(TransportError, &'static str),
+}
+
+impl From<OpenError> for Refused {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotAuthentic => Self::NotAuthentic,
+            // RFC 9000 section 17.2.
+            OpenError::ReservedBits => Self::Close(
+                TransportError::PROTOCOL_VIOLATION,
+                "reserved bits of a header are set",
+            ),
+        }
+    }
+}
+
+/// The destination of a client's first packet, by which a server makes its connection. A shorter datagram than a client may send
+/// holds none (RFC 9000 section 14.1).
+pub fn first_destination(datagram: &[u8]) -> Option<ConnectionId> {
+    if datagram.len() < LEAST_DATAGRAM as usize {
+        return None;
+    }
+    let first = split(datagram, ids::LEN).next()?.ok()?;
+    matches!(first.kind, Kind::Initial { .. }).then_some(first.destination)
+}
+
+impl Protector {
+    pub fn new(connection: &Connection) -> Self {
+        let side = if connection.client {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        Self {
+            initial: initial_keys(&connection.original_destination, side),
+            handshake: None,
+            one_rtt: None,
+            dropped: Dropped::default(),
+        }
+    }
+
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// Key updates so far, of either side.
+    pub fn key_updates(&self) -> u64 {
+        self.one_rtt.as_ref().map_or(0, OneRtt::generation)
+    }
+
+    /// Begins to use new keys for what is sent (RFC 9001 section 6.1). False: it is too early for them.
+    pub fn update_keys(&mut self, connection: &mut Connection, now: Nanos) -> bool {
+        match &mut self.one_rtt {
+            Some(keys) => keys.initiate(connection, now),
+            None => false,
+        }
+    }
+
+    /// Seals a datagram that the connection sends. `fill` puts in the bytes of streams and datagrams.
+    ///
+    /// # Panics
+    /// The connection did not make the datagram.
+    pub fn seal(
+        &mut self,
+        connection: &mut Connection,
+        datagram: &Datagram,
+        fill: &mut dyn FnMut(Carried, &mut [u8]),
+    ) -> Vec<u8> {
+        self.take_keys(connection);
+        let mut bytes = Vec::with_capacity(datagram.len() as usize);
+        for packet in &datagram.packets {
+            self.seal_packet(connection, packet, fill, &mut bytes);
+        }
+        bytes
+    }
+
+    fn seal_packet(
+        &mut self,
+        connection: &mut Connection,
+        packet: &Packet,
+        fill: &mut dyn FnMut(Carried, &mut [u8]),
+        bytes: &mut Vec<u8>,
+    ) {
+        const MADE: &str = "the connection makes only packets that can be sent";
+        let mut header = packet.header.clone();
+        if let (Kind::OneRtt { key_phase, .. }, Some(keys)) = (&mut header.kind, &mut self.one_rtt)
+        {
+            keys.before_sealing(connection, packet.path, header.number);
+            *key_phase = keys.phase();
+        }
+        let start = bytes.len();
+        let number_offset = header.encode(packet.payload_len(), bytes).expect(MADE);
+        for frame in &packet.frames {
+            encode_frame(frame, fill, bytes).expect(MADE);
+        }
+        let sealer = match header.kind {
+            Kind::Initial { .. } => Some(Sealer::new(&self.initial.local)),
+            Kind::Handshake => self.handshake.as_ref().map(|keys| Sealer::new(&keys.local)),
+            Kind::OneRtt { .. } => {
+                let path = nonce_path(connection, packet.path);
+                self.one_rtt.as_ref().map(|keys| keys.sealer(path))
+            }
+            _ => None,
+        };
+        sealer
+            .expect(MADE)
+            .seal(bytes, start, number_offset, header.number);
+    }
+
+    /// A datagram came from `tuple.remote` to `tuple.local`. `take` is given the frames whose payload is not in them, and the payload.
+    ///
+    /// Packets are opened one after the other: the first of a datagram may bring the keys for the second.
+    pub fn receive(
+        &mut self,
+        connection: &mut Connection,
+        tuple: Tuple,
+        datagram: &[u8],
+        ecn: Codepoint,
+        now: Nanos,
+        take: &mut dyn FnMut(&mut Frame, &[u8]),
+    ) {
+        let mut packets = split(datagram, ids::LEN);
+        connection.on_packets(tuple, datagram.len() as u32, ecn, now, |connection| {
+            self.take_keys(connection);
+            loop {
+                let Ok(protected) = packets.next()? else {
+                    self.dropped.malformed += 1;
+                    continue;
+                };
+                let bytes = &datagram[protected.range.clone()];
+                if let Some(packet) = self.open(connection, &protected, bytes, now, take) {
+                    return Some(packet);
+                }
+                if connection.ended().is_some() {
+                    return None;
+                }
+            }
+        });
+        if let Some(keys) = &mut self.one_rtt {
+            keys.note_confirmation(connection, now);
+        }
+    }
+
+    fn open(
+        &mut self,
+        connection: &mut Connection,
+        protected: &Protected,
+        bytes: &[u8],
+        now: Nanos,
+        take: &mut dyn FnMut(&mut Frame, &[u8]),
+    ) -> Option<Packet> {
+        let level = match protected.kind {
+            Kind::Initial { .. } => Level::Initial,
+            Kind::Handshake => Level::Handshake,
+            Kind::OneRtt { .. } => Level::OneRtt,
+            _ => {
+                self.dropped.malformed += 1;
+                return None;
+            }
+        };
+        let Some(path) = connection.path_of(&protected.destination) else {
+            self.dropped.unknown_destination += 1;
+            return None;
+        };
+        if !connection.handshake.reads(level) {
+            self.dropped.without_keys += 1;
+            return None;
+        }
+        let largest = connection.largest_received(level, path);
+        let mut bytes = bytes.to_vec();
+        let opened = match (level, &mut self.handshake, &mut self.one_rtt) {
+            (Level::Initial, ..) => {
+                open(&self.initial.remote, protected, &mut bytes, largest, None)
+                    .map_err(Refused::from)
+            }
+            (Level::Handshake, Some(keys), _) => {
+                open(&keys.remote, protected, &mut bytes, largest, None).map_err(Refused::from)
+            }
+            (Level::OneRtt, _, Some(keys)) => {
+                keys.open(connection, protected, &mut bytes, largest, path, now)
+            }
+            _ => {
+                self.dropped.without_keys += 1;
+                return None;
+            }
+        };
+        match opened {
+            Ok((header, payload)) => parse(connection, header, path, &bytes[payload], take),
+            Err(Refused::NotAuthentic) => {
+                self.dropped.not_authentic += 1;
+                None
+            }
+            Err(Refused::Close(error, reason)) => {
+                connection.fail(error, 0, reason);
+                None
+            }
+        }
+    }
+
+    fn take_keys(&mut self, connection: &mut Connection) {
+        let session = connection.handshake.session();
+        if self.handshake.is_none() {
+            self.handshake = session.take_keys(Level::Handshake);
+        }
+        if self.one_rtt.is_none() {
+            self.one_rtt = OneRtt::new(session);
+        }
+    }
+}
+
+/// The path id enters the nonce of 1-RTT packets once multipath is negotiated (RFC 10069 section 2.4).
+fn nonce_path(connection: &Connection, path: u64) -> Option<u32> {
+    connection
+        .multipath()
+        .then(|| u32::try_from(path).expect("path ids have 32 bits"))
+}
+
+fn parse(
+    connection: &mut Connection,
+    header: Header,
+    path: u64,
+    payload: &[u8],
+    take: &mut dyn FnMut(&mut Frame, &[u8]),
+) -> Option<Packet> {
+    let mut frames = Vec::new();
+    for frame in Frames::new(payload) {
+        match frame {
+            Ok((mut frame, carried)) => {
+                if matches!(frame, Frame::Stream { .. } | Frame::Datagram { .. }) {
+                    take(&mut frame, carried);
+                }
+                frames.push(frame);
+            }
+            Err(error) => {
+                connection.fail(error.code, error.frame_type, error.reason);
+                return None;
+            }
+        }
+    }
+    Some(Packet {
+        header,
+        path,
+        frames,
+    })
+}
+
+impl Connection {
+    /// The path of a destination that packets for this connection have.
+    fn path_of(&self, destination: &ConnectionId) -> Option<u64> {
+        let first = !self.client && *destination == self.original_destination;
+        self.local_ids
+            .path_of(destination)
+            .or_else(|| first.then_some(0))
+    }
+
+    fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
+        let path = self.members.iter().position(|member| member.id == path)?;
+        self.space(level, path).received.largest()
+    }
+}

@@ -14,20 +14,20 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{CertificateError, DigitallySignedStruct, Error, PeerIncompatible, SignatureScheme};
 
 /// The name in the certificate.
-pub(super) const NAME: &str = "polypath";
+pub const NAME: &str = "polypath";
 
-pub(super) fn certificate() -> CertificateDer<'static> {
+pub fn certificate() -> CertificateDer<'static> {
     CertificateDer::from(CERTIFICATE)
 }
 
 /// Public, as the source is.
-pub(super) fn key() -> PrivateKeyDer<'static> {
+pub fn key() -> PrivateKeyDer<'static> {
     PrivatePkcs8KeyDer::from(KEY).into()
 }
 
 /// Accepts [`certificate`] and nothing else, at any time.
 #[derive(Debug)]
-pub(super) struct ThisOne {
+pub struct ThisOne {
     pub algorithms: WebPkiSupportedAlgorithms,
 }
 

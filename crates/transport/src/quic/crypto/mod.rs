@@ -3,7 +3,7 @@
 //! A seed takes the place of the system's randomness and no clock is read, so that the same seeds give the same bytes. Nothing here
 //! keeps a secret: the key of the server is in the source.
 
-mod certificate;
+pub mod certificate;
 mod protection;
 mod provider;
 mod session;

@@ -49,6 +49,7 @@ RUST = {
     "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace"},
     "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
     "polypath-python": {"polypath-lab", "polypath-live"},
+    "polypath-interop": {"polypath-wire", "polypath-transport"},
 }
 
 TRANSPORT = ROOT / "crates" / "transport" / "src"

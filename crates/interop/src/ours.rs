@@ -1,0 +1,200 @@
+//! Our endpoint.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use polypath_transport::quic::bytes::{Protector, first_destination};
+use polypath_transport::quic::{Codepoint, Connection};
+use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Tuple};
+use polypath_wire::payload;
+use polypath_wire::quic::{Carried, Frame};
+use rand_pcg::Pcg64Mcg;
+
+use crate::end::{Arrival, Departure, End, Outcome, Received, Side};
+use crate::world::{client_address, server_address};
+
+const CLIENT_PORT: u16 = 20_000;
+pub(crate) const SERVER_PORT: u16 = 80;
+
+/// A connection of ours and the bytes that it looks like.
+pub struct Ours {
+    side: Side,
+    config: Config,
+    seed: u64,
+    both: Option<(Connection, Protector)>,
+    received: BTreeMap<u64, Received>,
+    /// Its application closed it.
+    closed: bool,
+}
+
+impl Ours {
+    /// A client with an address on each of so many links.
+    ///
+    /// # Panics
+    /// An algorithm of the configuration does not exist.
+    pub fn client(config: &Config, links: usize, seed: u64) -> Self {
+        let addresses = (0..links).map(client_address).collect();
+        let tuple = Tuple {
+            local: SocketAddr::new(client_address(0), CLIENT_PORT),
+            remote: SocketAddr::new(server_address(), SERVER_PORT),
+        };
+        let host = host(config, addresses, seed);
+        let connection = Connection::connect(host, tuple, 0).expect("algorithms exist");
+        let protector = Protector::new(&connection);
+        Self {
+            both: Some((connection, protector)),
+            ..Self::new(Side::Client, config, seed)
+        }
+    }
+
+    pub fn server(config: &Config, seed: u64) -> Self {
+        Self::new(Side::Server, config, seed)
+    }
+
+    fn new(side: Side, config: &Config, seed: u64) -> Self {
+        Self {
+            side,
+            config: config.clone(),
+            seed,
+            both: None,
+            received: BTreeMap::new(),
+            closed: false,
+        }
+    }
+
+    /// # Panics
+    /// It is a server to which no client came.
+    pub fn connection(&self) -> &Connection {
+        &self.both.as_ref().expect("a connection").0
+    }
+
+    /// # Panics
+    /// As [`Ours::connection`].
+    pub fn parts(&mut self) -> (&mut Connection, &mut Protector) {
+        let (connection, protector) = self.both.as_mut().expect("a connection");
+        (connection, protector)
+    }
+
+    fn read(&mut self, now: Nanos) {
+        let Some((connection, _)) = &mut self.both else {
+            return;
+        };
+        for stream in connection.readable() {
+            let received = self.received.entry(stream).or_default();
+            received.bytes += connection.read_from(stream, u64::MAX, now);
+            received.ended = connection.stream_at_end(stream);
+        }
+    }
+}
+
+fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
+    let addresses = addresses.into_iter().map(|address| (address, false));
+    Accept {
+        config: Arc::new(config.clone()),
+        addresses: addresses.collect(),
+        mtus: Vec::new(),
+        ports: Ports::default(),
+        random: Pcg64Mcg::new(u128::from(seed) << 1 | 1),
+        isn: None,
+    }
+}
+
+impl End for Ours {
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
+        if self.both.is_none() && self.side == Side::Server {
+            let Some(destination) = first_destination(arrival.bytes) else {
+                return;
+            };
+            let host = host(&self.config, vec![server_address()], self.seed);
+            let connection = Connection::accept(host, arrival.tuple, destination, now)
+                .expect("algorithms exist");
+            let protector = Protector::new(&connection);
+            self.both = Some((connection, protector));
+        }
+        let from = self.side.other();
+        let Some((connection, protector)) = &mut self.both else {
+            return;
+        };
+        let mut compare = |frame: &mut Frame, bytes: &[u8]| {
+            if let Frame::Stream { stream, offset, .. } = frame {
+                payload::check(from.content(*stream), *offset, bytes)
+                    .unwrap_or_else(|at| panic!("stream {stream} has another byte at {at}"));
+            }
+        };
+        let Arrival { tuple, bytes, ecn } = *arrival;
+        protector.receive(connection, tuple, bytes, ecn, now, &mut compare);
+        self.read(now);
+    }
+
+    fn on_time(&mut self, now: Nanos) {
+        if let Some((connection, _)) = &mut self.both {
+            connection.on_time(now);
+        }
+    }
+
+    fn deadline(&self) -> Nanos {
+        let connection = self.both.as_ref().map(|both| &both.0);
+        connection.map_or(NEVER, Connection::next_deadline)
+    }
+
+    fn take(&mut self, _: Nanos) -> Vec<Departure> {
+        let Some((connection, protector)) = &mut self.both else {
+            return Vec::new();
+        };
+        let side = self.side;
+        let transmits = std::mem::take(connection.transmits());
+        let seal = |transmit: polypath_transport::quic::Transmit| {
+            let mut fill = |carried: Carried, bytes: &mut [u8]| {
+                if let Carried::Stream { stream, offset } = carried {
+                    payload::fill(side.content(stream), offset, bytes);
+                }
+            };
+            let bytes = protector.seal(connection, &transmit.datagram, &mut fill);
+            assert_eq!(bytes.len(), transmit.len as usize);
+            let tuple = connection.members()[transmit.path].tuple;
+            let ecn = if transmit.ecn {
+                Codepoint::Ect0
+            } else {
+                Codepoint::NotEct
+            };
+            Departure { tuple, bytes, ecn }
+        };
+        transmits.into_iter().map(seal).collect()
+    }
+
+    fn established(&self) -> bool {
+        self.both.as_ref().is_some_and(|both| both.0.established())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let reason = self.both.as_ref()?.0.ended()?;
+        Some(match reason {
+            CloseReason::Finished => Outcome::Closed,
+            CloseReason::Aborted if self.closed => Outcome::Closed,
+            CloseReason::TimedOut => Outcome::TimedOut,
+            other => Outcome::Error(format!("{other:?}")),
+        })
+    }
+
+    fn open(&mut self, bidirectional: bool, _: Nanos) -> Option<u64> {
+        self.parts().0.open(bidirectional)
+    }
+
+    fn send(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        let connection = self.parts().0;
+        connection.write_to(stream, bytes, now);
+        connection.finish(stream, now);
+    }
+
+    fn received(&self) -> &BTreeMap<u64, Received> {
+        &self.received
+    }
+
+    fn close(&mut self, now: Nanos) {
+        if self.outcome().is_none() {
+            self.closed = true;
+            self.parts().0.abort(now);
+        }
+    }
+}

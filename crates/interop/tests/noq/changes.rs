@@ -1,0 +1,97 @@
+//! Keys and addresses that change, and a peer that falls silent.
+
+use polypath_interop::{End, Exchange, Fate, Noq, Ours, Outcome, Settings, Side, World};
+use polypath_transport::{Config, MILLISECOND as MS, SECOND};
+
+use crate::transfer::complete;
+use crate::{MBPS, Trouble, link, multipath, quic};
+
+fn settings(config: &Config) -> Settings {
+    Settings {
+        paths: if config.mptcp { 4 } else { 0 },
+        ..Settings::default()
+    }
+}
+
+fn long() -> Exchange {
+    Exchange::default()
+        .request(Side::Client, 2_000_000, 1_000_000)
+        .tell(Side::Server, 2_000_000)
+}
+
+fn links(config: &Config) -> Vec<polypath_interop::Link> {
+    vec![link(10 * MBPS, 20 * MS); if config.mptcp { 2 } else { 1 }]
+}
+
+const TROUBLE: Trouble = Trouble {
+    lost: 2,
+    late: 5,
+    twice: 5,
+};
+
+#[test]
+fn noq_updates_its_keys_and_ours_follows() {
+    for config in [quic(), multipath()] {
+        let client = Ours::client(&config, links(&config).len(), 1);
+        let mut world = World::new(client, Noq::server(settings(&config)), links(&config));
+        world.fate = TROUBLE.hook(1);
+        let mut exchange = long();
+        world.run_until(5 * SECOND, |world| {
+            let now = world.now;
+            if world.server.established() {
+                world.server.update_keys(now);
+            }
+            exchange.drive(&mut world.client, &mut world.server, now)
+        });
+        complete(&mut world, exchange, 30 * SECOND);
+        let (_, protector) = world.client.parts();
+        assert!(protector.key_updates() >= 2, "{}", protector.key_updates());
+    }
+}
+
+#[test]
+fn ours_updates_its_keys_and_noq_follows() {
+    for config in [quic(), multipath()] {
+        let server = Ours::server(&config, 1);
+        let mut world = World::new(Noq::client(settings(&config)), server, links(&config));
+        world.fate = TROUBLE.hook(2);
+        let mut exchange = long();
+        let mut updates = 0;
+        world.run_until(5 * SECOND, |world| {
+            let now = world.now;
+            if world.server.established() {
+                let (connection, protector) = world.server.parts();
+                updates += u64::from(protector.update_keys(connection, now));
+            }
+            exchange.drive(&mut world.client, &mut world.server, now)
+        });
+        complete(&mut world, exchange, 30 * SECOND);
+        assert!(updates >= 3, "{updates}");
+        let (_, protector) = world.server.parts();
+        assert!(protector.key_updates() >= updates);
+    }
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    let idle = 5 * SECOND;
+    let noq = Settings {
+        idle,
+        ..Settings::default()
+    };
+    let mut world = World::new(
+        Ours::client(&quic(), 1, 1),
+        Noq::server(noq),
+        links(&quic()),
+    );
+    world.run_until(SECOND, |_| false);
+    assert!(world.client.established() && world.server.established());
+    world.fate = Box::new(|_| Fate::Drop);
+    let now = world.now;
+    world.run_until(100 * SECOND, |world| {
+        world.client.outcome().is_some() && world.server.outcome().is_some()
+    });
+    assert_eq!(world.client.outcome(), Some(Outcome::TimedOut));
+    assert_eq!(world.server.outcome(), Some(Outcome::TimedOut));
+    assert!(world.now <= now + idle, "{} ms", (world.now - now) / MS);
+}

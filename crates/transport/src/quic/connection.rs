@@ -41,6 +41,8 @@ const PROTOCOL: &[u8] = b"hq-interop";
 #[derive(Clone, Debug)]
 pub struct Transmit {
     pub path: usize,
+    /// Where it goes: to the addresses of its path, but for what tests others.
+    pub tuple: Tuple,
     pub datagram: Datagram,
     /// UDP payload bytes.
     pub len: u32,

@@ -160,6 +160,21 @@ impl RemoteIds {
             .map(|known| (known.sequence, known.id))
     }
 
+    /// Takes another id of a path into use, if there is one. Returns the sequence number of the one that is retired.
+    pub fn change(&mut self, path: u64) -> Option<u64> {
+        let (retired, _) = self.current(path)?;
+        let spare = |known: &&mut Remote| known.path == path && !known.used;
+        self.ids.iter_mut().filter(spare).min_by_key(|known| known.sequence)?.used = true;
+        self.ids.retain(|known| (known.path, known.sequence) != (path, retired));
+        Some(retired)
+    }
+
+    /// An id of a path that is not in use.
+    pub fn spare(&self, path: u64) -> Option<ConnectionId> {
+        let spare = |known: &&Remote| known.path == path && !known.used;
+        self.ids.iter().filter(spare).min_by_key(|known| known.sequence).map(|known| known.id)
+    }
+
     /// Puts a path's id to use.
     pub fn put_to_use(&mut self, path: u64) -> Option<ConnectionId> {
         let (sequence, id) = self.current(path)?;
@@ -209,6 +224,19 @@ mod tests {
         assert_eq!(ids.issue(1, true, 8, &mut random)[0].sequence, 2);
         ids.forget(1);
         assert_eq!(ids.path_of(&second[1].id), None);
+    }
+
+    #[test]
+    fn an_id_is_changed_for_a_spare_one_of_its_path() {
+        let mut ids = RemoteIds::default();
+        ids.begin(ConnectionId::new(&[1; LEN]));
+        assert_eq!((ids.change(0), ids.spare(0)), (None, None));
+        ids.add(&frame(1, 0, 2, 0), 2).expect("admitted");
+        assert_eq!(ids.change(0), None, "the spare one is of another path");
+        ids.add(&frame(0, 1, 3, 0), 2).expect("admitted");
+        assert_eq!(ids.spare(0), Some(ConnectionId::new(&[3; LEN])));
+        assert_eq!(ids.change(0), Some(0));
+        assert_eq!(ids.current(0), Some((1, ConnectionId::new(&[3; LEN]))));
     }
 
     #[test]

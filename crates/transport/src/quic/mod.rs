@@ -4,6 +4,7 @@
 
 mod application;
 pub mod bytes;
+mod challenge;
 mod clock;
 mod connection;
 mod control;
@@ -12,6 +13,7 @@ mod handshake;
 mod ids;
 mod incoming;
 mod loss;
+mod migration;
 mod outgoing;
 mod path;
 mod paths;

@@ -6,6 +6,7 @@ use polypath_wire::quic::Frame;
 use smallvec::SmallVec;
 
 use super::loss::InFlight;
+use super::migration::Migration;
 use super::received::Received;
 use super::rtt::Rtt;
 use crate::config::Config;
@@ -19,6 +20,8 @@ pub(super) const LEAST_DATAGRAM: u32 = 1200;
 /// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
 const AMPLIFICATION: u64 = 3;
 const UDP_HEADER: u32 = 8;
+/// Challenges that wait for an answer; the oldest are forgotten.
+const MOST_ANSWERS: usize = 4;
 
 /// What a packet carried, for the time when it is acknowledged or lost.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub(super) enum Carried {
     },
     Control(Frame),
     Probe,
+    /// It went to other addresses than those of the path.
+    OffPath,
 }
 
 pub(super) type Contents = SmallVec<[Carried; 2]>;
@@ -84,7 +89,9 @@ pub struct PathState {
     pub(super) challenge: Option<u64>,
     pub(super) challenged_at: Option<Nanos>,
     pub(super) challenge_due: bool,
-    pub(super) responses: Vec<u64>,
+    /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
+    pub(super) responses: Vec<(u64, Tuple, u32)>,
+    pub(super) migration: Migration,
     /// UDP payload bytes that came and went, for the amplification limit.
     came: u64,
     went: u64,
@@ -139,6 +146,7 @@ impl PathState {
             challenged_at: None,
             challenge_due: false,
             responses: Vec::new(),
+            migration: Migration::default(),
             came: 0,
             went: 0,
             timeouts: 0,
@@ -195,8 +203,27 @@ impl PathState {
         self.came += u64::from(bytes);
     }
 
+    /// A challenge came from `tuple.remote` in a datagram of so many bytes.
+    pub(super) fn note_challenge(&mut self, data: u64, tuple: Tuple, len: u32) {
+        if self.responses.len() == MOST_ANSWERS {
+            self.responses.remove(0);
+        }
+        self.responses.push((data, tuple, len));
+    }
+
+    /// The amplification limit begins anew, at an address from which so many bytes came.
+    pub(super) fn restart_allowance(&mut self, came: u32) {
+        self.came = came.into();
+        self.went = 0;
+    }
+
     pub(super) fn on_sent(&mut self, bytes: u32) {
         self.went += u64::from(bytes);
+    }
+
+    /// What may be sent to an address from which a datagram of so many bytes came.
+    pub(super) fn answer_to(len: u32) -> u32 {
+        len.saturating_mul(AMPLIFICATION as u32)
     }
 
     /// Bytes that may go to an address that is not validated; `client`: it chose the address itself.

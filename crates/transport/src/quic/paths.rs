@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
-use crate::{EventKind, MILLISECOND, NEVER, Nanos, Tuple};
+use crate::{CloseReason, EventKind, MILLISECOND, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
 const ATTEMPT: Nanos = 3;
@@ -206,9 +206,8 @@ impl Connection {
         member.challenge_due = true;
     }
 
-    pub(super) fn on_path_frame(&mut self, path: usize, frame: &Frame) {
+    pub(super) fn on_path_frame(&mut self, frame: &Frame) {
         match frame {
-            Frame::PathChallenge(data) => self.members[path].responses.push(*data),
             Frame::PathResponse(data) => self.on_path_response(*data),
             Frame::NewConnectionId(new) => self.on_new_id(new, frame),
             Frame::RetireConnectionId { path, sequence } => {
@@ -284,6 +283,7 @@ impl Connection {
         member.challenge = None;
         member.challenged_at = None;
         member.validation = Validation::Done;
+        member.migration.settle();
         let new = self.members[path].established_at.is_none();
         if new && !self.members[path].closed() && self.established {
             self.open_path(path);
@@ -311,9 +311,7 @@ impl Connection {
         if self.members[path].closed() {
             return;
         }
-        let alone =
-            !(0..self.members.len()).any(|other| other != path && !self.members[other].closed());
-        if alone {
+        if self.is_last(path) {
             return;
         }
         let id = self.members[path].id;
@@ -331,6 +329,10 @@ impl Connection {
             // The id is not used again: another may take its place (section 4.6).
             self.admit_paths(self.max_path_id);
         }
+    }
+
+    fn is_last(&self, path: usize) -> bool {
+        !(0..self.members.len()).any(|other| other != path && !self.members[other].closed())
     }
 
     fn abandon_from(&mut self, local_id: u8) {
@@ -446,6 +448,13 @@ impl Connection {
 
     /// The peer does not answer on a path.
     pub(super) fn give_up_validation(&mut self, path: usize) {
+        if self.return_to_former(path) {
+            return;
+        }
+        if self.is_last(path) {
+            // Nothing can be sent to the peer (RFC 9000 section 9.3.2).
+            return self.end(CloseReason::Unreachable);
+        }
         self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);
     }
 }

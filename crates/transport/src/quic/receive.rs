@@ -9,6 +9,7 @@ use super::control;
 use super::crypto::Level;
 use super::handshake::HandshakeError;
 use super::incoming::Violation;
+use super::migration;
 use super::received::Codepoint;
 use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
 
@@ -48,10 +49,10 @@ impl Connection {
             let Some(path) = self.path_for(packet, tuple) else {
                 continue;
             };
-            if !std::mem::replace(&mut counted, true) {
+            if !std::mem::replace(&mut counted, true) && tuple == self.members[path].tuple {
                 self.members[path].on_received(len);
             }
-            self.on_packet(path, packet, ecn);
+            self.on_packet(path, packet, tuple, len, ecn);
             if self.ended.is_some() {
                 break;
             }
@@ -69,7 +70,8 @@ impl Connection {
         };
         let known = self.members.iter().position(|member| member.id == id);
         if let Some(path) = known {
-            return (!self.members[path].closed()).then_some(path);
+            let usable = !self.members[path].closed() && self.may_come_from(path, tuple);
+            return usable.then_some(path);
         }
         if self.client || !self.established {
             return None;
@@ -83,7 +85,7 @@ impl Connection {
         Some(path)
     }
 
-    fn on_packet(&mut self, path: usize, packet: &Packet, ecn: Codepoint) {
+    fn on_packet(&mut self, path: usize, packet: &Packet, tuple: Tuple, len: u32, ecn: Codepoint) {
         let level = match packet.header.kind {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
@@ -114,6 +116,9 @@ impl Connection {
                 self.fail(TransportError::PROTOCOL_VIOLATION, frame.frame_type(), reason);
                 return;
             }
+            if let Frame::PathChallenge(data) = frame {
+                self.members[path].note_challenge(*data, tuple, len);
+            }
             self.on_frame(level, path, frame);
             if self.ended.is_some() {
                 return;
@@ -122,6 +127,11 @@ impl Connection {
         if packet.frames.is_empty() {
             // RFC 9000 section 12.4.
             return self.fail(TransportError::PROTOCOL_VIOLATION, 0, "a packet without frames");
+        }
+        if level == Level::OneRtt {
+            let newest = self.members[path].space.received.largest() < Some(number);
+            let moves = newest && !migration::probing(&packet.frames);
+            self.notice_address(path, tuple, packet.header.destination, moves, len);
         }
         let (now, delay) = (self.now, self.ack_delay(level));
         if level == Level::OneRtt || self.handshake.reads(level) {
@@ -227,7 +237,7 @@ impl Connection {
 
     fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
         match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::NewToken(_) => {}
+            Frame::Padding(_) | Frame::Ping | Frame::NewToken(_) | Frame::PathChallenge(_) => {}
             Frame::Ack(ack) => self.on_ack(level, path, ack),
             Frame::Crypto { offset, data } => {
                 if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
@@ -312,7 +322,7 @@ impl Connection {
                 self.handshake.confirmed = true;
                 self.discard(Level::Handshake);
             }
-            _ => self.on_path_frame(path, frame),
+            _ => self.on_path_frame(frame),
         }
     }
 

@@ -59,7 +59,11 @@ impl Connection {
         if acked.is_empty() {
             return;
         }
-        if newest && acked.iter().any(|packet| packet.eliciting) {
+        let measures = acked.last().is_some_and(|last| {
+            let elsewhere = last.carried.iter().any(|carried| matches!(carried, Carried::OffPath));
+            !elsewhere && last.at >= self.members[path].migration.since
+        });
+        if newest && measures && acked.iter().any(|packet| packet.eliciting) {
             let last = &acked[acked.len() - 1];
             let latest = self.now - last.at;
             let delay = (ack.delay << self.peer.ack_delay_exponent).saturating_mul(MICROSECOND);
@@ -220,7 +224,7 @@ impl Connection {
                         self.on_path_mtu(path, mtu);
                     }
                 }
-                Carried::Control(_) => {}
+                Carried::Control(_) | Carried::OffPath => {}
             }
         }
         self.outgoing.forget_finished();
@@ -255,10 +259,14 @@ impl Connection {
                 .carried
                 .iter()
                 .any(|carried| matches!(carried, Carried::Probe));
+            let elsewhere = packet
+                .carried
+                .iter()
+                .any(|carried| matches!(carried, Carried::OffPath));
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
                 self.members[path].mtu.on_lost(number);
-            } else if packet.in_flight {
+            } else if packet.in_flight && !elsewhere {
                 newest = newest.max(Some(packet.at));
             }
             self.requeue(level, path, packet.carried);
@@ -280,7 +288,7 @@ impl Connection {
                 Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
                 Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
                 Carried::Control(frame) => self.repeat_control(frame),
-                Carried::Ack { .. } | Carried::Probe => {}
+                Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
             }
         }
     }

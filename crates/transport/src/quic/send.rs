@@ -11,31 +11,37 @@ use super::path::{Carried, Contents, LEAST_DATAGRAM};
 use crate::config::AckPath;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
-use crate::{EventKind, Nanos, Purpose};
+use crate::{EventKind, Nanos, Purpose, Tuple};
 
 /// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
 const SAMPLED: u32 = 4;
 
 /// A packet in the making.
-struct Draft {
+pub(super) struct Draft {
     level: Level,
     path: usize,
-    header: Header,
+    pub header: Header,
     frames: Vec<Frame>,
-    carried: Contents,
+    pub carried: Contents,
     /// Bytes that further frames may take.
-    room: u32,
+    pub room: u32,
     purpose: Purpose,
 }
 
 impl Draft {
-    fn push(&mut self, frame: Frame) {
+    pub fn push(&mut self, frame: Frame) {
         self.room -= frame.len();
         self.frames.push(frame);
     }
 
     fn eliciting(&self) -> bool {
         self.frames.iter().any(Frame::ack_eliciting)
+    }
+
+    /// Pads a datagram of its own to the least length of all that can be sent on every path, as far as there is room.
+    pub fn pad_datagram(&mut self) {
+        let size = self.header.len(frames_len(self)) + frames_len(self) + TAG_LEN;
+        self.pad(LEAST_DATAGRAM.saturating_sub(size));
     }
 
     /// Pads the frames by so many bytes.
@@ -84,7 +90,7 @@ impl Connection {
         self.find_deadline();
     }
 
-    fn draft(&self, level: Level, path: usize, limit: u32) -> Option<Draft> {
+    pub(super) fn draft(&self, level: Level, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.members[path];
         let (space, kind) = match level {
             Level::Initial => (
@@ -128,7 +134,7 @@ impl Connection {
     }
 
     /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
-    fn application_draft(&self, path: usize) -> Option<Draft> {
+    pub(super) fn application_draft(&self, path: usize) -> Option<Draft> {
         let member = &self.members[path];
         if member.closed() || !self.handshake.writes(Level::OneRtt) {
             return None;
@@ -138,7 +144,7 @@ impl Connection {
     }
 
     /// Adds the acknowledgement of a space to a packet on its path.
-    fn add_ack(&mut self, draft: &mut Draft, about: usize) {
+    pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
         let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
@@ -222,15 +228,18 @@ impl Connection {
         }
     }
 
-    fn transmit(&mut self, path: usize, datagram: Datagram, purpose: Purpose) {
+    fn transmit(&mut self, path: usize, tuple: Tuple, datagram: Datagram, purpose: Purpose) {
         let len = datagram.len();
         let member = &mut self.members[path];
-        member.on_sent(len);
+        if tuple == member.tuple {
+            member.on_sent(len);
+        }
         member.pacer.on_sent(self.now, len);
         self.paths[path].paced = member.pacer.blocked();
         let ecn = member.ecn;
         self.out.push(Transmit {
             path,
+            tuple,
             datagram,
             len,
             purpose,
@@ -239,14 +248,20 @@ impl Connection {
     }
 
     /// Sends a draft as a datagram of its own.
-    fn send(&mut self, mut draft: Draft) {
+    pub(super) fn send(&mut self, draft: Draft) {
+        let tuple = self.members[draft.path].tuple;
+        self.send_to(draft, tuple);
+    }
+
+    /// As [`Connection::send`], to addresses that may be others than those of the path.
+    pub(super) fn send_to(&mut self, mut draft: Draft, tuple: Tuple) {
         let short = SAMPLED.saturating_sub(u32::from(draft.header.number_len) + frames_len(&draft));
         draft.pad(short);
         let (path, purpose) = (draft.path, draft.purpose);
         let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
         let packet = self.register(draft, size);
         let packets = vec![packet];
-        self.transmit(path, Datagram { packets }, purpose);
+        self.transmit(path, tuple, Datagram { packets }, purpose);
     }
 
     /// Handshake packets, coalesced (RFC 9000 section 12.2), with 1-RTT data behind them where there is room.
@@ -283,7 +298,8 @@ impl Connection {
                 let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
                 packets.push(self.register(draft, size));
             }
-            self.transmit(0, Datagram { packets }, Purpose::Control);
+            let tuple = self.members[0].tuple;
+            self.transmit(0, tuple, Datagram { packets }, Purpose::Control);
             if self.client && sends_handshake {
                 // RFC 9001 section 4.9.1.
                 self.discard(Level::Initial);
@@ -313,36 +329,6 @@ impl Connection {
             draft.push(Frame::Ping);
         }
         (!draft.frames.is_empty()).then_some(draft)
-    }
-
-    /// Challenges and responses of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
-    fn send_path_frames(&mut self, path: usize) {
-        let member = &self.members[path];
-        let nothing = !member.challenge_due && member.responses.is_empty();
-        if member.closed() || nothing {
-            return;
-        }
-        let Some(mut draft) = self.application_draft(path) else {
-            return;
-        };
-        self.add_ack(&mut draft, path);
-        for data in std::mem::take(&mut self.members[path].responses) {
-            let frame = Frame::PathResponse(data);
-            if frame.len() <= draft.room {
-                draft.push(frame);
-            }
-        }
-        if self.members[path].challenge_due {
-            let data = self.draw();
-            let member = &mut self.members[path];
-            member.challenge_due = false;
-            member.challenge = Some(data);
-            member.challenged_at.get_or_insert(self.now);
-            draft.push(Frame::PathChallenge(data));
-        }
-        let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
-        draft.pad(LEAST_DATAGRAM.saturating_sub(size));
-        self.send(draft);
     }
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).

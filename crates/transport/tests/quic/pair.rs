@@ -66,6 +66,8 @@ pub struct Pair {
     pub sent: Vec<(Nanos, Side, usize, Transmit)>,
     /// Of client and server, where bytes are exchanged.
     pub protectors: Option<[Option<Protector>; 2]>,
+    /// A translator gives the client's packets a port that is higher by so much.
+    pub shift: u16,
     /// Stream bytes that were compared with what was sent.
     pub compared: u64,
 }
@@ -92,6 +94,7 @@ impl Pair {
             read: [0; 2],
             sent: Vec::new(),
             protectors: None,
+            shift: 0,
             compared: 0,
         }
     }
@@ -125,7 +128,8 @@ impl Pair {
         }
     }
 
-    fn put_on_link(&mut self, from: Side, tuple: Tuple, transmit: Transmit) {
+    fn put_on_link(&mut self, from: Side, transmit: Transmit) {
+        let mut tuple = transmit.tuple;
         let client = match from {
             Side::Client => tuple.local.ip(),
             Side::Server => tuple.remote.ip(),
@@ -136,6 +140,10 @@ impl Pair {
         let fate = (self.fate)(from, link, self.now, &transmit);
         if fate == Fate::Drop {
             return;
+        }
+        if from == Side::Client {
+            let port = tuple.local.port() + self.shift;
+            tuple.local.set_port(port);
         }
         let free_at = self.free_at.entry((from, link)).or_insert(0);
         if free_at.saturating_sub(self.now) > queue {
@@ -165,17 +173,12 @@ impl Pair {
     }
 
     fn collect(&mut self) {
-        let tuples = |connection: &Connection| -> Vec<Tuple> {
-            connection.members().iter().map(|member| member.tuple).collect()
-        };
-        let mine = tuples(&self.client);
         for transmit in std::mem::take(self.client.transmits()) {
-            self.put_on_link(Side::Client, mine[transmit.path], transmit);
+            self.put_on_link(Side::Client, transmit);
         }
         if let Some(server) = &mut self.server {
-            let theirs = tuples(server);
             for transmit in std::mem::take(server.transmits()) {
-                self.put_on_link(Side::Server, theirs[transmit.path], transmit);
+                self.put_on_link(Side::Server, transmit);
             }
         }
     }
@@ -230,7 +233,18 @@ impl Pair {
     }
 
     fn deliver(&mut self, flight: &Flight) {
-        let (now, tuple) = (self.now, reversed(flight.tuple));
+        let (now, mut tuple) = (self.now, reversed(flight.tuple));
+        if flight.from == Side::Server {
+            // The translator knows only its newest mapping.
+            let Some(port) = tuple.local.port().checked_sub(self.shift) else {
+                return;
+            };
+            tuple.local.set_port(port);
+            let known = self.client.members().iter().any(|it| it.tuple.local == tuple.local);
+            if !known {
+                return;
+            }
+        }
         if flight.from == Side::Client && self.server.is_none() {
             let first = match &flight.bytes {
                 Some(bytes) => first_destination(bytes).expect("a client's first packet"),

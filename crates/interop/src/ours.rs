@@ -152,12 +152,12 @@ impl End for Ours {
             };
             let bytes = protector.seal(connection, &transmit.datagram, &mut fill);
             assert_eq!(bytes.len(), transmit.len as usize);
-            let tuple = connection.members()[transmit.path].tuple;
             let ecn = if transmit.ecn {
                 Codepoint::Ect0
             } else {
                 Codepoint::NotEct
             };
+            let tuple = transmit.tuple;
             Departure { tuple, bytes, ecn }
         };
         transmits.into_iter().map(seal).collect()

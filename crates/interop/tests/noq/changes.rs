@@ -15,7 +15,7 @@ fn settings(config: &Config) -> Settings {
 
 fn long() -> Exchange {
     Exchange::default()
-        .request(Side::Client, 2_000_000, 1_000_000)
+        .request(Side::Client, 3_000_000, 1_000_000)
         .tell(Side::Server, 2_000_000)
 }
 
@@ -69,6 +69,37 @@ fn ours_updates_its_keys_and_noq_follows() {
         assert!(updates >= 3, "{updates}");
         let (_, protector) = world.server.parts();
         assert!(protector.key_updates() >= updates);
+    }
+}
+
+/// The client's port changes on each link, again and again, while it sends and receives.
+fn rebound<C: End, S: End>(mut world: World<C, S>, links: usize) -> World<C, S> {
+    let mut exchange = long();
+    for _ in 0..3 {
+        let until = world.now + 500 * MS;
+        world.run_until(until, |world| {
+            let now = world.now;
+            exchange.drive(&mut world.client, &mut world.server, now)
+        });
+        (0..links).for_each(|link| world.rebind(link));
+    }
+    complete(&mut world, exchange, 30 * SECOND);
+    world
+}
+
+#[test]
+fn the_client_of_either_gets_other_ports() {
+    for config in [quic(), multipath()] {
+        let count = links(&config).len();
+        let client = Ours::client(&config, count, 1);
+        let world = World::new(client, Noq::server(settings(&config)), links(&config));
+        rebound(world, count);
+        let server = Ours::server(&config, 1);
+        let world = World::new(Noq::client(settings(&config)), server, links(&config));
+        let world = rebound(world, count);
+        let member = &world.server.connection().members()[0];
+        assert_eq!(member.tuple.remote.port(), 30_000 + 3 * 1000);
+        assert!(member.validated());
     }
 }
 

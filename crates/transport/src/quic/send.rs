@@ -44,6 +44,12 @@ impl Draft {
         self.pad(LEAST_DATAGRAM.saturating_sub(size));
     }
 
+    /// Pads to the least that a packet has.
+    fn pad_to_sample(&mut self) {
+        let short = SAMPLED.saturating_sub(u32::from(self.header.number_len) + frames_len(self));
+        self.pad(short);
+    }
+
     /// Pads the frames by so many bytes.
     fn pad(&mut self, bytes: u32) {
         let bytes = bytes.min(self.room);
@@ -122,6 +128,10 @@ impl Connection {
             number_len: number_len(number, space.sent.largest_acked()),
         };
         let room = limit.checked_sub(header.len(limit) + TAG_LEN)?;
+        // Little may go to an address that is not validated, but no packet without a sample.
+        if room + u32::from(header.number_len) < SAMPLED {
+            return None;
+        }
         Some(Draft {
             level,
             path,
@@ -255,8 +265,7 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, mut draft: Draft, tuple: Tuple) {
-        let short = SAMPLED.saturating_sub(u32::from(draft.header.number_len) + frames_len(&draft));
-        draft.pad(short);
+        draft.pad_to_sample();
         let (path, purpose) = (draft.path, draft.purpose);
         let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
         let packet = self.register(draft, size);
@@ -328,7 +337,11 @@ impl Connection {
             self.probe_level = None;
             draft.push(Frame::Ping);
         }
-        (!draft.frames.is_empty()).then_some(draft)
+        if draft.frames.is_empty() {
+            return None;
+        }
+        draft.pad_to_sample();
+        Some(draft)
     }
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).

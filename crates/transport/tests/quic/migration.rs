@@ -216,3 +216,18 @@ fn a_client_takes_nothing_from_another_server_address() {
         .on_datagram(from, &transmit.datagram, len, Codepoint::NotEct, now);
     assert_eq!(pair.client.available(), 10);
 }
+
+#[test]
+fn an_address_that_may_be_sent_little_gets_no_packet_without_a_sample() {
+    for len in 1..30 {
+        let mut pair = established(&quic(), 1);
+        let now = pair.now;
+        pair.server.as_mut().expect("established").write(10_000, now);
+        let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
+        pair.fate = Box::new(|_, _, _, _| Fate::Drop);
+        let server = pair.server.as_mut().expect("established");
+        server.on_datagram(from, &datagram, len, Codepoint::NotEct, now);
+        // Its probes would be the shortest packets. The pair looks at each.
+        pair.run_until(now + SECOND, |_| false);
+    }
+}

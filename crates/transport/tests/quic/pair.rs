@@ -130,6 +130,10 @@ impl Pair {
 
     fn put_on_link(&mut self, from: Side, transmit: Transmit) {
         let mut tuple = transmit.tuple;
+        for packet in &transmit.datagram.packets {
+            let sampled = packet.payload_len() + u32::from(packet.header.number_len);
+            assert!(sampled >= 4, "RFC 9001 section 5.4.2: {packet:?}");
+        }
         let client = match from {
             Side::Client => tuple.local.ip(),
             Side::Server => tuple.remote.ip(),

@@ -44,6 +44,8 @@ pub struct Settings {
     pub idle: Nanos,
     /// After so long without a packet a path is abandoned.
     pub path_idle: Option<Nanos>,
+    /// A path on which nothing came for so long is tried.
+    pub keepalive: Option<Nanos>,
     pub reno: bool,
 }
 
@@ -54,6 +56,7 @@ impl Default for Settings {
             paths: 0,
             idle: 30_000 * MILLISECOND,
             path_idle: None,
+            keepalive: None,
             reno: false,
         }
     }
@@ -66,6 +69,8 @@ impl Settings {
         transport
             .max_idle_timeout(Some(IdleTimeout::from(idle)))
             .max_concurrent_multipath_paths(self.paths)
+            .default_path_keep_alive_interval(self.keepalive.map(Duration::from_nanos))
+            .keep_alive_interval(self.keepalive.map(Duration::from_nanos))
             .default_path_max_idle_timeout(self.path_idle.map(Duration::from_nanos));
         if self.reno {
             transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()));
@@ -198,7 +203,8 @@ impl Noq {
         }
     }
 
-    fn at(&self, now: Nanos) -> Instant {
+    /// What its clock shows.
+    pub fn at(&self, now: Nanos) -> Instant {
         self.epoch + Duration::from_nanos(now)
     }
 

@@ -2,6 +2,7 @@
 
 mod changes;
 mod paths;
+mod random;
 mod transfer;
 
 use polypath_interop::{Fate, Link, Seen};

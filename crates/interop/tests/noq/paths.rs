@@ -14,6 +14,7 @@ const PATHS: Settings = Settings {
     paths: 4,
     idle: 30 * SECOND,
     path_idle: Some(3 * SECOND),
+    keepalive: None,
     reno: false,
 };
 

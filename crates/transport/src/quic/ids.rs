@@ -1,5 +1,7 @@
 //! Connection ids, each of which belongs to a path (RFC 9000 section 5.1, RFC 10069 section 3.2).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use polypath_wire::quic::{ConnectionId, NewConnectionId};
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -19,12 +21,16 @@ pub(super) fn random_id(random: &mut Pcg64Mcg) -> ConnectionId {
 #[derive(Debug, Default)]
 pub(super) struct LocalIds {
     issued: Vec<(u64, u64, ConnectionId)>,
+    /// How many were ever issued for each path.
+    counts: BTreeMap<u64, u64>,
+    abandoned: BTreeSet<u64>,
 }
 
 impl LocalIds {
     /// The id of the handshake, which has sequence number 0 on path 0 (RFC 9000 section 5.1.1).
     pub fn begin(&mut self, id: ConnectionId) {
         self.issued.push((0, 0, id));
+        self.counts.insert(0, 1);
     }
 
     /// The path that a packet with this destination is on.
@@ -41,17 +47,16 @@ impl LocalIds {
         limit: u64,
         random: &mut Pcg64Mcg,
     ) -> Vec<NewConnectionId> {
-        let of_path = |issued: &&(u64, u64, ConnectionId)| issued.0 == path;
-        let mut active = self.issued.iter().filter(of_path).count() as u64;
-        let last = self
-            .issued
-            .iter()
-            .filter(of_path)
-            .map(|issued| issued.1)
-            .max();
-        let mut sequence = last.map_or(0, |last| last + 1);
         let mut frames = Vec::new();
-        while active < READY.min(limit) {
+        if self.abandoned.contains(&path) {
+            return frames;
+        }
+        let of_path = |issued: &&(u64, u64, ConnectionId)| issued.0 == path;
+        let active = self.issued.iter().filter(of_path).count() as u64;
+        let count = self.counts.entry(path).or_insert(0);
+        for _ in active..READY.min(limit) {
+            let sequence = *count;
+            *count += 1;
             let id = random_id(random);
             let mut reset_token = [0; 16];
             random.fill_bytes(&mut reset_token);
@@ -63,23 +68,20 @@ impl LocalIds {
                 id,
                 reset_token,
             });
-            active += 1;
-            sequence += 1;
         }
         frames
     }
 
     /// The peer uses an id no more. False: it was never issued.
     pub fn retire(&mut self, path: u64, sequence: u64) -> bool {
-        let known = |issued: &&(u64, u64, ConnectionId)| issued.0 == path && issued.1 >= sequence;
-        let was_issued = self.issued.iter().any(|issued| known(&issued));
         self.issued
             .retain(|issued| (issued.0, issued.1) != (path, sequence));
-        was_issued
+        self.counts.get(&path).is_some_and(|&count| sequence < count)
     }
 
-    /// A path is abandoned, and its ids with it (RFC 10069 section 3.4).
+    /// A path is abandoned, and its ids with it (RFC 10069 section 3.4). The peer may still retire them one by one.
     pub fn forget(&mut self, path: u64) {
+        self.abandoned.insert(path);
         self.issued.retain(|issued| issued.0 != path);
     }
 }
@@ -108,8 +110,7 @@ pub(super) enum IdError {
 impl RemoteIds {
     /// The id that the peer chose in the handshake.
     pub fn begin(&mut self, id: ConnectionId) {
-        self.ids
-            .retain(|known| (known.path, known.sequence) != (0, 0));
+        self.ids.retain(|known| (known.path, known.sequence) != (0, 0));
         self.ids.push(Remote {
             path: 0,
             sequence: 0,
@@ -211,19 +212,16 @@ mod tests {
         ids.begin(random_id(&mut random));
         assert_eq!(ids.issue(0, true, 8, &mut random).len(), 1);
         let second = ids.issue(1, true, 8, &mut random);
-        assert_eq!(
-            second
-                .iter()
-                .map(|frame| frame.sequence)
-                .collect::<Vec<_>>(),
-            [0, 1]
-        );
+        assert_eq!(second.iter().map(|frame| frame.sequence).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(ids.path_of(&second[1].id), Some(1));
         assert!(ids.retire(1, 0));
         assert!(!ids.retire(1, 7), "never issued");
+        assert!(ids.retire(1, 0), "a repetition");
         assert_eq!(ids.issue(1, true, 8, &mut random)[0].sequence, 2);
         ids.forget(1);
         assert_eq!(ids.path_of(&second[1].id), None);
+        assert!(ids.retire(1, 2), "of an abandoned path");
+        assert!(ids.issue(1, true, 8, &mut random).is_empty());
     }
 
     #[test]
@@ -248,11 +246,7 @@ mod tests {
         assert_eq!(ids.add(&frame(1, 1, 1, 0), 2), Err(IdError::Contradiction));
         assert_eq!(ids.add(&frame(1, 1, 3, 0), 2), Ok(vec![]));
         assert_eq!(ids.put_to_use(1), Some(ConnectionId::new(&[1; LEN])));
-        assert_eq!(
-            ids.add(&frame(1, 2, 4, 1), 2),
-            Ok(vec![0]),
-            "the first is retired"
-        );
+        assert_eq!(ids.add(&frame(1, 2, 4, 1), 2), Ok(vec![0]), "the first is retired");
         assert_eq!(ids.current(1), Some((1, ConnectionId::new(&[3; LEN]))));
         assert_eq!(ids.add(&frame(1, 3, 5, 0), 2), Err(IdError::Limit));
     }

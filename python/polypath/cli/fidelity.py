@@ -71,8 +71,8 @@ are in `python/polypath/fidelity`; this page was written by
     polypath compare --all --markdown docs/fidelity.md
 
 A figure is the mean over the runs given, with the same plans on both engines, whose random losses still differ. Where
-one choice decides a whole figure, the runs differ in a size, and the means are of the distribution. Nothing is tuned
-for a scenario; a difference is reported as one, with its cause where it is known.
+one choice decides a whole figure, the runs differ in a size or a time, and the means are of the distribution. Nothing
+is tuned for a scenario; a difference is reported as one, with its cause where it is known.
 """
 
 

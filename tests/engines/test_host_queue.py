@@ -18,6 +18,7 @@ SCENARIO = Path(__file__).with_name("host_queue.toml")
 
 TCP = ("application.bulk.transport=tcp", "link.b.up=false")
 AT_LINK = ("link.a.queue_at=link", "link.b.queue_at=link")
+IN_TBF = ("link.a.queue_at=host-tbf", "link.b.queue_at=host-tbf")
 
 
 def plan(*settings: str) -> Plan:
@@ -41,6 +42,19 @@ def count(recording: Recording, kind: str) -> int:
 
 def resent(recording: Recording) -> int:
     return int(recording.table("subflow_ends")["client_retransmitted_bytes"].sum())
+
+
+def deepest(recording: Recording, link: str) -> int:
+    """Packets that waited at the same time."""
+    ends = recording.table("link_ends").filter((pl.col("name") == link) & (pl.col("direction") == "forward"))
+    return int(ends["max_queue_packets"].item())
+
+
+def round_trips(recording: Recording) -> list[float]:
+    """Mean smoothed round trip of each subflow from 2 s on, in ms."""
+    samples = recording.table("subflows").filter((pl.col("side") == "client") & (pl.col("time_ns") > 2 * 10**9))
+    means = samples.filter(pl.col("state") == "established").group_by("subflow").agg(pl.col("srtt_us").mean())
+    return [float(mean) / 1e3 for mean in means.sort("subflow")["srtt_us"]]
 
 
 def goodput(recording: Recording) -> float:
@@ -70,6 +84,36 @@ def test_the_profile_of_the_rfcs_takes_it_for_a_loss() -> None:
     assert resent(recording) == resent(behind) > 0
 
 
+@pytest.mark.parametrize("settings", [TCP, ()], ids=["tcp", "mptcp"])
+def test_a_host_that_keeps_packets_on_their_account_has_few_of_a_socket(settings: tuple[str, ...]) -> None:
+    """TCP small queues: two buffers of two packets, and a packet more than the limit; in netem the queue fills."""
+    held = run("sim", *settings, *IN_TBF)
+    assert dropped(held) == [0, 0]
+    assert deepest(held, "a") <= 6
+    assert max(round_trips(held)[:1]) < 48
+    free = run("sim", *settings)
+    assert deepest(free, "a") >= 50
+    assert round_trips(free)[0] > 70
+
+
+def test_sockets_share_a_queue_that_each_has_few_packets_in() -> None:
+    data = plan(*TCP, *IN_TBF).data
+    first = data["applications"][0]
+    data["applications"] = [first, {**first, "name": "second"}]
+    recording = get("sim").run(Plan(data), Options())
+    assert sum(dropped(recording)) == 0
+    assert 6 < deepest(recording, "a") <= 12
+
+
+def test_what_a_short_tbf_refuses_is_on_no_account_recorded_or_not() -> None:
+    """A socket that was still charged for it would stop."""
+    short = (*TCP, *IN_TBF, "link.a.queue=3 packets")
+    recording = run("sim", *short)
+    assert sum(dropped(recording)) > 2
+    assert goodput(recording) > 7
+    assert goodput(run("sim", *short, "record.segments=true")) == goodput(recording)
+
+
 def test_only_the_direction_that_begins_at_a_host_has_it_there() -> None:
     sides: dict[str, Any] = plan().data["links"][0]
     assert sides["forward"]["queue_at"] == "host-netem"
@@ -91,12 +135,24 @@ def test_the_kernel_does_the_same(settings: tuple[str, ...]) -> None:
         assert abs(theirs - ours) <= 1
     assert sum(dropped(kernel)) >= 2
     assert goodput(simulator) == pytest.approx(goodput(kernel), rel=0.01)
-    deepest = [
-        recording.table("link_ends").filter((pl.col("name") == "a") & (pl.col("direction") == "forward"))
-        for recording in (kernel, simulator)
-    ]
-    for ends in deepest:
-        assert ends["max_queue_packets"].item() in (50, 51)
+    for recording in (kernel, simulator):
+        assert deepest(recording, "a") in (50, 51)
+
+
+@pytest.mark.parametrize("settings", [TCP, ()], ids=["tcp", "mptcp"])
+def test_the_kernel_s_sockets_have_as_few_packets_in_tbf(settings: tuple[str, ...]) -> None:
+    """A packet's time apart: tbf passes one on before it has earned it."""
+    try:
+        supported()
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    kernel, simulator = run("linux", *settings, *IN_TBF), run("sim", *settings, *IN_TBF)
+    assert dropped(kernel) == dropped(simulator) == [0, 0]
+    assert goodput(simulator) == pytest.approx(goodput(kernel), rel=0.01)
+    for theirs, ours in zip(round_trips(kernel), round_trips(simulator), strict=True):
+        assert 0.5 < ours - theirs < 2
+    assert abs(deepest(kernel, "a") - deepest(simulator, "a")) <= 1
 
 
 @pytest.mark.parametrize(
@@ -117,3 +173,8 @@ def test_the_kernel_s_queue_in_the_host_does_not_change_by_an_event() -> None:
     data["events"] = [{"at_ns": 10**9, "action": {**change, "rate_bps": 10**6}}]
     with pytest.raises(EngineError, match="an event cannot change the rate or the queue on a host's own interface"):
         translate(data)
+
+
+def test_what_mptcp_org_s_scheduler_makes_of_tbf_is_not_followed() -> None:
+    with pytest.raises(EngineError, match="followed in the profiles 'linux' and 'rfc' only"):
+        run("sim", *IN_TBF, "defaults.profile=mptcp.org")

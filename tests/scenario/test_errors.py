@@ -112,7 +112,7 @@ def complaint(text: str) -> str:
         (
             'loss = "1 %"',
             'queue_at = "hosts"',
-            "27: link.path1.queue_at: 'hosts' is not link or host-netem",
+            "27: link.path1.queue_at: 'hosts' is not link or host-netem or host-tbf; did you mean 'host-tbf'?",
         ),
         (
             '["r", "server"]',
@@ -123,6 +123,11 @@ def complaint(text: str) -> str:
             '["r", "server"]',
             '["r", "server"]\nqueue_at = "host-netem"',
             "29: link.server: 'queue_at' is about a queue, and without 'rate' there is none",
+        ),
+        (
+            'loss = "1 %"',
+            'queue_at = "host-tbf"\nburst = "15 kB"',
+            "23: link.path1: a host's tbf is drop-tail without burst, duplicates and reordering",
         ),
         ("[router.r]", "[host.r]\n[router.r]", "16: duplicate name: 'r' is a host already"),
         ("[router.r]", "[router.r]\n[router.r]", "16: duplicate name: router.r is declared already"),

@@ -82,6 +82,9 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
                 );
                 return Err(PlanError::invalid(&*place, why));
             }
+            if side.queue_at == plan::QueueAt::HostTbf {
+                check_tbf(plan, side).map_err(|why| PlanError::invalid(&*place, why))?;
+            }
         }
     }
     add_routes(plan, &mut topology, &interfaces)?;
@@ -226,6 +229,27 @@ fn schedule<B: Clone>(
     Ok(())
 }
 
+/// tbf in a host: it must be known as a packet enters the queue when it leaves. The mptcp.org scheduler asks which subflows are held back,
+/// which is not followed (`mptcp_is_temp_unavailable`).
+fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
+    let known = matches!(channel.queue, plan::Queue::DropTail { .. })
+        && channel.burst_bytes == 0
+        && channel.duplicate == 0.0
+        && channel.reorder == 0.0;
+    if !known {
+        let why = "tbf in a host is drop-tail without burst, duplicates and reordering";
+        return Err(why.to_owned());
+    }
+    let own = plan.applications.iter();
+    let own = own.flat_map(|each| [&each.client_stack, &each.server_stack]);
+    let hosts = plan.nodes.iter().map(|node| &node.stack);
+    let mut stacks = hosts.chain(own).flatten();
+    if stacks.any(|stack| stack.profile == "mptcp.org") {
+        return Err("tbf in a host is followed in the profiles 'linux' and 'rfc' only".to_owned());
+    }
+    Ok(())
+}
+
 fn channel(channel: &plan::Channel) -> ChannelConfig {
     ChannelConfig {
         rate_bps: channel.rate_bps,
@@ -234,6 +258,7 @@ fn channel(channel: &plan::Channel) -> ChannelConfig {
         burst: channel.burst_bytes,
         queue: queue(&channel.queue),
         of_sender: !channel.queue_at.is_link(),
+        tells_leaving: channel.queue_at == plan::QueueAt::HostTbf,
         loss: loss_model(&channel.loss),
         jitter: channel.jitter_ns,
         reorder: channel.reorder,

@@ -1,5 +1,7 @@
 //! One end of an application's connection: the transport, its flows in the network, its timer.
 
+use std::collections::VecDeque;
+
 use polypath_net::TimerId;
 use polypath_transport::{Connection, NEVER, Nanos};
 
@@ -29,6 +31,40 @@ pub(crate) struct Endpoint {
     pub end_seen: bool,
     pub established_at: Option<Nanos>,
     pub ended_at: Option<Nanos>,
+    /// What the host's queues still hold.
+    pub leaving: Leaving,
+}
+
+/// Segments in queues of their host, by when they leave them.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving(VecDeque<(Nanos, Held)>);
+
+/// A segment in the queue of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub subflow: usize,
+    /// Of its payload.
+    pub bytes: u32,
+}
+
+impl Leaving {
+    /// Of those that leave at the same time the first to be added leaves first.
+    pub fn add(&mut self, at: Nanos, held: Held) {
+        let place = self.0.partition_point(|(other, _)| *other <= at);
+        self.0.insert(place, (at, held));
+    }
+
+    pub fn first_at(&self) -> Nanos {
+        self.0.front().map_or(NEVER, |(at, _)| *at)
+    }
+
+    /// The next that has left by `now`.
+    pub fn pop(&mut self, now: Nanos) -> Option<Held> {
+        if self.first_at() > now {
+            return None;
+        }
+        self.0.pop_front().map(|(_, held)| held)
+    }
 }
 
 impl Endpoint {
@@ -49,6 +85,7 @@ impl Endpoint {
             end_seen: false,
             established_at: None,
             ended_at: None,
+            leaving: Leaving::default(),
         }
     }
 
@@ -66,5 +103,26 @@ impl Endpoint {
             .as_ref()
             .map_or(NEVER, Carrier::next_deadline)
             .min(self.wake)
+            .min(self.leaving.first_at())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_several_queues_leave_in_order() {
+        let mut leaving = Leaving::default();
+        let held = |subflow, bytes| Held { subflow, bytes };
+        leaving.add(20, held(0, 1));
+        leaving.add(30, held(0, 2));
+        leaving.add(20, held(1, 3));
+        leaving.add(10, held(1, 4));
+        assert_eq!(leaving.first_at(), 10);
+        assert_eq!(leaving.pop(9), None);
+        let out: Vec<u32> = std::iter::from_fn(|| leaving.pop(20).map(|held| held.bytes)).collect();
+        assert_eq!(out, [4, 1, 3]);
+        assert_eq!(leaving.first_at(), 30);
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct Flow {
     pub here: bool,
     /// In place of `route` where the first link's queue is the sending host's.
     pub queued_route: Option<RouteId>,
+    /// That link, where packets count as the sender's own until they leave the queue.
+    pub held_by: Option<ChannelId>,
     /// Channels crossed before, and those to come behind the middlebox that receives it.
     pub crossed: u16,
     pub rest: Vec<ChannelId>,
@@ -94,6 +96,7 @@ impl Flow {
             route: None,
             here: false,
             queued_route: None,
+            held_by: None,
             crossed: 0,
             rest: Vec::new(),
             receiver_node: 0,

@@ -153,6 +153,8 @@ pub enum QueueAt {
     Link,
     /// In netem on the interface of the host that sends: the host's stack hears what it refuses.
     HostNetem,
+    /// In tbf there: packets count as the sender's own until they leave the queue, too.
+    HostTbf,
 }
 
 impl QueueAt {

@@ -27,6 +27,8 @@ pub struct ChannelConfig {
     pub queue: QueueConfig,
     /// The queue is the sending host's own, which hears what it refuses ([`crate::Network::refusal`]).
     pub of_sender: bool,
+    /// That host is told when packets leave the queue, too ([`crate::Network::queue_clear_at`]).
+    pub tells_leaving: bool,
     pub loss: LossConfig,
     /// Standard deviation of normally distributed extra delay; packets keep their order.
     pub jitter: Nanos,
@@ -50,6 +52,7 @@ impl Default for ChannelConfig {
             burst: 0,
             queue: QueueConfig::default(),
             of_sender: false,
+            tells_leaving: false,
             loss: LossConfig::None,
             jitter: 0,
             reorder: 0.0,
@@ -196,6 +199,7 @@ impl ChannelConfig {
             burst: change.burst.unwrap_or(self.burst),
             queue: change.queue.clone().unwrap_or_else(|| self.queue.clone()),
             of_sender: self.of_sender,
+            tells_leaving: self.tells_leaving,
             loss: change.loss.clone().unwrap_or_else(|| self.loss.clone()),
             jitter: change.jitter.unwrap_or(self.jitter),
             reorder: change.reorder.unwrap_or(self.reorder),

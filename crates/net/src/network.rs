@@ -353,6 +353,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             .map_or((0, 0), |channel| channel.backlog(now, headers))
     }
 
+    /// When a packet queued at a channel now would begin to be sent and so leave the queue, as long as the channel stays as it is. `None`:
+    /// it is not known beforehand, as with a token bucket or CoDel.
+    pub fn queue_clear_at(&self, channel: ChannelId) -> Option<Nanos> {
+        let channel = self.channels.get(channel.index())?;
+        channel.clear_at(self.now)
+    }
+
     pub fn totals(&self) -> Totals {
         Totals {
             in_flight: self.store.len() as u64,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MS, Pair, config, drop_tail};
+use common::{FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{ChannelConfig, DropReason, LossConfig, QueueConfig};
 
 fn of_sender(queue: QueueConfig) -> ChannelConfig {
@@ -100,4 +100,23 @@ fn the_owner_hears_nothing_of_copies() {
     assert_eq!(refusals(&mut pair, &[1000]), [None]);
     assert_eq!(pair.dropped().len(), 1);
     pair.run(100 * MS);
+}
+
+/// A packet of 1000 bytes takes a millisecond. With a token bucket it depends on what follows.
+#[test]
+fn it_is_known_when_a_packet_would_leave_the_queue() {
+    let config = of_sender(drop_tail(Some(100), None));
+    let mut pair = Pair::new(config.clone());
+    for packets in 0..3 {
+        assert_eq!(pair.network.queue_clear_at(FORWARD), Some(packets * MS));
+        pair.send(&[1000]);
+    }
+    pair.run(10 * MS);
+    assert_eq!(pair.network.queue_clear_at(FORWARD), Some(10 * MS), "now");
+    let burst = ChannelConfig {
+        burst: 10_000,
+        ..config
+    };
+    let pair = Pair::new(burst);
+    assert_eq!(pair.network.queue_clear_at(FORWARD), None);
 }

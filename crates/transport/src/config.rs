@@ -68,6 +68,11 @@ impl Profile {
         self != Self::Rfc
     }
 
+    /// Whether a socket hands over no more while a queue of its host holds enough of it (TCP small queues).
+    pub fn keeps_small_queues(self) -> bool {
+        self == Self::Linux
+    }
+
     /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
     /// others end it at once.
     pub(crate) fn close_timeout(self) -> Nanos {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
-from polypath.scenario.network import Channel
+from polypath.scenario.network import Channel, DropTail
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import (
     End,
@@ -173,6 +173,15 @@ def _queues(tables: Tables) -> Iterator[Problem]:
                 yield Problem(("link", name, key, "queue_at"), message)
         if any(_at_host(side) and side.rate is None for side in directions(link)):
             yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
+        if any(side.queue_at == "host-tbf" and not _leaves_at_known_times(side) for side in directions(link)):
+            message = "a host's tbf is drop-tail without burst, duplicates and reordering"
+            yield Problem(("link", name), f"link.{name}: {message}")
+
+
+def _leaves_at_known_times(channel: Channel) -> bool:
+    """Whether it is known as a packet enters the queue when it leaves."""
+    drop_tail = channel.queue is None or isinstance(channel.queue, DropTail)
+    return drop_tail and not (channel.burst or channel.duplicate or channel.reorder)
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")

@@ -216,10 +216,12 @@ class Channel(Model):
     """One-way propagation delay."""
     queue: Queue | None = None
     """Queue before the link: "80 packets", "213 kB", or a discipline; left out: 1000 packets (Linux's txqueuelen)."""
-    queue_at: Literal["link", "host-netem"] | None = None
-    """Where the queue is: at the "link", behind the sender's interface, or in netem on the interface of the host that
-    sends, as in Mininet ("host-netem"). There a full queue is not a loss but congestion that the host hears of at once.
-    Of a link's two directions it concerns those that begin at a host; left out: "link"."""
+    queue_at: Literal["link", "host-netem", "host-tbf"] | None = None
+    """Where the queue is: at the "link", behind the sender's interface, or on the interface of the host that sends, in
+    netem as in Mininet ("host-netem") or in tbf ("host-tbf"). There a full queue is not a loss but congestion that the
+    host hears of at once. tbf, unlike netem, leaves packets on their socket's account, which sends no more while about
+    a millisecond's worth or two buffers of its own wait (TCP small queues). Of a link's two directions it concerns
+    those that begin at a host; left out: "link"."""
     loss: Loss | None = None
     """Share of packets lost, or a loss model."""
     jitter: Time | None = None

@@ -240,10 +240,8 @@ impl Simulation {
                 continue;
             };
             let socket = connection.subflows()[subflow].socket();
-            if self.plan.record.segments {
-                if self.host_queues && self.taken_back(index, subflow, &segment) {
-                    continue;
-                }
+            let unsent = self.host_queues && self.taken_back(index, subflow, &segment);
+            if self.plan.record.segments && !unsent {
                 let id = index as u32 / 2;
                 let initial = (socket.initial_sequence(), socket.peer_initial_sequence());
                 let number = endpoint
@@ -337,7 +335,7 @@ impl Simulation {
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
                 .insert((node, tuple.local, tuple.remote), end);
-            self.find_host_queue(flow);
+            self.find_host_queue(index, subflow, flow);
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
         }

@@ -2,21 +2,29 @@
 //! without a look at it.
 
 use polypath_net::{DropReason, Ecn};
-use polypath_transport::{Segment, Transmit};
+use polypath_transport::{Nanos, Segment, Transmit};
 use polypath_wire::tcp::header_len;
 
 use super::Simulation;
+use crate::endpoint::Held;
 use crate::flow::{Body, Content, ip_header_len};
 
 impl Simulation {
     /// A flow whose first link has its queue in the host goes there by way of [`Simulation::transmit_to_queue`].
-    pub(super) fn find_host_queue(&mut self, flow: u32) {
+    pub(super) fn find_host_queue(&mut self, index: usize, subflow: usize, flow: u32) {
         let flow = &mut self.captures.flows[flow as usize];
         let path = flow.route.map(|route| self.network.topology().path(route));
         let first = path.and_then(|mut channels| channels.next());
         let config = first.and_then(|channel| self.network.config(channel).ok());
-        if config.is_some_and(|config| config.of_sender) {
-            flow.queued_route = flow.route.take();
+        let Some(config) = config.filter(|config| config.of_sender) else {
+            return;
+        };
+        flow.queued_route = flow.route.take();
+        if config.tells_leaving {
+            flow.held_by = first;
+            if let Some(connection) = self.endpoints[index].tcp_mut() {
+                connection.held_by_host(subflow);
+            }
         }
     }
 
@@ -29,13 +37,20 @@ impl Simulation {
             segment,
             purpose,
         } = transmit;
+        let held = Held {
+            subflow,
+            bytes: segment.payload.len,
+        };
+        let queue = self.captures.flows[flow as usize].held_by;
+        let queue = queue.filter(|_| held.bytes > 0);
         if self.taken_back(index, subflow, &segment) {
-            return;
+            return self.leaves(index, queue.map(|_| 0), held);
         }
         let state = &mut self.captures.flows[flow as usize];
         let Some(route) = state.queued_route else {
             return;
         };
+        let leaves_at = queue.map(|queue| self.network.queue_clear_at(queue).unwrap_or(0));
         state.sent = state.sent.wrapping_add(1);
         let identification = state.sent;
         let len = ip_header_len(state.source) + header_len(&segment) as u32 + segment.payload.len;
@@ -53,6 +68,12 @@ impl Simulation {
             content: Content::Tcp(segment),
         };
         self.inject(route, len, flow, ecn, body);
+        let refused = self.network.refusal().is_some();
+        self.leaves(
+            index,
+            leaves_at.map(|at| if refused { 0 } else { at }),
+            held,
+        );
         let sent = match self.network.refusal() {
             Some(DropReason::QueueFull) => false,
             Some(DropReason::Red) => true,
@@ -69,6 +90,31 @@ impl Simulation {
     pub(super) fn taken_back(&self, index: usize, subflow: usize, segment: &Segment) -> bool {
         let connection = self.endpoints[index].tcp();
         connection.is_some_and(|it| !it.subflows()[subflow].socket().has_sent(segment))
+    }
+
+    /// Has the endpoint told that the host's queue holds a segment no longer, once it is so.
+    fn leaves(&mut self, index: usize, at: Option<Nanos>, held: Held) {
+        let now = self.network.now();
+        let Some(at) = at.map(|at| at.max(now)) else {
+            return;
+        };
+        let endpoint = &mut self.endpoints[index];
+        endpoint.leaving.add(at, held);
+        if at < endpoint.timer_at {
+            endpoint.timer_at = at;
+            self.network.set_timer(endpoint.timer, at);
+        }
+    }
+
+    /// Tells an endpoint what the host's queue holds no longer.
+    pub(super) fn tell_left(&mut self, index: usize) {
+        let now = self.network.now();
+        let endpoint = &mut self.endpoints[index];
+        while let Some(held) = endpoint.leaving.pop(now) {
+            if let Some(connection) = endpoint.tcp_mut() {
+                connection.on_left_host(held.subflow, held.bytes, now);
+            }
+        }
     }
 
     /// Has what an endpoint tells looked at before time goes on.

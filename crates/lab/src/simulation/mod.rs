@@ -417,6 +417,9 @@ impl Simulation {
                     .set_timer(self.sample_timer, now + self.plan.record.interval_ns);
             }
             Owner::Endpoint(index) => {
+                if self.host_queues {
+                    self.tell_left(index);
+                }
                 let endpoint = &mut self.endpoints[index];
                 endpoint.timer_at = NEVER;
                 if let Some(connection) = endpoint

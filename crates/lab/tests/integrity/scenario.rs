@@ -119,10 +119,24 @@ fn add_host_queues(draw: &mut Draw, plan: &mut Plan) {
         return;
     }
     let is_host = |end: Attachment| plan.nodes[end.node].kind == NodeKind::Host;
+    let stacks = plan.nodes.iter().map(|node| &node.stack);
+    let own = plan.applications.iter();
+    let own = own.flat_map(|each| [&each.client_stack, &each.server_stack]);
+    let mut stacks = stacks.chain(own).flatten();
+    let tbf = !stacks.any(|stack| stack.profile == "mptcp.org");
     for link in &mut plan.links {
         for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
             if is_host(end) && draw.chance(0.7) {
-                side.queue_at = QueueAt::HostNetem;
+                let tbf = tbf
+                    && matches!(side.queue, Queue::DropTail { .. })
+                    && side.burst_bytes == 0
+                    && side.duplicate == 0.0
+                    && side.reorder == 0.0;
+                side.queue_at = if tbf && draw.chance(0.5) {
+                    QueueAt::HostTbf
+                } else {
+                    QueueAt::HostNetem
+                };
             }
         }
     }

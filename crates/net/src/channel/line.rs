@@ -156,6 +156,12 @@ impl Line {
         self.pop().0
     }
 
+    /// When a packet queued now would begin to be sent.
+    pub fn clear_at(&self, now: Nanos) -> Nanos {
+        let free_at = self.serializer.as_ref().map_or(now, |it| it.free_at);
+        free_at.max(now)
+    }
+
     /// The packet at `left` has left.
     #[inline]
     fn leave(&mut self) {

@@ -282,6 +282,14 @@ impl Channel {
         }
     }
 
+    /// When a packet queued now would leave the queue because it begins to be sent, if nothing changes; `None`: not known beforehand.
+    pub fn clear_at(&self, now: Nanos) -> Option<Nanos> {
+        match self.general.staged {
+            Some(_) => None,
+            None => Some(self.line.clear_at(now)),
+        }
+    }
+
     pub fn count_drop(&mut self, reason: DropReason) {
         if reason.is_loss() {
             self.general.lost += 1;

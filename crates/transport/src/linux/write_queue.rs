@@ -119,6 +119,11 @@ impl WriteQueue {
         self.bytes + (self.waiting.len() + self.left.len()) as u64 * BUFFER_OVERHEAD
     }
 
+    /// No more than one is unacknowledged of those that left.
+    pub fn at_most_one_left(&self) -> bool {
+        self.left.len() <= 1
+    }
+
     /// Bytes that have not left.
     pub fn unsent(&self) -> u64 {
         self.lengths().sum()

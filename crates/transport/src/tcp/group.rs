@@ -29,7 +29,7 @@ pub(crate) struct Front {
     pub ends: bool,
 }
 
-/// The head waits for the next acknowledgement.
+/// The head waits: for the next acknowledgement, or for the host's queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deferred {
     /// The congestion window is what keeps it.
@@ -52,6 +52,9 @@ impl Socket {
         cx: &mut Context<impl Options>,
     ) -> Result<(u32, Push), Deferred> {
         let group = self.next_group(cx, false)?;
+        if !self.host_admits(&cx.path, None, group.bytes, false) {
+            return Err(Deferred { by_window: false });
+        }
         self.take_group(group);
         Ok((group.segments, group.push))
     }

@@ -8,6 +8,7 @@ mod cork;
 mod delayed_ack;
 mod group;
 mod half_open;
+mod host_queue;
 mod keepalive;
 mod mtu_probing;
 mod paced;
@@ -25,6 +26,7 @@ use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
 use crate::linux::receive_window::SocketWindow;
 use crate::linux::send_memory;
+use crate::linux::small_queue::HostQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::rtt::RttEstimator;
 use crate::path::{MtuDiscovery, Path};
@@ -133,6 +135,8 @@ pub struct Socket {
     syn_repeats: u32,
     /// What waits and is in flight of a subflow, as upstream Linux keeps it.
     buffers: Option<Box<WriteQueue>>,
+    /// What a queue of the own host holds, where it keeps packets on the socket's account.
+    host_queue: Option<Box<HostQueue>>,
     /// What a scheduler may fill of a queue that is not kept so, at most.
     largest_queue: u64,
     fin: FinState,
@@ -266,6 +270,7 @@ impl Socket {
             unsent_bytes: 0,
             syn_repeats: 0,
             buffers: upstream.then(Box::default),
+            host_queue: None,
             largest_queue: if upstream {
                 0
             } else {

@@ -319,6 +319,11 @@ impl Socket {
     }
 
     fn emit_data(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
+        if let Some(queue) = &mut self.host_queue
+            && sent.len > 0
+        {
+            queue.push(sent.len);
+        }
         let mut segment = self.header(cx.shared.now, sent.seq);
         if sent.has(Sent::PUSH) {
             segment.flags |= Flags::PSH;

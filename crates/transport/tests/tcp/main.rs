@@ -9,6 +9,7 @@
 //! | [`spurious`] | needless retransmissions and timeouts: timestamps, F-RTO, DSACK |
 //! | [`receiving`] | delayed and quick ACKs, SACK blocks, DSACK, PAWS, window, ECN's echo |
 //! | [`local_drop`] | what the host's own queue refuses |
+//! | [`small_queues`] | what it may hold |
 //! | [`liveness`] | keep-alive, user timeout |
 //! | [`path_mtu`] | path MTU discovery |
 //! | [`mtu_probing`] | the sender's own search for the path's MTU |
@@ -28,4 +29,5 @@ mod path_mtu;
 mod receiving;
 mod recovery;
 mod sending;
+mod small_queues;
 mod spurious;

@@ -26,8 +26,17 @@ def at_host(channel: Channel) -> bool:
     return "queue_at" in channel
 
 
+def keeps_owner(channel: Channel) -> bool:
+    """Whether packets in the host's queue stay on their socket's account."""
+    return channel.get("queue_at") == "host-tbf"
+
+
 def host_commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
     """The bottleneck on the host's own `device`, whose stack hears what it drops. Raises EngineError."""
+    if keeps_owner(channel):
+        lines = [f"qdisc {verb} dev {device} root handle 10: {_tbf(channel, packet)}"]
+        inner = _queue_of_tbf(channel)
+        return [*lines, f"qdisc {verb} dev {device} parent 10:1 handle 11: {inner}"] if inner else lines
     line = _bottleneck(channel, packet)
     if not line.startswith("netem"):
         raise EngineError("a queue in the host's netem is drop-tail, in packets, without a burst or duplicates")
@@ -108,7 +117,12 @@ def _bottleneck(channel: Channel, packet: int) -> str:
         limit = _UNLIMITED if queue["packets"] is None else queue["packets"] + 1
         more = f" {overhead}" if overhead else ""
         return f"netem limit {limit} rate {rate}bit{more}"
-    if overhead:
+    return _tbf(channel, packet)
+
+
+def _tbf(channel: Channel, packet: int) -> str:
+    rate, queue = channel["rate_bps"], channel["queue"]
+    if channel["overhead_bytes"] != ETHERNET:
         raise EngineError("Linux takes another overhead than 14 bytes only on links with a queue in packets")
     burst = max(channel["burst_bytes"], packet)
     room = packet if not channel["burst_bytes"] else 0
@@ -126,6 +140,10 @@ def _packet_by_packet(channel: Channel) -> bool:
 def _inner_queue(channel: Channel) -> str:
     if channel["rate_bps"] is None or at_host(channel) or _packet_by_packet(channel):
         return ""
+    return _queue_of_tbf(channel)
+
+
+def _queue_of_tbf(channel: Channel) -> str:
     queue = channel["queue"]
     match queue["kind"]:
         case "drop-tail":

@@ -89,9 +89,11 @@ class Netem:
         for (index, direction), owner in self.network.host_queues().items():
             if owner == node:
                 device = self.network.device(self.network.sender(index, direction))
-                # the queue counts packets, not the buffers of several that leave the stack together
-                lines.append(f"link set dev {device} gso_max_segs 1")
-                rules += shaping.host_commands(device, self._channels[index, direction], packet=self._packet)
+                channel = self._channels[index, direction]
+                if not shaping.keeps_owner(channel):
+                    # netem counts packets, not the buffers of several that leave the stack together; tbf cuts those
+                    lines.append(f"link set dev {device} gso_max_segs 1")
+                rules += shaping.host_commands(device, channel, packet=self._packet)
         script.ip(namespace(node), lines, "whole")
         script.batch("tc", namespace(node), rules, f"shape-{node}.batch")
 

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod closing;
+mod host_queue;
 mod loss_probe;
 mod path_mtu;
 mod plain;

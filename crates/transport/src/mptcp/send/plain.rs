@@ -77,12 +77,15 @@ impl Connection {
     }
 
     /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
-    fn transmit(&mut self, one: bool) {
+    pub(super) fn transmit(&mut self, one: bool) {
         self.with(ME, |socket, cx| socket.send_unsent(cx));
         if !one && self.subflows[ME].socket.searches() && !self.probe_path() {
             return;
         }
         while let Some(group) = self.next_group(one) {
+            if !self.host_admits(group) {
+                break;
+            }
             self.send_buffer(group);
             self.check_space();
             if one {
@@ -139,12 +142,24 @@ impl Connection {
         }
     }
 
+    /// Bytes of a group.
+    fn leaving(&self, group: Group) -> u64 {
+        let most = u64::from(group.segments) * u64::from(self.paths[ME].mss);
+        group.bytes.min(most)
+    }
+
+    fn host_admits(&mut self, group: Group) -> bool {
+        let bytes = self.leaving(group);
+        let (path, buffers) = (&self.paths[ME], self.send.buffers.as_ref());
+        let socket = &mut self.subflows[ME].socket;
+        socket.host_admits(path, buffers, bytes, false)
+    }
+
     /// Sends what waits as far as the host's queue admits (`tcp_tsq_write`). True: the rest waits until the host has passed that on.
     #[cold]
     pub(super) fn transmit_through(&mut self, queue: &mut SmallQueue) -> bool {
         while let Some(group) = self.next_group(false) {
-            let most = u64::from(group.segments) * u64::from(self.paths[ME].mss);
-            let bytes = group.bytes.min(most);
+            let bytes = self.leaving(group);
             if queue.full(bytes, false) {
                 return true;
             }

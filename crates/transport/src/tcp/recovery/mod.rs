@@ -550,9 +550,12 @@ impl Socket {
         let mut index = self.sent.partition_point(|sent| sent.seq < hint);
         let mut first = None;
         while index < self.sent.len() {
-            let sent = &self.sent[index];
+            let sent = self.sent[index];
             if sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING) {
-                if self.in_flight() >= cx.path.cwnd || self.blocked() {
+                if self.in_flight() >= cx.path.cwnd
+                    || self.blocked()
+                    || !self.host_admits_again(&cx.path)
+                {
                     first.get_or_insert(sent.seq);
                     break;
                 }

@@ -1,5 +1,6 @@
 //! Captures: what passes the ends of links, as pcapng files.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub(crate) struct Captures {
     pub flows: Vec<Flow>,
     /// Packets that routers' reports are about: here, so that packets of the usual kinds are dropped without a look at them.
     pub quoted: Vec<Quoted>,
+    /// Secrets that the files have already: both ends of a connection know them.
+    told: BTreeSet<String>,
     builder: FrameBuilder,
     frame: Vec<u8>,
     failure: Option<io::Error>,
@@ -59,6 +62,7 @@ impl Captures {
             names: Vec::new(),
             flows: Vec::new(),
             quoted: Vec::new(),
+            told: BTreeSet::new(),
             builder: FrameBuilder::new(),
             frame: Vec::new(),
             failure: None,
@@ -133,6 +137,20 @@ impl Captures {
             .push(Writer::new(BufWriter::new(File::create(&partial)?))?);
         self.names.push((partial, path));
         Ok(self.files.len() - 1)
+    }
+
+    /// Puts secrets of a handshake into every file, so that what follows can be decrypted.
+    pub fn secrets(&mut self, lines: &[String]) {
+        let news = lines.iter().filter(|line| self.told.insert((*line).clone()));
+        let log = news.map(|line| format!("{line}\n")).collect::<String>();
+        if log.is_empty() {
+            return;
+        }
+        for file in &mut self.files {
+            if let Err(error) = file.tls_secrets(&log) {
+                self.failure.get_or_insert(error);
+            }
+        }
     }
 
     pub fn active(&self) -> bool {
@@ -297,7 +315,7 @@ fn build(
             };
             builder.icmp_echo(envelope, echo, flow.stream, data, frame)
         }
-        Content::Quic(_) => Err(EmitError::Field("QUIC cannot be captured yet")),
+        Content::Quic(sealed) => builder.udp_bytes(envelope, ports, &sealed.bytes, frame),
         // Nothing reports a report.
         Content::TooBig { .. } => Ok(()),
     }

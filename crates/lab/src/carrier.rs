@@ -2,12 +2,52 @@
 
 use std::net::IpAddr;
 
+use polypath_net::random;
 use polypath_transport::path::{Path, Totals};
+use polypath_transport::quic::bytes::Protector;
 use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple, quic};
+use polypath_wire::payload;
+use polypath_wire::quic::{Carried, Datagram};
 
 pub(crate) enum Carrier {
     Tcp(Box<Connection>),
     Quic(Box<quic::Connection>),
+}
+
+/// Bytes of a connection of QUIC for captures.
+pub(crate) struct Sealer {
+    protector: Protector,
+    /// Names the payload of its streams.
+    name: u64,
+}
+
+impl Sealer {
+    pub fn new(connection: &quic::Connection, name: u64) -> Self {
+        Self {
+            protector: Protector::new(connection),
+            name,
+        }
+    }
+
+    /// A datagram as it is on the wire, and new lines for a key log.
+    pub fn seal(
+        &mut self,
+        connection: &mut quic::Connection,
+        datagram: &Datagram,
+    ) -> (Vec<u8>, Vec<String>) {
+        let name = self.name;
+        let bytes = self
+            .protector
+            .seal(connection, datagram, &mut |carried, out| match carried {
+                Carried::Stream { stream, offset } => {
+                    payload::fill(random::mix(name ^ stream << 32), offset, out);
+                }
+                Carried::Datagram { number } => {
+                    payload::fill(name, number * u64::from(u16::MAX), out);
+                }
+            });
+        (bytes, self.protector.take_secrets(connection))
+    }
 }
 
 /// Calls the same method of either.

@@ -20,7 +20,7 @@ pub(crate) struct Body {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Tcp(Segment),
-    Quic(Box<Datagram>),
+    Quic(Box<Sealed>),
     /// A datagram that was sent at this time.
     Udp {
         sequence: u64,
@@ -40,6 +40,14 @@ pub(crate) enum Content {
         /// Number of the packet that it is about among those quoted.
         about: u32,
     },
+}
+
+/// A datagram of QUIC.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    pub datagram: Datagram,
+    /// It as it is on the wire, where somebody captures.
+    pub bytes: Vec<u8>,
 }
 
 /// A packet that a report is about, as it reached the router.

@@ -120,6 +120,23 @@ impl FrameBuilder {
         self.frame(envelope, ip::protocol::UDP, CORRUPTED_UDP, out)
     }
 
+    /// A UDP datagram of these bytes.
+    ///
+    /// # Errors
+    /// As [`FrameBuilder::udp`].
+    pub fn udp_bytes(
+        &mut self,
+        envelope: &Envelope,
+        ports: (u16, u16),
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EmitError> {
+        self.transport.clear();
+        let addresses = (envelope.src, envelope.dst);
+        udp::emit(ports.0, ports.1, bytes, addresses, &mut self.transport)?;
+        self.frame(envelope, ip::protocol::UDP, CORRUPTED_UDP, out)
+    }
+
     /// An echo request or reply whose data is a stretch of `stream`.
     ///
     /// # Errors

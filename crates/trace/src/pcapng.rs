@@ -9,6 +9,7 @@ mod block {
     pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
     pub const INTERFACE_DESCRIPTION: u32 = 1;
     pub const ENHANCED_PACKET: u32 = 6;
+    pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
 /// Option codes: those above 1 mean what the block says (sections 4.1, 4.2, 4.3).
@@ -27,6 +28,8 @@ const HEAD_LEN: usize = 8;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// A frame of this length and its block's other fields fit the block's length field.
 const MAX_FRAME_LEN: u32 = 1 << 30;
+/// "TLSK" (section 4.7).
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 const LINKTYPE_ETHERNET: u16 = 1;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
@@ -133,6 +136,23 @@ impl<W: Write> Writer<W> {
         self.option(option::PACKET_FLAGS, &flags.to_le_bytes());
         self.option(option::END, &[]);
         self.finish(block::ENHANCED_PACKET)
+    }
+
+    /// Writes secrets of TLS in the form of a key log, for the packets that follow (section 4.7).
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] for a log that no block's length field can tell.
+    pub fn tls_secrets(&mut self, log: &str) -> io::Result<()> {
+        let len = u32::try_from(log.len())
+            .ok()
+            .filter(|len| *len < MAX_FRAME_LEN)
+            .ok_or_else(|| invalid("key log of a gibibyte or more"))?;
+        self.block.extend(TLS_KEY_LOG.to_le_bytes());
+        self.block.extend(len.to_le_bytes());
+        self.block.extend_from_slice(log.as_bytes());
+        self.pad();
+        self.option(option::END, &[]);
+        self.finish(block::DECRYPTION_SECRETS)
     }
 
     /// Flushes the sink.

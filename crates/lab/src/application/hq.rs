@@ -45,9 +45,10 @@ impl Hq {
                     None => return,
                 },
             };
-            io.write_to(stream, REQUEST);
             if last || self.streams == Streams::Each {
-                io.finish(stream);
+                io.write_last(stream, REQUEST);
+            } else {
+                io.write_to(stream, REQUEST);
             }
             self.asked.push((stream, 0));
             io.requests.push(Request {
@@ -93,11 +94,16 @@ impl Hq {
                 self.heard.len() - 1
             });
             self.heard[at].1 += bytes;
+            let ends = io.stream_at_end(stream);
             while self.heard[at].1 >= REQUEST {
                 self.heard[at].1 -= REQUEST;
-                io.write_to(stream, self.size);
+                if ends && self.heard[at].1 < REQUEST {
+                    io.write_last(stream, self.size);
+                } else {
+                    io.write_to(stream, self.size);
+                }
             }
-            if io.stream_at_end(stream) {
+            if ends {
                 io.finish(stream);
             }
         }

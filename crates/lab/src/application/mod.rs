@@ -83,6 +83,13 @@ impl Io<'_> {
         }
     }
 
+    /// Writes the last bytes of a stream.
+    fn write_last(&mut self, stream: u64, bytes: u64) {
+        if let Some(connection) = self.connection.quic_mut() {
+            connection.write_last(stream, bytes, self.now);
+        }
+    }
+
     fn finish(&mut self, stream: u64) {
         if let Some(connection) = self.connection.quic_mut() {
             connection.finish(stream, self.now);

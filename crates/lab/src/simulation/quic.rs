@@ -1,6 +1,6 @@
 //! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
 
-use polypath_net::{Ecn, Packet};
+use polypath_net::{Ecn, Packet, random};
 use polypath_transport::Tuple;
 use polypath_transport::quic::{Codepoint, Connection, Transmit};
 use polypath_wire::quic::{Datagram, Kind};
@@ -8,8 +8,9 @@ use polypath_wire::quic::{Datagram, Kind};
 use super::Simulation;
 use super::connections::Stream;
 use crate::application::Side;
-use crate::carrier::Carrier;
-use crate::flow::{Body, Content, ip_header_len};
+use crate::carrier::{Carrier, Sealer};
+use crate::endpoint::Endpoint;
+use crate::flow::{Body, Content, Sealed, ip_header_len};
 
 const UDP_HEADER: u32 = 8;
 
@@ -29,15 +30,19 @@ impl Simulation {
             connection.record_decisions();
         }
         let endpoint = &mut self.endpoints[index];
+        if self.captures.active() {
+            endpoint.sealer = Some(Sealer::new(&connection, random::mix(index as u64)));
+        }
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
     }
 
     /// A datagram came to the end of its flow.
     pub(super) fn on_quic(&mut self, flow: usize, packet: &Packet<Body>) {
-        let Content::Quic(datagram) = &packet.body.content else {
+        let Content::Quic(sealed) = &packet.body.content else {
             return;
         };
+        let datagram = &sealed.datagram;
         // Packet protection finds what was spoiled (RFC 9001 section 5.3).
         if packet.corrupted || packet.body.altered {
             return;
@@ -111,7 +116,7 @@ impl Simulation {
 
     /// Gives the paths that an endpoint has come to know the numbers that the client has for them.
     fn number_paths(&mut self, index: usize) {
-        let ids = |endpoint: &crate::endpoint::Endpoint| -> Vec<u64> {
+        let ids = |endpoint: &Endpoint| -> Vec<u64> {
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
             let members = connection.map_or(&[][..], Connection::members);
             members.iter().map(|member| member.id).collect()
@@ -143,6 +148,7 @@ impl Simulation {
             if self.plan.record.segments {
                 self.record_packets(index, &transmit);
             }
+            let bytes = self.seal(index, &transmit.datagram);
             let Transmit {
                 datagram,
                 len,
@@ -160,12 +166,27 @@ impl Simulation {
                 identification: state.sent,
                 altered: false,
                 purpose,
-                content: Content::Quic(Box::new(datagram)),
+                content: Content::Quic(Box::new(Sealed { datagram, bytes })),
             };
             let len = ip_header_len(state.source) + UDP_HEADER + len;
             let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
             self.dispatch(route, len, flow, ecn, body);
         }
+    }
+
+    /// A datagram as it is on the wire, if somebody captures.
+    fn seal(&mut self, index: usize, datagram: &Datagram) -> Vec<u8> {
+        let Endpoint {
+            sealer: Some(sealer),
+            connection: Some(Carrier::Quic(connection)),
+            ..
+        } = &mut self.endpoints[index]
+        else {
+            return Vec::new();
+        };
+        let (bytes, secrets) = sealer.seal(connection, datagram);
+        self.captures.secrets(&secrets);
+        bytes
     }
 
     fn record_packets(&mut self, index: usize, transmit: &Transmit) {

@@ -61,6 +61,15 @@ impl Connection {
         }
     }
 
+    /// The application writes the last `bytes` of a stream.
+    pub fn write_last(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        self.now = now;
+        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
+            self.outgoing.finish(stream);
+            self.flush();
+        }
+    }
+
     /// Nothing follows on a stream.
     pub fn finish(&mut self, stream: u64, now: Nanos) {
         self.now = now;

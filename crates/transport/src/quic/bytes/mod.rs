@@ -85,6 +85,11 @@ impl Protector {
         }
     }
 
+    /// Lines of a key log (as in SSLKEYLOGFILE) that the handshake gave since this was last asked; both sides give the same.
+    pub fn take_secrets(&mut self, connection: &mut Connection) -> Vec<String> {
+        connection.handshake.session().take_secrets()
+    }
+
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }

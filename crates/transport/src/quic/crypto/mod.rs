@@ -4,6 +4,7 @@
 //! keeps a secret: the key of the server is in the source.
 
 pub mod certificate;
+mod key_log;
 mod protection;
 mod provider;
 mod session;

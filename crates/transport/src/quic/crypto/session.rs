@@ -18,6 +18,7 @@ use rustls::version::TLS13;
 use rustls::{AlertDescription, ClientConfig, ServerConfig};
 
 use super::certificate::{self, ThisOne};
+use super::key_log::{self, Collector};
 use super::provider::{drawing_from, provider};
 
 /// Encryption levels that have CRYPTO frames of their own (RFC 9001 section 4.1.4, without 0-RTT).
@@ -53,6 +54,7 @@ pub struct Session {
     handshake_keys: Option<Keys>,
     one_rtt_keys: Option<Keys>,
     next: Option<Secrets>,
+    secrets: Vec<String>,
 }
 
 impl Session {
@@ -89,6 +91,7 @@ impl Session {
             handshake_keys: None,
             one_rtt_keys: None,
             next: None,
+            secrets: Vec::new(),
         };
         session.collect();
         session
@@ -163,6 +166,11 @@ impl Session {
         }
     }
 
+    /// Lines of a key log since this was last asked, for whoever is to decrypt a capture.
+    pub fn take_secrets(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.secrets)
+    }
+
     /// Takes from TLS what it has written, and keys.
     fn collect(&mut self) {
         loop {
@@ -187,6 +195,7 @@ impl Session {
                 None => break,
             }
         }
+        self.secrets.extend(key_log::take());
     }
 }
 
@@ -212,6 +221,7 @@ static CLIENT: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
+    config.key_log = Arc::new(Collector);
     Arc::new(config)
 });
 
@@ -223,6 +233,7 @@ static SERVER: LazyLock<ServerConfig> = LazyLock::new(|| {
         .with_single_cert(vec![certificate::certificate()], certificate::key())
         .expect("the key belongs to the certificate");
     config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.key_log = Arc::new(Collector);
     config.send_tls13_tickets = 0;
     config
 });

@@ -1,0 +1,147 @@
+"""QUIC and Multipath QUIC in the simulator: whole runs, captures, and what both ends count."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath.engines import get
+from polypath.engines.base import EngineError, Options
+from polypath.results import Recording, metrics
+from polypath.scenario import Scenario
+
+TEXT = """
+name = "quic"
+duration = "20 s"
+[defaults]
+profile = "rfc"
+congestion = "cubic"
+{defaults}
+[host.client]
+[host.server]
+[router.r]
+[link.path0]
+ends = ["client:eth0", "r"]
+rate = "10 Mbps"
+delay = "20 ms"
+queue = "64 kB"
+[link.path1]
+ends = ["client:eth1", "r"]
+rate = "10 Mbps"
+delay = "20 ms"
+queue = "64 kB"
+[link.server]
+ends = ["r", "server"]
+[[application]]
+name = "get"
+{application}
+{more}
+"""
+FETCH = 'kind = "fetch"\nsize = "1 MB"\ntransport = "mpquic"'
+
+
+def run(application: str = FETCH, more: str = "", defaults: str = "", **options: Any) -> Recording:
+    text = TEXT.format(application=application, more=more, defaults=defaults)
+    return get("sim").run(Scenario.parse(text, "quic.toml").plan(), Options(**options))
+
+
+def only(recording: Recording) -> metrics.Connection:
+    (connection,) = metrics.connections(recording)
+    return connection
+
+
+@pytest.mark.parametrize(("transport", "paths"), [("quic", 1), ("mpquic", 2)])
+def test_a_file_arrives_whole(transport: str, paths: int) -> None:
+    recording = run(FETCH.replace("mpquic", transport))
+    connection = only(recording)
+    assert connection.transport == transport
+    assert connection.finished
+    assert connection.bytes == 1_000_000
+    found = metrics.subflows(recording, connection)
+    assert len(found) == paths
+    assert sum(path.bytes for path in found) == 1_000_000
+    assert all(path.established_ns is not None for path in found)
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        'kind = "bulk"\nsize = "500 kB"',
+        'kind = "bulk"\nsize = "500 kB"\nreverse = true',
+        'kind = "bulk"\nduration = "1 s"',
+        'kind = "stream"\nrate = "2 Mbps"\nduration = "2 s"',
+        'kind = "request-response"\ncount = 5\nrequest = "20 kB"\nresponse = "40 kB"',
+        'kind = "ping-pong"\nsize = "100 B"\ncount = 20',
+        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5',
+        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5\nstreams = "one"',
+    ],
+)
+def test_every_application_ends(application: str) -> None:
+    connection = only(run(f'{application}\ntransport = "mpquic"'))
+    assert connection.finished
+    assert connection.bytes > 0
+
+
+@pytest.mark.parametrize("name", ["roundrobin", "redundant", "blest", "ecf", "sttf", "kbest", "balanced"])
+def test_schedulers_run_unchanged(name: str) -> None:
+    connection = only(run(defaults=f'scheduler = "{name}"'))
+    assert connection.finished
+    assert connection.bytes == 1_000_000
+
+
+def test_a_link_that_goes_down_leaves_the_other() -> None:
+    events = '[[event]]\nat = "0.3 s"\nlink = "path0"\nup = false'
+    recording = run(FETCH.replace("1 MB", "3 MB"), more=events)
+    assert only(recording).finished
+    kinds = recording.table("events")["kind"].to_list()
+    assert "potentially-failed" in kinds
+
+
+def test_an_interface_that_goes_down_is_abandoned() -> None:
+    events = '[[event]]\nat = "0.3 s"\ninterface = "client:eth0"\nup = false'
+    recording = run(FETCH.replace("1 MB", "3 MB"), more=events)
+    first, _ = metrics.subflows(recording, only(recording))
+    assert only(recording).finished
+    assert first.closed_ns is not None
+    assert first.closed_ns < 400_000_000
+
+
+def test_captures_change_nothing_and_tshark_decrypts_them(tmp_path: Path) -> None:
+    quic = FETCH.replace("mpquic", "quic")
+    plain = run(quic)
+    captured = run(quic, captures="hosts", directory=tmp_path)
+    assert plain.metadata.recording_sha256 == captured.metadata.recording_sha256
+    for name in ("client", "server"):
+        (file,) = tmp_path.rglob(f"{name}.pcapng")
+        lines = _tshark(file, "-T", "fields", "-e", "quic.frame_type")
+        assert len(lines) > 1000
+        assert all(lines), "every packet shows its frames"
+        assert not _tshark(file, "-Y", "quic.decryption_failed or _ws.malformed")
+        sent = _tshark(file, "-Y", "ip.src != 10.0.0.1", "-T", "fields", "-e", "quic.stream.length")
+        total = sum(int(length) for line in sent for length in line.split(",") if length)
+        assert total >= 1_000_000
+
+
+def test_captures_of_several_paths_change_nothing(tmp_path: Path) -> None:
+    plain = run()
+    captured = run(captures="hosts", directory=tmp_path)
+    assert plain.metadata.recording_sha256 == captured.metadata.recording_sha256
+
+
+def test_linux_says_that_it_has_no_quic() -> None:
+    text = TEXT.format(application=FETCH, more="", defaults="")
+    with pytest.raises(
+        EngineError, match=r"^application 'get' uses QUIC, which Linux does not have; --engine sim has it$"
+    ):
+        get("linux").run(Scenario.parse(text, "quic.toml").plan())
+
+
+def test_equal_seeds_give_equal_recordings() -> None:
+    assert run().metadata.recording_sha256 == run().metadata.recording_sha256
+
+
+def _tshark(file: Path, *arguments: str) -> list[str]:
+    command = ["tshark", "-r", str(file), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()

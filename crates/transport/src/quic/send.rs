@@ -639,7 +639,7 @@ impl Connection {
         for path in 0..self.members.len() {
             let member = &self.members[path];
             let idle = !self.paths[path].established || !self.handshake.confirmed;
-            if idle || member.closed() || self.paths[path].room() == 0 {
+            if idle || member.closed() || !member.validated() || self.paths[path].room() == 0 {
                 continue;
             }
             let size = member.datagram();

@@ -222,7 +222,10 @@ fn an_address_that_may_be_sent_little_gets_no_packet_without_a_sample() {
     for len in 1..30 {
         let mut pair = established(&quic(), 1);
         let now = pair.now;
-        pair.server.as_mut().expect("established").write(10_000, now);
+        pair.server
+            .as_mut()
+            .expect("established")
+            .write(10_000, now);
         let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
         pair.fate = Box::new(|_, _, _, _| Fate::Drop);
         let server = pair.server.as_mut().expect("established");
@@ -230,4 +233,22 @@ fn an_address_that_may_be_sent_little_gets_no_packet_without_a_sample() {
         // Its probes would be the shortest packets. The pair looks at each.
         pair.run_until(now + SECOND, |_| false);
     }
+}
+
+#[test]
+fn an_address_that_is_not_validated_is_sent_no_probe_of_its_mtu() {
+    let mut pair = established(&quic(), 1);
+    let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
+    pair.fate = Box::new(|_, _, _, _| Fate::Drop);
+    pair.sent.clear();
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    server.on_datagram(from, &datagram, datagram.len(), Codepoint::NotEct, now);
+    pair.run_until(now + SECOND, |_| false);
+    let to_it = pair
+        .sent
+        .iter()
+        .filter(|(.., transmit)| transmit.tuple == from);
+    let sent: u32 = to_it.map(|(.., transmit)| transmit.len).sum();
+    assert!(sent > 0 && sent <= 3 * datagram.len(), "{sent} bytes");
 }

@@ -96,11 +96,8 @@ impl Received {
 
     /// The acknowledgement as of now, for `path` if it is to name one, its delay in units of 2^`exponent` microseconds. Nothing before the first
     /// packet.
-    pub fn acknowledge(&mut self, now: Nanos, path: Option<u64>, exponent: u8) -> Option<Ack> {
+    pub fn acknowledgement(&self, now: Nanos, path: Option<u64>, exponent: u8) -> Option<Ack> {
         let (_, at) = self.largest?;
-        self.pending = 0;
-        self.fresh = false;
-        self.at = None;
         let ranges = self.numbers.iter().rev().take(MOST_RANGES);
         Some(Ack {
             path,
@@ -108,6 +105,13 @@ impl Received {
             ranges: ranges.map(|(start, end)| (start, end - 1)).collect(),
             ecn: (self.ecn != [0; 3]).then_some(self.ecn),
         })
+    }
+
+    /// The acknowledgement as of now leaves.
+    pub fn on_acknowledged(&mut self) {
+        self.pending = 0;
+        self.fresh = false;
+        self.at = None;
     }
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
@@ -136,6 +140,12 @@ mod tests {
 
     const DELAY: Nanos = 25 * MS;
 
+    fn acknowledge(received: &mut Received, now: Nanos, path: Option<u64>, exponent: u8) -> Ack {
+        let ack = received.acknowledgement(now, path, exponent);
+        received.on_acknowledged();
+        ack.expect("packets came")
+    }
+
     fn take(received: &mut Received, number: u64, now: Nanos) {
         received.on_packet(number, true, Codepoint::NotEct, now, DELAY);
     }
@@ -147,7 +157,7 @@ mod tests {
         assert_eq!(received.deadline(), DELAY);
         take(&mut received, 1, MS);
         assert_eq!(received.deadline(), MS);
-        let ack = received.acknowledge(2 * MS, None, 3).expect("packets came");
+        let ack = acknowledge(&mut received, 2 * MS, None, 3);
         assert_eq!((ack.ranges, ack.delay), (vec![(0, 1)], 125));
         assert_eq!(received.deadline(), NEVER);
         assert!(!received.has_news());
@@ -157,13 +167,13 @@ mod tests {
     fn a_gap_and_what_fills_it_are_acknowledged_at_once() {
         let mut received = Received::default();
         take(&mut received, 0, 0);
-        received.acknowledge(0, None, 0);
+        acknowledge(&mut received, 0, None, 0);
         take(&mut received, 2, MS);
         assert_eq!(received.deadline(), MS, "a gap");
-        received.acknowledge(MS, None, 0);
+        acknowledge(&mut received, MS, None, 0);
         take(&mut received, 1, 2 * MS);
         assert_eq!(received.deadline(), 2 * MS, "reordered");
-        received.acknowledge(2 * MS, None, 0);
+        acknowledge(&mut received, 2 * MS, None, 0);
         take(&mut received, 3, 3 * MS);
         assert_eq!(received.deadline(), 3 * MS + DELAY, "in order again");
     }
@@ -173,7 +183,7 @@ mod tests {
         let mut received = Received::default();
         received.on_packet(0, true, Codepoint::Ce, 0, DELAY);
         assert_eq!(received.deadline(), 0);
-        let ack = received.acknowledge(0, Some(3), 0).expect("a packet came");
+        let ack = acknowledge(&mut received, 0, Some(3), 0);
         assert_eq!((ack.path, ack.ecn), (Some(3), Some([0, 0, 1])));
     }
 
@@ -184,7 +194,7 @@ mod tests {
             take(&mut received, number, 0);
         }
         received.on_acknowledgement_received(5);
-        let ack = received.acknowledge(0, None, 0).expect("packets came");
+        let ack = acknowledge(&mut received, 0, None, 0);
         assert_eq!(ack.ranges, vec![(4, 5)]);
         for number in 0..=5 {
             assert!(received.is_duplicate(number), "{number}");

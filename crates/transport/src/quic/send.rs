@@ -158,16 +158,12 @@ impl Connection {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
         let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
-        let exponent = if draft.level == Level::OneRtt {
-            exponent
-        } else {
-            0
-        };
-        let received = &mut self.space(draft.level, about).received;
+        let exponent = if draft.level == Level::OneRtt { exponent } else { 0 };
+        let received = &self.space(draft.level, about).received;
         if !received.has_news() {
             return;
         }
-        let Some(ack) = received.acknowledge(now, named, exponent) else {
+        let Some(ack) = received.acknowledgement(now, named, exponent) else {
             return;
         };
         let largest = ack.ranges.first().map_or(0, |range| range.1);
@@ -175,6 +171,7 @@ impl Connection {
         if frame.len() > draft.room {
             return;
         }
+        self.space(draft.level, about).received.on_acknowledged();
         draft.push(frame);
         draft.carried.push(Carried::Ack {
             path: (draft.level == Level::OneRtt).then_some(about),

@@ -252,3 +252,31 @@ fn an_address_that_is_not_validated_is_sent_no_probe_of_its_mtu() {
     let sent: u32 = to_it.map(|(.., transmit)| transmit.len).sum();
     assert!(sent > 0 && sent <= 3 * datagram.len(), "{sent} bytes");
 }
+
+#[test]
+fn an_acknowledgement_that_has_no_room_is_sent_later() {
+    let mut pair = established(&quic(), 1);
+    let now = pair.now;
+    let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
+    let number = datagram.packets[0].header.number;
+    let server = pair.server.as_mut().expect("established");
+    // Thirty bytes may go back at first. The next datagram has nothing new in it.
+    server.on_datagram(from, &datagram, 10, Codepoint::NotEct, now);
+    server.on_time(now + 30 * MS);
+    server.transmits().clear();
+    server.on_datagram(from, &datagram, 1200, Codepoint::NotEct, now + 31 * MS);
+    let packets = server
+        .transmits()
+        .iter()
+        .flat_map(|transmit| &transmit.datagram.packets);
+    let acknowledged = packets
+        .flat_map(|packet| &packet.frames)
+        .any(|frame| match frame {
+            Frame::Ack(ack) => ack
+                .ranges
+                .iter()
+                .any(|range| range.0 <= number && number <= range.1),
+            _ => false,
+        });
+    assert!(acknowledged);
+}

@@ -2,8 +2,16 @@
 
 use polypath_wire::quic::Frame;
 
+use super::closing::Close;
 use super::connection::Connection;
 use crate::{CloseReason, Nanos};
+
+/// How an application closes a connection that served it.
+const DONE: Close = Close {
+    error: 0,
+    frame_type: None,
+    reason: "",
+};
 
 impl Connection {
     /// Opens a stream, if the peer admits another one.
@@ -204,7 +212,7 @@ impl Connection {
     pub fn abort(&mut self, now: Nanos) {
         self.now = now;
         if self.ended.is_none() {
-            self.closing = Some((0, None, ""));
+            self.closing = Some(DONE);
             self.end(CloseReason::Aborted);
             self.flush();
         }
@@ -214,7 +222,7 @@ impl Connection {
     pub(super) fn finish_if_done(&mut self) {
         let done = self.streams.closed && self.at_end() && self.outgoing.idle();
         if self.client && done && self.ended.is_none() && self.established {
-            self.closing = Some((0, None, ""));
+            self.closing = Some(DONE);
             self.end(CloseReason::Finished);
         }
     }

@@ -11,6 +11,7 @@ use polypath_wire::quic::{ConnectionId, Datagram, Frame, TransportError, Transpo
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::closing::{Close, Closed};
 use super::control::Control;
 use super::crypto::Session;
 use super::handshake::Handshake;
@@ -106,7 +107,10 @@ pub struct Connection {
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
     /// A CONNECTION_CLOSE to be sent.
-    pub(super) closing: Option<(u64, Option<u64>, &'static str)>,
+    pub(super) closing: Option<Close>,
+    pub(super) closed: Option<Closed>,
+    /// The longest probe timeout when it ended.
+    pub(super) closing_timeout: Nanos,
     pub(super) record_decisions: bool,
     pub(super) deadline: Nanos,
     pub(super) out: Vec<Transmit>,
@@ -252,6 +256,8 @@ impl Connection {
             established: false,
             ended: None,
             closing: None,
+            closed: None,
+            closing_timeout: 0,
             record_decisions: false,
             deadline: 0,
             out: Vec::new(),
@@ -389,7 +395,11 @@ impl Connection {
     /// Closes the connection for an error of the peer's.
     pub(super) fn fail(&mut self, error: TransportError, frame_type: u64, reason: &'static str) {
         if self.ended.is_none() {
-            self.closing = Some((error.0, Some(frame_type), reason));
+            self.closing = Some(Close {
+                error: error.0,
+                frame_type: Some(frame_type),
+                reason,
+            });
             self.end(CloseReason::Aborted);
         }
     }
@@ -399,6 +409,7 @@ impl Connection {
             return;
         }
         self.ended = Some(reason);
+        self.closing_timeout = self.longest_probe_timeout();
         for path in 0..self.members.len() {
             if self.members[path].closed_at.is_none() {
                 self.members[path].closed_at = Some(self.now);

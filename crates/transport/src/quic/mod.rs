@@ -6,6 +6,7 @@ mod application;
 pub mod bytes;
 mod challenge;
 mod clock;
+mod closing;
 mod connection;
 mod control;
 pub mod crypto;

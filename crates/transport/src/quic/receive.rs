@@ -41,7 +41,7 @@ impl Connection {
     ) {
         self.now = now;
         if self.ended.is_some() {
-            return;
+            return self.answer_after_close();
         }
         let mut counted = false;
         while let Some(packet) = next(self) {

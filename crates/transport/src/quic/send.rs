@@ -755,47 +755,6 @@ impl Connection {
                 .push(Frame::StreamDataBlocked { stream, limit });
         }
     }
-
-    /// CONNECTION_CLOSE, at the highest level whose keys both sides have (RFC 9000 section 10.2.3).
-    fn send_close(&mut self) {
-        let Some((error, frame_type, reason)) = self.closing.take() else {
-            return;
-        };
-        let level = [Level::OneRtt, Level::Handshake, Level::Initial]
-            .into_iter()
-            .find(|&level| self.handshake.writes(level));
-        let path = (0..self.members.len()).min_by_key(|&path| {
-            (
-                self.paths[path].potentially_failed,
-                self.paths[path].srtt,
-                path,
-            )
-        });
-        let (Some(level), Some(path)) = (level, path) else {
-            return;
-        };
-        let path = if level == Level::OneRtt { path } else { 0 };
-        let limit = LEAST_DATAGRAM;
-        let Some(mut draft) = self.draft(level, path, limit) else {
-            return;
-        };
-        // An application's reason would show its state before the handshake is over (RFC 9000 section 10.2.3).
-        let (error, frame_type) = match (level, frame_type) {
-            (Level::OneRtt, kind) => (error, kind),
-            (_, None) => (0x0c, Some(0)),
-            (_, kind) => (error, kind),
-        };
-        draft.push(Frame::ConnectionClose {
-            error,
-            frame_type,
-            reason: reason.as_bytes().to_vec(),
-        });
-        if level == Level::Initial && self.client {
-            let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
-            draft.pad(LEAST_DATAGRAM.saturating_sub(size));
-        }
-        self.send(draft);
-    }
 }
 
 fn view<'a>(now: Nanos, paths: &'a [Path], outgoing: &Outgoing, next: Option<Next>) -> View<'a> {

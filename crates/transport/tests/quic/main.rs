@@ -4,6 +4,7 @@
 #[allow(dead_code, unused_imports)]
 mod common;
 mod bytes;
+mod closing;
 mod migration;
 mod pair;
 mod paths;

@@ -1,0 +1,113 @@
+//! How a connection is closed and stays closed (RFC 9000 section 10.2).
+
+use polypath_wire::quic::{Frame, TransportError};
+
+use super::connection::Connection;
+use super::crypto::Level;
+use super::path::LEAST_DATAGRAM;
+use crate::Nanos;
+
+/// An answer to a packet after the end is given for so many probe timeouts (RFC 9000 section 10.2).
+const PERIOD: Nanos = 3;
+
+/// What the peer is told. An application's close has no frame type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Close {
+    pub error: u64,
+    pub frame_type: Option<u64>,
+    pub reason: &'static str,
+}
+
+/// After the end of a connection that this side closed.
+#[derive(Debug)]
+pub(super) struct Closed {
+    close: Close,
+    /// Until when answers are given, and datagrams that came so far.
+    until: Nanos,
+    came: u64,
+}
+
+impl Connection {
+    /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
+    pub(super) fn send_close(&mut self) {
+        let Some(close) = self.closing.take() else {
+            return;
+        };
+        self.closed.get_or_insert(Closed {
+            close,
+            until: self.now + PERIOD * self.closing_timeout,
+            came: 0,
+        });
+        let highest = [Level::OneRtt, Level::Handshake, Level::Initial]
+            .into_iter()
+            .find(|&level| self.handshake.writes(level));
+        for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
+            let needed = !self.handshake.confirmed || Some(level) == highest;
+            if needed && self.handshake.writes(level) {
+                self.send_close_at(level, close);
+            }
+        }
+    }
+
+    fn send_close_at(&mut self, level: Level, close: Close) {
+        let usable = |path: &usize| {
+            let member = &self.members[*path];
+            self.remote_ids.current(member.id).is_some() && member.established_at.is_some()
+        };
+        let best = (0..self.members.len()).filter(usable).min_by_key(|&path| {
+            (
+                self.paths[path].potentially_failed,
+                self.paths[path].srtt,
+                path,
+            )
+        });
+        let path = best.filter(|_| level == Level::OneRtt).unwrap_or(0);
+        let allowance = self.members[path].allowance(self.client);
+        let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
+        let Some(mut draft) = self.draft(level, path, limit) else {
+            return;
+        };
+        // An application's reason would show its state before the handshake is over.
+        let Close {
+            error,
+            frame_type,
+            reason,
+        } = match close.frame_type {
+            None if level != Level::OneRtt => Close {
+                error: TransportError::APPLICATION_ERROR.0,
+                frame_type: Some(0),
+                reason: "",
+            },
+            _ => close,
+        };
+        let frame = Frame::ConnectionClose {
+            error,
+            frame_type,
+            reason: reason.as_bytes().to_vec(),
+        };
+        if frame.len() > draft.room {
+            return;
+        }
+        draft.push(frame);
+        if level == Level::Initial && self.client {
+            draft.pad_datagram();
+        }
+        self.send(draft);
+    }
+
+    /// A datagram came after the end: the peer was not told, or does not know yet. The first, second, fourth and so on are answered
+    /// (RFC 9000 section 10.2.1).
+    pub(super) fn answer_after_close(&mut self) {
+        let Some(closed) = &mut self.closed else {
+            return;
+        };
+        if self.now >= closed.until {
+            return;
+        }
+        closed.came += 1;
+        if closed.came.is_power_of_two() {
+            self.closing = Some(closed.close);
+            self.send_close();
+        }
+    }
+}

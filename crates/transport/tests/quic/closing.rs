@@ -1,0 +1,83 @@
+//! Ends of connections (RFC 9000 section 10.2).
+
+use polypath_transport::{CloseReason, MILLISECOND as MS, SECOND};
+use polypath_wire::quic::{Datagram, Frame};
+
+use crate::common::client_address;
+use crate::pair::{Fate, Pair, Side};
+use crate::{MBPS, link, multipath, quic};
+
+fn has(datagram: &Datagram, wanted: impl Fn(&Frame) -> bool) -> bool {
+    let mut frames = datagram.packets.iter().flat_map(|packet| &packet.frames);
+    frames.any(wanted)
+}
+
+fn closes(frame: &Frame) -> bool {
+    matches!(frame, Frame::ConnectionClose { .. })
+}
+
+fn server_ended(pair: &Pair) -> Option<CloseReason> {
+    pair.server.as_ref().and_then(|server| server.ended())
+}
+
+#[test]
+fn a_close_that_was_lost_is_repeated_when_the_peer_sends_more() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.server
+        .as_mut()
+        .expect("established")
+        .write(1_000_000, now);
+    pair.run_until(now + 100 * MS, |_| false);
+    let mut lost = 0;
+    pair.fate = Box::new(move |_, _, _, transmit| {
+        let first = has(&transmit.datagram, closes) && lost < 2;
+        lost += u32::from(first);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    let now = pair.now;
+    pair.sent.clear();
+    pair.client.abort(now);
+    pair.run_until(now + 5 * SECOND, |_| false);
+    assert_eq!(server_ended(&pair), Some(CloseReason::Finished));
+    let of_client = pair
+        .sent
+        .iter()
+        .filter(|(_, side, ..)| *side == Side::Client);
+    let told = of_client
+        .filter(|(.., transmit)| has(&transmit.datagram, closes))
+        .count();
+    assert!((3..12).contains(&told), "{told} times");
+}
+
+#[test]
+fn a_close_takes_no_path_that_was_abandoned() {
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    let now = pair.now;
+    pair.client.set_address_up(client_address(0), false, now);
+    pair.run_until(now + 200 * MS, |_| false);
+    let now = pair.now;
+    pair.client.abort(now);
+    pair.run_until(now + 100 * MS, |_| false);
+    assert_eq!(server_ended(&pair), Some(CloseReason::Finished));
+}
+
+#[test]
+fn a_peer_within_the_handshake_is_told_at_a_level_that_it_can_read() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);
+    // The client has nothing of the server's handshake, and no keys but those of Initial packets.
+    pair.fate = Box::new(|side, _, _, transmit| {
+        let crypto = |frame: &Frame| matches!(frame, Frame::Crypto { .. });
+        let lost = side == Side::Server && has(&transmit.datagram, crypto);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    pair.run_until(SECOND, |pair| pair.server.is_some());
+    let now = pair.now;
+    pair.server.as_mut().expect("a datagram came").abort(now);
+    pair.run_until(now + 100 * MS, |_| false);
+    assert_eq!(pair.client.ended(), Some(CloseReason::Reset));
+}

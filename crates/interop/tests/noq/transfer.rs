@@ -1,6 +1,6 @@
 //! Handshake and streams over one path.
 
-use polypath_interop::{End, Exchange, Noq, Ours, Outcome, Settings, Side, World};
+use polypath_interop::{End, Exchange, Fate, Noq, Ours, Outcome, Settings, Side, World};
 use polypath_transport::{MILLISECOND as MS, Nanos, SECOND};
 
 use crate::{MBPS, Trouble, link, quic};
@@ -129,4 +129,25 @@ fn each_side_closes_and_the_other_is_told() {
         complete(&mut world, small(), SECOND);
         close(&mut world, closes);
     }
+}
+
+#[test]
+fn a_close_of_ours_that_is_lost_is_repeated() {
+    let links = vec![link(10 * MBPS, 20 * MS)];
+    let noq = Noq::server(Settings::default());
+    let mut world = World::new(Ours::client(&quic(), 1, 1), noq, links);
+    let mut exchange = megabyte();
+    world.run_until(500 * MS, |world| {
+        let now = world.now;
+        exchange.drive(&mut world.client, &mut world.server, now)
+    });
+    let now = world.now;
+    let mut first = true;
+    world.fate = Box::new(move |seen| {
+        let lost = seen.from == Side::Client && std::mem::take(&mut first);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    world.client.close(now);
+    world.run_until(now + SECOND, |world| world.server.outcome().is_some());
+    assert_eq!(world.server.outcome(), Some(Outcome::Closed));
 }

@@ -74,6 +74,8 @@ pub struct World<C, S> {
     pub server: S,
     pub fate: Hook,
     pub seen: Vec<Seen>,
+    /// Datagrams that found their queue full.
+    pub overflowed: u64,
     links: Vec<Link>,
     /// The port that a translator on each link gives the client's packets from now on is higher by so much.
     shift: Vec<u16>,
@@ -91,6 +93,7 @@ impl<C: End, S: End> World<C, S> {
             server,
             fate: Box::new(|_| Fate::Pass),
             seen: Vec::new(),
+            overflowed: 0,
             shift: vec![0; links.len()],
             links,
             flying: BTreeMap::new(),
@@ -139,6 +142,7 @@ impl<C: End, S: End> World<C, S> {
         let time = |bytes: u64| (bytes * 8 * SECOND).checked_div(rate).unwrap_or(0);
         let free_at = self.free_at.entry((from, link)).or_insert(0);
         if free_at.saturating_sub(self.now) > time(queue) {
+            self.overflowed += 1;
             return;
         }
         *free_at = (*free_at).max(self.now) + time(u64::from(len) + HEADERS);

@@ -90,6 +90,11 @@ impl LocalIds {
 #[derive(Debug, Default)]
 pub(super) struct RemoteIds {
     ids: Vec<Remote>,
+    /// Path and sequence number of those that were retired: a frame that names one may come again.
+    retired: BTreeSet<(u64, u64)>,
+    /// Of each path, the sequence number below which the peer wants all retired.
+    retire_prior_to: BTreeMap<u64, u64>,
+    abandoned: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -133,6 +138,13 @@ impl RemoteIds {
                 Err(IdError::Contradiction)
             };
         }
+        let name = (path, frame.sequence);
+        if self.abandoned.contains(&path) || self.retired.contains(&name) {
+            return Ok(Vec::new());
+        }
+        let prior = self.retire_prior_to.entry(path).or_insert(0);
+        *prior = frame.retire_prior_to.max(*prior);
+        let prior = *prior;
         if self.ids.iter().any(|known| known.id == frame.id) {
             return Err(IdError::Contradiction);
         }
@@ -142,9 +154,12 @@ impl RemoteIds {
             id: frame.id,
             used: false,
         });
-        let old = |known: &Remote| known.path == path && known.sequence < frame.retire_prior_to;
+        // The new one too, where a later frame overtook this one (RFC 9000 section 19.15).
+        let old = |known: &Remote| known.path == path && known.sequence < prior;
         let retired = self.ids.iter().filter(|known| old(known));
-        let retired = retired.map(|known| known.sequence).collect();
+        let retired: Vec<u64> = retired.map(|known| known.sequence).collect();
+        self.retired
+            .extend(retired.iter().map(|&sequence| (path, sequence)));
         self.ids.retain(|known| !old(known));
         let active = self.ids.iter().filter(|known| known.path == path).count() as u64;
         if active > limit {
@@ -167,6 +182,7 @@ impl RemoteIds {
         let spare = |known: &&mut Remote| known.path == path && !known.used;
         self.ids.iter_mut().filter(spare).min_by_key(|known| known.sequence)?.used = true;
         self.ids.retain(|known| (known.path, known.sequence) != (path, retired));
+        self.retired.insert((path, retired));
         Some(retired)
     }
 
@@ -185,7 +201,9 @@ impl RemoteIds {
         Some(id)
     }
 
+    /// A path is abandoned, and its ids with it.
     pub fn forget(&mut self, path: u64) {
+        self.abandoned.insert(path);
         self.ids.retain(|known| known.path != path);
     }
 }
@@ -235,6 +253,23 @@ mod tests {
         assert_eq!(ids.spare(0), Some(ConnectionId::new(&[3; LEN])));
         assert_eq!(ids.change(0), Some(0));
         assert_eq!(ids.current(0), Some((1, ConnectionId::new(&[3; LEN]))));
+    }
+
+    #[test]
+    fn a_retired_id_stays_retired() {
+        let mut ids = RemoteIds::default();
+        ids.begin(ConnectionId::new(&[1; LEN]));
+        ids.add(&frame(0, 1, 2, 0), 2).expect("admitted");
+        assert_eq!(ids.change(0), Some(0));
+        assert_eq!(ids.add(&frame(0, 0, 1, 0), 2), Ok(vec![]), "a repetition");
+        assert_eq!(ids.spare(0), None);
+        // The frame that retires up to 3 overtakes the one that issues 2.
+        assert_eq!(ids.add(&frame(0, 3, 4, 3), 2), Ok(vec![1]));
+        assert_eq!(ids.add(&frame(0, 2, 3, 0), 2), Ok(vec![2]), "RFC 9000 section 19.15");
+        assert_eq!(ids.current(0), Some((3, ConnectionId::new(&[4; LEN]))));
+        ids.forget(0);
+        assert_eq!(ids.add(&frame(0, 4, 5, 0), 2), Ok(vec![]));
+        assert_eq!(ids.current(0), None, "the path is abandoned");
     }
 
     #[test]

@@ -31,7 +31,8 @@ use crate::world::{client_address, server_address};
 const CLIENT_PORT: u16 = 30_000;
 /// What [`polypath_transport`] speaks.
 const PROTOCOL: &[u8] = b"hq-interop";
-const ID_LEN: usize = 8;
+/// A client's first destination has so many bytes at least (RFC 9000 section 7.2).
+const FIRST_LEN: usize = 8;
 /// Bytes that are given to a stream at a time.
 const PIECE: usize = 16_384;
 
@@ -39,6 +40,8 @@ const PIECE: usize = 16_384;
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub seed: u64,
+    /// Bytes of its connection ids.
+    pub id_len: usize,
     /// Paths at a time; 0: without the extension.
     pub paths: u32,
     pub idle: Nanos,
@@ -53,6 +56,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             seed: 1,
+            id_len: 8,
             paths: 0,
             idle: 30_000 * MILLISECOND,
             path_idle: None,
@@ -86,29 +90,33 @@ impl Settings {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.seed.to_be_bytes());
         config.rng_seed(Some(seed));
-        config.cid_generator(Arc::new(move || Box::new(Ids::new(self.seed))));
+        config.cid_generator(Arc::new(move || Box::new(Ids::new(self.seed, self.id_len))));
         Endpoint::new(Arc::new(config), server, true)
     }
 }
 
 /// Connection ids from a seed.
-struct Ids(Pcg64Mcg);
+struct Ids {
+    random: Pcg64Mcg,
+    len: usize,
+}
 
 impl Ids {
-    fn new(seed: u64) -> Self {
-        Self(Pcg64Mcg::seed_from_u64(seed))
+    fn new(seed: u64, len: usize) -> Self {
+        let random = Pcg64Mcg::seed_from_u64(seed);
+        Self { random, len }
     }
 }
 
 impl ConnectionIdGenerator for Ids {
     fn generate_cid(&mut self) -> ConnectionId {
-        let mut bytes = [0; ID_LEN];
-        self.0.fill_bytes(&mut bytes);
+        let mut bytes = vec![0; self.len];
+        self.random.fill_bytes(&mut bytes);
         ConnectionId::new(&bytes)
     }
 
     fn cid_len(&self) -> usize {
-        ID_LEN
+        self.len
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {
@@ -157,7 +165,7 @@ impl Noq {
         let crypto = QuicClientConfig::try_from(tls).expect("a suite for Initial packets");
         let mut config = ClientConfig::new(Arc::new(crypto));
         config.transport_config(settings.transport());
-        let ids = Mutex::new(Ids::new(!settings.seed));
+        let ids = Mutex::new(Ids::new(!settings.seed, FIRST_LEN));
         config.initial_dst_cid_provider(Arc::new(move || {
             ids.lock().expect("one thread").generate_cid()
         }));

@@ -11,6 +11,7 @@ use crate::{MBPS, Trouble, link, multipath};
 
 const PATHS: Settings = Settings {
     seed: 1,
+    id_len: 8,
     paths: 4,
     idle: 30 * SECOND,
     path_idle: Some(3 * SECOND),

@@ -36,6 +36,7 @@ enum Ending {
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
+    id_len: usize,
     our_side: Side,
     multipath: bool,
     links: Vec<(u64, Nanos, u64)>,
@@ -70,7 +71,7 @@ fn case() -> impl Strategy<Value = Case> {
     let ending = prop::option::of((ending, 0..2usize, (0..500u64).prop_map(|ms| ms * MS)));
     (
         (
-            any::<u64>(),
+            (any::<u64>(), 4..=20usize),
             side(),
             any::<bool>(),
             prop::collection::vec(link, 2),
@@ -83,7 +84,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
         .prop_map(
             |(
-                (seed, our_side, multipath, links, (lost, late, twice)),
+                ((seed, id_len), our_side, multipath, links, (lost, late, twice)),
                 requests,
                 tells,
                 actions,
@@ -92,6 +93,7 @@ fn case() -> impl Strategy<Value = Case> {
                 let links = links[..if multipath { 2 } else { 1 }].to_vec();
                 Case {
                     seed,
+                    id_len,
                     our_side,
                     multipath,
                     ending: ending.filter(|_| multipath),
@@ -123,6 +125,7 @@ impl Case {
     fn noq(&self) -> Settings {
         Settings {
             seed: self.seed,
+            id_len: self.id_len,
             paths: if self.multipath { 4 } else { 0 },
             path_idle: Some(3 * SECOND),
             keepalive: Some(2 * SECOND),
@@ -347,6 +350,7 @@ fn everything_arrives_whatever_happens() {
 fn what_once_failed() {
     let quiet = Case {
         seed: 0,
+        id_len: 8,
         our_side: Side::Client,
         multipath: false,
         links: vec![(MBPS, 16 * MS, 7500)],
@@ -369,6 +373,7 @@ fn what_once_failed() {
     // noq follows an update of ours on a path that is dead, and begins another one without waiting (RFC 9001 section 6.1).
     let twice = Case {
         seed: 4_265_419_238_251_259_657,
+        id_len: 8,
         our_side: Side::Server,
         multipath: true,
         links: vec![(7 * MBPS, 32 * MS, 10_500), (26 * MBPS, 37 * MS, 7_500)],

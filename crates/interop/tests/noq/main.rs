@@ -1,6 +1,7 @@
 //! Our QUIC endpoint and noq-proto over simulated links.
 
 mod changes;
+mod ecn;
 mod paths;
 mod random;
 mod transfer;

@@ -16,6 +16,13 @@ use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
 /// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
 const MORE_PATHS: u64 = 8;
 
+/// A packet of a datagram.
+pub(super) enum Came<P> {
+    Packet(P),
+    /// On this path, but of no use otherwise. It counts against the amplification limit all the same (RFC 9000 section 8.1).
+    Unopened(u64),
+}
+
 impl Connection {
     /// A datagram of `len` bytes came from `tuple.remote` to `tuple.local`.
     pub fn on_datagram(
@@ -27,7 +34,7 @@ impl Connection {
         now: crate::Nanos,
     ) {
         let mut packets = datagram.packets.iter();
-        self.on_packets(tuple, len, ecn, now, |_| packets.next());
+        self.on_packets(tuple, len, ecn, now, |_| packets.next().map(Came::Packet));
     }
 
     /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
@@ -37,21 +44,28 @@ impl Connection {
         len: u32,
         ecn: Codepoint,
         now: crate::Nanos,
-        mut next: impl FnMut(&mut Self) -> Option<P>,
+        mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
     ) {
         self.now = now;
         if self.ended.is_some() {
             return self.answer_after_close();
         }
         let mut counted = false;
-        while let Some(packet) = next(self) {
-            let packet = packet.borrow();
-            let Some(path) = self.path_for(packet, tuple) else {
+        while let Some(came) = next(self) {
+            let path = match &came {
+                Came::Packet(packet) => self.path_for(packet.borrow(), tuple),
+                Came::Unopened(path) => self.members.iter().position(|it| it.id == *path),
+            };
+            let Some(path) = path else {
                 continue;
             };
             if !std::mem::replace(&mut counted, true) && tuple == self.members[path].tuple {
                 self.members[path].on_received(len);
             }
+            let Came::Packet(packet) = &came else {
+                continue;
+            };
+            let packet = packet.borrow();
             self.on_packet(path, packet, tuple, len, ecn);
             if self.ended.is_some() {
                 break;

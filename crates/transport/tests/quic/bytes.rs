@@ -1,9 +1,11 @@
 //! Sealed bytes between the endpoints instead of plain datagrams.
 
+use polypath_transport::quic::Codepoint;
 use polypath_transport::quic::bytes::{Dropped, first_destination};
 use polypath_transport::{Config, MILLISECOND as MS, Nanos, SECOND};
 use polypath_wire::quic::Datagram;
 
+use crate::common::reversed;
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, multipath, quic};
 
@@ -176,4 +178,36 @@ fn keys_are_not_updated_before_the_handshake_is_confirmed_nor_twice_at_once() {
     });
     // HANDSHAKE_DONE comes after two round trips. Then the client is silent.
     assert_eq!(updates, [80 * MS], "RFC 9001 section 6.1");
+}
+
+#[test]
+fn what_cannot_be_opened_counts_against_the_amplification_limit() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1).through_bytes();
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    let now = pair.now;
+    pair.client.write(10, now);
+    let transmit = pair.client.transmits().pop().expect("it may send");
+    let mut from = reversed(transmit.tuple);
+    from.remote.set_port(7);
+    let [client, server] = pair.protectors.as_mut().expect("bytes are exchanged");
+    let (client, protector) = (
+        client.as_mut().expect("made"),
+        server.as_mut().expect("made"),
+    );
+    let bytes = client.seal(&mut pair.client, &transmit.datagram, &mut |_, _| {});
+    let server = pair.server.as_mut().expect("established");
+    let ecn = Codepoint::NotEct;
+    protector.receive(server, from, &bytes, ecn, now, &mut |_, _| {});
+    assert_eq!(server.members()[0].tuple, from);
+    server.write(10_000, now);
+    // The pacer holds nothing back any more, the limit does.
+    let now = now + 50 * MS;
+    server.on_time(now);
+    server.transmits().clear();
+    let mut forged = bytes.clone();
+    forged.resize(1200, 7);
+    protector.receive(server, from, &forged, ecn, now, &mut |_, _| {});
+    assert_eq!(protector.dropped().not_authentic, 1);
+    assert!(!server.transmits().is_empty(), "RFC 9000 section 8.1");
 }

@@ -16,6 +16,7 @@ use super::connection::Connection;
 use super::crypto::{Level, OpenError, Sealer, initial_keys, open};
 use super::ids;
 use super::path::LEAST_DATAGRAM;
+use super::receive::Came;
 use super::received::Codepoint;
 use crate::{Nanos, Tuple};
 use one_rtt::OneRtt;
@@ -179,11 +180,15 @@ impl Protector {
                     continue;
                 };
                 let bytes = &datagram[protected.range.clone()];
-                if let Some(packet) = self.open(connection, &protected, bytes, now, take) {
-                    return Some(packet);
-                }
+                let path = connection.path_of(&protected.destination);
+                let opened = self.open(connection, &protected, path, bytes, now, take);
                 if connection.ended().is_some() {
                     return None;
+                }
+                match (opened, path) {
+                    (Some(packet), _) => return Some(Came::Packet(packet)),
+                    (None, Some(path)) => return Some(Came::Unopened(path)),
+                    (None, None) => {}
                 }
             }
         });
@@ -196,6 +201,7 @@ impl Protector {
         &mut self,
         connection: &mut Connection,
         protected: &Protected,
+        path: Option<u64>,
         bytes: &[u8],
         now: Nanos,
         take: &mut dyn FnMut(&mut Frame, &[u8]),
@@ -209,7 +215,7 @@ impl Protector {
                 return None;
             }
         };
-        let Some(path) = connection.path_of(&protected.destination) else {
+        let Some(path) = path else {
             self.dropped.unknown_destination += 1;
             return None;
         };

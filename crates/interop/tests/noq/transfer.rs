@@ -151,3 +151,25 @@ fn a_close_of_ours_that_is_lost_is_repeated() {
     world.run_until(now + SECOND, |world| world.server.outcome().is_some());
     assert_eq!(world.server.outcome(), Some(Outcome::Closed));
 }
+
+#[test]
+fn the_same_seeds_give_the_same_datagrams() {
+    let run = |seed| {
+        let noq = Settings {
+            seed,
+            ..Settings::default()
+        };
+        let links = vec![link(10 * MBPS, 20 * MS)];
+        let mut world = World::new(Ours::client(&quic(), 1, 1), Noq::server(noq), links);
+        let trouble = Trouble {
+            lost: 3,
+            late: 5,
+            twice: 5,
+        };
+        world.fate = trouble.hook(1);
+        complete(&mut world, megabyte(), 60 * SECOND);
+        world.seen
+    };
+    assert!(run(1) == run(1));
+    assert!(run(1) != run(2));
+}

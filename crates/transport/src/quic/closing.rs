@@ -5,7 +5,7 @@ use polypath_wire::quic::{Frame, TransportError};
 use super::connection::Connection;
 use super::crypto::Level;
 use super::path::LEAST_DATAGRAM;
-use crate::Nanos;
+use crate::{CloseReason, Nanos};
 
 /// An answer to a packet after the end is given for so many probe timeouts (RFC 9000 section 10.2).
 const PERIOD: Nanos = 3;
@@ -93,6 +93,12 @@ impl Connection {
             draft.pad_datagram();
         }
         self.send(draft);
+    }
+
+    /// The peer lost its state of the connection (RFC 9000 section 10.3). Nothing is sent to it any more.
+    pub(super) fn on_stateless_reset(&mut self) {
+        self.end(CloseReason::Reset);
+        self.flush();
     }
 
     /// A datagram came after the end: the peer was not told, or does not know yet. The first, second, fourth and so on are answered

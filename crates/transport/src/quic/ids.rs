@@ -103,6 +103,7 @@ struct Remote {
     sequence: u64,
     id: ConnectionId,
     used: bool,
+    reset_token: Option<[u8; 16]>,
 }
 
 /// More ids than were admitted, or one id with two meanings (RFC 9000 sections 5.1.1 and 19.15).
@@ -121,7 +122,21 @@ impl RemoteIds {
             sequence: 0,
             id,
             used: true,
+            reset_token: None,
         });
+    }
+
+    /// The token of the id that the peer chose in the handshake.
+    pub fn set_first_token(&mut self, token: Option<[u8; 16]>) {
+        for known in self.ids.iter_mut().filter(|known| (known.path, known.sequence) == (0, 0)) {
+            known.reset_token = token;
+        }
+    }
+
+    /// Whether a datagram that ends so is a stateless reset: the token of an id that is in use (RFC 9000 section 10.3.1).
+    pub fn are_reset_by(&self, end: &[u8; 16]) -> bool {
+        let mut used = self.ids.iter().filter(|known| known.used);
+        used.any(|known| known.reset_token.as_ref() == Some(end))
     }
 
     /// Takes an id. Returns the sequence numbers that this one retires.
@@ -153,6 +168,7 @@ impl RemoteIds {
             sequence: frame.sequence,
             id: frame.id,
             used: false,
+            reset_token: Some(frame.reset_token),
         });
         // The new one too, where a later frame overtook this one (RFC 9000 section 19.15).
         let old = |known: &Remote| known.path == path && known.sequence < prior;

@@ -216,6 +216,7 @@ impl Connection {
             parameters.initial_max_streams_uni,
         ];
         self.peer_max_path_id = parameters.initial_max_path_id.unwrap_or(0);
+        self.remote_ids.set_first_token(parameters.stateless_reset_token);
         for member in &mut self.members {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }

@@ -172,6 +172,7 @@ impl Protector {
         take: &mut dyn FnMut(&mut Frame, &[u8]),
     ) {
         let mut packets = split(datagram, ids::LEN);
+        let mut opened_any = false;
         connection.on_packets(tuple, datagram.len() as u32, ecn, now, |connection| {
             self.take_keys(connection);
             loop {
@@ -186,12 +187,19 @@ impl Protector {
                     return None;
                 }
                 match (opened, path) {
-                    (Some(packet), _) => return Some(Came::Packet(packet)),
+                    (Some(packet), _) => {
+                        opened_any = true;
+                        return Some(Came::Packet(packet));
+                    }
                     (None, Some(path)) => return Some(Came::Unopened(path)),
                     (None, None) => {}
                 }
             }
         });
+        let end = datagram.last_chunk();
+        if !opened_any && end.is_some_and(|end| connection.remote_ids.are_reset_by(end)) {
+            connection.on_stateless_reset();
+        }
         if let Some(keys) = &mut self.one_rtt {
             keys.note_confirmation(connection, now);
         }

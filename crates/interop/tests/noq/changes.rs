@@ -126,3 +126,24 @@ fn a_silent_peer_is_given_up() {
     assert_eq!(world.server.outcome(), Some(Outcome::TimedOut));
     assert!(world.now <= now + idle, "{} ms", (world.now - now) / MS);
 }
+
+#[test]
+fn a_server_that_forgot_the_connection_resets_it() {
+    for config in [quic(), multipath()] {
+        let client = Ours::client(&config, links(&config).len(), 1);
+        let mut world = World::new(client, Noq::server(settings(&config)), links(&config));
+        let mut exchange = long();
+        world.run_until(500 * MS, |world| {
+            let now = world.now;
+            exchange.drive(&mut world.client, &mut world.server, now)
+        });
+        // Another one with the same key for its tokens.
+        world.server = Noq::server(settings(&config));
+        let now = world.now;
+        world.run_until(now + SECOND, |world| world.client.outcome().is_some());
+        assert_eq!(
+            world.client.outcome(),
+            Some(Outcome::Error("Reset".to_string()))
+        );
+    }
+}

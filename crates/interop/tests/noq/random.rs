@@ -337,9 +337,7 @@ fn everything_arrives_whatever_happens() {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    let result = runner.run(&case(), |case| {
-        case.run().map_err(|wrong| TestCaseError::fail(wrong))
-    });
+    let result = runner.run(&case(), |case| case.run().map_err(TestCaseError::fail));
     if let Err(error) = result {
         panic!("{error}");
     }

@@ -141,7 +141,9 @@ impl Captures {
 
     /// Puts secrets of a handshake into every file, so that what follows can be decrypted.
     pub fn secrets(&mut self, lines: &[String]) {
-        let news = lines.iter().filter(|line| self.told.insert((*line).clone()));
+        let news = lines
+            .iter()
+            .filter(|line| self.told.insert((*line).clone()));
         let log = news.map(|line| format!("{line}\n")).collect::<String>();
         if log.is_empty() {
             return;

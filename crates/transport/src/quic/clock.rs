@@ -111,6 +111,8 @@ impl Connection {
     pub(super) fn longest_probe_timeout(&self) -> Nanos {
         let delay = self.peer.max_ack_delay * MILLISECOND;
         let open = self.members.iter().filter(|member| !member.closed());
-        open.map(|member| member.rtt.probe_timeout(delay)).max().unwrap_or(0)
+        open.map(|member| member.rtt.probe_timeout(delay))
+            .max()
+            .unwrap_or(0)
     }
 }

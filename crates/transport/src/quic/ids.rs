@@ -76,7 +76,9 @@ impl LocalIds {
     pub fn retire(&mut self, path: u64, sequence: u64) -> bool {
         self.issued
             .retain(|issued| (issued.0, issued.1) != (path, sequence));
-        self.counts.get(&path).is_some_and(|&count| sequence < count)
+        self.counts
+            .get(&path)
+            .is_some_and(|&count| sequence < count)
     }
 
     /// A path is abandoned, and its ids with it (RFC 10069 section 3.4). The peer may still retire them one by one.
@@ -116,7 +118,8 @@ pub(super) enum IdError {
 impl RemoteIds {
     /// The id that the peer chose in the handshake.
     pub fn begin(&mut self, id: ConnectionId) {
-        self.ids.retain(|known| (known.path, known.sequence) != (0, 0));
+        self.ids
+            .retain(|known| (known.path, known.sequence) != (0, 0));
         self.ids.push(Remote {
             path: 0,
             sequence: 0,
@@ -128,7 +131,11 @@ impl RemoteIds {
 
     /// The token of the id that the peer chose in the handshake.
     pub fn set_first_token(&mut self, token: Option<[u8; 16]>) {
-        for known in self.ids.iter_mut().filter(|known| (known.path, known.sequence) == (0, 0)) {
+        for known in self
+            .ids
+            .iter_mut()
+            .filter(|known| (known.path, known.sequence) == (0, 0))
+        {
             known.reset_token = token;
         }
     }
@@ -196,8 +203,13 @@ impl RemoteIds {
     pub fn change(&mut self, path: u64) -> Option<u64> {
         let (retired, _) = self.current(path)?;
         let spare = |known: &&mut Remote| known.path == path && !known.used;
-        self.ids.iter_mut().filter(spare).min_by_key(|known| known.sequence)?.used = true;
-        self.ids.retain(|known| (known.path, known.sequence) != (path, retired));
+        self.ids
+            .iter_mut()
+            .filter(spare)
+            .min_by_key(|known| known.sequence)?
+            .used = true;
+        self.ids
+            .retain(|known| (known.path, known.sequence) != (path, retired));
         self.retired.insert((path, retired));
         Some(retired)
     }
@@ -205,7 +217,11 @@ impl RemoteIds {
     /// An id of a path that is not in use.
     pub fn spare(&self, path: u64) -> Option<ConnectionId> {
         let spare = |known: &&Remote| known.path == path && !known.used;
-        self.ids.iter().filter(spare).min_by_key(|known| known.sequence).map(|known| known.id)
+        self.ids
+            .iter()
+            .filter(spare)
+            .min_by_key(|known| known.sequence)
+            .map(|known| known.id)
     }
 
     /// Puts a path's id to use.
@@ -246,7 +262,13 @@ mod tests {
         ids.begin(random_id(&mut random));
         assert_eq!(ids.issue(0, true, 8, &mut random).len(), 1);
         let second = ids.issue(1, true, 8, &mut random);
-        assert_eq!(second.iter().map(|frame| frame.sequence).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(
+            second
+                .iter()
+                .map(|frame| frame.sequence)
+                .collect::<Vec<_>>(),
+            [0, 1]
+        );
         assert_eq!(ids.path_of(&second[1].id), Some(1));
         assert!(ids.retire(1, 0));
         assert!(!ids.retire(1, 7), "never issued");
@@ -281,7 +303,11 @@ mod tests {
         assert_eq!(ids.spare(0), None);
         // The frame that retires up to 3 overtakes the one that issues 2.
         assert_eq!(ids.add(&frame(0, 3, 4, 3), 2), Ok(vec![1]));
-        assert_eq!(ids.add(&frame(0, 2, 3, 0), 2), Ok(vec![2]), "RFC 9000 section 19.15");
+        assert_eq!(
+            ids.add(&frame(0, 2, 3, 0), 2),
+            Ok(vec![2]),
+            "RFC 9000 section 19.15"
+        );
         assert_eq!(ids.current(0), Some((3, ConnectionId::new(&[4; LEN]))));
         ids.forget(0);
         assert_eq!(ids.add(&frame(0, 4, 5, 0), 2), Ok(vec![]));
@@ -297,7 +323,11 @@ mod tests {
         assert_eq!(ids.add(&frame(1, 1, 1, 0), 2), Err(IdError::Contradiction));
         assert_eq!(ids.add(&frame(1, 1, 3, 0), 2), Ok(vec![]));
         assert_eq!(ids.put_to_use(1), Some(ConnectionId::new(&[1; LEN])));
-        assert_eq!(ids.add(&frame(1, 2, 4, 1), 2), Ok(vec![0]), "the first is retired");
+        assert_eq!(
+            ids.add(&frame(1, 2, 4, 1), 2),
+            Ok(vec![0]),
+            "the first is retired"
+        );
         assert_eq!(ids.current(1), Some((1, ConnectionId::new(&[3; LEN]))));
         assert_eq!(ids.add(&frame(1, 3, 5, 0), 2), Err(IdError::Limit));
     }

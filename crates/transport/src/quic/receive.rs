@@ -2,7 +2,9 @@
 
 use std::borrow::Borrow;
 
-use polypath_wire::quic::{Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters};
+use polypath_wire::quic::{
+    Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
+};
 
 use super::connection::Connection;
 use super::control;
@@ -127,7 +129,11 @@ impl Connection {
             eliciting |= frame.ack_eliciting();
             if !frame.allowed_in(&packet.header.kind) {
                 let reason = "a frame that this kind of packet cannot have";
-                self.fail(TransportError::PROTOCOL_VIOLATION, frame.frame_type(), reason);
+                self.fail(
+                    TransportError::PROTOCOL_VIOLATION,
+                    frame.frame_type(),
+                    reason,
+                );
                 return;
             }
             if let Frame::PathChallenge(data) = frame {
@@ -140,7 +146,11 @@ impl Connection {
         }
         if packet.frames.is_empty() {
             // RFC 9000 section 12.4.
-            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, "a packet without frames");
+            return self.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                0,
+                "a packet without frames",
+            );
         }
         if level == Level::OneRtt {
             let newest = self.members[path].space.received.largest() < Some(number);
@@ -182,15 +192,15 @@ impl Connection {
         if !self.peer_known
             && let Some(bytes) = self.handshake.session().peer_parameters()
         {
-            let sender = if self.client { Role::Server } else { Role::Client };
+            let sender = if self.client {
+                Role::Server
+            } else {
+                Role::Client
+            };
             match TransportParameters::parse(bytes, sender) {
                 Ok(parameters) => self.take_parameters(parameters),
                 Err(error) => {
-                    return self.fail(
-                        TransportError::TRANSPORT_PARAMETER_ERROR,
-                        0,
-                        error.reason,
-                    );
+                    return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, error.reason);
                 }
             }
         }
@@ -216,7 +226,8 @@ impl Connection {
             parameters.initial_max_streams_uni,
         ];
         self.peer_max_path_id = parameters.initial_max_path_id.unwrap_or(0);
-        self.remote_ids.set_first_token(parameters.stateless_reset_token);
+        self.remote_ids
+            .set_first_token(parameters.stateless_reset_token);
         for member in &mut self.members {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }
@@ -374,7 +385,11 @@ impl Connection {
         let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
         if one_way || (!by_peer && count >= self.streams.opened[kind]) {
             let reason = "a stream that cannot be meant";
-            self.fail(TransportError::STREAM_STATE_ERROR, frame.frame_type(), reason);
+            self.fail(
+                TransportError::STREAM_STATE_ERROR,
+                frame.frame_type(),
+                reason,
+            );
             return false;
         }
         if !by_peer {
@@ -382,13 +397,15 @@ impl Connection {
         }
         if count >= self.streams.offered[kind] {
             let reason = "more streams than were admitted";
-            self.fail(TransportError::STREAM_LIMIT_ERROR, frame.frame_type(), reason);
+            self.fail(
+                TransportError::STREAM_LIMIT_ERROR,
+                frame.frame_type(),
+                reason,
+            );
             return false;
         }
         while self.streams.accepted[kind] <= count {
-            let id = self.streams.accepted[kind] << 2
-                | (kind as u64) << 1
-                | u64::from(self.client);
+            let id = self.streams.accepted[kind] << 2 | (kind as u64) << 1 | u64::from(self.client);
             self.streams.accepted[kind] += 1;
             self.incoming.open(id);
             if bidirectional {

@@ -60,7 +60,10 @@ impl Connection {
             return;
         }
         let measures = acked.last().is_some_and(|last| {
-            let elsewhere = last.carried.iter().any(|carried| matches!(carried, Carried::OffPath));
+            let elsewhere = last
+                .carried
+                .iter()
+                .any(|carried| matches!(carried, Carried::OffPath));
             !elsewhere && last.at >= self.members[path].migration.since
         });
         if newest && measures && acked.iter().any(|packet| packet.eliciting) {

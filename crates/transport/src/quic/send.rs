@@ -158,7 +158,11 @@ impl Connection {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
         let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
-        let exponent = if draft.level == Level::OneRtt { exponent } else { 0 };
+        let exponent = if draft.level == Level::OneRtt {
+            exponent
+        } else {
+            0
+        };
         let received = &self.space(draft.level, about).received;
         if !received.has_news() {
             return;

@@ -1,10 +1,10 @@
 //! QUIC and Multipath QUIC between two endpoints of our own.
 
+mod bytes;
+mod closing;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod common;
-mod bytes;
-mod closing;
 mod migration;
 mod pair;
 mod paths;

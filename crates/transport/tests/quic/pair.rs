@@ -140,7 +140,11 @@ impl Pair {
         };
         let link = Self::link_of(client);
         self.sent.push((self.now, from, link, transmit.clone()));
-        let Link { one_way, rate, queue } = self.links[link];
+        let Link {
+            one_way,
+            rate,
+            queue,
+        } = self.links[link];
         let fate = (self.fate)(from, link, self.now, &transmit);
         if fate == Fate::Drop {
             return;
@@ -157,7 +161,11 @@ impl Pair {
         *free_at = (*free_at).max(self.now) + (bytes * 8 * SECOND).checked_div(rate).unwrap_or(0);
         let mut at = *free_at + one_way;
         let bytes = self.seal(from, &transmit);
-        let mut ecn = if transmit.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
+        let mut ecn = if transmit.ecn {
+            Codepoint::Ect0
+        } else {
+            Codepoint::NotEct
+        };
         match fate {
             Fate::Late(more) => at += more,
             Fate::Marked if transmit.ecn => ecn = Codepoint::Ce,
@@ -244,7 +252,11 @@ impl Pair {
                 return;
             };
             tuple.local.set_port(port);
-            let known = self.client.members().iter().any(|it| it.tuple.local == tuple.local);
+            let known = self
+                .client
+                .members()
+                .iter()
+                .any(|it| it.tuple.local == tuple.local);
             if !known {
                 return;
             }
@@ -271,15 +283,24 @@ impl Pair {
             return;
         };
         let protectors = self.protectors.as_mut().expect("bytes are exchanged");
-        let protector = protectors[to as usize].as_mut().expect("made with its side");
+        let protector = protectors[to as usize]
+            .as_mut()
+            .expect("made with its side");
         let compared = &mut self.compared;
-        protector.receive(connection, tuple, bytes, flight.ecn, now, &mut |frame, bytes| {
-            if let Frame::Stream { stream, offset, .. } = frame {
-                payload::check(content(flight.from, *stream), *offset, bytes)
-                    .expect("the bytes that were sent");
-                *compared += bytes.len() as u64;
-            }
-        });
+        protector.receive(
+            connection,
+            tuple,
+            bytes,
+            flight.ecn,
+            now,
+            &mut |frame, bytes| {
+                if let Frame::Stream { stream, offset, .. } = frame {
+                    payload::check(content(flight.from, *stream), *offset, bytes)
+                        .expect("the bytes that were sent");
+                    *compared += bytes.len() as u64;
+                }
+            },
+        );
     }
 
     /// Runs until both sides have the handshake behind them.

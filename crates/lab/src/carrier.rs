@@ -9,8 +9,10 @@ use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple, 
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram};
 
+// TCP's lies inline: it is looked at for every packet, and there are few of the other.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Carrier {
-    Tcp(Box<Connection>),
+    Tcp(Connection),
     Quic(Box<quic::Connection>),
 }
 
@@ -73,6 +75,7 @@ pub(crate) struct Lane<'a> {
 }
 
 impl Carrier {
+    #[inline(always)]
     pub fn tcp(&self) -> Option<&Connection> {
         match self {
             Self::Tcp(connection) => Some(connection),
@@ -80,6 +83,7 @@ impl Carrier {
         }
     }
 
+    #[inline(always)]
     pub fn tcp_mut(&mut self) -> Option<&mut Connection> {
         match self {
             Self::Tcp(connection) => Some(connection),
@@ -101,20 +105,6 @@ impl Carrier {
         }
     }
 
-    /// Reads all that waits; for QUIC `arrivals` tells by stream, with those that came to their end.
-    pub fn read_all(&mut self, arrivals: &mut Vec<(u64, u64)>, now: Nanos) -> u64 {
-        match self {
-            Self::Tcp(it) => it.read(it.available(), now),
-            Self::Quic(it) => {
-                for stream in it.readable() {
-                    arrivals.push((stream, it.read_from(stream, u64::MAX, now)));
-                }
-                it.announce_limits(now);
-                arrivals.iter().map(|arrival| arrival.1).sum()
-            }
-        }
-    }
-
     pub fn write(&mut self, bytes: u64, now: Nanos) {
         either!(self, it => it.write(bytes, now));
     }
@@ -127,12 +117,9 @@ impl Carrier {
         either!(self, it => it.cancel_writes())
     }
 
+    #[inline(always)]
     pub fn at_end(&self) -> bool {
         either!(self, it => it.at_end())
-    }
-
-    pub fn established(&self) -> bool {
-        either!(self, it => it.established())
     }
 
     pub fn ended(&self) -> Option<CloseReason> {
@@ -143,6 +130,7 @@ impl Carrier {
         either!(self, it => it.multipath())
     }
 
+    #[inline(always)]
     pub fn next_deadline(&self) -> Nanos {
         either!(self, it => it.next_deadline())
     }
@@ -151,6 +139,7 @@ impl Carrier {
         either!(self, it => it.on_time(now));
     }
 
+    #[inline(always)]
     pub fn events(&mut self) -> &mut Vec<Event> {
         either!(self, it => it.events())
     }

@@ -32,14 +32,27 @@ pub(crate) struct Endpoint {
     pub established_at: Option<Nanos>,
     pub ended_at: Option<Nanos>,
     /// Seals what is captured, of a connection of QUIC.
-    pub sealer: Option<Sealer>,
+    pub sealer: Option<Box<Sealer>>,
     /// What the host's queues still hold.
     pub leaving: Leaving,
 }
 
 /// Segments in queues of their host, by when they leave them.
-#[derive(Debug, Default)]
-pub(crate) struct Leaving(VecDeque<(Nanos, Held)>);
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    queue: VecDeque<(Nanos, Held)>,
+    /// When the first of them leaves.
+    first_at: Nanos,
+}
+
+impl Default for Leaving {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            first_at: NEVER,
+        }
+    }
+}
 
 /// A segment in the queue of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +65,23 @@ pub(crate) struct Held {
 impl Leaving {
     /// Of those that leave at the same time the first to be added leaves first.
     pub fn add(&mut self, at: Nanos, held: Held) {
-        let place = self.0.partition_point(|(other, _)| *other <= at);
-        self.0.insert(place, (at, held));
+        let place = self.queue.partition_point(|(other, _)| *other <= at);
+        self.queue.insert(place, (at, held));
+        self.first_at = self.first_at.min(at);
     }
 
     pub fn first_at(&self) -> Nanos {
-        self.0.front().map_or(NEVER, |(at, _)| *at)
+        self.first_at
     }
 
     /// The next that has left by `now`.
     pub fn pop(&mut self, now: Nanos) -> Option<Held> {
-        if self.first_at() > now {
+        if self.first_at > now {
             return None;
         }
-        self.0.pop_front().map(|(_, held)| held)
+        let (_, held) = self.queue.pop_front()?;
+        self.first_at = self.queue.front().map_or(NEVER, |(at, _)| *at);
+        Some(held)
     }
 }
 
@@ -93,20 +109,14 @@ impl Endpoint {
     }
 
     /// The connection where it is TCP's.
+    #[inline(always)]
     pub fn tcp(&self) -> Option<&Connection> {
         self.connection.as_ref().and_then(Carrier::tcp)
     }
 
+    #[inline(always)]
     pub fn tcp_mut(&mut self) -> Option<&mut Connection> {
         self.connection.as_mut().and_then(Carrier::tcp_mut)
-    }
-
-    pub fn next_deadline(&self) -> Nanos {
-        self.connection
-            .as_ref()
-            .map_or(NEVER, Carrier::next_deadline)
-            .min(self.wake)
-            .min(self.leaving.first_at())
     }
 }
 

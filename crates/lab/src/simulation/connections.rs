@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
 };
 use polypath_wire::tcp::header_len;
 
@@ -15,6 +15,12 @@ use crate::flow::{Body, Content, End, Flow, ip_header_len};
 use crate::record::sampled;
 
 use super::{Owner, Simulation};
+
+/// In-order bytes that came: all of them, and by stream of QUIC.
+pub(super) struct Came<'a> {
+    pub bytes: u64,
+    pub streams: &'a [(u64, u64)],
+}
 
 /// Where a connection draws from.
 #[derive(Clone, Copy)]
@@ -125,7 +131,7 @@ impl Simulation {
         if let Some(token) = connection.token() {
             self.tokens.insert((endpoint.node, token), index);
         }
-        endpoint.connection = Some(Carrier::Tcp(Box::new(connection)));
+        endpoint.connection = Some(Carrier::Tcp(connection));
         endpoint.numbers.push(number);
     }
 
@@ -169,11 +175,25 @@ impl Simulation {
 
     /// Does what follows from an endpoint's change: its application, what it sends, what it tells, its timer.
     pub(super) fn follow_up(&mut self, index: usize) {
+        if let Some(Carrier::Quic(_)) = self.endpoints[index].connection {
+            return self.follow_up_quic(index);
+        }
         self.run_application(index);
-        self.tell_events(index);
+        let told = |it: &mut Connection| !it.events().is_empty();
+        if self.endpoints[index].tcp_mut().is_some_and(told) {
+            self.tell_events(index);
+        }
         self.transmit(index);
+        let endpoint = &self.endpoints[index];
+        let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
+        self.set_timer(index, deadline);
+    }
+
+    /// Has an endpoint called when its connection's deadline comes, or its application wants it.
+    #[inline(always)]
+    pub(super) fn set_timer(&mut self, index: usize, deadline: Nanos) {
         let endpoint = &mut self.endpoints[index];
-        let at = endpoint.next_deadline();
+        let at = deadline.min(endpoint.wake);
         if at < endpoint.timer_at {
             endpoint.timer_at = at;
             self.network.set_timer(endpoint.timer, at);
@@ -183,36 +203,55 @@ impl Simulation {
     pub(super) fn run_application(&mut self, index: usize) {
         let now = self.network.now();
         let endpoint = &mut self.endpoints[index];
-        let Some(connection) = &mut endpoint.connection else {
+        let Some(connection) = endpoint.tcp_mut() else {
             return;
         };
-        let mut arrivals = Vec::new();
-        let arrived = connection.read_all(&mut arrivals, now);
-        if arrived > 0 {
-            endpoint.received += arrived;
+        let arrived = connection.read(connection.available(), now);
+        let established = connection.established();
+        let at_end = connection.at_end();
+        let came = Came {
+            bytes: arrived,
+            streams: &[],
+        };
+        self.call_session(index, came, established, at_end);
+    }
+
+    /// Lets the application know of what came, if it is news.
+    #[inline(always)]
+    pub(super) fn call_session(
+        &mut self,
+        index: usize,
+        came: Came,
+        established: bool,
+        at_end: bool,
+    ) {
+        let now = self.network.now();
+        let endpoint = &mut self.endpoints[index];
+        if came.bytes > 0 {
+            endpoint.received += came.bytes;
             endpoint.first_byte_at.get_or_insert(now);
             endpoint.last_byte_at = Some(now);
         }
-        let newly_established = connection.established() && endpoint.established_at.is_none();
+        let newly_established = established && endpoint.established_at.is_none();
         if newly_established {
             endpoint.established_at = Some(now);
         }
-        let newly_at_end = !endpoint.end_seen && connection.at_end();
+        let newly_at_end = !endpoint.end_seen && at_end;
         endpoint.end_seen |= newly_at_end;
         let woken = endpoint.wake <= now;
-        let ended = !arrivals.is_empty();
-        if !(arrived > 0 || ended || newly_established || newly_at_end || woken) {
+        let anything = came.bytes > 0 || !came.streams.is_empty();
+        if !(anything || newly_established || newly_at_end || woken) {
             return;
         }
         endpoint.wake = if woken { NEVER } else { endpoint.wake };
         let app = &mut self.apps[endpoint.application];
-        if let Some(session) = &mut app.session {
+        if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
             session.run(&mut Io {
                 now,
                 side: endpoint.side,
                 connection,
-                arrived,
-                arrivals: &arrivals,
+                arrived: came.bytes,
+                arrivals: came.streams,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
             });
@@ -221,12 +260,8 @@ impl Simulation {
 
     pub(super) fn transmit(&mut self, index: usize) {
         let mut transmits = std::mem::take(&mut self.transmits);
-        match &mut self.endpoints[index].connection {
-            Some(Carrier::Tcp(connection)) => {
-                std::mem::swap(connection.transmits(), &mut transmits);
-            }
-            Some(Carrier::Quic(_)) => self.transmit_quic(index),
-            None => {}
+        if let Some(connection) = self.endpoints[index].tcp_mut() {
+            std::mem::swap(connection.transmits(), &mut transmits);
         }
         for Transmit {
             subflow,
@@ -297,10 +332,17 @@ impl Simulation {
     }
 
     /// The flow of a subflow in the direction from an endpoint; made at its first segment.
+    #[inline(always)]
     pub(super) fn flow_of(&mut self, index: usize, subflow: usize) -> u32 {
-        if let Some(&flow) = self.endpoints[index].flows.get(subflow) {
-            return flow;
+        match self.endpoints[index].flows.get(subflow) {
+            Some(&flow) => flow,
+            None => self.make_flows(index, subflow),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_flows(&mut self, index: usize, subflow: usize) -> u32 {
         for subflow in self.endpoints[index].flows.len()..=subflow {
             let endpoint = &mut self.endpoints[index];
             let Some(connection) = &endpoint.connection else {
@@ -398,9 +440,6 @@ impl Simulation {
         let Some(connection) = &mut endpoint.connection else {
             return;
         };
-        if connection.events().is_empty() {
-            return;
-        }
         let id = index as u32 / 2;
         for event in std::mem::take(connection.events()) {
             let numbers = &endpoint.numbers;

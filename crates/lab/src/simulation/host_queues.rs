@@ -106,6 +106,16 @@ impl Simulation {
         }
     }
 
+    /// Has the endpoint's timer fire when the next segment leaves the host's queue.
+    pub(super) fn await_leaving(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let at = endpoint.leaving.first_at();
+        if at < endpoint.timer_at {
+            endpoint.timer_at = at;
+            self.network.set_timer(endpoint.timer, at);
+        }
+    }
+
     /// Tells an endpoint what the host's queue holds no longer.
     pub(super) fn tell_left(&mut self, index: usize) {
         let now = self.network.now();

@@ -430,6 +430,9 @@ impl Simulation {
                     connection.on_time(now);
                 }
                 self.follow_up(index);
+                if self.host_queues {
+                    self.await_leaving(index);
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use polypath_transport::quic::{Codepoint, Connection, Transmit};
 use polypath_wire::quic::{Datagram, Kind};
 
 use super::Simulation;
-use super::connections::Stream;
+use super::connections::{Came, Stream};
 use crate::application::Side;
 use crate::carrier::{Carrier, Sealer};
 use crate::endpoint::Endpoint;
@@ -31,13 +31,42 @@ impl Simulation {
         }
         let endpoint = &mut self.endpoints[index];
         if self.captures.active() {
-            endpoint.sealer = Some(Sealer::new(&connection, random::mix(index as u64)));
+            endpoint.sealer = Some(Box::new(Sealer::new(
+                &connection,
+                random::mix(index as u64),
+            )));
         }
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
     }
 
+    /// As [`Simulation::follow_up`], for a connection of QUIC.
+    #[inline(never)]
+    pub(super) fn follow_up_quic(&mut self, index: usize) {
+        let now = self.network.now();
+        let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
+            return;
+        };
+        let mut streams = Vec::new();
+        for stream in connection.readable() {
+            streams.push((stream, connection.read_from(stream, u64::MAX, now)));
+        }
+        connection.announce_limits(now);
+        let (established, at_end) = (connection.established(), connection.at_end());
+        let came = Came {
+            bytes: streams.iter().map(|stream| stream.1).sum(),
+            streams: &streams,
+        };
+        self.call_session(index, came, established, at_end);
+        self.tell_events(index);
+        self.transmit_quic(index);
+        if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
+            self.set_timer(index, connection.next_deadline());
+        }
+    }
+
     /// A datagram came to the end of its flow.
+    #[inline(never)]
     pub(super) fn on_quic(&mut self, flow: usize, packet: &Packet<Body>) {
         let Content::Quic(sealed) = &packet.body.content else {
             return;
@@ -137,14 +166,14 @@ impl Simulation {
     }
 
     /// Puts the datagrams that an endpoint sends on their routes.
-    pub(super) fn transmit_quic(&mut self, index: usize) {
+    fn transmit_quic(&mut self, index: usize) {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
         let transmits = std::mem::take(connection.transmits());
         self.number_paths(index);
         for transmit in transmits {
-            let flow = self.flow_of(index, transmit.path);
+            let flow = self.quic_flow(index, &transmit);
             if self.plan.record.segments {
                 self.record_packets(index, &transmit);
             }
@@ -172,6 +201,28 @@ impl Simulation {
             let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
             self.dispatch(route, len, flow, ecn, body);
         }
+    }
+
+    /// The flow of a datagram: its path's, or another one once the peer's address has changed (RFC 9000 section 9).
+    fn quic_flow(&mut self, index: usize, transmit: &Transmit) -> u32 {
+        let Transmit { path, tuple, .. } = *transmit;
+        let flow = self.flow_of(index, path);
+        let known = &self.captures.flows[flow as usize];
+        if (known.source, known.destination) == (tuple.local, tuple.remote) {
+            return flow;
+        }
+        let (gateways, sender) = (known.gateways.clone(), known.sender);
+        let node = self.endpoints[index].node;
+        let flow = self.new_flow(
+            node,
+            tuple.local,
+            tuple.remote,
+            gateways,
+            sender,
+            index as u64,
+        );
+        self.endpoints[index].flows[path] = flow;
+        flow
     }
 
     /// A datagram as it is on the wire, if somebody captures.

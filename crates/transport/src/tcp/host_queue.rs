@@ -14,6 +14,7 @@ impl Socket {
 
     /// Whether a buffer of `bytes` may be handed to the host now. It always may while no more than one, of `buffers` or the socket's own, is
     /// unacknowledged (`tcp_rtx_queue_empty_or_single_skb`).
+    #[inline(always)]
     pub(crate) fn host_admits(
         &mut self,
         path: &Path,
@@ -21,18 +22,32 @@ impl Socket {
         bytes: u64,
         again: bool,
     ) -> bool {
-        let Some(queue) = &mut self.host_queue else {
-            return true;
-        };
+        self.host_queue.is_none() || self.queue_admits(path, buffers, bytes, again)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue_admits(
+        &mut self,
+        path: &Path,
+        buffers: Option<&WriteQueue>,
+        bytes: u64,
+        again: bool,
+    ) -> bool {
         let few = match buffers.or(self.buffers.as_deref()) {
             Some(buffers) => buffers.at_most_one_left(),
             None => self.sent.len() as u64 <= send_memory::segments_sent(path),
         };
-        few || queue.admits(path, bytes, again)
+        let queue = self.host_queue.as_mut();
+        few || queue.is_none_or(|queue| queue.admits(path, bytes, again))
     }
 
     /// Whether a buffer may be sent again now.
+    #[inline(always)]
     pub(super) fn host_admits_again(&mut self, path: &Path) -> bool {
+        if self.host_queue.is_none() {
+            return true;
+        }
         let bytes = send_memory::segments_sent(path) * u64::from(path.mss);
         self.host_admits(path, None, bytes, true)
     }

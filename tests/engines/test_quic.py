@@ -107,6 +107,24 @@ def test_an_interface_that_goes_down_is_abandoned() -> None:
     assert first.closed_ns < 400_000_000
 
 
+@pytest.mark.parametrize("transport", ["quic", "mpquic"])
+def test_a_nat_that_forgets_is_followed_to_its_new_port(transport: str) -> None:
+    nat = 'middlebox = { name = "nat", timeout_s = 1, keep_ports = false }'
+    application = (
+        'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"\n'
+        f'transport = "{transport}"'
+    )
+    text = TEXT.format(application=application, more="", defaults="").replace(
+        '"client:eth0", "r"]', f'"client:eth0", "r"]\n{nat}'
+    )
+    recording = get("sim").run(Scenario.parse(text, "quic.toml").plan())
+    assert only(recording).finished
+    (translated,) = recording.table("middleboxes").to_dicts()
+    assert translated["changed_packets"] > 50
+    known = metrics.Delays.of(metrics.delays(recording, only(recording)))
+    assert len(known.answered) == 4
+
+
 def test_captures_change_nothing_and_tshark_decrypts_them(tmp_path: Path) -> None:
     quic = FETCH.replace("mpquic", "quic")
     plain = run(quic)

@@ -112,7 +112,7 @@ def complaint(text: str) -> str:
         (
             'loss = "1 %"',
             'queue_at = "hosts"',
-            "27: link.path1.queue_at: 'hosts' is not link or host-netem or host-tbf; did you mean 'host-tbf'?",
+            "27: link.path1.queue_at: 'hosts' is not link, host-netem or host-tbf; did you mean 'host-tbf'?",
         ),
         (
             '["r", "server"]',

@@ -80,7 +80,7 @@ MODULES = {
         "scheduler",
         "transmit",
     },
-    "host": {"config"},
+    "host": {"config", "path_manager"},
     "config": {"congestion", "path_manager", "registry", "scheduler"},
     "tcp": {
         "config",

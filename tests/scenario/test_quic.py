@@ -33,6 +33,7 @@ def complaint(two_paths: str, application: str, defaults: str = "") -> str:
             "client_stack = { mtu = 1200 }",
             "QUIC needs packets of 1228 bytes over IPv4, and 'mtu' of 'client' is 1200",
         ),
+        ("stack = { nagle = false }", "'nagle' changes nothing for an application over mpquic; leave it out"),
         ("parallel = 0", "application 2.parallel: must be at least 1, not 0"),
     ],
 )
@@ -49,6 +50,13 @@ def test_streams_are_quics(two_paths: str, key: str, value: str) -> None:
     assert said.endswith(f"'{key}' is about streams of QUIC, and the transport is 'tcp'")
 
 
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_only_multipath_quic_chooses_the_path_of_acknowledgements(two_paths: str, transport: str) -> None:
+    text = APPLICATION.replace("mpquic", transport)
+    said = complaint(two_paths, f'{text}client_stack = {{ ack_path = "fastest" }}\n')
+    assert said.endswith(f"'ack_path' changes nothing for an application over {transport}; leave it out")
+
+
 def test_iperf3_does_not_speak_quic(two_paths: str) -> None:
     bulk = APPLICATION.replace('kind = "fetch"', 'kind = "bulk"')
     said = complaint(two_paths, f'{bulk}program = "iperf3"\n')
@@ -63,7 +71,8 @@ def test_quic_and_udp_share_ports(two_paths: str) -> None:
 
 @pytest.mark.parametrize("transport", ["quic", "mpquic"])
 def test_a_plan_says_what_quic_needs(two_paths: str, transport: str) -> None:
-    text = two_paths + APPLICATION.replace("mpquic", transport) + 'parallel = 3\nstack = { ack_path = "fastest" }\n'
+    text = two_paths.replace("[host.client]", '[host.client]\nack_path = "fastest"', 1)
+    text += APPLICATION.replace("mpquic", transport) + "parallel = 3\nstack = { initial_window = 20 }\n"
     plan = Scenario.parse(text, "x.toml").plan().data
     application = plan["applications"][-1]
     assert application["transport"] == transport

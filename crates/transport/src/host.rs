@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rand_pcg::Pcg64Mcg;
 
 use crate::config::Config;
+use crate::path_manager::LocalAddress;
 
 /// A host's source of ephemeral ports.
 #[derive(Clone, Debug, Default)]
@@ -34,4 +35,30 @@ pub struct Accept {
     pub random: Pcg64Mcg,
     /// Where the sequence numbers of an accepted connection begin, if not at random.
     pub isn: Option<u32>,
+}
+
+impl Accept {
+    /// The host's addresses with the ids that a connection from `first` gives them. Of more than 255 the rest have none (RFC 8684 section
+    /// 3.2: eight bits).
+    pub(crate) fn local_addresses(&self, first: IpAddr) -> Vec<LocalAddress> {
+        let mut local = vec![LocalAddress {
+            id: 0,
+            address: first,
+            backup: false,
+            up: true,
+        }];
+        for (index, &(address, backup)) in self.addresses.iter().enumerate() {
+            if address == first {
+                local[0].backup = backup;
+            } else if let Ok(id) = u8::try_from(index + 1) {
+                local.push(LocalAddress {
+                    id,
+                    address,
+                    backup,
+                    up: true,
+                });
+            }
+        }
+        local
+    }
 }

@@ -19,13 +19,52 @@ TRANSPORTS: Final = ("quic", "mpquic")
 LEAST_MTU: Final = {4: 1228, 6: 1248}
 
 
-def faults(tables: Tables, applications: Sequence[AnyApplication]) -> list[Problem]:
-    """What no application of QUIC can run with, and settings of QUIC's in others."""
-    return [
-        problem
-        for index, application in enumerate(applications)
-        for problem in _faults(tables, ("application", index), application)
-    ]
+#: Settings that QUIC has other rules for, or no use of.
+OF_TCP: Final = frozenset(
+    {
+        "sack",
+        "timestamps",
+        "window_scaling",
+        "checksum",
+        "nagle",
+        "cork",
+        "rto_min",
+        "rto_initial",
+        "delayed_ack",
+        "keepalive_interval",
+        "keepalive_probes",
+        "user_timeout",
+        "mtu_probing",
+        "recovery",
+    }
+)
+OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "send_paths"})
+
+
+def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplication]) -> list[Problem]:
+    """What no application of QUIC can run with, and settings of QUIC's in others.
+
+    `written` is the scenario without what was filled in.
+    """
+    found = [problem for index, one in enumerate(written.application) for problem in _settings(written, index, one)]
+    for index, application in enumerate(applications):
+        found += _faults(tables, ("application", index), application)
+    return found
+
+
+def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterator[Problem]:
+    """Settings of an application's own that its transport does not have; its hosts' may be for other applications."""
+    over = application.transport
+    refused = OF_TCP if over in TRANSPORTS else frozenset()
+    if over != "mpquic":
+        refused |= OF_MULTIPATH_QUIC
+    owners = {"stack": application.client, "client_stack": application.client, "server_stack": application.server}
+    for table, host in owners.items():
+        hosts = settings(host_stack(tables, host))
+        for key, value in settings(getattr(application, table)).items():
+            if key in refused and value != hosts.get(key):
+                message = f"'{key}' changes nothing for an application over {over}; leave it out"
+                yield Problem(("application", index, table, key), message)
 
 
 def _faults(tables: Tables, path: Path, application: AnyApplication) -> Iterator[Problem]:

@@ -44,7 +44,7 @@ def resolve(tables: Tables) -> Tables:
         }
     )
     applications = _applications(tables, resolved)
-    found = _ports(applications) + _families(applications) + quic.faults(resolved, applications)
+    found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
     if found:
         raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
     return resolved.model_copy(update={"application": applications})

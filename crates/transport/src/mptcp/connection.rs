@@ -64,33 +64,15 @@ pub struct Connection {
 
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
+        let local = host.local_addresses(tuple.local.ip());
         let Accept {
             config,
-            addresses,
+            addresses: _,
             mtus,
             ports,
             mut random,
             isn: _,
         } = host;
-        let mut local = vec![LocalAddress {
-            id: 0,
-            address: tuple.local.ip(),
-            backup: false,
-            up: true,
-        }];
-        for (index, (address, backup)) in addresses.into_iter().enumerate() {
-            if address == tuple.local.ip() {
-                local[0].backup = backup;
-            } else if let Ok(id) = u8::try_from(index + 1) {
-                // Of more than 255 addresses the rest have no id (RFC 8684 section 3.2: eight bits).
-                local.push(LocalAddress {
-                    id,
-                    address,
-                    backup,
-                    up: true,
-                });
-            }
-        }
         let multipath = config
             .mptcp
             .then(|| Multipath::new(&config, random.next_u64()));

@@ -3,7 +3,7 @@
 use polypath_wire::quic::Frame;
 
 use super::closing::Close;
-use super::connection::Connection;
+use super::connection::{Connection, payload};
 use crate::{CloseReason, Nanos};
 
 /// How an application closes a connection that served it.
@@ -85,12 +85,15 @@ impl Connection {
         self.flush();
     }
 
-    /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length.
+    /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.now = now;
         let number = self.datagrams.next;
         let frame = Frame::Datagram { number, len };
-        if u64::from(frame.len()) > self.peer.max_datagram_frame_size {
+        let open = self.members.iter().filter(|member| !member.closed());
+        let room = open.map(|member| payload(member.datagram())).min();
+        let longest = u64::from(room.unwrap_or(0)).min(self.peer.max_datagram_frame_size);
+        if u64::from(frame.len()) > longest {
             return false;
         }
         self.datagrams.next += 1;
@@ -115,18 +118,6 @@ impl Connection {
             .cancel(stream, buffer.saturating_sub(in_flight))
     }
 
-    /// Bytes that the application ever got into the send buffer of the one stream.
-    pub fn written(&self) -> u64 {
-        let Some(stream) = self.streams.own else {
-            return 0;
-        };
-        let beyond = self
-            .outgoing
-            .unacknowledged()
-            .saturating_sub(self.config.send_buffer.maximum);
-        self.outgoing.written(stream) - beyond
-    }
-
     /// In-order bytes of all streams that wait to be read.
     pub fn available(&self) -> u64 {
         let readable = self.incoming.readable();
@@ -142,7 +133,6 @@ impl Connection {
     pub fn read_from(&mut self, stream: u64, bytes: u64, now: Nanos) -> u64 {
         self.now = now;
         let taken = self.incoming.read(stream, bytes);
-        self.streams.read += taken;
         if self.incoming.at_end(stream) {
             self.close_incoming(stream);
         }
@@ -189,12 +179,12 @@ impl Connection {
             let kind = (stream >> 1 & 1) as usize;
             self.streams.over[kind] += 1;
         }
-        self.streams.peer_ended = true;
+        self.streams.one_ended = true;
     }
 
-    /// The peer ended what it sent and everything was read.
+    /// The peer ended a stream, everything was read, and no other is open.
     pub fn at_end(&self) -> bool {
-        self.ended.is_some() || (self.streams.peer_ended && self.incoming.is_empty())
+        self.ended.is_some() || (self.streams.one_ended && self.incoming.is_empty())
     }
 
     /// Ends every stream that this side sends on. The client closes the connection when both sides have ended theirs.

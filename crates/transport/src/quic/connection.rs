@@ -130,10 +130,8 @@ pub(super) struct Streams {
     /// The one that the plain calls of a byte stream write to.
     pub own: Option<u64>,
     pub closed: bool,
-    /// The peer ended every stream that it had opened or been given.
-    pub peer_ended: bool,
-    /// In-order bytes read so far.
-    pub read: u64,
+    /// Some stream was read to its end.
+    pub one_ended: bool,
 }
 
 /// DATAGRAM frames on their way (RFC 9221).
@@ -152,32 +150,15 @@ impl Connection {
         original_destination: Option<ConnectionId>,
         now: Nanos,
     ) -> Result<Self, RegistryError> {
+        let local = host.local_addresses(tuple.local.ip());
         let Accept {
             config,
-            addresses,
+            addresses: _,
             mtus,
             ports,
             mut random,
             isn: _,
         } = host;
-        let mut local = vec![LocalAddress {
-            id: 0,
-            address: tuple.local.ip(),
-            backup: false,
-            up: true,
-        }];
-        for (index, (address, backup)) in addresses.into_iter().enumerate() {
-            if address == tuple.local.ip() {
-                local[0].backup = backup;
-            } else if let Ok(id) = u8::try_from(index + 1) {
-                local.push(LocalAddress {
-                    id,
-                    address,
-                    backup,
-                    up: true,
-                });
-            }
-        }
         let source = random_id(&mut random);
         let original_destination = original_destination.unwrap_or_else(|| random_id(&mut random));
         let window = config

@@ -169,11 +169,6 @@ impl Outgoing {
         taken
     }
 
-    pub fn written(&self, id: u64) -> u64 {
-        let at = self.streams.binary_search_by_key(&id, |stream| stream.id);
-        at.map_or(0, |at| self.streams[at].written)
-    }
-
     /// The peer admits more of everything (MAX_DATA).
     pub fn raise_max(&mut self, max: u64) {
         self.max = self.max.max(max);

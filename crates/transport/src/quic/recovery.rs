@@ -14,7 +14,7 @@ use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
 const PERSISTENT: Nanos = 3;
 /// kMinimumWindow in packets (RFC 9002 section 7.2).
 const LEAST_WINDOW: u32 = 2;
-/// Packets leave at this multiple of a window a round trip, fifths over four (RFC 9002 section 7.7).
+/// Packets leave at five quarters of a window a round trip (RFC 9002 section 7.7).
 const PACING: (u64, u64) = (5, 4);
 /// Probe timeouts in a row after which other paths carry what is in flight.
 const FAILED: u32 = 2;

@@ -264,6 +264,13 @@ impl Connection {
         self.send_to(draft, tuple);
     }
 
+    /// Sends a draft that has become no data packet, if it acknowledges anything: what it told counts as told.
+    fn send_rest(&mut self, draft: Draft) {
+        if !draft.frames.is_empty() {
+            self.send(draft);
+        }
+    }
+
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, mut draft: Draft, tuple: Tuple) {
         draft.pad_to_sample();
@@ -274,7 +281,7 @@ impl Connection {
         self.transmit(path, tuple, Datagram { packets }, purpose);
     }
 
-    /// Handshake packets, coalesced (RFC 9000 section 12.2), with 1-RTT data behind them where there is room.
+    /// Handshake packets, coalesced (RFC 9000 section 12.2).
     fn send_handshake(&mut self) {
         loop {
             let limit = self.members[0]
@@ -455,13 +462,14 @@ impl Connection {
         let Some(mut draft) = self.application_draft(path) else {
             return false;
         };
+        self.add_datagrams(&mut draft);
         self.add_ack(&mut draft, path);
         self.add_control(&mut draft);
-        self.add_datagrams(&mut draft);
         let before = draft.carried.len();
         let again = next.reinjection.then_some(next.offset);
         self.fill(&mut draft, again);
         if !draft.eliciting() {
+            self.send_rest(draft);
             return false;
         }
         let bytes = draft.carried[before..]
@@ -569,6 +577,7 @@ impl Connection {
             return false;
         };
         if !self.add_again(&mut draft, position, Purpose::Reinjection) {
+            self.send_rest(draft);
             // It was acknowledged: the scheduler passes on.
             self.scheduler.carried(Report {
                 path,
@@ -629,7 +638,7 @@ impl Connection {
             self.add_ack(&mut draft, path);
             self.add_control(&mut draft);
             if !draft.eliciting() {
-                return;
+                return self.send_rest(draft);
             }
             self.send(draft);
         }

@@ -253,6 +253,39 @@ fn streams_do_not_wait_for_each_other() {
     );
 }
 
+#[test]
+fn datagrams_arrive_or_not_and_hold_no_stream_up() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    let mut count = 0;
+    pair.fate = Box::new(move |side, _, _, transmit| {
+        let mut frames = transmit
+            .datagram
+            .packets
+            .iter()
+            .flat_map(|packet| &packet.frames);
+        let holds = frames.any(|frame| matches!(frame, Frame::Datagram { .. }));
+        count += u32::from(side == Side::Client && holds);
+        if holds && count == 5 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let now = pair.now;
+    assert!(!pair.client.send_datagram(1500, now), "no packet takes it");
+    for _ in 0..40 {
+        assert!(pair.client.send_datagram(900, now));
+    }
+    pair.client.write(50_000, now);
+    pair.run_until(5 * SECOND, |_| false);
+    assert_eq!(pair.read[1], 50_000);
+    let server = pair.server.as_mut().expect("established");
+    let arrived = server.received_datagrams();
+    assert_eq!(arrived.len(), 39, "what is lost is not repeated");
+    assert!(arrived.iter().all(|(_, len)| *len == 900));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 

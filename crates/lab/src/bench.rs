@@ -25,7 +25,7 @@ pub struct Definition {
 }
 
 /// Every work, under the names of the project's performance goals.
-pub static WORKS: [Definition; 7] = [
+pub static WORKS: [Definition; 8] = [
     Definition {
         name: "W1",
         description: "fat-tree k=8, permutation, MPTCP with 8 subflows, LIA",
@@ -45,7 +45,7 @@ pub static WORKS: [Definition; 7] = [
         description: "two paths of 100 Mbps and 10 ms, 16 MPTCP connections of 2 subflows, LIA",
         seconds: 30.0,
         capacity: 100e6,
-        plan: two_paths,
+        plan: |seconds| two_paths(Transport::Mptcp, seconds),
     },
     Definition {
         name: "W4",
@@ -74,6 +74,13 @@ pub static WORKS: [Definition; 7] = [
         seconds: 2.0,
         capacity: 10e9,
         plan: long_fat_pipe,
+    },
+    Definition {
+        name: "W8",
+        description: "as W3, with 16 Multipath QUIC connections of 2 paths",
+        seconds: 30.0,
+        capacity: 100e6,
+        plan: |seconds| two_paths(Transport::Mpquic, seconds),
     },
 ];
 
@@ -331,7 +338,7 @@ fn derangement(count: usize) -> Vec<usize> {
     order
 }
 
-fn two_paths(seconds: f64) -> Plan {
+fn two_paths(transport: Transport, seconds: f64) -> Plan {
     let mut stack = stack("lia", 1);
     stack.path_manager.name = "fullmesh".into();
     let mut builder = Builder::new("two-paths", seconds, stack);
@@ -351,7 +358,7 @@ fn two_paths(seconds: f64) -> Plan {
             builder.link(client, *path, &access);
         }
         builder.link(server, join, &access);
-        builder.bulk(client, server, Transport::Mptcp);
+        builder.bulk(client, server, transport);
     }
     builder.plan
 }

@@ -93,6 +93,9 @@ pub struct Simulation {
     ended: bool,
     guard: Guard,
     transmits: Vec<Transmit>,
+    /// As `transmits`, of QUIC, and what a connection of it brought: stream and bytes.
+    datagrams_out: Vec<polypath_transport::quic::Transmit>,
+    arrivals: Vec<(u64, u64)>,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
     foreign: Option<Arc<dyn Foreign>>,
@@ -191,6 +194,8 @@ impl Simulation {
             ended: false,
             guard: Guard::default(),
             transmits: Vec::new(),
+            datagrams_out: Vec::new(),
+            arrivals: Vec::new(),
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
             network,

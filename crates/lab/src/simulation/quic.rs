@@ -47,7 +47,7 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let mut streams = Vec::new();
+        let mut streams = std::mem::take(&mut self.arrivals);
         for stream in connection.readable() {
             streams.push((stream, connection.read_from(stream, u64::MAX, now)));
         }
@@ -58,6 +58,8 @@ impl Simulation {
             streams: &streams,
         };
         self.call_session(index, came, established, at_end);
+        streams.clear();
+        self.arrivals = streams;
         self.tell_events(index);
         self.transmit_quic(index);
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
@@ -145,15 +147,19 @@ impl Simulation {
 
     /// Gives the paths that an endpoint has come to know the numbers that the client has for them.
     fn number_paths(&mut self, index: usize) {
+        let members = |endpoint: &Endpoint| {
+            let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
+            connection.map_or(0, |it| it.members().len())
+        };
+        if members(&self.endpoints[index]) == self.endpoints[index].numbers.len() {
+            return;
+        }
         let ids = |endpoint: &Endpoint| -> Vec<u64> {
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
             let members = connection.map_or(&[][..], Connection::members);
             members.iter().map(|member| member.id).collect()
         };
         let own = ids(&self.endpoints[index]);
-        if own.len() == self.endpoints[index].numbers.len() {
-            return;
-        }
         let client = ids(&self.endpoints[index & !1]);
         for (path, id) in own
             .iter()
@@ -170,9 +176,10 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let transmits = std::mem::take(connection.transmits());
+        let mut transmits = std::mem::take(&mut self.datagrams_out);
+        std::mem::swap(connection.transmits(), &mut transmits);
         self.number_paths(index);
-        for transmit in transmits {
+        for transmit in transmits.drain(..) {
             let flow = self.quic_flow(index, &transmit);
             if self.plan.record.segments {
                 self.record_packets(index, &transmit);
@@ -201,6 +208,7 @@ impl Simulation {
             let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
             self.dispatch(route, len, flow, ecn, body);
         }
+        self.datagrams_out = transmits;
     }
 
     /// The flow of a datagram: its path's, or another one once the peer's address has changed (RFC 9000 section 9).

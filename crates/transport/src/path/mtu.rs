@@ -115,17 +115,21 @@ impl MtuDiscovery {
         Some(self.low)
     }
 
+    /// Whether [`MtuDiscovery::candidate`] has anything to do.
+    pub fn due(&self, now: Nanos) -> bool {
+        let narrow = self.high < self.low + THRESHOLD;
+        self.on && self.probe.is_none() && (!narrow || now - self.since >= INTERVAL)
+    }
+
     /// The payload of the next probe, if one is worth it. `payload`: of a full packet now. A search that ended long ago begins again.
     pub fn candidate(&mut self, payload: u32, options: u32, now: Nanos) -> Option<u32> {
-        if !self.on || self.probe.is_some() {
+        if !self.due(now) {
             return None;
         }
         if self.high < self.low + THRESHOLD {
-            if now - self.since >= INTERVAL {
-                self.high = self.peer.min(self.path);
-                self.low = payload + options + self.headers;
-                self.since = now;
-            }
+            self.high = self.peer.min(self.path);
+            self.low = payload + options + self.headers;
+            self.since = now;
             return None;
         }
         Some(self.payload_of(self.middle(), options))

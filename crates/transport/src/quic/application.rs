@@ -2,6 +2,8 @@
 
 use polypath_wire::quic::Frame;
 
+use smallvec::SmallVec;
+
 use super::closing::Close;
 use super::connection::{Connection, payload};
 use crate::{CloseReason, Nanos};
@@ -125,7 +127,7 @@ impl Connection {
     }
 
     /// The streams with something to read, or at their end.
-    pub fn readable(&self) -> Vec<u64> {
+    pub fn readable(&self) -> SmallVec<[u64; 4]> {
         self.incoming.readable().collect()
     }
 

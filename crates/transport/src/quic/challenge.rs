@@ -14,7 +14,10 @@ const LEN: u32 = 9;
 impl Connection {
     /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
     pub(super) fn send_path_frames(&mut self, path: usize) {
-        if self.members[path].closed() {
+        let member = &self.members[path];
+        let anything =
+            member.challenge_due || member.migration.former_due || !member.responses.is_empty();
+        if !anything || member.closed() {
             return;
         }
         self.answer_elsewhere(path);

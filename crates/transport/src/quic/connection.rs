@@ -17,8 +17,9 @@ use super::crypto::Session;
 use super::handshake::Handshake;
 use super::ids::{LEN, LocalIds, RemoteIds, random_id};
 use super::incoming::Incoming;
+use super::loss::Sent;
 use super::outgoing::Outgoing;
-use super::path::{PathState, Validation};
+use super::path::{Contents, PathState, Validation};
 use crate::config::Config;
 use crate::host::{Accept, Ports};
 use crate::path::Path;
@@ -113,6 +114,8 @@ pub struct Connection {
     pub(super) closing_timeout: Nanos,
     pub(super) record_decisions: bool,
     pub(super) deadline: Nanos,
+    /// Empty between acknowledgements; kept for its room.
+    pub(super) acked: Vec<Sent<Contents>>,
     pub(super) out: Vec<Transmit>,
     pub(super) events: Vec<Event>,
 }
@@ -241,6 +244,7 @@ impl Connection {
             closing_timeout: 0,
             record_decisions: false,
             deadline: 0,
+            acked: Vec::new(),
             out: Vec::new(),
             events: Vec::new(),
             random,

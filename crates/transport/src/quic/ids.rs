@@ -193,9 +193,10 @@ impl RemoteIds {
 
     /// The id that packets on a path carry now.
     pub fn current(&self, path: u64) -> Option<(u64, ConnectionId)> {
-        let of_path = self.ids.iter().filter(|known| known.path == path);
-        of_path
-            .min_by_key(|known| (!known.used, known.sequence))
+        let of_path = || self.ids.iter().filter(|known| known.path == path);
+        of_path()
+            .find(|known| known.used)
+            .or_else(|| of_path().min_by_key(|known| known.sequence))
             .map(|known| (known.sequence, known.id))
     }
 

@@ -188,6 +188,9 @@ impl Outgoing {
     /// The stream to be served: the highest priority, and in turn among equals.
     fn chosen(&self) -> Option<usize> {
         let credit = self.credit();
+        if let [only] = &self.streams[..] {
+            return only.ready(credit).then_some(0);
+        }
         let count = self.streams.len();
         (0..count)
             .map(|step| (self.turn + step) % count)
@@ -353,18 +356,25 @@ impl Outgoing {
 
     /// What lies between two positions arrived. Returns the bytes that are news.
     pub fn on_acked(&mut self, position: u64, end: u64) -> u64 {
-        let mut news: Vec<Chunk> = Vec::new();
-        self.visit(position, end, |chunk| {
+        let mut bytes = 0;
+        let from = self.chunks.partition_point(|chunk| chunk.end() <= position);
+        for chunk in self.chunks.range_mut(from..) {
+            if chunk.position >= end {
+                break;
+            }
+            if chunk.acked {
+                continue;
+            }
             chunk.acked = true;
             chunk.again = false;
-            news.push(*chunk);
-        });
-        let mut bytes = 0;
-        for chunk in news {
             bytes += u64::from(chunk.len);
-            let Some(stream) = self.stream(chunk.stream) else {
+            let stream = self
+                .streams
+                .binary_search_by_key(&chunk.stream, |stream| stream.id);
+            let Ok(at) = stream else {
                 continue;
             };
+            let stream = &mut self.streams[at];
             stream.acked += u64::from(chunk.len);
             stream.fin_acked |= chunk.fin;
             let done = stream.done();
@@ -440,6 +450,11 @@ impl Outgoing {
             self.streams.retain(|stream| !stream.done());
             self.turn = 0;
         }
+    }
+
+    /// There is no data in flight, nor any that was never sent.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty() && !self.wants_to_send() && self.unsent() == 0
     }
 
     /// Everything written was acknowledged, the ends too.

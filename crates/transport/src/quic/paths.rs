@@ -84,8 +84,10 @@ impl Connection {
         if self.ready_at.is_none() || self.path_manager_at <= self.now {
             self.ask_path_manager();
         }
-        for (pair, gateways) in std::mem::take(&mut self.wanted) {
-            self.begin_path(pair, gateways);
+        if !self.wanted.is_empty() {
+            for (pair, gateways) in std::mem::take(&mut self.wanted) {
+                self.begin_path(pair, gateways);
+            }
         }
     }
 

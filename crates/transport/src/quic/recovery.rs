@@ -50,13 +50,14 @@ impl Connection {
             return;
         }
         let before = self.in_flight(path);
-        let mut acked = Vec::new();
+        let mut acked = std::mem::take(&mut self.acked);
         let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
             let reason = "an acknowledgement of a packet that was never sent";
             let frame = if ack.path.is_some() { 0x3e } else { 0x02 };
             return self.fail(TransportError::PROTOCOL_VIOLATION, frame, reason);
         };
         if acked.is_empty() {
+            self.acked = acked;
             return;
         }
         let measures = acked.last().is_some_and(|last| {
@@ -97,8 +98,11 @@ impl Connection {
             }
         }
         let growing = self.growing(path, &acked);
-        self.members[path].rate.begin_ack(before);
-        if level == Level::OneRtt {
+        let paces = self.members[path].congestion.paces();
+        if paces {
+            self.members[path].rate.begin_ack(before);
+        }
+        if paces && level == Level::OneRtt {
             for packet in acked.iter().filter(|packet| packet.in_flight) {
                 self.members[path]
                     .rate
@@ -106,9 +110,10 @@ impl Connection {
             }
         }
         let rtt = self.members[path].rtt.latest();
-        for packet in acked {
+        for packet in acked.drain(..) {
             self.on_delivered(level, path, packet);
         }
+        self.acked = acked;
         let member = &mut self.members[path];
         let forgive = self.client || self.handshake.confirmed || level != Level::Initial;
         if forgive {

@@ -22,6 +22,8 @@ pub(super) struct Draft {
     path: usize,
     pub header: Header,
     frames: Vec<Frame>,
+    /// Bytes of the frames.
+    len: u32,
     pub carried: Contents,
     /// Bytes that further frames may take.
     pub room: u32,
@@ -30,7 +32,9 @@ pub(super) struct Draft {
 
 impl Draft {
     pub fn push(&mut self, frame: Frame) {
-        self.room -= frame.len();
+        let len = frame.len();
+        self.room -= len;
+        self.len += len;
         self.frames.push(frame);
     }
 
@@ -38,15 +42,19 @@ impl Draft {
         self.frames.iter().any(Frame::ack_eliciting)
     }
 
+    /// Bytes of the packet as it stands.
+    fn size(&self) -> u32 {
+        self.header.len(self.len) + self.len + TAG_LEN
+    }
+
     /// Pads a datagram of its own to the least length of all that can be sent on every path, as far as there is room.
     pub fn pad_datagram(&mut self) {
-        let size = self.header.len(frames_len(self)) + frames_len(self) + TAG_LEN;
-        self.pad(LEAST_DATAGRAM.saturating_sub(size));
+        self.pad(LEAST_DATAGRAM.saturating_sub(self.size()));
     }
 
     /// Pads to the least that a packet has.
     fn pad_to_sample(&mut self) {
-        let short = SAMPLED.saturating_sub(u32::from(self.header.number_len) + frames_len(self));
+        let short = SAMPLED.saturating_sub(u32::from(self.header.number_len) + self.len);
         self.pad(short);
     }
 
@@ -137,6 +145,7 @@ impl Connection {
             path,
             header,
             frames: Vec::with_capacity(2),
+            len: 0,
             carried: SmallVec::new(),
             room,
             purpose: Purpose::Control,
@@ -213,7 +222,7 @@ impl Connection {
         let (now, path) = (self.now, draft.path);
         let ecn = self.members[path].ecn;
         let number = draft.header.number;
-        if draft.level == Level::OneRtt && in_flight {
+        if draft.level == Level::OneRtt && in_flight && self.members[path].congestion.paces() {
             let alone = self.members[path].space.sent.in_flight() == 0;
             self.members[path].rate.on_sent(number, now, false, alone);
         }
@@ -275,7 +284,7 @@ impl Connection {
     pub(super) fn send_to(&mut self, mut draft: Draft, tuple: Tuple) {
         draft.pad_to_sample();
         let (path, purpose) = (draft.path, draft.purpose);
-        let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+        let size = draft.size();
         let packet = self.register(draft, size);
         let packets = vec![packet];
         self.transmit(path, tuple, Datagram { packets }, purpose);
@@ -294,7 +303,7 @@ impl Connection {
                     continue;
                 }
                 if let Some(draft) = self.handshake_draft(level, left) {
-                    left -= draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+                    left -= draft.size();
                     drafts.push(draft);
                 }
             }
@@ -312,7 +321,7 @@ impl Connection {
             }
             let mut packets = Vec::new();
             for draft in drafts {
-                let size = draft.header.len(frames_len(&draft)) + frames_len(&draft) + TAG_LEN;
+                let size = draft.size();
                 packets.push(self.register(draft, size));
             }
             let tuple = self.members[0].tuple;
@@ -402,7 +411,9 @@ impl Connection {
         let waits = |connection: &Self| {
             connection.outgoing.wants_to_send() || !connection.datagrams.waiting.is_empty()
         };
-        loop {
+        // Redundant schedulers repeat what is in flight.
+        let anything = !self.outgoing.is_empty() || !self.datagrams.waiting.is_empty();
+        while anything {
             let open = |path: usize| self.paths[path].established && self.paths[path].room() > 0;
             if !(0..self.paths.len()).any(open) {
                 break;
@@ -421,7 +432,7 @@ impl Connection {
                 break;
             }
         }
-        if waits(self) {
+        if anything && waits(self) {
             for path in 0..self.paths.len() {
                 self.members[path].held = self.paths[path].room() == 0;
             }
@@ -649,7 +660,12 @@ impl Connection {
         for path in 0..self.members.len() {
             let member = &self.members[path];
             let idle = !self.paths[path].established || !self.handshake.confirmed;
-            if idle || member.closed() || !member.validated() || self.paths[path].room() == 0 {
+            if idle
+                || !member.mtu.due(self.now)
+                || member.closed()
+                || !member.validated()
+                || self.paths[path].room() == 0
+            {
                 continue;
             }
             let size = member.datagram();
@@ -782,8 +798,4 @@ fn view<'a>(now: Nanos, paths: &'a [Path], outgoing: &Outgoing, next: Option<Nex
         unsent: outgoing.unsent(),
         window: outgoing.window(),
     }
-}
-
-fn frames_len(draft: &Draft) -> u32 {
-    draft.frames.iter().map(Frame::len).sum()
 }

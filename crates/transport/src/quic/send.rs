@@ -240,7 +240,13 @@ impl Connection {
             self.anti_deadlock_from = now;
             self.stir_idle();
         }
-        self.paths[path].in_flight = self.in_flight(path);
+        if in_flight {
+            // Acknowledgements alone are not paced (RFC 9002 section 7.7).
+            let pacer = &mut self.members[path].pacer;
+            pacer.on_sent(now, size);
+            self.paths[path].paced = pacer.blocked();
+            self.paths[path].in_flight = self.in_flight(path);
+        }
         Packet {
             header: draft.header,
             path: self.members[path].id,
@@ -254,8 +260,6 @@ impl Connection {
         if tuple == member.tuple {
             member.on_sent(len);
         }
-        member.pacer.on_sent(self.now, len);
-        self.paths[path].paced = member.pacer.blocked();
         let ecn = member.ecn;
         self.out.push(Transmit {
             path,

@@ -25,6 +25,7 @@ class Expected:
     at: Mapping[str, str] = field(default_factory=dict)
     along: str | None = None
     shape: str = "rising"
+    share_above: float | None = None
 
 
 MSG = {"connection": "msg"}
@@ -140,7 +141,10 @@ def test_relative_as_a_difference(recording: Recording) -> None:
     )
     assert evaluate(expected, {"mptcp": recording}).measured == "10 Mbps"
     unknown = Expected("goodput", IPERF, 1, relative_to={"connection": "cross", "by": "ratio"})
-    assert evaluate(unknown, {"mptcp": recording}).measured == "relative by 'ratio'; there is quotient, difference"
+    assert (
+        evaluate(unknown, {"mptcp": recording}).measured
+        == "relative by 'ratio'; there is quotient, difference, aggregation-benefit"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from polypath.results import Recording, models, shapes
 from polypath.results.expectations import Sample, evaluate
 
 BUFFER = "defaults.receive_buffer"
+BENEFIT = {"run": "single", "over": "path", "by": "aggregation-benefit"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Expected:
     at: Mapping[str, str] = field(default_factory=dict)
     along: str | None = None
     shape: str = "rising"
+    share_above: float | None = None
     relative_to: Mapping[str, Any] | None = None
     run: str = "mptcp"
     measure: str = "goodput"
@@ -59,7 +61,9 @@ def runs(recording: Recording) -> Mapping[str, list[Sample]]:
         for seed, mbps in enumerate(pair, start=1)
     ]
     tcp = [Sample({"seed": str(seed)}, carrying(recording, 4)) for seed in (1, 2)]
-    return {"mptcp": swept, "tcp": tcp}
+    single = [Sample({"path": path}, carrying(recording, 4)) for path in ("a", "b")]
+    slow = [Sample({}, carrying(recording, 2))]
+    return {"mptcp": swept, "tcp": tcp, "single": single, "slow": slow}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,12 @@ def runs(recording: Recording) -> Mapping[str, list[Sample]]:
         (Expected(maximum=0.051, along=BUFFER), "0 to 0.05 at 2 curves", True),
         (Expected(maximum=0.04, along=BUFFER), "0 to 0.05 at 2 curves", False),
         (Expected(maximum=0.3, along="cc", shape="falling"), "0 at 3 curves", True),
+        # Of 10, 20, 19, 8, 8 and 16.
+        (Expected(0.5, share_above=10), "0.5", True),
+        (Expected(0.6, share_above=10), "0.5", False),
+        # TCP gets 4 over each: 10 is 6 more than one of them, where both together would be 4 more; 2 is half of one.
+        (Expected(1.5, 1.5, at={"cc": "reno", BUFFER: "1 MB"}, relative_to=BENEFIT), "1.5", True),
+        (Expected(-0.5, -0.5, run="slow", relative_to=BENEFIT), "-0.5", True),
     ],
 )
 def test_places_seeds_and_shapes(runs: Mapping[str, list[Sample]], expected: Expected, measured: str, ok: bool) -> None:
@@ -93,7 +103,8 @@ def test_places_seeds_and_shapes(runs: Mapping[str, list[Sample]], expected: Exp
         (Expected(1, at={"mtu": "3"}), f"nothing varies 'mtu' (axes: cc, {BUFFER}, seed)"),
         (Expected(1, along="mtu"), f"nothing varies 'mtu' (axes: cc, {BUFFER}, seed)"),
         (Expected(1, along=BUFFER, shape="risen"), "unknown shape 'risen'; did you mean 'rising'?"),
-        (Expected(1, relative_to={"run": "udp"}), "unknown run 'udp' (there: mptcp, tcp)"),
+        (Expected(1, relative_to={"run": "udp"}), "unknown run 'udp' (there: mptcp, tcp, single, slow)"),
+        (Expected(1, relative_to={**BENEFIT, "over": "way"}), "nothing varies 'way' (axes: path)"),
         (Expected(1, relative_to={"model": "link"}), "unknown model 'link'; did you mean 'links'?"),
         (Expected(1, relative_to={"at": {BUFFER: "9 MB"}}), f"'{BUFFER}' is never '9 MB' (there: 1 MB, 2 MB, 4 MB)"),
     ],

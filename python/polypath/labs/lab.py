@@ -2,8 +2,8 @@
 
 scenario.toml   the network and what runs
 lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min, max,
-                unit, relative_to (run, at, model, by, parameters that differ), at, along, shape, cause of a known
-                miss, chance (whether it is missed is), and the measure's own parameters
+                unit, relative_to (run, at, over, model, by, parameters that differ), at, along, shape, share_above,
+                cause of a known miss, chance (whether it is missed is), and the measure's own parameters
 README.md       the question, the picture, what to expect and why, what to try
 """
 
@@ -42,11 +42,12 @@ class Expectation(Model):
 
     `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
     this run's measure by that of another run, point (`at`), connection or time, or by a computed `model`; with
-    `by = "difference"` it is the difference. Of a sweep
-    `at` picks points by their labels; every place keeps the bounds, as a mean over seeds. With `along`, the figure is
-    the part by which the curve over that axis departs from its `shape`. `cause` says why the bounds are known to be
-    missed. It permits a miss, so that it may not stay where the bounds are kept, unless that is `chance`: where the
-    figure lies at a bound, or hangs on milliseconds.
+    `by = "difference"` it is the difference, with `by = "aggregation-benefit"` what it gains over the single paths of
+    the other run, which are the labels of its axis `over`. Of a sweep `at` picks points by their labels; every place
+    keeps the bounds, as a mean over seeds. With `along`, the figure is the part by which the curve over that axis
+    departs from its `shape`; with `share_above`, it is the share of places whose own figure is higher. `cause` says
+    why the bounds are known to be missed. It permits a miss, so that it may not stay where the bounds are kept, unless
+    that is `chance`: where the figure lies at a bound, or hangs on milliseconds.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -59,6 +60,7 @@ class Expectation(Model):
     at: dict[str, str] = Field(default_factory=dict)
     along: str | None = None
     shape: str = "rising"
+    share_above: Number | None = None
     minimum: Number | None = Field(default=None, alias="min")
     maximum: Number | None = Field(default=None, alias="max")
     unit: str = ""

@@ -35,8 +35,12 @@ class Expectation(Protocol):
     quotient (or, `by = "difference"`, a difference): by that of another run, point (`at`) or whatever parameters
     differ, or by a computed `model`.
 
+    With `by = "aggregation-benefit"` it is the experimental aggregation benefit (Paasch et al., CoNEXT 2013, section
+    4.2) over the single paths of the other run, which are the labels of its axis `over`.
+
     Of a sweep, `at` picks points by their labels, figures are means over seeds, and every place must keep the bounds.
-    With `along`, an axis, the figure says how far the curve over it departs from a `shape`.
+    With `share_above` the figure is the share of places above that value. With `along`, an axis, it says how far the
+    curve over it departs from a `shape`.
     """
 
     @property
@@ -57,6 +61,8 @@ class Expectation(Protocol):
     def along(self) -> str | None: ...
     @property
     def shape(self) -> str: ...
+    @property
+    def share_above(self) -> float | None: ...
     @property
     def minimum(self) -> float | None: ...
     @property
@@ -116,6 +122,8 @@ def _values(expectation: Expectation, runs: Mapping[str, Sequence[Sample]]) -> l
     chosen = _chosen(_of_run(expectation.run, runs), expectation.at)
     figures = [(sample.values, _figure(expectation, sample, runs)) for sample in chosen]
     places = _means(figures, without=(SEED,))
+    if expectation.share_above is not None:
+        return [fmean(value > expectation.share_above for value in places.values())]
     if expectation.along is None:
         return list(places.values())
     shape = shapes.REGISTRY.get(expectation.shape)
@@ -162,8 +170,10 @@ def _figure(expectation: Expectation, sample: Sample, runs: Mapping[str, Sequenc
         return value
     other = dict(expectation.relative_to)
     by = str(other.pop("by", "quotient"))
+    if by == "aggregation-benefit":
+        return _benefit(value, _single_paths(expectation, other, sample, runs))
     if by not in ("quotient", "difference"):
-        raise MetricError(f"relative by '{by}'; there is quotient, difference")
+        raise MetricError(f"relative by '{by}'; there is quotient, difference, aggregation-benefit")
     if "model" in other:
         reference = _modelled(str(other.pop("model")), sample.recording, expectation.parameters, other)
     else:
@@ -173,6 +183,25 @@ def _figure(expectation: Expectation, sample: Sample, runs: Mapping[str, Sequenc
     if not reference:
         raise MetricError("no data")
     return value / reference
+
+
+def _single_paths(
+    expectation: Expectation, other: dict[str, Any], sample: Sample, runs: Mapping[str, Sequence[Sample]]
+) -> list[float]:
+    axis = str(other.pop("over", ""))
+    there = _of_run(str(other.get("run", expectation.run)), runs)
+    _require_axis(axis, there[0].values)
+    labels = dict.fromkeys(each.values[axis] for each in there)
+    at = other.pop("at", {})
+    return [_reference(expectation, {**other, "at": {**at, axis: label}}, sample, runs) for label in labels]
+
+
+def _benefit(goodput: float, singles: Sequence[float]) -> float:
+    """From -1, nothing arrives, over 0, as much as on the best path alone, to 1, the sum of all paths."""
+    best, total = max(singles, default=0.0), sum(singles)
+    if total == best:
+        raise MetricError("no benefit without two single paths that carry something")
+    return (goodput - best) / (total - best if goodput >= best else best)
 
 
 def _reference(

@@ -7,6 +7,8 @@
 mod draw;
 #[path = "../tests/integrity/network.rs"]
 mod network;
+#[path = "../tests/integrity/over_quic.rs"]
+mod over_quic;
 #[path = "../tests/integrity/reduce.rs"]
 mod reduce;
 #[path = "../tests/integrity/runner.rs"]
@@ -16,6 +18,8 @@ mod runner;
 mod scenario;
 #[path = "../tests/integrity/verdict.rs"]
 mod verdict;
+#[path = "../tests/integrity/verdict_quic.rs"]
+mod verdict_quic;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -10,16 +10,22 @@
 //! side wait for ever over a dead one. In one of three, hosts look for the path's MTU. In one of four, links have their queue in the
 //! sending host, whose stack hears what it refuses.
 //!
+//! Scenarios from number 10^12 on have connections of QUIC and Multipath QUIC, some beside others of TCP, and translators that forget a
+//! client. A client that finished has heard and said everything; what does not finish was silent for the idle timeout, over a network that
+//! died, was down for long, or forgot its client.
+//!
 //! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
 //! plan. `make campaign` runs any number of them (`examples/campaign.rs`).
 
 mod draw;
 mod network;
+mod over_quic;
 #[allow(dead_code, reason = "the test reduces nothing, the campaign does")]
 mod reduce;
 mod runner;
 mod scenario;
 mod verdict;
+mod verdict_quic;
 
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -29,11 +35,12 @@ use runner::{Failure, judge_all};
 use scenario::{Scenario, middleboxes, names};
 use verdict::Seen;
 
-/// Scenarios of each run, and others of each day.
-const FIXED: u64 = 2_000;
-const DAILY: u64 = 2_000;
-/// Where the daily ones begin.
+/// Scenarios of each run, and as many others of each day: of TCP and of QUIC.
+const OF_TCP: u64 = 1_500;
+const OF_QUIC: u64 = 500;
+/// Where the daily ones begin, after the first of their kind, and how far the days are apart.
 const FIRST_DAILY: u64 = 1_000_000_000;
+const DAY: u64 = 2_000;
 
 fn today() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -80,8 +87,8 @@ fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
         check(seed..seed + 1);
         return;
     }
-    let seen = check(0..FIXED);
-    assert!(1_000 * (seen.unlucky + seen.slow) <= FIXED, "{seen:?}");
+    let seen = check(0..OF_TCP);
+    assert!(1_000 * (seen.unlucky + seen.slow) <= OF_TCP, "{seen:?}");
     assert!(
         seen.finished > 0
             && seen.given_up > 0
@@ -91,8 +98,27 @@ fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
             && seen.duplicated > 0,
         "{seen:?}"
     );
-    let first = FIRST_DAILY + today() * DAILY;
-    check(first..first + DAILY);
+    let first = FIRST_DAILY + today() * DAY;
+    check(first..first + OF_TCP);
+}
+
+#[test]
+fn every_stream_of_quic_arrives_whole_or_ends_by_the_idle_timeout() {
+    if chosen().is_some() {
+        return;
+    }
+    let seen = check(over_quic::FIRST..over_quic::FIRST + OF_QUIC);
+    assert!(
+        seen.finished > 0
+            && seen.given_up > 0
+            && seen.broken > 0
+            && seen.lost > 0
+            && seen.duplicated > 0,
+        "{seen:?}"
+    );
+    assert!(100 * seen.impatient <= OF_QUIC, "{seen:?}");
+    let first = over_quic::FIRST + FIRST_DAILY + today() * DAY;
+    check(first..first + OF_QUIC);
 }
 
 #[test]

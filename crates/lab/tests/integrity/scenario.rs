@@ -9,6 +9,7 @@ use polypath_lab::plan::{
 
 use crate::draw::{Draw, MS, SECOND, entries};
 use crate::network::{Size, loss, network, queue, stack};
+use crate::over_quic;
 
 /// The last change of a network that stays alive; some heal completely at this time.
 pub const LAST_CHANGE: u64 = 30 * SECOND;
@@ -68,6 +69,9 @@ impl Scenario {
         add_classic_recovery(&mut Draw::of(seed, "recovery"), &mut plan);
         add_tls(&mut Draw::of(seed, "tls"), &mut plan);
         add_host_queues(&mut Draw::of(seed, "host queues"), &mut plan);
+        if seed >= over_quic::FIRST {
+            over_quic::turn(&mut plan, seed);
+        }
         Self { plan, fate }
     }
 }

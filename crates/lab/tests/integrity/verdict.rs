@@ -98,7 +98,8 @@ pub fn judge(scenario: &Scenario) -> Result<Seen, String> {
                 );
             }
             Transport::Quic | Transport::Mpquic => {
-                return Err(about("no scenario draws QUIC".into()));
+                let judged = run.quic_connection(index, application, scenario.fate);
+                seen.add(judged.map_err(about)?);
             }
             Transport::Udp => run.datagrams(index).map_err(about)?,
             Transport::Icmp => {}
@@ -130,15 +131,15 @@ fn accounted(report: &MiddleboxReport) -> Result<(), String> {
     )
 }
 
-fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+pub fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
 /// A table's rows as text by column.
 type Rows = Vec<BTreeMap<String, String>>;
 
-struct Run<'a> {
-    plan: &'a Plan,
+pub struct Run<'a> {
+    pub plan: &'a Plan,
     tables: BTreeMap<&'static str, Rows>,
 }
 
@@ -175,7 +176,7 @@ impl<'a> Run<'a> {
         Self { plan, tables }
     }
 
-    fn rows(&self, table: &str, matching: &[(&str, &str)]) -> Vec<&BTreeMap<String, String>> {
+    pub fn rows(&self, table: &str, matching: &[(&str, &str)]) -> Vec<&BTreeMap<String, String>> {
         self.tables[table]
             .iter()
             .filter(|row| {
@@ -334,7 +335,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whether the server is behind a NAT, which lets nobody in who was not asked for.
-    fn shut_out(&self) -> bool {
+    pub fn shut_out(&self) -> bool {
         let boxes = self.plan.links.iter().flat_map(|link| &link.middleboxes);
         boxes.filter(|choice| choice.name == "nat").any(|nat| {
             nat.parameters
@@ -353,7 +354,7 @@ impl<'a> Run<'a> {
 
     /// When the first side found its peer silent for too long: its connection ended then, or waited for a join without a subflow, and the peer
     /// heard of it by a reset.
-    fn gave_up_at(&self, id: &str) -> u64 {
+    pub fn gave_up_at(&self, id: &str) -> u64 {
         let of = |kind: &str| self.rows("events", &[("connection", id), ("kind", kind)]);
         let closed = of("connection-closed");
         let silent = closed
@@ -432,7 +433,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn reason(&self, id: &str, side: &str) -> Option<String> {
+    pub fn reason(&self, id: &str, side: &str) -> Option<String> {
         let matching = [
             ("connection", id),
             ("kind", "connection-closed"),
@@ -443,7 +444,7 @@ impl<'a> Run<'a> {
     }
 
     /// What each side has to receive: client, server.
-    fn written(&self, application: &Application, id: &str, requests: u64) -> [u64; 2] {
+    pub fn written(&self, application: &Application, id: &str, requests: u64) -> [u64; 2] {
         let directed = |reverse: bool, bytes: u64| if reverse { [bytes, 0] } else { [0, bytes] };
         match application.work {
             Work::Bulk {
@@ -461,6 +462,9 @@ impl<'a> Run<'a> {
                 response_bytes,
                 ..
             } => [count * response_bytes, count * request_bytes],
+            Work::Fetch {
+                size_bytes, count, ..
+            } if application.transport.is_quic() => [count * size_bytes, count * FILE_REQUEST],
             Work::Fetch {
                 size_bytes,
                 count,
@@ -495,6 +499,9 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A request of HTTP/0.9.
+const FILE_REQUEST: u64 = "GET /file\r\n".len() as u64;
+
 /// `GET /file HTTP/1.1`, Host, User-Agent, Accept.
 const REQUEST_HEAD: u64 = 20 + 14 + 22 + 13 + 2;
 
@@ -503,7 +510,7 @@ fn response_head(size: u64) -> u64 {
     17 + 18 + 40 + 16 + size.to_string().len() as u64 + 2 + 2
 }
 
-fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+pub fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row[column]
         .parse()
         .unwrap_or_else(|_| panic!("{column} of {row:?} is no count"))

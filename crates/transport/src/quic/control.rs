@@ -26,6 +26,10 @@ impl Control {
         if fits { self.pending.pop_front() } else { None }
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.pending.iter()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }

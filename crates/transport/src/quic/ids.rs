@@ -72,6 +72,17 @@ impl LocalIds {
         frames
     }
 
+    /// The sequence number of the next id of a path; nothing of one that is abandoned.
+    pub fn next_sequence(&self, path: u64) -> Option<u64> {
+        let known = self.counts.get(&path).copied().unwrap_or(0);
+        (!self.abandoned.contains(&path)).then_some(known)
+    }
+
+    /// Whether this is the id that was issued for a path under a sequence number.
+    pub fn has(&self, path: u64, sequence: u64, id: &ConnectionId) -> bool {
+        self.issued.contains(&(path, sequence, *id))
+    }
+
     /// The peer uses an id no more. False: it was never issued.
     pub fn retire(&mut self, path: u64, sequence: u64) -> bool {
         self.issued
@@ -154,7 +165,10 @@ impl RemoteIds {
         let path = frame.path.unwrap_or(0);
         let same = |known: &&Remote| known.path == path && known.sequence == frame.sequence;
         if let Some(known) = self.ids.iter().find(same) {
-            return if known.id == frame.id {
+            let same_token = known
+                .reset_token
+                .is_none_or(|token| token == frame.reset_token);
+            return if known.id == frame.id && same_token {
                 Ok(Vec::new())
             } else {
                 Err(IdError::Contradiction)
@@ -167,6 +181,9 @@ impl RemoteIds {
         let prior = self.retire_prior_to.entry(path).or_insert(0);
         *prior = frame.retire_prior_to.max(*prior);
         let prior = *prior;
+        // All below are retired, and a repetition of one is answered again.
+        self.retired
+            .retain(|&(of, sequence)| of != path || sequence >= prior);
         if self.ids.iter().any(|known| known.id == frame.id) {
             return Err(IdError::Contradiction);
         }
@@ -181,8 +198,6 @@ impl RemoteIds {
         let old = |known: &Remote| known.path == path && known.sequence < prior;
         let retired = self.ids.iter().filter(|known| old(known));
         let retired: Vec<u64> = retired.map(|known| known.sequence).collect();
-        self.retired
-            .extend(retired.iter().map(|&sequence| (path, sequence)));
         self.ids.retain(|known| !old(known));
         let active = self.ids.iter().filter(|known| known.path == path).count() as u64;
         if active > limit {

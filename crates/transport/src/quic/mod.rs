@@ -21,6 +21,7 @@ mod paths;
 mod receive;
 mod received;
 mod recovery;
+mod refusal;
 mod rtt;
 mod send;
 

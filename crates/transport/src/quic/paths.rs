@@ -13,6 +13,11 @@ use crate::{CloseReason, EventKind, MILLISECOND, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
 const ATTEMPT: Nanos = 3;
+/// Retired ids that wait to be told, as a multiple of those that may be active: the peer makes more than it lets be told
+/// (RFC 9000 section 5.1.2 asks for two at least).
+const UNSENT: u64 = 4;
+/// Addresses of the peer with an id of their own; further ones share the last.
+const MOST_ADDRESSES: usize = 255;
 
 impl Connection {
     pub(super) fn draw(&mut self) -> u64 {
@@ -29,7 +34,10 @@ impl Connection {
         if let Some(known) = self.remote.iter().find(|remote| remote.address == address) {
             return known.id;
         }
-        let id = self.remote.len() as u8;
+        let id = self.remote.len().min(MOST_ADDRESSES) as u8;
+        if self.remote.len() > MOST_ADDRESSES {
+            return id;
+        }
         self.remote.push(RemoteAddress {
             id,
             address,
@@ -222,7 +230,7 @@ impl Connection {
                 let limit = self.peer.active_connection_id_limit;
                 self.issue_ids(of, limit);
             }
-            Frame::PathAbandon { path, .. } => self.on_abandon(*path, frame),
+            Frame::PathAbandon { path, .. } => self.on_abandon(*path),
             Frame::PathStatus {
                 path,
                 sequence,
@@ -237,7 +245,7 @@ impl Connection {
                 }
             }
             Frame::PathsBlocked(limit) => self.admit_paths(*limit),
-            Frame::PathCidsBlocked { path, .. } if *path <= self.max_path_id => {
+            Frame::PathCidsBlocked { path, .. } if *path <= self.peer_max_path_id => {
                 let limit = self.peer.active_connection_id_limit;
                 self.issue_ids(*path, limit);
             }
@@ -246,14 +254,18 @@ impl Connection {
     }
 
     fn on_new_id(&mut self, new: &NewConnectionId, frame: &Frame) {
-        let path = new.path.unwrap_or(0);
-        if path > self.max_path_id {
-            let reason = "an id for a path beyond the limit";
-            let kind = frame.frame_type();
-            return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
-        }
         let limit = self.local_parameters.active_connection_id_limit;
+        let waiting = self.control.iter().filter(
+            |frame| matches!(frame, Frame::RetireConnectionId { path, .. } if *path == new.path),
+        );
+        // RFC 9000 section 5.1.2.
+        let too_many = waiting.count() as u64 > UNSENT * limit;
         match self.remote_ids.add(new, limit) {
+            _ if too_many => self.fail(
+                TransportError::CONNECTION_ID_LIMIT_ERROR,
+                frame.frame_type(),
+                "more ids retired than can be told",
+            ),
             Ok(retired) => {
                 for sequence in retired {
                     self.control.push(Frame::RetireConnectionId {
@@ -297,12 +309,7 @@ impl Connection {
         self.members[0].validation = Validation::Done;
     }
 
-    fn on_abandon(&mut self, id: u64, frame: &Frame) {
-        if id > self.max_path_id {
-            let reason = "a path beyond the limit";
-            let kind = frame.frame_type();
-            return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
-        }
+    fn on_abandon(&mut self, id: u64) {
         if let Some(path) = self.members.iter().position(|member| member.id == id) {
             self.abandon(path, TransportError::NO_ERROR);
         }

@@ -12,11 +12,15 @@ use super::crypto::Level;
 use super::handshake::HandshakeError;
 use super::incoming::Violation;
 use super::migration;
+use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
 use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
 
 /// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
 const MORE_PATHS: u64 = 8;
+
+/// So many path ids that are not abandoned are admitted, however many the peer asks for.
+const MOST_PATHS: u64 = 256;
 
 /// A packet of a datagram.
 pub(super) enum Came<P> {
@@ -115,6 +119,10 @@ impl Connection {
         if self.space(level, path).received.is_duplicate(number) {
             return;
         }
+        if level == Level::Initial && !self.client && len < LEAST_DATAGRAM {
+            // RFC 9000 section 14.1.
+            return;
+        }
         if level != Level::OneRtt && !self.peer_known_by_id(packet) {
             return;
         }
@@ -134,6 +142,9 @@ impl Connection {
                     frame.frame_type(),
                     reason,
                 );
+                return;
+            }
+            if self.refuses(frame, &packet.header) {
                 return;
             }
             if let Frame::PathChallenge(data) = frame {
@@ -220,6 +231,12 @@ impl Connection {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
         }
+        let multipath = self.config.mptcp && parameters.initial_max_path_id.is_some();
+        if multipath && source.is_some_and(|id| id.is_empty()) {
+            // RFC 10069 section 2.1.
+            let reason = "multipath with an empty connection id";
+            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
+        }
         self.outgoing.raise_max(parameters.initial_max_data);
         self.streams.admitted = [
             parameters.initial_max_streams_bidi,
@@ -263,7 +280,18 @@ impl Connection {
 
     fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
         match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::NewToken(_) | Frame::PathChallenge(_) => {}
+            Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
+            Frame::NewToken(_) => {
+                if !self.client {
+                    // RFC 9000 section 19.7.
+                    let reason = "only a server gives tokens";
+                    self.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+            }
             Frame::Ack(ack) => self.on_ack(level, path, ack),
             Frame::Crypto { offset, data } => {
                 if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
@@ -332,7 +360,18 @@ impl Connection {
                 self.admit_stream(*stream, frame, Part::Receiving);
             }
             Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
-            Frame::Datagram { number, len } => self.datagrams.arrived.push((*number, *len)),
+            Frame::Datagram { number, len } => {
+                if u64::from(frame.len()) > self.local_parameters.max_datagram_frame_size {
+                    // RFC 9221 section 3.
+                    let reason = "a datagram longer than was admitted";
+                    return self.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+                self.datagrams.arrived.push((*number, *len));
+            }
             Frame::ConnectionClose {
                 error, frame_type, ..
             } => self.on_close(*error, *frame_type),
@@ -421,7 +460,8 @@ impl Connection {
 
     /// Admits as many more path ids as the peer's need suggests.
     pub(super) fn admit_paths(&mut self, asked: u64) {
-        if asked < self.max_path_id {
+        let abandoned = self.members.iter().filter(|member| member.closed()).count() as u64;
+        if asked < self.max_path_id || self.max_path_id - abandoned >= MOST_PATHS {
             return;
         }
         let before = self.max_path_id;

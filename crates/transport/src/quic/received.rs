@@ -10,6 +10,9 @@ const TOGETHER: u32 = 2;
 /// Ranges in one frame; the oldest are left out (RFC 9000 section 13.2.3).
 const MOST_RANGES: usize = 64;
 
+/// Ranges that are kept at most, however many numbers the peer leaves out.
+const MOST_KEPT: usize = 1024;
+
 /// What has to be acknowledged in a space.
 #[derive(Debug, Default)]
 pub(super) struct Received {
@@ -55,6 +58,12 @@ impl Received {
     ) {
         let highest = self.numbers.highest();
         self.numbers.insert(number, number + 1, |_, _| {});
+        let over = self.numbers.iter().nth(MOST_KEPT).is_some();
+        let oldest = self.numbers.iter().next().filter(|_| over);
+        if let Some((_, end)) = oldest {
+            self.numbers.remove_below(end);
+            self.floor = self.floor.max(end);
+        }
         self.fresh = true;
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));

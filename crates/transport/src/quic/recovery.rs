@@ -1,6 +1,6 @@
 //! Acknowledgements, losses, probe timeouts and what congestion control makes of them (RFC 9002).
 
-use polypath_wire::quic::{Ack, TransportError};
+use polypath_wire::quic::{Ack, Frame, TransportError};
 
 use super::connection::{Connection, payload};
 use super::crypto::Level;
@@ -43,7 +43,7 @@ impl Connection {
             None => path,
             Some(id) => match self.members.iter().position(|member| member.id == id) {
                 Some(path) => path,
-                None => return,
+                None => return self.refuse_ack(ack),
             },
         };
         if self.members[path].closed() {
@@ -52,9 +52,7 @@ impl Connection {
         let before = self.in_flight(path);
         let mut acked = std::mem::take(&mut self.acked);
         let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
-            let reason = "an acknowledgement of a packet that was never sent";
-            let frame = if ack.path.is_some() { 0x3e } else { 0x02 };
-            return self.fail(TransportError::PROTOCOL_VIOLATION, frame, reason);
+            return self.refuse_ack(ack);
         };
         if acked.is_empty() {
             self.acked = acked;
@@ -70,7 +68,9 @@ impl Connection {
         if newest && measures && acked.iter().any(|packet| packet.eliciting) {
             let last = &acked[acked.len() - 1];
             let latest = self.now - last.at;
-            let delay = (ack.delay << self.peer.ack_delay_exponent).saturating_mul(MICROSECOND);
+            let delay = ack
+                .delay
+                .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
             // RFC 9002 section 5.3.
             let delay = match level {
                 Level::OneRtt if self.handshake.confirmed => {
@@ -176,6 +176,13 @@ impl Connection {
         }
         let member = &mut self.members[path];
         member.pacer.set_rate(&self.paths[path]);
+    }
+
+    /// RFC 9000 section 13.1.
+    fn refuse_ack(&mut self, ack: &Ack) {
+        let reason = "an acknowledgement of a packet that was never sent";
+        let frame_type = Frame::Ack(Box::new(ack.clone())).frame_type();
+        self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
     }
 
     /// Packets that let the window grow: those sent after its last reduction (RFC 9002 section 7.3.2).

@@ -42,7 +42,7 @@ impl Rtt {
         }
         self.min = self.min.min(latest);
         // The delay that the peer reports is taken off as far as the minimum admits.
-        let adjusted = if latest >= self.min + ack_delay {
+        let adjusted = if latest >= self.min.saturating_add(ack_delay) {
             latest - ack_delay
         } else {
             latest

@@ -10,6 +10,7 @@ mod pair;
 mod paths;
 mod transfer;
 mod uniflows;
+mod violations;
 
 use polypath_transport::{Config, MILLISECOND as MS, Nanos};
 

@@ -1,0 +1,111 @@
+//! Scenarios over QUIC: those of TCP with other connections in them, and what only QUIC has.
+
+use std::collections::BTreeMap;
+
+use polypath_lab::plan::{Choice, Plan, Stack, Streams, Transport, Work};
+use serde_json::{Value, json};
+
+use crate::draw::{Draw, entries};
+
+/// Scenarios from this number on are about QUIC. Those below are as they were before QUIC was.
+pub const FIRST: u64 = 1_000_000_000_000;
+
+/// A path of QUIC takes packets of 1228 or 1248 bytes (RFC 9000 section 14).
+const LEAST_MTU: u32 = 1_280;
+
+/// The share of applications that stay with TCP beside others over QUIC.
+const STAYS: f64 = 0.15;
+
+/// Turns a plan of TCP into one of QUIC.
+pub fn turn(plan: &mut Plan, seed: u64) {
+    let draw = &mut Draw::of(seed, "quic");
+    let hosts = plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut());
+    let applications = plan.applications.iter_mut();
+    let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
+    for stack in hosts.chain(own.flatten()) {
+        fit(draw, stack);
+    }
+    for (index, application) in plan.applications.iter_mut().enumerate() {
+        let stays = draw.chance(STAYS) && index > 0;
+        application.transport = match application.transport {
+            Transport::Tcp if !stays => Transport::Quic,
+            Transport::Mptcp if !stays => Transport::Mpquic,
+            other => other,
+        };
+        if application.transport.is_quic() {
+            files(draw, &mut application.work);
+        }
+    }
+    translate(draw, plan);
+}
+
+/// What QUIC does not have is drawn again.
+fn fit(draw: &mut Draw, stack: &mut Stack) {
+    let barred = |name: &str| {
+        let all = entries("scheduler");
+        let found = all.into_iter().find(|entry| entry["name"] == name);
+        found.is_some_and(|entry| entry["not_over_quic"].is_string())
+    };
+    while barred(&stack.scheduler.name) {
+        stack.scheduler = draw.choice("scheduler");
+    }
+    stack.mtu = stack.mtu.max(LEAST_MTU);
+    stack.ack_path = draw.maybe(0.5, |draw| {
+        draw.pick(&["same", "fastest", "scheduler"]).into()
+    });
+    if draw.chance(0.1) {
+        stack.send_paths = vec![draw.integer(0, 2)];
+    }
+}
+
+/// More files than over TCP, on streams of their own or on one.
+fn files(draw: &mut Draw, work: &mut Work) {
+    if let Work::Fetch {
+        size_bytes,
+        count,
+        tls,
+        parallel,
+        streams,
+    } = work
+    {
+        *tls = None;
+        *size_bytes = (*size_bytes).max(1);
+        *parallel = draw.integer(1, 8);
+        *streams = draw.pick(&[Streams::Each, Streams::Each, Streams::One]);
+        if draw.chance(0.2) {
+            // More streams than the peer admits at first.
+            *count = draw.integer(100, 300);
+            *size_bytes = 1 + *size_bytes % 1_000;
+        }
+    }
+}
+
+/// In one network of four, translators that forget a client after a short silence and give it another port then.
+fn translate(draw: &mut Draw, plan: &mut Plan) {
+    if !draw.chance(0.25) {
+        return;
+    }
+    let link = draw.integer(0, plan.links.len() as u64 - 1) as usize;
+    let parameters: BTreeMap<String, Value> = [
+        ("timeout_s".to_owned(), json!(draw.number(1.0, 4.0))),
+        ("keep_ports".to_owned(), json!(false)),
+    ]
+    .into();
+    plan.links[link].middleboxes.push(Choice {
+        name: "nat".into(),
+        parameters,
+    });
+    // Its reports would not get through.
+    for link in &mut plan.links {
+        (link.forward.mtu, link.backward.mtu) = (None, None);
+    }
+}
+
+/// Whether a translator forgets a client that is silent for less than QUIC puts up with.
+pub fn forgets(plan: &Plan) -> bool {
+    let boxes = plan.links.iter().flat_map(|link| &link.middleboxes);
+    boxes.filter(|choice| choice.name == "nat").any(|nat| {
+        let timeout = nat.parameters.get("timeout_s").and_then(Value::as_f64);
+        timeout.is_some_and(|timeout| timeout < 30.0)
+    })
+}

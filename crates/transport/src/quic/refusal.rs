@@ -1,0 +1,72 @@
+//! Frames that the peer may not send as things stand (RFC 9000 sections 19.15, 19.16 and 20.1, RFC 10069 section 4).
+
+use polypath_wire::quic::{Frame, Header, TransportError};
+
+use super::connection::Connection;
+
+/// The path that a frame of RFC 10069 names, or the limit in its place.
+fn named_path(frame: &Frame) -> Option<u64> {
+    match frame {
+        Frame::Ack(ack) => ack.path,
+        Frame::NewConnectionId(new) => new.path,
+        Frame::RetireConnectionId { path, .. } => *path,
+        Frame::PathAbandon { path, .. }
+        | Frame::PathStatus { path, .. }
+        | Frame::PathCidsBlocked { path, .. }
+        | Frame::PathsBlocked(path) => Some(*path),
+        _ => None,
+    }
+}
+
+impl Connection {
+    /// Closes the connection if the peer may not send this frame in a packet with this header.
+    pub(super) fn refuses(&mut self, frame: &Frame, header: &Header) -> bool {
+        let Some((error, reason)) = self.fault(frame, header) else {
+            return false;
+        };
+        self.fail(error, frame.frame_type(), reason);
+        true
+    }
+
+    fn fault(&self, frame: &Frame, header: &Header) -> Option<(TransportError, &'static str)> {
+        let named = named_path(frame);
+        if (named.is_some() || matches!(frame, Frame::MaxPathId(_))) && !self.multipath() {
+            // Its type is unknown to this connection (RFC 9000 section 12.4).
+            let reason = "a frame of multipath, which was not negotiated";
+            return Some((TransportError::FRAME_ENCODING_ERROR, reason));
+        }
+        let reason = match frame {
+            _ if named.is_some_and(|path| path > self.max_path_id) => "a path id above the limit",
+            Frame::MaxPathId(max) if Some(*max) < self.peer.initial_max_path_id => {
+                "a limit of path ids below the initial one"
+            }
+            Frame::PathCidsBlocked {
+                path,
+                next_sequence,
+            } if self
+                .local_ids
+                .next_sequence(*path)
+                .is_some_and(|next| *next_sequence > next) =>
+            {
+                "a sequence number of a connection id that is not the next"
+            }
+            Frame::NewConnectionId(_)
+                if self
+                    .remote_ids
+                    .current(0)
+                    .is_some_and(|(_, id)| id.is_empty()) =>
+            {
+                "another connection id of a peer whose id is empty"
+            }
+            Frame::RetireConnectionId { path, sequence }
+                if self
+                    .local_ids
+                    .has(path.unwrap_or(0), *sequence, &header.destination) =>
+            {
+                "a connection id retired by a packet that it leads"
+            }
+            _ => return None,
+        };
+        Some((TransportError::PROTOCOL_VIOLATION, reason))
+    }
+}

@@ -82,7 +82,9 @@ fn files(draw: &mut Draw, work: &mut Work) {
 
 /// In one network of four, translators that forget a client after a short silence and give it another port then.
 fn translate(draw: &mut Draw, plan: &mut Plan) {
-    if !draw.chance(0.25) {
+    let tcp = |transport| matches!(transport, Transport::Tcp | Transport::Mptcp);
+    let mut transports = plan.applications.iter().map(|each| each.transport);
+    if !draw.chance(0.25) || transports.any(tcp) {
         return;
     }
     let link = draw.integer(0, plan.links.len() as u64 - 1) as usize;

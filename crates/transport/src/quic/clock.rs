@@ -69,9 +69,9 @@ impl Connection {
                 .min(self.validation_deadline(path));
             if !member.closed() {
                 at = at.min(member.pacer.deadline());
-                if self.handshake.writes(Level::OneRtt) {
-                    at = at.min(member.space.received.deadline());
-                }
+            }
+            if self.handshake.writes(Level::OneRtt) {
+                at = at.min(member.space.received.deadline());
             }
         }
         // What is due already waits for something else: the amplification limit, keys.

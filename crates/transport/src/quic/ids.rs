@@ -92,9 +92,14 @@ impl LocalIds {
             .is_some_and(|&count| sequence < count)
     }
 
-    /// A path is abandoned, and its ids with it (RFC 10069 section 3.4). The peer may still retire them one by one.
-    pub fn forget(&mut self, path: u64) {
+    /// A path is abandoned: it gets no further ids (RFC 10069 section 3.4). The peer may still retire them one by one.
+    pub fn abandon(&mut self, path: u64) {
         self.abandoned.insert(path);
+    }
+
+    /// Packets on a path that is abandoned are not known any more.
+    pub fn forget(&mut self, path: u64) {
+        self.abandon(path);
         self.issued.retain(|issued| issued.0 != path);
     }
 }
@@ -247,6 +252,11 @@ impl RemoteIds {
             known.used |= (known.path, known.sequence) == (path, sequence);
         }
         Some(id)
+    }
+
+    /// A path was abandoned.
+    pub fn is_abandoned(&self, path: u64) -> bool {
+        self.abandoned.contains(&path)
     }
 
     /// A path is abandoned, and its ids with it.

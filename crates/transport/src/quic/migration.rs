@@ -64,6 +64,9 @@ impl Connection {
         len: u32,
     ) {
         let member = &mut self.members[path];
+        if member.closed() {
+            return;
+        }
         if tuple == member.tuple {
             member.migration.destination = Some(destination);
         } else if moves && !self.client && self.handshake.confirmed {

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::congestion::CongestionControl;
 use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
 use crate::registry::RegistryError;
-use crate::{Nanos, Tuple};
+use crate::{NEVER, Nanos, Tuple};
 
 /// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
 pub(super) const LEAST_DATAGRAM: u32 = 1200;
@@ -76,6 +76,8 @@ pub struct PathState {
     pub backup_remote: bool,
     pub established_at: Option<Nanos>,
     pub closed_at: Option<Nanos>,
+    /// Until when packets of a closed path are taken (RFC 10069 section 3.4).
+    pub(super) takes_until: Nanos,
     pub(super) space: Space,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn CongestionControl>,
@@ -134,6 +136,7 @@ impl PathState {
             backup_remote: false,
             established_at: None,
             closed_at: None,
+            takes_until: NEVER,
             space: Space::default(),
             rtt: Rtt::default(),
             congestion: config.make_congestion()?,
@@ -193,6 +196,11 @@ impl PathState {
     /// It was abandoned by either side.
     pub fn closed(&self) -> bool {
         self.closed_at.is_some()
+    }
+
+    /// Packets on it are taken, though it may be abandoned.
+    pub(super) fn takes(&self, now: Nanos) -> bool {
+        !self.closed() || now < self.takes_until
     }
 
     pub fn validated(&self) -> bool {

@@ -9,10 +9,12 @@ use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
-use crate::{CloseReason, EventKind, MILLISECOND, NEVER, Nanos, Tuple};
+use crate::{EventKind, MILLISECOND, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
 const ATTEMPT: Nanos = 3;
+/// Probe timeouts for which packets on a path are taken after the peer abandoned it (RFC 10069 section 3.4).
+const RETENTION: Nanos = 3;
 /// Retired ids that wait to be told, as a multiple of those that may be active: the peer makes more than it lets be told
 /// (RFC 9000 section 5.1.2 asks for two at least).
 const UNSENT: u64 = 4;
@@ -58,6 +60,12 @@ impl Connection {
         self.event(EventKind::SubflowEstablished(path));
         if self.members[path].backup_local {
             self.tell_status(path);
+        }
+        // Those of addresses that are gone had to wait for it.
+        let gone = self.local.iter().filter(|local| !local.up);
+        let gone: Vec<u8> = gone.map(|local| local.id).collect();
+        for id in gone {
+            self.abandon_from(id);
         }
     }
 
@@ -163,6 +171,9 @@ impl Connection {
 
     /// Begins to validate a path between two addresses, or waits for the ids that it needs (RFC 10069 sections 3.1 and 4.7).
     fn begin_path(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
+        while self.remote_ids.is_abandoned(self.next_path_id) {
+            self.next_path_id += 1;
+        }
         let id = self.next_path_id;
         if id > self.max_path_id {
             self.admit_paths(self.max_path_id);
@@ -310,19 +321,47 @@ impl Connection {
     }
 
     fn on_abandon(&mut self, id: u64) {
-        if let Some(path) = self.members.iter().position(|member| member.id == id) {
-            self.abandon(path, TransportError::NO_ERROR);
+        let open = |member: &PathState| !member.closed();
+        let Some(path) = self.members.iter().position(|member| member.id == id) else {
+            return self.abandon_unused(id);
+        };
+        let delay = self.peer.max_ack_delay * MILLISECOND;
+        let member = &mut self.members[path];
+        let until = self.now + RETENTION * member.rtt.probe_timeout(delay);
+        member.takes_until = until.min(member.takes_until);
+        if member.closed() {
+            return;
+        }
+        let mut others = self.members.iter().filter(|member| member.id != id);
+        if others.any(open) {
+            return self.leave(path, TransportError::NO_ERROR);
+        }
+        // RFC 10069 section 3.4.
+        let reason = "the only path is abandoned";
+        self.fail(TransportError::NO_VIABLE_PATH, 0, reason);
+    }
+
+    /// The peer abandons a path on which nothing came or went.
+    fn abandon_unused(&mut self, id: u64) {
+        if !self.remote_ids.is_abandoned(id) {
+            self.local_ids.forget(id);
+            self.remote_ids.forget(id);
+            self.control.push(Frame::PathAbandon {
+                path: id,
+                error: TransportError::NO_ERROR.0,
+            });
         }
     }
 
-    /// Abandons a path, unless it is the last, and tells the peer (RFC 10069 section 3.4).
+    /// Abandons a path, unless no other carries data.
     pub(super) fn abandon(&mut self, path: usize, error: TransportError) {
-        if self.members[path].closed() {
-            return;
+        if !self.members[path].closed() && !self.is_last(path) {
+            self.leave(path, error);
         }
-        if self.is_last(path) {
-            return;
-        }
+    }
+
+    /// Leaves a path and tells the peer (RFC 10069 section 3.4).
+    fn leave(&mut self, path: usize, error: TransportError) {
         let id = self.members[path].id;
         self.members[path].closed_at = Some(self.now);
         self.refresh_sending();
@@ -331,7 +370,8 @@ impl Connection {
             path: id,
             error: error.0,
         });
-        self.local_ids.forget(id);
+        // Packets of the peer's may still come, until it has answered and a while after that.
+        self.local_ids.abandon(id);
         self.remote_ids.forget(id);
         self.event(EventKind::SubflowClosed(path));
         if !self.client {
@@ -341,10 +381,19 @@ impl Connection {
     }
 
     fn is_last(&self, path: usize) -> bool {
-        !(0..self.members.len()).any(|other| other != path && !self.members[other].closed())
+        let carries = |member: &PathState| !member.closed() && member.established_at.is_some();
+        let mut others = (0..self.members.len()).filter(|&other| other != path);
+        !others.any(|other| carries(&self.members[other]))
     }
 
+    /// Abandons the paths of an address, if there are others that carry data.
     fn abandon_from(&mut self, local_id: u8) {
+        let elsewhere = |member: &PathState| {
+            member.local_id != local_id && member.established_at.is_some() && !member.closed()
+        };
+        if !self.members.iter().any(elsewhere) {
+            return;
+        }
         let from = |path: &usize| {
             let member = &self.members[*path];
             member.local_id == local_id && !member.closed()
@@ -461,8 +510,10 @@ impl Connection {
             return;
         }
         if self.is_last(path) {
-            // Nothing can be sent to the peer (RFC 9000 section 9.3.2).
-            return self.end(CloseReason::Unreachable);
+            // There is no other way to the peer; the idle timeout bounds the attempts.
+            self.members[path].challenged_at = None;
+            self.members[path].challenge_due = true;
+            return;
         }
         self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);
     }

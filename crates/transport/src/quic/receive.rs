@@ -90,7 +90,8 @@ impl Connection {
         };
         let known = self.members.iter().position(|member| member.id == id);
         if let Some(path) = known {
-            let usable = !self.members[path].closed() && self.may_come_from(path, tuple);
+            let member = &self.members[path];
+            let usable = member.takes(self.now) && self.may_come_from(path, tuple);
             return usable.then_some(path);
         }
         if self.client || !self.established {

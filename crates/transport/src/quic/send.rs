@@ -696,13 +696,17 @@ impl Connection {
     fn send_acknowledgements(&mut self) {
         for about in 0..self.members.len() {
             let due = self.members[about].space.received.deadline() <= self.now;
-            if !due || self.members[about].closed() {
+            if !due {
                 continue;
             }
             let Some(path) = self.path_of_ack(about) else {
                 continue;
             };
             let Some(mut draft) = self.application_draft(path) else {
+                // Of an abandoned path nobody need hear if no other is left.
+                if self.members[path].closed() {
+                    self.members[about].space.received.on_acknowledged();
+                }
                 continue;
             };
             self.add_ack(&mut draft, about);

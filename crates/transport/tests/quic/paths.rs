@@ -3,7 +3,7 @@
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;
 
-use crate::common::client_address;
+use crate::common::{client_address, server_address};
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, multipath, quic};
 
@@ -182,4 +182,53 @@ fn more_paths_than_ids_are_asked_for() {
         .filter(|member| member.established_at.is_some())
         .count();
     assert_eq!(open, 12);
+}
+
+fn has_response(transmit: &polypath_transport::quic::Transmit) -> bool {
+    let packets = transmit.datagram.packets.iter();
+    let mut frames = packets.flat_map(|packet| &packet.frames);
+    frames.any(|frame| matches!(frame, Frame::PathResponse(_)))
+}
+
+#[test]
+fn an_address_that_goes_keeps_its_paths_while_no_other_carries_data() {
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    // Both paths end at its one address.
+    server.set_address_up(server_address(0), false, now);
+    assert!(server.members().iter().all(|member| !member.closed()));
+    server.set_address_up(server_address(0), true, now);
+    server.write(100_000, now);
+    pair.run_until(now + SECOND, |pair| pair.read[0] == 100_000);
+    assert_eq!(pair.read[0], 100_000);
+}
+
+#[test]
+fn the_last_path_is_challenged_until_the_idle_timeout() {
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    // The server does not hear the answer to its challenge on the second path for two seconds.
+    pair.fate = Box::new(|side, link, at, transmit| {
+        let answer = side == Side::Client && link == 1 && has_response(transmit);
+        if answer && at < 2 * SECOND {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.establish();
+    pair.run_until(150 * MS, |_| false);
+    let now = pair.now;
+    assert_eq!(pair.client.members()[1].state_name(), "established");
+    pair.client.set_address_up(client_address(0), false, now);
+    pair.client.write(100_000, now);
+    pair.run_until(4 * SECOND, |_| false);
+    assert_eq!(pair.read[1], 100_000);
+    let server = pair.server.as_ref().expect("established");
+    assert_eq!(server.ended(), None);
+    assert!(server.members()[1].validated());
 }

@@ -457,6 +457,14 @@ fn each_violation_of_multipath_has_its_code() {
 }
 
 #[test]
+fn the_only_path_cannot_be_abandoned() {
+    let abandon = |_: &Datagram| vec![Frame::PathAbandon { path: 0, error: 0 }];
+    let code = answer(&multipath(), 1, Side::Client, abandon);
+    assert_eq!(code, Some(TransportError::NO_VIABLE_PATH));
+    assert_eq!(answer(&multipath(), 2, Side::Client, abandon), None);
+}
+
+#[test]
 fn frames_that_a_handshake_packet_cannot_have_end_the_connection() {
     for frame in [
         stream(0, 0, 1, false),

@@ -267,7 +267,7 @@ pub struct Config {
     pub mtu_probing: MtuProbing,
     pub window_reduction: WindowReduction,
     pub ack_path: AckPath,
-    /// Ids of the paths of Multipath QUIC that this host sends on while one of them is open; none: all.
+    /// Ids of the paths of Multipath QUIC that this host sends on while one of them works; none: all.
     pub send_paths: Vec<u64>,
     /// Use several paths when the peer does too.
     pub mptcp: bool,

@@ -116,7 +116,7 @@ fn every_stream_of_quic_arrives_whole_or_ends_by_the_idle_timeout() {
             && seen.duplicated > 0,
         "{seen:?}"
     );
-    assert!(100 * seen.impatient <= OF_QUIC, "{seen:?}");
+    assert!(100 * (seen.impatient + seen.unlucky) <= OF_QUIC, "{seen:?}");
     let first = over_quic::FIRST + FIRST_DAILY + today() * DAY;
     check(first..first + OF_QUIC);
 }

@@ -397,7 +397,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn established(&self, id: &str, side: &str) -> bool {
+    pub fn established(&self, id: &str, side: &str) -> bool {
         let matching = [
             ("connection", id),
             ("kind", "connection-established"),

@@ -86,6 +86,11 @@ impl Run<'_> {
             seen.broken = 1;
             return Ok(seen);
         }
+        if client == Some("unreachable") && fate == Fate::Alive && !self.established(id, "client") {
+            // Five Initial packets in a row, or their answers, were lost.
+            seen.unlucky = 1;
+            return Ok(seen);
+        }
         require(self.outage(), || {
             format!(
                 "ended as {client:?} and {server:?} with {received:?} of {expected:?} bytes over a network that lives"

@@ -69,22 +69,36 @@ impl Connection {
         }
     }
 
-    /// Data goes on the open paths that this host is to send on; on all of them where none of those is open.
-    fn refresh_sending(&mut self) {
-        let open = |member: &PathState| member.established_at.is_some() && !member.closed();
-        let chosen = |member: &PathState| {
-            let wanted = &self.config.send_paths;
-            open(member) && (wanted.is_empty() || wanted.contains(&member.id))
+    /// Data goes on the open paths that this host is to send on; on all of them where none of those works.
+    pub(super) fn refresh_sending(&mut self) {
+        let open = |path: &usize| {
+            let member = &self.members[*path];
+            member.established_at.is_some() && !member.closed()
         };
-        let any = self.members.iter().any(chosen);
-        let sends: Vec<bool> = self
-            .members
-            .iter()
-            .map(|member| if any { chosen(member) } else { open(member) })
+        let chosen = |path: &usize| {
+            let works = !self.paths[*path].potentially_failed;
+            open(path) && (self.is_wanted(*path) && works || self.config.send_paths.is_empty())
+        };
+        let any = (0..self.members.len()).any(|path| chosen(&path));
+        let sends: Vec<bool> = (0..self.members.len())
+            .map(|path| if any { chosen(&path) } else { open(&path) })
             .collect();
         for (path, sends) in sends.into_iter().enumerate() {
             self.paths[path].established = sends;
         }
+    }
+
+    /// This host is to send on a path.
+    fn is_wanted(&self, path: usize) -> bool {
+        let wanted = &self.config.send_paths;
+        wanted.is_empty() || wanted.contains(&self.members[path].id)
+    }
+
+    /// A path is open on which this host would send only if those it is to send on fail.
+    pub(super) fn is_spare(&self, path: usize) -> bool {
+        let member = &self.members[path];
+        let open = member.established_at.is_some() && !member.closed();
+        open && !self.is_wanted(path) && !self.paths[path].potentially_failed
     }
 
     /// Both sides are ready for more paths: the client knows that the handshake is confirmed.

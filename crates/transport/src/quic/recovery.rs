@@ -122,6 +122,7 @@ impl Connection {
         }
         if self.paths[path].potentially_failed {
             self.paths[path].potentially_failed = false;
+            self.refresh_sending();
             self.event(EventKind::Recovered(path));
         }
         let lost = self.detect_losses(level, path);
@@ -478,11 +479,13 @@ impl Connection {
     /// A path that stays silent leaves what it carries to others, if there are any.
     fn judge_silence(&mut self, path: usize) {
         let others = (0..self.paths.len())
-            .any(|other| other != path && crate::scheduler::usable(&self.paths[other]));
+            .filter(|&other| other != path)
+            .any(|other| crate::scheduler::usable(&self.paths[other]) || self.is_spare(other));
         if self.members[path].timeouts < FAILED || !others || self.paths[path].potentially_failed {
             return;
         }
         self.paths[path].potentially_failed = true;
+        self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
         let mut positions = Vec::new();
         for packet in self.members[path].space.sent.iter() {

@@ -3,7 +3,7 @@
 use polypath_transport::{AckPath, Choice, Config, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;
 
-use crate::pair::{Pair, Side};
+use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, multipath};
 
 fn three(client: &Config, server: &Config) -> Pair {
@@ -102,4 +102,31 @@ fn acknowledgements_follow_their_path_or_go_the_fastest_way() {
         first > 0 && second > 0,
         "equal paths take turns as their RTTs do"
     );
+}
+
+#[test]
+fn a_path_to_send_on_that_fails_leaves_its_data_to_others() {
+    let server = Config {
+        send_paths: vec![0],
+        ..multipath()
+    };
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &server, links, 1);
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    // Nothing of the server's comes through on the one path that it is to use, and everything of the client's does.
+    pair.fate = Box::new(|side, link, _, _| {
+        if side == Side::Server && link == 0 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let now = pair.now;
+    pair.server
+        .as_mut()
+        .expect("established")
+        .write(100_000, now);
+    pair.run_until(now + 5 * SECOND, |pair| pair.read[0] == 100_000);
+    assert_eq!(pair.read[0], 100_000);
 }

@@ -57,6 +57,16 @@ def test_only_multipath_quic_chooses_the_path_of_acknowledgements(two_paths: str
     assert said.endswith(f"'ack_path' changes nothing for an application over {transport}; leave it out")
 
 
+def test_only_quic_has_clients_return_a_token(two_paths: str) -> None:
+    tcp = APPLICATION.replace("mpquic", "tcp")
+    said = complaint(two_paths, f"{tcp}server_stack = {{ retry = true }}\n")
+    assert said.endswith("'retry' changes nothing for an application over tcp; leave it out")
+    plan = Scenario.parse(two_paths + APPLICATION + "server_stack = { retry = true }\n", "x.toml").plan().data
+    application = plan["applications"][-1]
+    assert application["server_stack"]["retry"]
+    assert "retry" not in plan["nodes"][0]["stack"]
+
+
 def test_iperf3_does_not_speak_quic(two_paths: str) -> None:
     bulk = APPLICATION.replace('kind = "fetch"', 'kind = "bulk"')
     said = complaint(two_paths, f'{bulk}program = "iperf3"\n')

@@ -50,6 +50,8 @@ pub struct Settings {
     /// A path on which nothing came for so long is tried.
     pub keepalive: Option<Nanos>,
     pub reno: bool,
+    /// A server asks for a token by Retry.
+    pub retry: bool,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             path_idle: None,
             keepalive: None,
             reno: false,
+            retry: false,
         }
     }
 }
@@ -135,6 +138,7 @@ struct Outgoing {
 /// An endpoint of noq-proto and its one connection.
 pub struct Noq {
     side: Side,
+    retry: bool,
     endpoint: Endpoint,
     both: Option<(ConnectionHandle, Connection)>,
     /// What its clock shows at time 0. Only differences are used.
@@ -193,12 +197,17 @@ impl Noq {
         let crypto = QuicServerConfig::try_from(tls).expect("a suite for Initial packets");
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.transport_config(settings.transport());
-        Self::new(Side::Server, settings.endpoint(Some(Arc::new(config))))
+        let server = Self::new(Side::Server, settings.endpoint(Some(Arc::new(config))));
+        Self {
+            retry: settings.retry,
+            ..server
+        }
     }
 
     fn new(side: Side, endpoint: Endpoint) -> Self {
         Self {
             side,
+            retry: false,
             endpoint,
             both: None,
             epoch: Instant::now(),
@@ -422,6 +431,11 @@ impl End for Noq {
             .endpoint
             .handle(at, path, ecn, BytesMut::from(arrival.bytes), &mut buffer);
         match event {
+            Some(DatagramEvent::NewConnection(incoming)) if self.retry && incoming.may_retry() => {
+                let retry = self.endpoint.retry(incoming, &mut buffer);
+                let transmit = retry.ok().expect("a client without a token");
+                self.depart(&transmit, buffer);
+            }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = self.endpoint.accept(incoming, at, &mut buffer, None);
                 match accepted {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use polypath_transport::quic::bytes::{Protector, first_destination};
-use polypath_transport::quic::{Codepoint, Connection};
+use polypath_transport::quic::bytes::Protector;
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, answer_bytes};
 use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Frame};
@@ -24,6 +24,8 @@ pub struct Ours {
     seed: u64,
     both: Option<(Connection, Protector)>,
     received: BTreeMap<u64, Received>,
+    /// What a server says before it has a connection.
+    answers: Vec<Departure>,
     /// Its application closed it.
     closed: bool,
 }
@@ -59,6 +61,7 @@ impl Ours {
             seed,
             both: None,
             received: BTreeMap::new(),
+            answers: Vec::new(),
             closed: false,
         }
     }
@@ -103,12 +106,22 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
 impl End for Ours {
     fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
         if self.both.is_none() && self.side == Side::Server {
-            let Some(destination) = first_destination(arrival.bytes) else {
-                return;
+            let listener = Listener::new(self.config.retry, self.seed);
+            let admission = match listener.greet_bytes(arrival.tuple, arrival.bytes, now) {
+                Greeting::Accept(admission) => admission,
+                Greeting::Answer(answer) => {
+                    self.answers.push(Departure {
+                        tuple: arrival.tuple,
+                        bytes: answer_bytes(&answer),
+                        ecn: Codepoint::NotEct,
+                    });
+                    return;
+                }
+                Greeting::Ignore => return,
             };
             let host = host(&self.config, vec![server_address()], self.seed);
-            let connection = Connection::accept(host, arrival.tuple, destination, now)
-                .expect("algorithms exist");
+            let connection =
+                Connection::admit(host, arrival.tuple, admission, now).expect("algorithms exist");
             let protector = Protector::new(&connection);
             self.both = Some((connection, protector));
         }
@@ -140,7 +153,7 @@ impl End for Ours {
 
     fn take(&mut self, _: Nanos) -> Vec<Departure> {
         let Some((connection, protector)) = &mut self.both else {
-            return Vec::new();
+            return std::mem::take(&mut self.answers);
         };
         let side = self.side;
         let transmits = std::mem::take(connection.transmits());

@@ -170,6 +170,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         recovery: None,
         ack_path: None,
         send_paths: Vec::new(),
+        retry: false,
     }
 }
 

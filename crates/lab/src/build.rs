@@ -399,6 +399,7 @@ pub(crate) fn config(
         window_reduction,
         ack_path,
         send_paths: stack.send_paths.clone(),
+        retry: stack.retry,
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()

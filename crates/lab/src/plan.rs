@@ -319,6 +319,9 @@ pub struct Stack {
     /// Ids of the paths of Multipath QUIC that this host sends on; none: all.
     #[serde(default)]
     pub send_paths: Vec<u64>,
+    /// Whether a server of QUIC has clients return a token first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).

@@ -269,6 +269,8 @@ pub struct Config {
     pub ack_path: AckPath,
     /// Ids of the paths of Multipath QUIC that this host sends on while one of them works; none: all.
     pub send_paths: Vec<u64>,
+    /// Whether a server of QUIC has each client return a token first (RFC 9000 section 8.1.2).
+    pub retry: bool,
     /// Use several paths when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
@@ -314,6 +316,7 @@ impl Default for Config {
             window_reduction: WindowReduction::Proportional,
             ack_path: AckPath::Same,
             send_paths: Vec::new(),
+            retry: false,
             mptcp: true,
             foreign: None,
         }

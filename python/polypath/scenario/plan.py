@@ -392,7 +392,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "recovery": stack.recovery,
         "ack_path": stack.ack_path,
         "send_paths": stack.send_paths,
-    }
+    } | ({"retry": True} if stack.retry else {})
 
 
 def _channel(channel: Channel) -> dict[str, Any]:

@@ -38,6 +38,7 @@ OF_TCP: Final = frozenset(
         "recovery",
     }
 )
+OF_QUIC: Final = frozenset({"retry"})
 OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "send_paths"})
 
 
@@ -55,7 +56,7 @@ def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplicatio
 def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterator[Problem]:
     """Settings of an application's own that its transport does not have; its hosts' may be for other applications."""
     over = application.transport
-    refused = OF_TCP if over in TRANSPORTS else frozenset()
+    refused = OF_TCP if over in TRANSPORTS else OF_QUIC
     if over != "mpquic":
         refused |= OF_MULTIPATH_QUIC
     owners = {"stack": application.client, "client_stack": application.client, "server_stack": application.server}

@@ -54,6 +54,7 @@ _COMMON: dict[str, Any] = {
     "recovery": "prr",
     "ack_path": "same",
     "send_paths": [],
+    "retry": False,
 }
 
 PROFILES: dict[str, Profile] = {
@@ -167,8 +168,11 @@ class Stack(Model):
     """Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
     lowest RTT, or the one that the packet scheduler gives them."""
     send_paths: list[Annotated[int, Field(ge=0, le=2**32 - 1)]] | None = None
-    """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them is open;
+    """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them works;
     [] is all. Ids count up from 0 in the order in which the client opens paths."""
+    retry: bool | None = None
+    """Whether a server of QUIC has each client return a token before it keeps anything of it (RFC 9000 section 8.1.2);
+    that takes a round trip."""
 
 
 SETTINGS = tuple(Stack.model_fields)

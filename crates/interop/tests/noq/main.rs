@@ -4,6 +4,7 @@ mod changes;
 mod ecn;
 mod paths;
 mod random;
+mod retry;
 mod transfer;
 
 use polypath_interop::{Fate, Link, Seen};

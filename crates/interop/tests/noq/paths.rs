@@ -17,6 +17,7 @@ const PATHS: Settings = Settings {
     path_idle: Some(3 * SECOND),
     keepalive: None,
     reno: false,
+    retry: false,
 };
 
 fn links() -> Vec<Link> {

@@ -1,16 +1,16 @@
 //! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
 
 use polypath_net::{Ecn, Packet, random};
-use polypath_transport::Tuple;
-use polypath_transport::quic::{Codepoint, Connection, Transmit};
-use polypath_wire::quic::{Datagram, Kind};
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
+use polypath_transport::{Purpose, Tuple};
+use polypath_wire::quic::Datagram;
 
 use super::Simulation;
 use super::connections::{Came, Stream};
 use crate::application::Side;
 use crate::carrier::{Carrier, Sealer};
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, Sealed, ip_header_len};
+use crate::flow::{Body, Content, End, Sealed, ip_header_len};
 
 const UDP_HEADER: u32 = 8;
 
@@ -78,7 +78,9 @@ impl Simulation {
         if packet.corrupted || packet.body.altered {
             return;
         }
-        let Some(index) = self.quic_endpoint(flow, datagram) else {
+        let destination = self.captures.flows[flow].destination;
+        let len = packet.len - UDP_HEADER - ip_header_len(destination);
+        let Some(index) = self.quic_endpoint(flow, datagram, len) else {
             return;
         };
         let tuple = Tuple {
@@ -92,7 +94,6 @@ impl Simulation {
             Ecn::Ect1 => Codepoint::Ect1,
             Ecn::Ce => Codepoint::Ce,
         };
-        let len = packet.len - UDP_HEADER - ip_header_len(tuple.local);
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             connection.on_datagram(tuple, datagram, len, ecn, now);
         }
@@ -102,9 +103,8 @@ impl Simulation {
 
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
     /// (RFC 9000 section 5.2).
-    fn quic_endpoint(&mut self, flow: usize, datagram: &Datagram) -> Option<usize> {
-        let first = datagram.packets.first()?;
-        let destination = first.header.destination;
+    fn quic_endpoint(&mut self, flow: usize, datagram: &Datagram, len: u32) -> Option<usize> {
+        let destination = datagram.packets.first()?.header.destination;
         let node = self.captures.flows[flow].receiver_node as usize;
         let knows = |index: usize| {
             let endpoint = &self.endpoints[index];
@@ -119,9 +119,6 @@ impl Simulation {
         if known.is_some() {
             return known;
         }
-        if !matches!(first.header.kind, Kind::Initial { .. }) {
-            return None;
-        }
         let index = self.quic_listener(flow, node, likely)?;
         let now = self.network.now();
         let tuple = Tuple {
@@ -129,8 +126,37 @@ impl Simulation {
             remote: self.captures.flows[flow].source,
         };
         let host = self.host(Stream::endpoint(index), index, 0);
-        self.begin_quic(index, Connection::accept(host, tuple, destination, now));
-        Some(index)
+        let seed = random::mix(self.plan.seed ^ random::mix(node as u64));
+        let listener = Listener::new(host.config.retry, seed);
+        match listener.greet(tuple, datagram, len, now) {
+            Greeting::Accept(admission) => {
+                self.begin_quic(index, Connection::admit(host, tuple, admission, now));
+                Some(index)
+            }
+            Greeting::Answer(answer) => {
+                self.answer_quic(index, tuple, answer);
+                None
+            }
+            Greeting::Ignore => None,
+        }
+    }
+
+    /// What a listener says before there is a connection.
+    fn answer_quic(&mut self, index: usize, tuple: Tuple, datagram: Datagram) {
+        let node = self.endpoints[index].node;
+        let sender = End::Subflow {
+            endpoint: index as u32,
+            subflow: 0,
+        };
+        let ends = (tuple.local, tuple.remote);
+        let flow = self.new_flow(node, ends.0, ends.1, Vec::new(), sender, index as u64);
+        let bytes = match self.captures.active() {
+            true => answer_bytes(&datagram),
+            false => Vec::new(),
+        };
+        let len = datagram.len();
+        let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
+        self.put_on_route(flow, len, Ecn::NotEct, Purpose::Control, content);
     }
 
     /// The server's endpoint of the datagram's own application, where it listens and has no connection yet.
@@ -192,23 +218,29 @@ impl Simulation {
                 ecn,
                 ..
             } = transmit;
-            let state = &mut self.captures.flows[flow as usize];
-            let route = state.route.or(state.queued_route);
-            if route.is_none() && !state.here {
-                continue;
-            }
-            state.sent = state.sent.wrapping_add(1);
-            let body = Body {
-                identification: state.sent,
-                altered: false,
-                purpose,
-                content: Content::Quic(Box::new(Sealed { datagram, bytes })),
-            };
-            let len = ip_header_len(state.source) + UDP_HEADER + len;
             let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
-            self.dispatch(route, len, flow, ecn, body);
+            let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
+            self.put_on_route(flow, len, ecn, purpose, content);
         }
         self.datagrams_out = transmits;
+    }
+
+    /// Sends a payload of UDP on its flow, if that leads anywhere.
+    fn put_on_route(&mut self, flow: u32, len: u32, ecn: Ecn, purpose: Purpose, content: Content) {
+        let state = &mut self.captures.flows[flow as usize];
+        let route = state.route.or(state.queued_route);
+        if route.is_none() && !state.here {
+            return;
+        }
+        state.sent = state.sent.wrapping_add(1);
+        let body = Body {
+            identification: state.sent,
+            altered: false,
+            purpose,
+            content,
+        };
+        let len = ip_header_len(state.source) + UDP_HEADER + len;
+        self.dispatch(route, len, flow, ecn, body);
     }
 
     /// The flow of a datagram: its path's, or another one once the peer's address has changed (RFC 9000 section 9).

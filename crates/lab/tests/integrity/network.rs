@@ -169,6 +169,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         recovery: None,
         ack_path: None,
         send_paths: Vec::new(),
+        retry: false,
     }
 }
 

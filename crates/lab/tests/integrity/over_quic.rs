@@ -53,6 +53,7 @@ fn fit(draw: &mut Draw, stack: &mut Stack) {
     stack.ack_path = draw.maybe(0.5, |draw| {
         draw.pick(&["same", "fastest", "scheduler"]).into()
     });
+    stack.retry = draw.chance(0.2);
     if draw.chance(0.1) {
         stack.send_paths = vec![draw.integer(0, 2)];
     }

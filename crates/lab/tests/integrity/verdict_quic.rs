@@ -86,7 +86,7 @@ impl Run<'_> {
             seen.broken = 1;
             return Ok(seen);
         }
-        if client == Some("unreachable") && fate == Fate::Alive && !self.established(id, "client") {
+        if client == Some("unreachable") && !self.established(id, "client") {
             // Five Initial packets in a row, or their answers, were lost.
             seen.unlucky = 1;
             return Ok(seen);

@@ -18,6 +18,7 @@ use super::handshake::Handshake;
 use super::ids::{LEN, LocalIds, RemoteIds, random_id};
 use super::incoming::Incoming;
 use super::loss::Sent;
+use super::listener::Admission;
 use super::outgoing::Outgoing;
 use super::path::{Contents, PathState, Validation};
 use crate::config::Config;
@@ -66,6 +67,10 @@ pub struct Connection {
     pub(super) source: ConnectionId,
     /// What the client's first packet was addressed to.
     pub(super) original_destination: ConnectionId,
+    /// The same, but for a Retry, after which it is what that gave: keys of Initial packets are made of it.
+    pub(super) initial_destination: ConnectionId,
+    /// Of a Retry, for the client's Initial packets.
+    pub(super) token: Vec<u8>,
     pub(super) local_parameters: TransportParameters,
     /// Defaults of the RFC until the peer's have come.
     pub(super) peer: TransportParameters,
@@ -150,7 +155,7 @@ impl Connection {
         host: Accept,
         tuple: Tuple,
         client: bool,
-        original_destination: Option<ConnectionId>,
+        admission: Option<Admission>,
         now: Nanos,
     ) -> Result<Self, RegistryError> {
         let local = host.local_addresses(tuple.local.ip());
@@ -163,13 +168,20 @@ impl Connection {
             isn: _,
         } = host;
         let source = random_id(&mut random);
-        let original_destination = original_destination.unwrap_or_else(|| random_id(&mut random));
+        let Admission {
+            original_destination,
+            retry_source,
+        } = admission.unwrap_or_else(|| Admission {
+            original_destination: random_id(&mut random),
+            retry_source: None,
+        });
         let window = config
             .receive_buffer
             .maximum
             .max(config.receive_buffer.default);
         let parameters = TransportParameters {
             original_destination_connection_id: (!client).then_some(original_destination),
+            retry_source_connection_id: retry_source,
             max_idle_timeout: IDLE / MILLISECOND,
             initial_max_data: window,
             initial_max_stream_data_bidi_local: window,
@@ -200,6 +212,8 @@ impl Connection {
             remote_ids: RemoteIds::default(),
             source,
             original_destination,
+            initial_destination: retry_source.unwrap_or(original_destination),
+            token: Vec::new(),
             local_parameters: parameters,
             peer: TransportParameters::default(),
             peer_known: false,
@@ -258,6 +272,10 @@ impl Connection {
             connection.members[0].validation = Validation::Done;
             connection.remote_ids.begin(original_destination);
         }
+        if retry_source.is_some() {
+            // It returned the token (RFC 9000 section 8.1.2).
+            connection.members[0].validation = Validation::Done;
+        }
         Ok(connection)
     }
 
@@ -281,7 +299,24 @@ impl Connection {
         original_destination: ConnectionId,
         now: Nanos,
     ) -> Result<Self, RegistryError> {
-        Self::new(host, tuple, false, Some(original_destination), now)
+        let admission = Admission {
+            original_destination,
+            retry_source: None,
+        };
+        Self::admit(host, tuple, admission, now)
+    }
+
+    /// A server's end for a client that a listener admits. The packet is to be handed to it next.
+    ///
+    /// # Errors
+    /// As [`Connection::connect`].
+    pub fn admit(
+        host: Accept,
+        tuple: Tuple,
+        admission: Admission,
+        now: Nanos,
+    ) -> Result<Self, RegistryError> {
+        Self::new(host, tuple, false, Some(admission), now)
     }
 
     pub(super) fn add_path(
@@ -347,7 +382,7 @@ impl Connection {
 
     /// Whether packets with this destination are for this connection.
     pub fn knows(&self, destination: &ConnectionId) -> bool {
-        *destination == self.original_destination || self.local_ids.path_of(destination).is_some()
+        *destination == self.initial_destination || self.local_ids.path_of(destination).is_some()
     }
 
     /// Bytes written and not acknowledged; and those never sent.

@@ -125,6 +125,14 @@ impl Handshake {
         Ok(())
     }
 
+    /// Everything of the first level is to be sent once more.
+    pub fn begin_again(&mut self) {
+        let out = &mut self.outs[Level::Initial as usize];
+        out.sent = 0;
+        out.again.clear();
+        out.acked = RangeSet::default();
+    }
+
     /// Whether messages of a level wait to be sent.
     pub fn has_crypto(&self, level: Level) -> bool {
         let out = &self.outs[level as usize];

@@ -85,7 +85,7 @@ impl Connection {
         let destination = &packet.header.destination;
         let id = match self.local_ids.path_of(destination) {
             Some(id) => id,
-            None if !self.client && *destination == self.original_destination => 0,
+            None if !self.client && *destination == self.initial_destination => 0,
             None => return None,
         };
         let known = self.members.iter().position(|member| member.id == id);
@@ -111,7 +111,7 @@ impl Connection {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
-            _ => return,
+            _ => return self.on_unprotected(&packet.header),
         };
         if !self.handshake.reads(level) {
             return;
@@ -120,9 +120,12 @@ impl Connection {
         if self.space(level, path).received.is_duplicate(number) {
             return;
         }
-        if level == Level::Initial && !self.client && len < LEAST_DATAGRAM {
-            // RFC 9000 section 14.1.
-            return;
+        if let Kind::Initial { token } = &packet.header.kind {
+            // RFC 9000 sections 14.1 and 17.2.2.
+            let short = !self.client && len < LEAST_DATAGRAM;
+            if short || self.client && !token.is_empty() {
+                return;
+            }
         }
         if level != Level::OneRtt && !self.peer_known_by_id(packet) {
             return;
@@ -226,8 +229,10 @@ impl Connection {
         let source = self.remote_ids.current(0).map(|(_, id)| id);
         let original = self.client.then_some(self.original_destination);
         // RFC 9000 section 7.3.
+        let retried = self.client && self.initial_destination != self.original_destination;
         if parameters.initial_source_connection_id != source
             || parameters.original_destination_connection_id != original
+            || parameters.retry_source_connection_id != retried.then_some(self.initial_destination)
         {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);

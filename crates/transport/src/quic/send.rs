@@ -109,7 +109,9 @@ impl Connection {
         let (space, kind) = match level {
             Level::Initial => (
                 self.handshake.spaces[0].as_ref()?,
-                Kind::Initial { token: Vec::new() },
+                Kind::Initial {
+                    token: self.token.clone(),
+                },
             ),
             Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
             Level::OneRtt => (

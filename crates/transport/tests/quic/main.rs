@@ -8,6 +8,7 @@ mod common;
 mod migration;
 mod pair;
 mod paths;
+mod retry;
 mod transfer;
 mod uniflows;
 mod violations;

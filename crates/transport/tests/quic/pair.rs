@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use polypath_transport::quic::bytes::{Protector, first_destination};
-use polypath_transport::quic::{Codepoint, Connection, Transmit};
-use polypath_transport::{Config, NEVER, Nanos, SECOND, Tuple};
+use polypath_transport::quic::bytes::Protector;
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
+use polypath_transport::{Config, NEVER, Nanos, Purpose, SECOND, Tuple};
 use polypath_wire::payload;
-use polypath_wire::quic::{Carried, Frame};
+use polypath_wire::quic::{Carried, Datagram, Frame};
 
 use crate::common::{client_address, first_tuple, host, reversed, server_address};
 
@@ -106,9 +106,13 @@ impl Pair {
     }
 
     fn seal(&mut self, from: Side, transmit: &Transmit) -> Option<Vec<u8>> {
-        let connection = match from {
-            Side::Client => &mut self.client,
-            Side::Server => self.server.as_mut().expect("it sends"),
+        let connection = match (from, &mut self.server) {
+            (Side::Client, _) => &mut self.client,
+            (Side::Server, Some(server)) => server,
+            (Side::Server, None) => {
+                let bytes = self.protectors.is_some();
+                return bytes.then(|| answer_bytes(&transmit.datagram));
+            }
         };
         let protector = self.protectors.as_mut()?[from as usize].as_mut()?;
         let bytes = protector.seal(connection, &transmit.datagram, &mut |carried, bytes| {
@@ -132,7 +136,8 @@ impl Pair {
         let mut tuple = transmit.tuple;
         for packet in &transmit.datagram.packets {
             let sampled = packet.payload_len() + u32::from(packet.header.number_len);
-            assert!(sampled >= 4, "RFC 9001 section 5.4.2: {packet:?}");
+            let sampled = sampled >= 4 || !packet.header.kind.is_protected();
+            assert!(sampled, "RFC 9001 section 5.4.2: {packet:?}");
         }
         let client = match from {
             Side::Client => tuple.local.ip(),
@@ -262,12 +267,19 @@ impl Pair {
             }
         }
         if flight.from == Side::Client && self.server.is_none() {
-            let first = match &flight.bytes {
-                Some(bytes) => first_destination(bytes).expect("a client's first packet"),
-                None => flight.transmit.datagram.packets[0].header.destination,
+            let listener = Listener::new(self.server_config.retry, 77);
+            let datagram = &flight.transmit.datagram;
+            let greeting = match &flight.bytes {
+                Some(bytes) => listener.greet_bytes(tuple, bytes, now),
+                None => listener.greet(tuple, datagram, flight.transmit.len, now),
+            };
+            let admission = match greeting {
+                Greeting::Accept(admission) => admission,
+                Greeting::Answer(answer) => return self.answer(tuple, answer),
+                Greeting::Ignore => return,
             };
             let host = host(&self.server_config, vec![server_address(0)], 77);
-            let server = Connection::accept(host, tuple, first, now).expect("algorithms exist");
+            let server = Connection::admit(host, tuple, admission, now).expect("algorithms exist");
             if let Some(protectors) = &mut self.protectors {
                 protectors[1] = Some(Protector::new(&server));
             }
@@ -301,6 +313,19 @@ impl Pair {
                 }
             },
         );
+    }
+
+    /// A server without a connection answers.
+    fn answer(&mut self, tuple: Tuple, datagram: Datagram) {
+        let transmit = Transmit {
+            path: 0,
+            tuple,
+            len: datagram.len(),
+            datagram,
+            purpose: Purpose::Control,
+            ecn: false,
+        };
+        self.put_on_link(Side::Server, transmit);
     }
 
     /// Runs until both sides have the handshake behind them.

@@ -37,6 +37,8 @@ pub struct Dropped {
 /// The packet protection of one side's connection.
 pub struct Protector {
     initial: Keys,
+    /// What they are made of: a Retry changes it.
+    initial_for: ConnectionId,
     handshake: Option<Keys>,
     one_rtt: Option<OneRtt>,
     dropped: Dropped,
@@ -73,13 +75,9 @@ pub fn first_destination(datagram: &[u8]) -> Option<ConnectionId> {
 
 impl Protector {
     pub fn new(connection: &Connection) -> Self {
-        let side = if connection.client {
-            Side::Client
-        } else {
-            Side::Server
-        };
         Self {
-            initial: initial_keys(&connection.original_destination, side),
+            initial: initial_keys(&connection.initial_destination, side(connection)),
+            initial_for: connection.initial_destination,
             handshake: None,
             one_rtt: None,
             dropped: Dropped::default(),
@@ -218,6 +216,18 @@ impl Protector {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
+            Kind::Retry { ref token, .. } if path.is_some() => {
+                connection.on_retry(protected.source, token, bytes);
+                return None;
+            }
+            Kind::VersionNegotiation(ref versions) if path.is_some() => {
+                connection.on_version_negotiation(
+                    protected.destination,
+                    protected.source,
+                    versions,
+                );
+                return None;
+            }
             _ => {
                 self.dropped.malformed += 1;
                 return None;
@@ -263,6 +273,10 @@ impl Protector {
     }
 
     fn take_keys(&mut self, connection: &mut Connection) {
+        if self.initial_for != connection.initial_destination {
+            self.initial_for = connection.initial_destination;
+            self.initial = initial_keys(&self.initial_for, side(connection));
+        }
         let session = connection.handshake.session();
         if self.handshake.is_none() {
             self.handshake = session.take_keys(Level::Handshake);
@@ -270,6 +284,14 @@ impl Protector {
         if self.one_rtt.is_none() {
             self.one_rtt = OneRtt::new(session);
         }
+    }
+}
+
+fn side(connection: &Connection) -> Side {
+    if connection.client {
+        Side::Client
+    } else {
+        Side::Server
     }
 }
 
@@ -312,7 +334,7 @@ fn parse(
 impl Connection {
     /// The path of a destination that packets for this connection have.
     fn path_of(&self, destination: &ConnectionId) -> Option<u64> {
-        let first = !self.client && *destination == self.original_destination;
+        let first = !self.client && *destination == self.initial_destination;
         self.local_ids
             .path_of(destination)
             .or_else(|| first.then_some(0))

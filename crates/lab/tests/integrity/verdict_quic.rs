@@ -1,10 +1,10 @@
 //! What must hold of a connection of QUIC.
 
-use polypath_lab::plan::{Action, Application};
+use polypath_lab::plan::{Action, Application, Loss};
 
 use crate::draw::SECOND;
 use crate::over_quic::forgets;
-use crate::scenario::{Fate, LAST_CHANGE, bytes_depend_on_time};
+use crate::scenario::{Fate, LAST_CHANGE, SERVER, bytes_depend_on_time, stack_of};
 use crate::verdict::{Run, Seen, number, require};
 
 /// The idle timeout of both sides (RFC 9000 section 10.1).
@@ -67,6 +67,14 @@ impl Run<'_> {
                 format!("received {received:?} of {expected:?} bytes")
             })?;
         }
+        if forgets(self.plan)
+            && ends == [Some("reset".into()), None]
+            && self.asks_for_tokens(application)
+        {
+            // The client's port changed before it returned the token (RFC 9000 section 8.1.4).
+            seen.broken = 1;
+            return Ok(seen);
+        }
         let silent = |end: Option<&str>| matches!(end, Some("timed-out" | "unreachable"));
         let plausible = silent(client) && (server.is_none() || silent(server))
             || client == Some("reset") && silent(server)
@@ -91,6 +99,10 @@ impl Run<'_> {
             seen.unlucky = 1;
             return Ok(seen);
         }
+        if self.bursts() {
+            seen.unlucky = 1;
+            return Ok(seen);
+        }
         require(self.outage(), || {
             format!(
                 "ended as {client:?} and {server:?} with {received:?} of {expected:?} bytes over a network that lives"
@@ -98,6 +110,22 @@ impl Run<'_> {
         })?;
         seen.impatient = 1;
         Ok(seen)
+    }
+
+    fn asks_for_tokens(&self, application: &Application) -> bool {
+        stack_of(self.plan, application, SERVER).retry
+    }
+
+    /// Whether losses come in bursts that last until packets end them, so that all probes of an idle timeout may fall into one.
+    fn bursts(&self) -> bool {
+        let sides = self.plan.links.iter();
+        let mut sides = sides.flat_map(|link| [&link.forward, &link.backward]);
+        let long =
+            |loss: &Loss| matches!(loss, Loss::GilbertElliott { bad_loss, .. } if *bad_loss > 0.7);
+        let later = self.plan.events.iter().any(
+            |event| matches!(&event.action, Action::Link { loss: Some(loss), .. } if long(loss)),
+        );
+        later || sides.any(|side| long(&side.loss))
     }
 
     /// Whether something was down for long.

@@ -17,8 +17,8 @@ use super::ids;
 use super::path::LEAST_DATAGRAM;
 use crate::{Nanos, SECOND, Tuple};
 
-/// A client returns within so long (as quinn has it).
-const LIFETIME: Nanos = 15 * SECOND;
+/// A client returns within so long: then it gives up, too.
+const LIFETIME: Nanos = 30 * SECOND;
 /// Bytes of a token's seal.
 const SEAL: usize = 16;
 

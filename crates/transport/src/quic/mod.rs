@@ -10,6 +10,7 @@ mod closing;
 mod connection;
 mod control;
 pub mod crypto;
+pub mod fuzz;
 mod handshake;
 mod ids;
 mod incoming;

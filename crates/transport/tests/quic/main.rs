@@ -5,10 +5,14 @@ mod closing;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod common;
+mod fuzz;
 mod migration;
 mod pair;
 mod paths;
 mod retry;
+#[path = "../../../wire/tests/quic/strategies.rs"]
+#[allow(dead_code)]
+mod strategies;
 mod transfer;
 mod uniflows;
 mod violations;

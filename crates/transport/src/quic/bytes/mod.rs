@@ -157,6 +157,37 @@ impl Protector {
             .seal(bytes, start, number_offset, header.number);
     }
 
+    /// Seals bytes as the frames of a 1-RTT packet that the connection did not make, for tests of what its peer takes. Nothing before
+    /// the handshake is over.
+    pub fn seal_frames(
+        &mut self,
+        connection: &mut Connection,
+        path: u64,
+        number: u64,
+        frames: &[u8],
+    ) -> Option<Vec<u8>> {
+        self.take_keys(connection);
+        let header = Header {
+            kind: Kind::OneRtt {
+                key_phase: self.one_rtt.as_ref()?.phase(),
+                spin: false,
+            },
+            version: 0,
+            destination: connection.remote_ids.current(path)?.1,
+            source: ConnectionId::default(),
+            number,
+            number_len: 4,
+        };
+        let mut bytes = Vec::new();
+        let len = frames.len() as u32;
+        let number_offset = header.encode(len, &mut bytes).ok()?;
+        bytes.extend_from_slice(frames);
+        let nonce = nonce_path(connection, path);
+        let sealer = self.one_rtt.as_ref()?.sealer(nonce);
+        sealer.seal(&mut bytes, 0, number_offset, number);
+        Some(bytes)
+    }
+
     /// A datagram came from `tuple.remote` to `tuple.local`. `take` is given the frames whose payload is not in them, and the payload.
     ///
     /// Packets are opened one after the other: the first of a datagram may bring the keys for the second.

@@ -138,6 +138,8 @@ struct Outgoing {
 /// An endpoint of noq-proto and its one connection.
 pub struct Noq {
     side: Side,
+    /// The link of the only address that a client's socket has since it moved.
+    moved: Option<usize>,
     retry: bool,
     endpoint: Endpoint,
     both: Option<(ConnectionHandle, Connection)>,
@@ -207,6 +209,7 @@ impl Noq {
     fn new(side: Side, endpoint: Endpoint) -> Self {
         Self {
             side,
+            moved: None,
             retry: false,
             endpoint,
             both: None,
@@ -267,6 +270,17 @@ impl Noq {
         self.pump(now);
     }
 
+    /// The client's socket has the address on another link from now on.
+    ///
+    /// # Panics
+    /// There is no connection.
+    pub fn move_to(&mut self, link: usize, now: Nanos) {
+        self.moved = Some(link);
+        let at = self.at(now);
+        self.connection().handle_network_change(None, at);
+        self.pump(now);
+    }
+
     pub fn update_keys(&mut self, now: Nanos) {
         self.connection().force_key_update();
         self.pump(now);
@@ -307,7 +321,7 @@ impl Noq {
     fn depart(&mut self, transmit: &Transmit, mut bytes: Vec<u8>) {
         bytes.truncate(transmit.size);
         let (address, port) = match self.side {
-            Side::Client => (client_address(0), CLIENT_PORT),
+            Side::Client => (client_address(self.moved.unwrap_or(0)), CLIENT_PORT),
             Side::Server => (server_address(), SERVER_PORT),
         };
         let tuple = Tuple {
@@ -418,6 +432,10 @@ fn outcome(reason: &ConnectionError) -> Outcome {
 
 impl End for Noq {
     fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
+        let own = self.moved.map(client_address);
+        if own.is_some_and(|own| own != arrival.tuple.local.ip()) {
+            return;
+        }
         let at = self.at(now);
         let path = FourTuple::new(arrival.tuple.remote, Some(arrival.tuple.local.ip()));
         let ecn = match arrival.ecn {

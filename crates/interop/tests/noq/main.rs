@@ -2,6 +2,7 @@
 
 mod changes;
 mod ecn;
+mod moves;
 mod paths;
 mod random;
 mod retry;

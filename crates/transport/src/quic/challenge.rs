@@ -84,8 +84,12 @@ impl Connection {
         let Some(former) = migration.former() else {
             return;
         };
+        let known = migration.former_id.take();
         let data = self.draw();
         if let Some(mut draft) = self.off_path_draft(path, LEAST_DATAGRAM) {
+            if let Some(id) = known.filter(|id| id.len() == draft.header.destination.len()) {
+                draft.header.destination = id;
+            }
             draft.push(Frame::PathChallenge(data));
             self.send_off_path(draft, former);
         }

@@ -325,9 +325,7 @@ impl Connection {
         tuple: Tuple,
         ids: (u8, u8),
     ) -> Result<usize, RegistryError> {
-        let local = tuple.local.ip();
-        let interface = self.mtus.iter().find(|(address, _)| *address == local);
-        let mtu = interface.map_or(self.config.mtu, |(_, mtu)| self.config.mtu.min(*mtu));
+        let mtu = self.mtu_of(tuple.local.ip());
         let takes = self.peer.max_udp_payload_size;
         let member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
@@ -335,6 +333,12 @@ impl Connection {
         self.paths.push(path);
         self.members.push(member);
         Ok(self.members.len() - 1)
+    }
+
+    /// The longest packet that leaves from an address.
+    pub(super) fn mtu_of(&self, local: IpAddr) -> u32 {
+        let interface = self.mtus.iter().find(|(address, _)| *address == local);
+        interface.map_or(self.config.mtu, |(_, mtu)| self.config.mtu.min(*mtu))
     }
 
     /// Datagrams to be sent, in order.

@@ -1,11 +1,14 @@
 //! The client's address on a path changes (RFC 9000 section 9, RFC 10069 section 3.1.2).
 //!
-//! Only a server moves: a client whose address was translated anew knows nothing of it.
+//! A server follows its client. A client moves where it is told to, or where the address of its only path goes; of an address that was
+//! translated anew it knows nothing.
+
+use std::net::IpAddr;
 
 use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
-use super::path::Validation;
+use super::path::{PathState, Validation};
 use super::rtt::Rtt;
 use crate::path::Path;
 use crate::{Nanos, Tuple};
@@ -17,6 +20,8 @@ pub(super) struct Migration {
     former: Option<Tuple>,
     /// A challenge to them is to be sent.
     pub former_due: bool,
+    /// The id that packets to them had, if others have another one now.
+    pub former_id: Option<ConnectionId>,
     /// What the peer addresses its packets to.
     destination: Option<ConnectionId>,
     /// Packets sent earlier tell nothing of the path as it is now.
@@ -96,6 +101,8 @@ impl Connection {
         }
         let deliberate = member.migration.destination.replace(destination) != Some(destination);
         if deliberate {
+            let used = self.remote_ids.current(self.members[path].id);
+            self.members[path].migration.former_id = used.map(|(_, id)| id);
             self.change_id(path);
         }
         if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
@@ -146,18 +153,116 @@ impl Connection {
         member.congestion.on_established(&mut self.paths, path);
     }
 
+    /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a
+    /// client can, once the handshake is confirmed, to an address of the same family that is up, if the server does not forbid it and
+    /// has issued a spare id.
+    pub fn migrate_to(&mut self, path: usize, address: IpAddr, now: Nanos) -> bool {
+        self.now = now;
+        let moved = self.move_to(path, address);
+        self.flush();
+        moved
+    }
+
+    fn move_to(&mut self, path: usize, address: IpAddr) -> bool {
+        let Some(member) = self.members.get(path) else {
+            return false;
+        };
+        let mut own = self.local.iter().filter(|local| local.up);
+        let another = own.any(|local| local.address == address)
+            && address != member.tuple.local.ip()
+            && address.is_ipv4() == member.tuple.local.is_ipv4();
+        let ready = self.client && self.handshake.confirmed && self.ended.is_none();
+        let able = !member.closed() && self.remote_ids.spare(member.id).is_some();
+        if !another || !ready || !able || self.peer.disable_active_migration {
+            return false;
+        }
+        let shared = self
+            .members
+            .iter()
+            .any(|other| !other.closed() && other.tuple.local.ip() == address);
+        let port = if shared {
+            self.ports.next()
+        } else {
+            member.tuple.local.port()
+        };
+        let local_id = self.local_address_id(address);
+        let mtu = self.mtu_of(address);
+        let member = &mut self.members[path];
+        let left = std::mem::replace(&mut member.tuple.local, (address, port).into());
+        let left = Tuple {
+            local: left,
+            ..member.tuple
+        };
+        if member.validated() {
+            member.migration.former = Some(left);
+        }
+        member.validation = Validation::Pending;
+        member.challenge = None;
+        member.challenged_at = None;
+        member.challenge_due = true;
+        member.local_id = local_id;
+        member.set_mtu(mtu);
+        self.change_id(path);
+        self.forget_measurements(path);
+        true
+    }
+
+    /// The address of the only way to the peer is gone: another takes its place, if there is one.
+    pub(super) fn replace_address(&mut self, local_id: u8) {
+        let from = |member: &PathState| member.local_id == local_id && !member.closed();
+        let paths: Vec<usize> = (0..self.members.len())
+            .filter(|&path| from(&self.members[path]))
+            .collect();
+        let others = self.local.iter().filter(|local| local.up);
+        let others: Vec<IpAddr> = others.map(|local| local.address).collect();
+        for path in paths {
+            others.iter().any(|&address| self.move_to(path, address));
+        }
+    }
+
+    /// An address is back from which paths moved that have not arrived elsewhere.
+    pub(super) fn take_back(&mut self, address: IpAddr) {
+        for path in 0..self.members.len() {
+            let member = &self.members[path];
+            let former = member.migration.former.map(|former| former.local.ip());
+            if !member.validated() && former == Some(address) {
+                self.return_to_former(path);
+            }
+        }
+    }
+
+    /// Whether packets can leave from the addresses that were validated last.
+    pub(super) fn former_is_up(&self, path: usize) -> bool {
+        let former = self.members[path].migration.former;
+        former.is_some_and(|former| {
+            let mut own = self.local.iter();
+            own.all(|local| local.up || local.address != former.local.ip())
+        })
+    }
+
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
     pub(super) fn return_to_former(&mut self, path: usize) -> bool {
         let member = &mut self.members[path];
         let Some(former) = member.migration.former.take() else {
             return false;
         };
+        let moved_itself = former.local != member.tuple.local;
         member.tuple = former;
         member.validation = Validation::Done;
         member.challenge = None;
         member.challenged_at = None;
         member.challenge_due = false;
         member.migration.settle();
+        if moved_itself && self.client {
+            let mtu = self.mtu_of(former.local.ip());
+            let local_id = self.local_address_id(former.local.ip());
+            let member = &mut self.members[path];
+            member.local_id = local_id;
+            member.set_mtu(mtu);
+            self.forget_measurements(path);
+            // A packet that is more than a probe tells the peer.
+            self.control.push(Frame::Ping);
+        }
         true
     }
 }

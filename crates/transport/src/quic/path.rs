@@ -113,6 +113,10 @@ pub struct PathState {
     pub(super) totals: Totals,
 }
 
+fn headers(tuple: Tuple) -> u32 {
+    UDP_HEADER + if tuple.local.is_ipv6() { 40 } else { 20 }
+}
+
 impl PathState {
     pub(super) fn new(
         config: &Config,
@@ -122,7 +126,7 @@ impl PathState {
         mtu: u32,
         peer_takes: u64,
     ) -> Result<Self, RegistryError> {
-        let headers = UDP_HEADER + if tuple.local.is_ipv6() { 40 } else { 20 };
+        let headers = headers(tuple);
         let interface_takes = mtu.saturating_sub(headers);
         let mut search = MtuDiscovery::new(true, headers, mtu);
         search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
@@ -164,6 +168,11 @@ impl PathState {
         };
         state.limit_datagrams(peer_takes);
         Ok(state)
+    }
+
+    /// The interface of its local address takes packets of so many bytes.
+    pub(super) fn set_mtu(&mut self, mtu: u32) {
+        self.interface_takes = mtu.saturating_sub(headers(self.tuple));
     }
 
     /// The peer takes datagrams of so many bytes.

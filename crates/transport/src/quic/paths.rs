@@ -486,7 +486,8 @@ impl Connection {
         self.flush();
     }
 
-    /// An address of this host went away or came back. Its paths are abandoned as long as there are others.
+    /// An address of this host went away or came back. Its paths are abandoned as long as others carry data; without multipath a client
+    /// moves its path to another address.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
         self.now = now;
         let changed = |local: &&mut crate::path_manager::LocalAddress| {
@@ -498,9 +499,13 @@ impl Connection {
         local.up = up;
         let id = local.id;
         if up {
+            self.take_back(address);
             self.ask_path_manager();
         } else {
             self.abandon_from(id);
+            if !self.multipath() {
+                self.replace_address(id);
+            }
         }
         self.flush();
     }
@@ -520,7 +525,7 @@ impl Connection {
 
     /// The peer does not answer on a path.
     pub(super) fn give_up_validation(&mut self, path: usize) {
-        if self.return_to_former(path) {
+        if self.former_is_up(path) && self.return_to_former(path) {
             return;
         }
         if self.is_last(path) {

@@ -7,6 +7,7 @@ mod closing;
 mod common;
 mod fuzz;
 mod migration;
+mod moves;
 mod pair;
 mod paths;
 mod retry;

@@ -58,9 +58,12 @@ def run(
     engine: str = "sim",
     captures: Captures = "none",
     directory: Path | None = None,
+    qlogs: Path | None = None,
     progress: Progress | None = None,
 ) -> Recording:
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
+
+    With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there.
 
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it.
     """
@@ -69,7 +72,7 @@ def run(
     from polypath.scenario import Plan
 
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    return get(engine).run(plan, Options(captures, directory), progress or no_progress)
+    return get(engine).run(plan, Options(captures, directory, qlogs=qlogs), progress or no_progress)
 
 
 __all__ = [

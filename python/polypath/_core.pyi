@@ -158,10 +158,12 @@ class Simulation:
         directory: str | None = None,
         load: Callable[[str, str], object] | None = None,
         segments: bool = False,
+        qlogs: str | None = None,
     ) -> Simulation:
         """`load` makes what is chosen as "python": from the kind and the parameters in JSON, an instance.
 
         `segments` records the table of segments even if the plan does not; the recording's hash is then without it.
+        `qlogs` is a new or empty folder for a qlog of each side of each connection of QUIC.
         """
     @property
     def now_ns(self) -> int:

@@ -10,6 +10,7 @@ mod error;
 mod flow;
 mod middlebox;
 pub mod plan;
+mod qlog;
 mod record;
 mod registry;
 mod simulation;

@@ -29,7 +29,7 @@ pub struct Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None, segments = false))]
+    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None, segments = false, qlogs = None))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
@@ -37,6 +37,7 @@ impl Simulation {
         directory: Option<PathBuf>,
         load: Option<Py<PyAny>>,
         segments: bool,
+        qlogs: Option<PathBuf>,
     ) -> PyResult<Self> {
         let mode = capture_mode(captures)?;
         let scripts = load.map(Scripts::new);
@@ -48,7 +49,11 @@ impl Simulation {
                     let mut plan: Plan = serde_json::from_str(plan_json)?;
                     let aside = segments && !plan.record.segments;
                     plan.record.segments |= segments;
-                    Lab::with_foreign(plan, mode, directory, foreign).map(|lab| (lab, aside))
+                    let mut lab = Lab::with_foreign(plan, mode, directory, foreign)?;
+                    if let Some(qlogs) = qlogs {
+                        lab.write_qlogs(qlogs)?;
+                    }
+                    Ok((lab, aside))
                 })
             })?
             .map_err(plan_error)?;

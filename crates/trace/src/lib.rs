@@ -1,8 +1,9 @@
-//! Sinks of a run: typed columns, packet captures, time-sequence plots. Knows no simulator.
+//! Sinks of a run: typed columns, packet captures, time-sequence plots, qlogs. Knows no simulator.
 
 mod columns;
 pub mod frame;
 pub mod pcapng;
+pub mod qlog;
 mod recording;
 mod table;
 pub mod xplot;

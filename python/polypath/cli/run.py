@@ -18,7 +18,7 @@ from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
-from polypath.results import Recording, folder
+from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 
 
@@ -39,25 +39,29 @@ def run(
     parallel: Jobs = None,
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
+    qlog: Annotated[bool, typer.Option("--qlog", help="A qlog of each side of QUIC; needs --out.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
 ) -> int:
     """Run a lab, a scenario or a minitopo pair, and show what came of it."""
-    if out is None and (plot or pcap is not Captures.none):
-        raise InputError(f"{'--plot' if plot else '--pcap'} needs --out DIR to write to")
+    files = {"--plot": plot, "--pcap": pcap is not Captures.none, "--qlog": qlog}
+    if out is None and any(files.values()):
+        raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
     chosen = engines.get(engine)
     todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
     for message in dict.fromkeys(message for job in todo for message in job.warnings):
         warn(message)
+    if qlog and not any(point.plan.has_quic for job in todo for point in job.points):
+        warn("nothing runs over QUIC: there are no qlogs")
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
     with ExitStack() as stack:
         places = [
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
             for job in single
         ]
-        code = sweeps.run(varied, engine, pcap.value, out, plot, parallel) if varied else DONE
+        code = sweeps.run(varied, engine, pcap.value, qlog, out, plot, parallel) if varied else DONE
         for job, held in zip(single, places, strict=True):
-            recording = _run(job, chosen, pcap, held, plot)
+            recording = _run(job, chosen, pcap, qlog, held, plot)
             result.show(recording, job.name)
             _tell_of_late_events(recording)
             if recording.metadata.interrupted:
@@ -95,13 +99,16 @@ def _jobs(
     return jobs.of_target(target, runs, settings, seed, axes)
 
 
-def _run(job: jobs.Job, engine: Engine, captures: Captures, held: Folder | None, segments: bool) -> Recording:
+def _run(
+    job: jobs.Job, engine: Engine, captures: Captures, qlog: bool, held: Folder | None, segments: bool
+) -> Recording:
     """Runs, and writes everything but figures."""
     staged = None if held is None else held.stage()
     into = None if staged is None or captures is Captures.none else output.captures(staged)
+    qlogs = staged / layout.QLOG if staged is not None and qlog and job.plan.has_quic else None
     with progress.shown(job.name) as callback:
         try:
-            recording = engine.run(job.plan, Options(captures.value, into, segments), callback)
+            recording = engine.run(job.plan, Options(captures.value, into, segments, qlogs), callback)
         except ScriptFailed as error:
             place = job.scenario.where_named(error.script)
             raise EngineError(f"{place}: {error}" if place else str(error)) from error

@@ -34,6 +34,8 @@ class Options:
     directory: Path | None = None
     #: Whether segments are recorded even if the plan does not ask for them; the recording's hash is the same.
     segments: bool = False
+    #: A new or empty folder for a qlog of each side of each connection of QUIC.
+    qlogs: Path | None = None
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

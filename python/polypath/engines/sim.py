@@ -26,9 +26,10 @@ class Simulator:
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         directory = None if options.directory is None else str(options.directory)
+        qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
         try:
-            simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments)
+            simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments, qlogs)
             interrupted = _advance(simulation, int(plan.view["duration_ns"]), progress)
             end_ns = simulation.now_ns
             native = simulation.recording()

@@ -13,6 +13,7 @@ SUMMARY = "summary.json"
 EVENTS = "events"
 SERIES = "series"
 CAPTURE = "capture"
+QLOG = "qlog"
 PLOTS = "plots"
 
 #: Of a sweep.

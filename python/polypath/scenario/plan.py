@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from polypath.scenario import quic
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.network import (
@@ -67,6 +68,11 @@ class Plan:
 
     def __getstate__(self) -> dict[str, str]:
         return {"_json": self._json}
+
+    @property
+    def has_quic(self) -> bool:
+        """Whether some application runs over QUIC."""
+        return any(application["transport"] in quic.TRANSPORTS for application in self.view["applications"])
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,24 @@ Save = Callable[[Recording, str, Folder, Path], None]
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What belongs to the result of a point beside its tables."""
+
+    captures: Captures = "none"
+    qlogs: bool = False
+    figures: bool = False
+
+    def missing(self, parts: Collection[str], plan: Plan) -> bool:
+        """Whether a result lacks some of it; `parts`: the files and folders that it has."""
+        needed = {
+            layout.CAPTURE: self.captures != "none",
+            layout.QLOG: self.qlogs and plan.has_quic,
+            layout.PLOTS: self.figures,
+        }
+        return any(wanted and part not in parts for part, wanted in needed.items())
+
+
+@dataclass(frozen=True)
 class Task:
     """What a worker needs for one point."""
 
@@ -27,12 +45,10 @@ class Task:
     #: The scenario of the point, for its folder.
     scenario: str = ""
     engine: str = "sim"
-    captures: Captures = "none"
+    wanted: Wanted = Wanted()
     #: The point's folder; None: nothing is written.
     directory: Path | None = None
     save: Save | None = None
-    #: Whether figures belong to the result.
-    figures: bool = False
     #: The files that the scenario was read from.
     inputs: Sequence[Path] = ()
 
@@ -66,19 +82,20 @@ def recorded(task: Task) -> Recording | Failure:
 
 def _run(task: Task) -> Recording:
     if task.directory is None or task.save is None:
-        return _finished(task, None)
+        return _finished(task, Options())
     with folder.claim(task.directory, folder.RUN, task.inputs) as held:
         staged = held.stage()
-        captures = None if task.captures == "none" else staged / layout.CAPTURE
+        wanted = task.wanted
+        captures = None if wanted.captures == "none" else staged / layout.CAPTURE
         if captures is not None:
             captures.mkdir()
-        recording = _finished(task, captures)
+        qlogs = staged / layout.QLOG if wanted.qlogs and task.plan.has_quic else None
+        recording = _finished(task, Options(wanted.captures, captures, wanted.figures, qlogs))
         task.save(recording, task.scenario, held, staged)
     return recording
 
 
-def _finished(task: Task, captures: Path | None) -> Recording:
-    options = Options(task.captures, captures, segments=task.figures)
+def _finished(task: Task, options: Options) -> Recording:
     recording = engines.get(task.engine).run(task.plan, options, no_progress)
     if recording.metadata.interrupted:
         raise KeyboardInterrupt

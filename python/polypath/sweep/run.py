@@ -20,7 +20,7 @@ from polypath.scenario import Scenario
 from polypath.sweep import executor, grid, store
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.grid import Point
-from polypath.sweep.point import Failure, Save, Task, summarised
+from polypath.sweep.point import Failure, Save, Task, Wanted, summarised
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -61,6 +61,7 @@ def run(
     jobs: int | None = None,
     engine: str = "sim",
     captures: Captures = "none",
+    qlogs: bool = False,
     figures: bool = False,
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
@@ -73,7 +74,8 @@ def run(
     """
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
-        tasks = [[_task(sweep, point, engine, captures, figures, save) for point in sweep.points] for sweep in sweeps]
+        wanted = Wanted(captures, qlogs, figures)
+        tasks = [[_task(sweep, point, engine, wanted, save) for point in sweep.points] for sweep in sweeps]
         return _run(sweeps, tasks, held, jobs, engine, dict(versions or {}), progress)
 
 
@@ -150,7 +152,7 @@ def _clean(sweeps: Sequence[Sweep]) -> None:
                 folder.clean(path)
 
 
-def _task(sweep: Sweep, point: Point, engine: str, captures: Captures, figures: bool, save: Save | None) -> Task:
+def _task(sweep: Sweep, point: Point, engine: str, wanted: Wanted, save: Save | None) -> Task:
     if sweep.directory is None:
         return Task(_title(sweep, point), point.plan, engine=engine)
     directory = sweep.directory / point.folder
@@ -159,10 +161,9 @@ def _task(sweep: Sweep, point: Point, engine: str, captures: Captures, figures: 
         point.plan,
         point.scenario.to_toml(),
         engine,
-        captures,
+        wanted,
         directory,
         save,
-        figures,
         tuple(sweep.inputs),
     )
 

@@ -34,7 +34,9 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
         return None
     try:
         metadata = Metadata.from_json(folder.located(task.directory, layout.MANIFEST).read_text(encoding="utf-8"))
-        summary = json.loads(folder.located(task.directory, layout.SUMMARY).read_text(encoding="utf-8"))
+        summary: Mapping[str, Any] = json.loads(
+            folder.located(task.directory, layout.SUMMARY).read_text(encoding="utf-8")
+        )
     except (OSError, ValueError):
         return None
     same = metadata.plan_sha256 == task.plan.sha256() and metadata.engine == task.engine
@@ -42,9 +44,9 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     if not (same and current) or metadata.interrupted:
         return None
     parts = {name.partition("/")[0] for name in folder.files(task.directory, folder.RUN) or ()}
-    captured = task.captures == "none" or layout.CAPTURE in parts
-    drawn = not task.figures or layout.PLOTS in parts
-    return summary if captured and drawn and folder.intact(task.directory, folder.RUN) else None
+    if task.wanted.missing(parts, task.plan) or not folder.intact(task.directory, folder.RUN):
+        return None
+    return summary
 
 
 def index(

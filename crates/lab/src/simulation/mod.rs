@@ -28,6 +28,7 @@ use crate::endpoint::Endpoint;
 use crate::error::route_problem;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan};
+use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use guard::Guard;
 use listener::Extra;
@@ -67,6 +68,7 @@ pub struct Simulation {
     network: Network<Body>,
     channels: Vec<(ChannelId, ChannelId)>,
     captures: Captures,
+    qlogs: Qlogs,
     stands: Vec<Stand>,
     apps: Vec<App>,
     endpoints: Vec<Endpoint>,
@@ -174,6 +176,7 @@ impl Simulation {
         let sample_timer = network.new_timer();
         let mut simulation = Self {
             captures: Captures::open(&plan, captures, directory.as_deref())?,
+            qlogs: Qlogs::default(),
             recorder: Recorder::new(&plan),
             ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
             channels,
@@ -218,6 +221,15 @@ impl Simulation {
             }
         }
         Ok(simulation)
+    }
+
+    /// Writes a qlog of each side of each connection of QUIC to `directory`, which is to be new or empty. To be called before the first step.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub fn write_qlogs(&mut self, directory: PathBuf) -> Result<(), PlanError> {
+        self.qlogs = Qlogs::open(directory)?;
+        Ok(())
     }
 
     fn new_timer(&mut self, owner: Owner) -> TimerId {
@@ -547,6 +559,7 @@ impl Simulation {
             }
         }
         self.captures.finish()?;
+        self.qlogs.finish()?;
         Ok(self.recorder.recording)
     }
 }

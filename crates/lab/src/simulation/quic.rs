@@ -11,6 +11,7 @@ use crate::application::Side;
 use crate::carrier::{Carrier, Sealer};
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Sealed, ip_header_len};
+use crate::qlog::Owner;
 
 const UDP_HEADER: u32 = 8;
 
@@ -36,6 +37,13 @@ impl Simulation {
                 random::mix(index as u64),
             )));
         }
+        let owner = Owner {
+            name: &self.plan.applications[endpoint.application].name,
+            host: &self.plan.nodes[endpoint.node].name,
+            side: endpoint.side,
+        };
+        let now = self.network.now();
+        self.qlogs.begin(index, &owner, &mut connection, now);
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
     }
@@ -63,6 +71,7 @@ impl Simulation {
         self.tell_events(index);
         self.transmit_quic(index);
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
+            self.qlogs.with(index, |log| log.measure(connection, now));
             self.set_timer(index, connection.next_deadline());
         }
     }
@@ -76,6 +85,14 @@ impl Simulation {
         let datagram = &sealed.datagram;
         // Packet protection finds what was spoiled (RFC 9001 section 5.3).
         if packet.corrupted || packet.body.altered {
+            let (to, now) = (
+                self.captures.flows[flow].sender.opposite(),
+                self.network.now(),
+            );
+            if let Some(index) = to.endpoint() {
+                self.qlogs
+                    .with(index as usize, |log| log.spoiled(datagram, now));
+            }
             return;
         }
         let destination = self.captures.flows[flow].destination;
@@ -96,6 +113,8 @@ impl Simulation {
         };
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             connection.on_datagram(tuple, datagram, len, ecn, now);
+            self.qlogs
+                .with(index, |log| log.received(connection, datagram, now));
         }
         self.number_paths(index);
         self.follow_up(index);
@@ -204,6 +223,13 @@ impl Simulation {
         };
         let mut transmits = std::mem::take(&mut self.datagrams_out);
         std::mem::swap(connection.transmits(), &mut transmits);
+        let now = self.network.now();
+        self.qlogs.with(index, |log| {
+            log.notice(connection, now)?;
+            transmits
+                .iter()
+                .try_for_each(|transmit| log.sent(connection, transmit, now))
+        });
         self.number_paths(index);
         for transmit in transmits.drain(..) {
             let flow = self.quic_flow(index, &transmit);

@@ -19,6 +19,7 @@ use super::ids::{LEN, LocalIds, RemoteIds, random_id};
 use super::incoming::Incoming;
 use super::listener::Admission;
 use super::loss::Sent;
+use super::observe::Note;
 use super::outgoing::Outgoing;
 use super::path::{Contents, PathState, Validation};
 use crate::config::Config;
@@ -38,7 +39,7 @@ const IDLE: Nanos = 30 * SECOND;
 /// Longest DATAGRAM frame that is accepted.
 const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
-const PROTOCOL: &[u8] = b"hq-interop";
+pub(super) const PROTOCOL: &[u8] = b"hq-interop";
 
 /// A datagram to be sent on a path.
 #[derive(Clone, Debug)]
@@ -118,6 +119,8 @@ pub struct Connection {
     /// The longest probe timeout when it ended.
     pub(super) closing_timeout: Nanos,
     pub(super) record_decisions: bool,
+    /// What became of packets, where somebody wants to know.
+    pub(super) notes: Option<Vec<Note>>,
     pub(super) deadline: Nanos,
     /// Empty between acknowledgements; kept for its room.
     pub(super) acked: Vec<Sent<Contents>>,
@@ -257,6 +260,7 @@ impl Connection {
             closed: None,
             closing_timeout: 0,
             record_decisions: false,
+            notes: None,
             deadline: 0,
             acked: Vec::new(),
             out: Vec::new(),

@@ -8,7 +8,7 @@ use super::rtt::Rtt;
 use crate::{NEVER, Nanos};
 
 /// kPacketThreshold (RFC 9002 section 6.1.1).
-const PACKET_THRESHOLD: u64 = 3;
+pub(super) const PACKET_THRESHOLD: u64 = 3;
 
 /// A packet that was sent; `T` says what it carried.
 #[derive(Debug)]

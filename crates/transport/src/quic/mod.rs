@@ -17,6 +17,7 @@ mod incoming;
 mod listener;
 mod loss;
 mod migration;
+mod observe;
 mod outgoing;
 mod path;
 mod paths;
@@ -30,5 +31,6 @@ mod send;
 
 pub use connection::{Connection, Transmit};
 pub use listener::{Admission, Greeting, Listener, answer_bytes};
+pub use observe::{Discard, Keys, Metrics, Note, RecoveryParameters, RoundTrip};
 pub use path::PathState;
 pub use received::Codepoint;

@@ -12,6 +12,7 @@ use super::crypto::Level;
 use super::handshake::HandshakeError;
 use super::incoming::Violation;
 use super::migration;
+use super::observe::Discard;
 use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
 use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
@@ -63,6 +64,9 @@ impl Connection {
                 Came::Unopened(path) => self.members.iter().position(|it| it.id == *path),
             };
             let Some(path) = path else {
+                if let Came::Packet(packet) = &came {
+                    self.note_drop(packet.borrow(), Discard::Unknown);
+                }
                 continue;
             };
             if !std::mem::replace(&mut counted, true) && tuple == self.members[path].tuple {
@@ -112,13 +116,14 @@ impl Connection {
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
             _ => return self.on_unprotected(&packet.header),
+            _ => return self.note_drop(packet, Discard::Unsupported),
         };
         if !self.handshake.reads(level) {
-            return;
+            return self.note_drop(packet, Discard::WithoutKeys);
         }
         let number = packet.header.number;
         if self.space(level, path).received.is_duplicate(number) {
-            return;
+            return self.note_drop(packet, Discard::Duplicate);
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
@@ -128,7 +133,7 @@ impl Connection {
             }
         }
         if level != Level::OneRtt && !self.peer_known_by_id(packet) {
-            return;
+            return self.note_drop(packet, Discard::Invalid);
         }
         self.restart_idle();
         if level == Level::Handshake && !self.client {

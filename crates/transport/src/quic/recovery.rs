@@ -11,9 +11,9 @@ use crate::path::{Acknowledged, CaState};
 use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
-const PERSISTENT: Nanos = 3;
+pub(super) const PERSISTENT: Nanos = 3;
 /// kMinimumWindow in packets (RFC 9002 section 7.2).
-const LEAST_WINDOW: u32 = 2;
+pub(super) const LEAST_WINDOW: u32 = 2;
 /// Packets leave at five quarters of a window a round trip (RFC 9002 section 7.7).
 const PACING: (u64, u64) = (5, 4);
 /// Probe timeouts in a row after which other paths carry what is in flight.
@@ -279,6 +279,7 @@ impl Connection {
                 .carried
                 .iter()
                 .any(|carried| matches!(carried, Carried::OffPath));
+            self.note_loss(level, path, number, probe);
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
                 self.members[path].mtu.on_lost(number);

@@ -3,9 +3,9 @@
 use crate::{MILLISECOND, Nanos};
 
 /// kInitialRtt, kGranularity, kTimeThreshold (RFC 9002 appendix A.2).
-const INITIAL: Nanos = 333 * MILLISECOND;
-const GRANULARITY: Nanos = MILLISECOND;
-const TIME_THRESHOLD: (Nanos, Nanos) = (9, 8);
+pub(super) const INITIAL: Nanos = 333 * MILLISECOND;
+pub(super) const GRANULARITY: Nanos = MILLISECOND;
+pub(super) const TIME_THRESHOLD: (Nanos, Nanos) = (9, 8);
 
 /// The estimator of RFC 9002: an exponential average without TCP's minimum timeout.
 #[derive(Clone, Debug)]

@@ -1,0 +1,100 @@
+//! qlogs of a run: one for each side of each connection of QUIC.
+
+mod metrics;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use polypath_transport::Nanos;
+use polypath_transport::quic::Connection;
+
+use crate::application::Side;
+use trace::Trace;
+
+/// The logs that are written; none unless a directory was given.
+#[derive(Default)]
+pub(crate) struct Qlogs {
+    directory: Option<PathBuf>,
+    /// By endpoint.
+    logs: BTreeMap<usize, Trace>,
+    failure: Option<io::Error>,
+}
+
+/// What a log says of the connection's owner.
+pub(crate) struct Owner<'a> {
+    /// Of its application.
+    pub name: &'a str,
+    pub host: &'a str,
+    pub side: Side,
+}
+
+impl Qlogs {
+    /// Writes logs to `directory`.
+    ///
+    /// # Errors
+    /// It cannot be made, or holds files.
+    pub fn open(directory: PathBuf) -> io::Result<Self> {
+        std::fs::create_dir_all(&directory)?;
+        if std::fs::read_dir(&directory)?.next().is_some() {
+            let message = format!(
+                "{} holds files; name a new or empty folder for qlogs",
+                directory.display()
+            );
+            return Err(io::Error::other(message));
+        }
+        Ok(Self {
+            directory: Some(directory),
+            ..Self::default()
+        })
+    }
+
+    /// The endpoint with this number begins its connection.
+    pub fn begin(
+        &mut self,
+        index: usize,
+        owner: &Owner<'_>,
+        connection: &mut Connection,
+        now: Nanos,
+    ) {
+        let Some(directory) = &self.directory else {
+            return;
+        };
+        let name = format!("connection{}_{}.sqlog", index / 2, owner.side.name());
+        let begun = File::create_new(directory.join(name))
+            .and_then(|file| Trace::begin(BufWriter::new(file), owner, connection, now));
+        match begun {
+            Ok(trace) => {
+                self.logs.insert(index, trace);
+            }
+            Err(error) => {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Adds to an endpoint's log, if there is one.
+    pub fn with(&mut self, index: usize, add: impl FnOnce(&mut Trace) -> io::Result<()>) {
+        let Some(trace) = self.logs.get_mut(&index) else {
+            return;
+        };
+        if let Err(error) = add(trace) {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// Completes the files.
+    ///
+    /// # Errors
+    /// What kept any of them from being written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        for trace in self.logs.values_mut() {
+            if let Err(error) = trace.flush() {
+                self.failure.get_or_insert(error);
+            }
+        }
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}

@@ -172,8 +172,8 @@ def test_metrics_are_those_of_the_recording(tmp_path: Path) -> None:
     table = recording.table("subflows").to_dicts()
     for path, known in metrics_of.items():
         last = [row for row in table if row["side"] == "server" and row["subflow"] == path][-1]
-        assert known["smoothed_rtt"] == pytest.approx(last["srtt_ns"] / 1e6)
-        assert known["packets_in_flight"] == last["in_flight"]
+        assert known["smoothed_rtt"] == pytest.approx(last["srtt_us"] / 1e3, abs=1e-3)
+        assert known["packets_in_flight"] == last["in_flight_packets"]
 
 
 def test_how_a_connection_ends_is_told_on_both_sides(tmp_path: Path) -> None:

@@ -137,6 +137,10 @@ def test_captures_change_nothing_and_tshark_decrypts_them(tmp_path: Path) -> Non
         assert all(lines), "every packet shows its frames"
         assert not _tshark(file, "-Y", "quic.decryption_failed or _ws.malformed")
         sent = _tshark(file, "-Y", "ip.src != 10.0.0.1", "-T", "fields", "-e", "quic.stream.length")
+        logged = _tshark(
+            file, "-o", f"tls.keylog_file:{tmp_path / 'keys.log'}", "-T", "fields", "-e", "quic.frame_type"
+        )
+        assert logged == lines
         total = sum(int(length) for line in sent for length in line.split(",") if length)
         assert total >= 1_000_000
 

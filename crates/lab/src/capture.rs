@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use polypath_net::{ChannelId, Ecn, Observer, Packet};
@@ -15,6 +15,9 @@ use polypath_wire::tcp::Payload;
 use crate::flow::{Body, Content, Flow, Quoted, ip_header_len};
 use crate::middlebox::About;
 use crate::plan::{NodeKind, Plan};
+
+/// The key log (as in SSLKEYLOGFILE) beside captures of QUIC.
+const KEY_LOG: &str = "keys.log";
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) struct Captures {
     pub flows: Vec<Flow>,
     /// Packets that routers' reports are about: here, so that packets of the usual kinds are dropped without a look at them.
     pub quoted: Vec<Quoted>,
+    /// Where secrets go beside the files.
+    key_log: Option<PathBuf>,
     /// Secrets that the files have already: both ends of a connection know them.
     told: BTreeSet<String>,
     builder: FrameBuilder,
@@ -62,6 +67,7 @@ impl Captures {
             names: Vec::new(),
             flows: Vec::new(),
             quoted: Vec::new(),
+            key_log: None,
             told: BTreeSet::new(),
             builder: FrameBuilder::new(),
             frame: Vec::new(),
@@ -78,6 +84,7 @@ impl Captures {
         };
         captures.active = true;
         std::fs::create_dir_all(directory)?;
+        captures.key_log = Some(directory.join(KEY_LOG));
         let mut host_files = vec![None; plan.nodes.len()];
         for (index, link) in plan.links.iter().enumerate() {
             let link_file = match mode {
@@ -139,7 +146,7 @@ impl Captures {
         Ok(self.files.len() - 1)
     }
 
-    /// Puts secrets of a handshake into every file, so that what follows can be decrypted.
+    /// Puts secrets of a handshake into every file, so that what follows can be decrypted, and appends them to the key log.
     pub fn secrets(&mut self, lines: &[String]) {
         let news = lines
             .iter()
@@ -150,6 +157,11 @@ impl Captures {
         }
         for file in &mut self.files {
             if let Err(error) = file.tls_secrets(&log) {
+                self.failure.get_or_insert(error);
+            }
+        }
+        if let Some(path) = &self.key_log {
+            if let Err(error) = append(path, &log) {
                 self.failure.get_or_insert(error);
             }
         }
@@ -275,6 +287,12 @@ impl Captures {
             self.failure.get_or_insert(error);
         }
     }
+}
+
+/// As those who write key logs do: lines that are there already stay.
+fn append(path: &Path, lines: &str) -> io::Result<()> {
+    let mut file = File::options().create(true).append(true).open(path)?;
+    file.write_all(lines.as_bytes())
 }
 
 /// The frame of a packet of an endpoint.

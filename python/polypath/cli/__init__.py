@@ -46,7 +46,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "algorithms", "List schedulers, congestion controls, path managers and the rest, with their parameters."
     ),
     "import": Command("import_", "Turn a minitopo pair into a scenario."),
-    "export": Command("export", "Write a result as another tool reads it; netanim needs a run with `--pcap links`."),
+    "export": Command(
+        "export",
+        "Write a result as another tool reads it; netanim needs a run with `--pcap links`, qvis one with `--qlog`.",
+    ),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
     "kernel": Command("kernel", "Build the kernel that `--engine linux` runs on, and say what is there."),

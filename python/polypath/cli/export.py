@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -10,30 +11,36 @@ import typer
 from polypath.cli.console import err
 from polypath.cli.errors import InputError
 from polypath.cli.write import require_new, require_not_read
-from polypath.formats import EXPORTERS
-from polypath.formats.pcapng import CaptureError
+from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
 
 
 def export(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTERS), show_default=False)],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `run --out` wrote.", show_default=False)],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="A new file; for qvis a new folder.", show_default=False)
+    ],
 ) -> None:
-    """Write a result as another tool reads it; netanim needs a run with `--pcap links`."""
+    """Write a result as another tool reads it; netanim needs a run with `--pcap links`, qvis one with `--qlog`."""
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
+    exporter = EXPORTERS[form]
     recording = Recording.load(directory)
     listed = folder.files(directory, folder.RUN) or {}
     require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
     require_new(out)
     partial = out.with_name(f".{out.name}.partial")
+    if exporter.folder:
+        partial.mkdir()
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            count = EXPORTERS[form](recording, directory / layout.CAPTURE, file)
+        count = exporter.write(recording, directory, partial)
         partial.replace(out)
-    except CaptureError as error:
+    except ExportError as error:
         raise OutputError(str(error)) from error
     finally:
-        partial.unlink(missing_ok=True)
-    err.print(f"{count} packets in {out}", markup=False)
+        if exporter.folder:
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
+    err.print(f"{count} {exporter.what} in {out}", markup=False)

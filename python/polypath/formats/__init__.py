@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
-from polypath.results import Recording
+from polypath.results import Recording, layout
 
 
-def _netanim(recording: Recording, captures: Path, out: TextIO) -> int:
+class ExportError(ValueError):
+    """The result lacks what the format is made of; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """What writes a run in a format."""
+
+    #: From the recording and its results folder to a new file, or into an empty folder; returns how many it wrote of
+    #: `what`. Raises ExportError.
+    write: Callable[[Recording, Path, Path], int]
+    what: str
+    #: Whether it fills a folder.
+    folder: bool = False
+
+
+def _netanim(recording: Recording, directory: Path, out: Path) -> int:
     from polypath.formats import netanim
+    from polypath.formats.pcapng import CaptureError
 
-    return netanim.write(recording, captures, out)
+    try:
+        with out.open("w", encoding="utf-8") as file:
+            return netanim.write(recording, directory / layout.CAPTURE, file)
+    except CaptureError as error:
+        raise ExportError(str(error)) from error
 
 
-EXPORTERS: Mapping[str, Callable[[Recording, Path, TextIO], int]] = {"netanim": _netanim}
-"""By name, what writes a run and its captures; each returns the number of packets written. Only what is asked for is
-imported."""
+def _qvis(recording: Recording, directory: Path, out: Path) -> int:
+    from polypath.formats import qvis
+
+    try:
+        return qvis.write(recording, directory, out)
+    except qvis.QlogError as error:
+        raise ExportError(str(error)) from error
+
+
+EXPORTERS: Mapping[str, Exporter] = {
+    "netanim": Exporter(_netanim, "packets"),
+    "qvis": Exporter(_qvis, "files", folder=True),
+}
+"""By name. Only what is asked for is imported."""

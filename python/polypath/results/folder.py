@@ -71,6 +71,7 @@ RUN = Kind(
         f"{layout.EVENTS}.parquet",
         f"{layout.SERIES}/*.parquet",
         f"{layout.CAPTURE}/*.pcapng",
+        layout.KEY_LOG,
         f"{layout.QLOG}/*.sqlog",
         f"{layout.PLOTS}/*.png",
     ),

@@ -13,6 +13,7 @@ SUMMARY = "summary.json"
 EVENTS = "events"
 SERIES = "series"
 CAPTURE = "capture"
+KEY_LOG = f"{CAPTURE}/keys.log"
 QLOG = "qlog"
 PLOTS = "plots"
 

@@ -416,6 +416,17 @@ pub enum Streams {
     One,
 }
 
+/// How messages are carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivery {
+    /// In DATAGRAM frames (RFC 9221): what is lost stays lost, and nothing waits for anything else.
+    #[default]
+    Datagrams,
+    /// In order in one stream.
+    Stream,
+}
+
 /// What an application does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -469,6 +480,16 @@ pub enum Work {
         count: Option<u64>,
         #[serde(default)]
         duration_ns: Option<u64>,
+    },
+    /// A message of `bytes` each `interval_ns` over QUIC; `reverse`: from server to client.
+    Messages {
+        bytes: u64,
+        interval_ns: u64,
+        duration_ns: u64,
+        #[serde(default)]
+        delivery: Delivery,
+        #[serde(default)]
+        reverse: bool,
     },
     /// Echo requests (ICMP), `count` of them or for a time.
     Ping {

@@ -556,6 +556,7 @@ fn describe(kind: &EventKind) -> Told {
             Some(subflow),
             if backup { "backup" } else { "normal" }.into(),
         ),
+        EventKind::DatagramRefused(bytes) => valued("datagram-refused", None, f64::from(bytes)),
         EventKind::PotentiallyFailed(subflow) => told("potentially-failed", Some(subflow)),
         EventKind::Recovered(subflow) => told("recovered", Some(subflow)),
         EventKind::Scheduled {

@@ -64,6 +64,8 @@ pub enum EventKind {
         backup: bool,
     },
     PotentiallyFailed(usize),
+    /// No packet has room for a DATAGRAM frame with so many bytes.
+    DatagramRefused(u32),
     Recovered(usize),
     Scheduled {
         subflow: usize,

@@ -92,21 +92,26 @@ def _mbps(bits_per_second: float) -> str:
 def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
     known = metrics.Delays.of(metrics.delays(recording, connection))
     parts = []
+    messages = recording.plan["applications"][connection.application]["work"]["kind"] == "messages"
+    lost = "lost" if messages else "unanswered"
     if known.sent:
-        parts.append(f"{known.sent} requests")
+        parts.append(f"{known.sent} {'messages' if messages else 'requests'}")
         if known.answered:
-            parts.append(f"delay median {_delay(known, 0.5)}")
-            parts.append(f"95th percentile {_delay(known, 0.95)}")
+            parts.append(f"delay median {_delay(known, 0.5, lost)}")
+            parts.append(f"95th percentile {_delay(known, 0.95, lost)}")
             if not known.unanswered:
-                parts.append(f"longest {_delay(known, 1.0)}")
+                parts.append(f"longest {_delay(known, 1.0, lost)}")
         if known.unanswered:
-            parts.append("none answered" if not known.answered else f"{known.unanswered} unanswered")
+            all_lost = "none arrived" if messages else "none answered"
+            parts.append(f"{known.unanswered} {lost}" if known.answered else all_lost)
+        if refused := metrics.refused(recording, connection):
+            parts.append(f"{refused} of them fit no packet")
     if connection.finished is False:
         parts.append("unfinished")
     if parts:
         out.print(f"{escape(connection.name)}: {', '.join(parts)}")
 
 
-def _delay(known: metrics.Delays, part: float) -> str:
+def _delay(known: metrics.Delays, part: float, lost: str) -> str:
     found = known.quantile(part)
-    return "unanswered" if found is None else f"{found / 1e6:.1f} ms"
+    return lost if found is None else f"{found / 1e6:.1f} ms"

@@ -261,6 +261,13 @@ def delays(recording: Recording, of: Connection) -> list[int | None]:
     return recording.groups("requests", ("application",), ("index",)).column("delay_ns", of.application)
 
 
+def refused(recording: Recording, of: Connection) -> int:
+    """Messages for which no packet had room; they are among those without an answer."""
+    if of.id is None:
+        return 0
+    return recording.table("events").filter(kind="datagram-refused", connection=of.id).height
+
+
 @dataclass(frozen=True)
 class Delays:
     """What is known of the delays of several requests. One without an answer is longer than any that was answered."""

@@ -99,7 +99,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 #: The applications that send requests.
-_ASKING = frozenset({"request-response", "fetch", "ping-pong", "ping"})
+_ASKING = frozenset({"request-response", "fetch", "ping-pong", "messages", "ping"})
 
 
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -12,8 +12,9 @@
       reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any
       blocking[]               what the receiver waited for with data at hand: level, subflow, cause, time_s, byte_s,
                                max_bytes; null where the engine cannot know it
-      requests                 count, unanswered, median_s and p95_s (one without an answer is longer than any; null
-                               where one decides), delay_s[] (null: unanswered)
+      requests                 count, unanswered, refused (of the unanswered: messages for which no packet had room),
+                               median_s and p95_s (one without an answer is longer than any; null where one decides),
+                               delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
@@ -74,17 +75,18 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "completion_s": _seconds(metrics.completion_ns(of)),
         "reassembly_max_bytes": metrics.reassembly_max(recording, of),
         "blocking": _blocking(metrics.blocking(recording, of)),
-        "requests": _requests(metrics.delays(recording, of)),
+        "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
 
 
-def _requests(delays: Sequence[int | None]) -> dict[str, Any]:
+def _requests(delays: Sequence[int | None], refused: int) -> dict[str, Any]:
     known = metrics.Delays.of(delays)
     return {
         "count": known.sent,
         "unanswered": known.unanswered,
+        "refused": refused,
         "median_s": _seconds(known.quantile(0.5)),
         "p95_s": _seconds(known.quantile(0.95)),
         "delay_s": [_seconds(delay) for delay in delays],

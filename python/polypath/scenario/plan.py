@@ -36,6 +36,7 @@ from polypath.scenario.traffic import (
     Cbr,
     Event,
     Fetch,
+    Messages,
     OnOff,
     Ping,
     PingPong,
@@ -299,6 +300,17 @@ class _Builder:
                 }
             case PingPong():
                 return {"bytes": application.size, "count": application.count, "duration_ns": application.duration}
+            case Messages():
+                gap = application.interval
+                if gap is None and application.rate is not None:
+                    gap = application.size * 8 * 1_000_000_000 // application.rate
+                return {
+                    "bytes": application.size,
+                    "interval_ns": gap,
+                    "duration_ns": application.duration or rest,
+                    "delivery": application.delivery,
+                    "reverse": application.reverse,
+                }
             case Ping():
                 return {
                     "interval_ns": application.interval,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from polypath.scenario.base import Model
-from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time
+from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.network import Loss, Queue
 from polypath.scenario.stack import Stack
 
@@ -133,6 +133,33 @@ class PingPong(StreamApplication):
     """How long it goes on."""
 
 
+class Messages(Application):
+    """A message at regular intervals over QUIC, each with a delay of its own: a call, a game, a camera."""
+
+    kind: Literal["messages"]
+    transport: Literal["mpquic", "quic"] = "mpquic"
+    """Multipath QUIC (RFC 10069) or QUIC."""
+    size: Size
+    """Bytes of a message."""
+    interval: Period | None = None
+    """Time from one message to the next; needed unless `rate` is given."""
+    rate: Rate | None = None
+    """Offered rate; needed unless `interval` is given."""
+    delivery: Literal["datagrams", "stream"] = "datagrams"
+    """In DATAGRAM frames (RFC 9221), which are neither retransmitted nor kept in order, or one after the other in a
+    stream. A message that fits no packet is refused as a datagram."""
+    duration: Period | None = None
+    """How long it sends; left out: to the end of the run."""
+    reverse: bool = False
+    """The server sends."""
+
+    @model_validator(mode="after")
+    def _one_pace(self) -> Messages:
+        if (self.interval is None) == (self.rate is None):
+            raise fault("messages need either 'interval' or 'rate'")
+        return self
+
+
 class Ping(Application):
     """ICMP echo requests."""
 
@@ -182,7 +209,7 @@ class OnOff(Application):
 
 
 AnyApplication = Annotated[
-    Bulk | Stream | RequestResponse | Fetch | PingPong | Ping | Cbr | OnOff, Field(discriminator="kind")
+    Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Ping | Cbr | OnOff, Field(discriminator="kind")
 ]
 
 

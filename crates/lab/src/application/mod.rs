@@ -7,6 +7,7 @@ mod bulk;
 mod datagrams;
 mod fetch;
 mod hq;
+mod messages;
 mod ping_pong;
 mod request_response;
 mod stream;
@@ -53,6 +54,10 @@ pub(crate) struct Io<'a> {
     pub arrived: u64,
     /// The same by stream of QUIC; a stream at its end is here with nothing.
     pub arrivals: &'a [(u64, u64)],
+    /// DATAGRAM frames that just arrived: the sender's numbers and lengths.
+    pub datagrams: &'a [(u64, u32)],
+    /// To be raised by the bytes of datagrams that the application takes.
+    pub taken: &'a mut u64,
     /// Set to be called again at this time.
     pub wake: &'a mut Nanos,
     pub requests: &'a mut Vec<Request>,
@@ -88,6 +93,14 @@ impl Io<'_> {
         if let Some(connection) = self.connection.quic_mut() {
             connection.write_last(stream, bytes, self.now);
         }
+    }
+
+    /// Sends bytes in a DATAGRAM frame. False: no packet has room for it.
+    fn send_datagram(&mut self, bytes: u64) -> bool {
+        let (len, now) = (u32::try_from(bytes).unwrap_or(u32::MAX), self.now);
+        self.connection
+            .quic_mut()
+            .is_some_and(|connection| connection.send_datagram(len, now))
     }
 
     fn finish(&mut self, stream: u64) {
@@ -159,6 +172,20 @@ pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn S
             count,
             duration_ns,
         } => Box::new(ping_pong::PingPong::new(start, bytes, count, duration_ns)),
+        Work::Messages {
+            bytes,
+            interval_ns,
+            duration_ns,
+            delivery,
+            reverse,
+        } => Box::new(messages::Messages::new(
+            start,
+            bytes,
+            interval_ns,
+            duration_ns,
+            delivery,
+            reverse,
+        )),
         Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => return None,
     })
 }
@@ -176,6 +203,7 @@ pub(crate) fn describe() -> Value {
         ),
         entry(fetch::NAME, fetch::DESCRIPTION, fetch::SOURCE),
         entry(ping_pong::NAME, ping_pong::DESCRIPTION, ping_pong::SOURCE),
+        entry(messages::NAME, messages::DESCRIPTION, messages::SOURCE),
         entry(
             "ping",
             "Echo requests (ICMP) at an interval",

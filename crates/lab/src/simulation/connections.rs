@@ -20,6 +20,8 @@ use super::{Owner, Simulation};
 pub(super) struct Came<'a> {
     pub bytes: u64,
     pub streams: &'a [(u64, u64)],
+    /// DATAGRAM frames: the sender's numbers and lengths.
+    pub datagrams: &'a [(u64, u32)],
 }
 
 /// Where a connection draws from.
@@ -210,6 +212,7 @@ impl Simulation {
         let established = connection.established();
         let at_end = connection.at_end();
         let came = Came {
+            datagrams: &[],
             bytes: arrived,
             streams: &[],
         };
@@ -239,22 +242,30 @@ impl Simulation {
         let newly_at_end = !endpoint.end_seen && at_end;
         endpoint.end_seen |= newly_at_end;
         let woken = endpoint.wake <= now;
-        let anything = came.bytes > 0 || !came.streams.is_empty();
+        let anything = came.bytes > 0 || !came.streams.is_empty() || !came.datagrams.is_empty();
         if !(anything || newly_established || newly_at_end || woken) {
             return;
         }
         endpoint.wake = if woken { NEVER } else { endpoint.wake };
         let app = &mut self.apps[endpoint.application];
         if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
+            let mut taken = 0;
             session.run(&mut Io {
                 now,
                 side: endpoint.side,
                 connection,
                 arrived: came.bytes,
                 arrivals: came.streams,
+                datagrams: came.datagrams,
+                taken: &mut taken,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
             });
+            if taken > 0 {
+                endpoint.received += taken;
+                endpoint.first_byte_at.get_or_insert(now);
+                endpoint.last_byte_at = Some(now);
+            }
         }
     }
 

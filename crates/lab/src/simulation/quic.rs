@@ -59,11 +59,13 @@ impl Simulation {
         for stream in connection.readable() {
             streams.push((stream, connection.read_from(stream, u64::MAX, now)));
         }
+        let datagrams = connection.received_datagrams();
         connection.announce_limits(now);
         let (established, at_end) = (connection.established(), connection.at_end());
         let came = Came {
             bytes: streams.iter().map(|stream| stream.1).sum(),
             streams: &streams,
+            datagrams: &datagrams,
         };
         self.call_session(index, came, established, at_end);
         streams.clear();

@@ -179,7 +179,7 @@ fn halved(work: &Work) -> Work {
             count.iter_mut().for_each(half);
         }
         Work::Stream { duration_ns, .. } => duration_ns.iter_mut().for_each(half),
-        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => {}
+        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } | Work::Messages { .. } => {}
     }
     work
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::closing::Close;
 use super::connection::{Connection, payload};
-use crate::{CloseReason, Nanos};
+use crate::{CloseReason, EventKind, Nanos};
 
 /// How an application closes a connection that served it.
 const DONE: Close = Close {
@@ -96,6 +96,7 @@ impl Connection {
         let room = open.map(|member| payload(member.datagram())).min();
         let longest = u64::from(room.unwrap_or(0)).min(self.peer.max_datagram_frame_size);
         if u64::from(frame.len()) > longest {
+            self.event(EventKind::DatagramRefused(len));
             return false;
         }
         self.datagrams.next += 1;

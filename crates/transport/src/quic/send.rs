@@ -205,6 +205,12 @@ impl Connection {
         while let Some(&(number, len)) = self.datagrams.waiting.front() {
             let frame = Frame::Datagram { number, len };
             if frame.len() > draft.room {
+                if draft.frames.is_empty() {
+                    // It was let in while packets were longer (RFC 9221 section 5).
+                    self.datagrams.waiting.pop_front();
+                    self.event(EventKind::DatagramRefused(len));
+                    continue;
+                }
                 break;
             }
             self.datagrams.waiting.pop_front();
@@ -480,6 +486,7 @@ impl Connection {
             return false;
         };
         self.add_datagrams(&mut draft);
+        let datagrams = draft.frames.clone();
         self.add_ack(&mut draft, path);
         self.add_control(&mut draft);
         let before = draft.carried.len();
@@ -510,7 +517,34 @@ impl Connection {
             bytes,
             new: !next.reinjection,
         });
+        if !datagrams.is_empty() && self.scheduler.repeats_datagrams() {
+            self.repeat_datagrams(path, &datagrams);
+        }
         true
+    }
+
+    /// Sends DATAGRAM frames that went on a path on each other one with room, too: none is kept for later.
+    fn repeat_datagrams(&mut self, path: usize, datagrams: &[Frame]) {
+        for other in (0..self.paths.len()).filter(|&other| other != path) {
+            let open = self.paths[other].established && self.paths[other].room() > 0;
+            let draft = if open {
+                self.application_draft(other)
+            } else {
+                None
+            };
+            let Some(mut draft) = draft else {
+                continue;
+            };
+            for frame in datagrams {
+                if frame.len() <= draft.room {
+                    draft.push(frame.clone());
+                }
+            }
+            draft.purpose = Purpose::Reinjection;
+            if draft.eliciting() {
+                self.send(draft);
+            }
+        }
     }
 
     /// Fills a packet with stream data: what is sent again first. Whether there was any.

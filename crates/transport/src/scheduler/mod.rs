@@ -131,6 +131,11 @@ pub trait Scheduler: Send {
     /// shares are counted here.
     fn carried(&mut self, _segment: Carried) {}
 
+    /// Whether a DATAGRAM frame of QUIC goes on every path that has room (RFC 9221 leaves the choice to the sender).
+    fn repeats_datagrams(&self) -> bool {
+        false
+    }
+
     /// There is nothing to select because the connection is blocked; what is done about it is [`Rescuer`]'s.
     fn blocked(&mut self, _cause: Blocked) {}
 }

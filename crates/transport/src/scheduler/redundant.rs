@@ -26,6 +26,10 @@ struct Redundant {
 }
 
 impl Scheduler for Redundant {
+    fn repeats_datagrams(&self) -> bool {
+        true
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         if let Some(next) = view.next.filter(|next| next.reinjection) {
             return lowest_rtt::place(view, &next);

@@ -272,6 +272,8 @@ fn work(draw: &mut Draw, index: usize) -> Work {
     let kinds: Vec<String> = entries("application")
         .iter()
         .filter_map(|entry| entry["name"].as_str().map(str::to_owned))
+        // Messages go over QUIC alone, and this draws TCP.
+        .filter(|name| name != "messages")
         .filter(|name| index > 0 || !["ping", "cbr", "on-off"].contains(&name.as_str()))
         .collect();
     let reverse = draw.chance(0.5);

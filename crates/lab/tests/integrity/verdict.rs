@@ -485,6 +485,7 @@ impl<'a> Run<'a> {
                 ]
             }
             Work::PingPong { bytes, .. } => [requests * bytes; 2],
+            Work::Messages { bytes, reverse, .. } => directed(reverse, requests * bytes),
             Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => [0; 2],
         }
     }

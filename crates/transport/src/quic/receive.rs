@@ -116,7 +116,6 @@ impl Connection {
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
             _ => return self.on_unprotected(&packet.header),
-            _ => return self.note_drop(packet, Discard::Unsupported),
         };
         if !self.handshake.reads(level) {
             return self.note_drop(packet, Discard::WithoutKeys);
@@ -129,7 +128,7 @@ impl Connection {
             // RFC 9000 sections 14.1 and 17.2.2.
             let short = !self.client && len < LEAST_DATAGRAM;
             if short || self.client && !token.is_empty() {
-                return;
+                return self.note_drop(packet, Discard::Invalid);
             }
         }
         if level != Level::OneRtt && !self.peer_known_by_id(packet) {

@@ -46,10 +46,11 @@ RUST = {
     "polypath-net": set(),
     "polypath-transport": {"polypath-wire"},
     "polypath-trace": {"polypath-wire"},
-    "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace"},
+    "polypath-noq": {"polypath-transport"},
+    "polypath-lab": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-noq"},
     "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
     "polypath-python": {"polypath-lab", "polypath-live"},
-    "polypath-interop": {"polypath-wire", "polypath-transport"},
+    "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq"},
 }
 
 TRANSPORT = ROOT / "crates" / "transport" / "src"

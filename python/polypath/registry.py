@@ -83,6 +83,8 @@ class Entry:
     parameters: tuple[Parameter, ...]
     not_over_quic: str | None = None
     """Why connections of QUIC cannot have it."""
+    not_on_noq: str | None = None
+    """Why a host whose stack is noq cannot have it."""
 
 
 def _is_integer(value: Any) -> bool:
@@ -151,7 +153,13 @@ def entries(kind: Kind) -> dict[str, Entry]:
             for parameter in item.get("parameters", [])
         )
         found[item["name"]] = Entry(
-            kind, item["name"], item["description"], item.get("source", ""), parameters, item.get("not_over_quic")
+            kind,
+            item["name"],
+            item["description"],
+            item.get("source", ""),
+            parameters,
+            item.get("not_over_quic"),
+            item.get("not_on_noq"),
         )
     return found
 

@@ -1,10 +1,10 @@
 //! The same download by our endpoint and by noq-proto: GET of 5 MB over one or two links of 10 Mbit/s and 40 ms of round trip, with queues of
 //! 100 kB that drop at their tail.
 
-use noq_proto::{FourTuple, PathStatus};
 use polypath_interop::{
     End, Exchange, Link, Noq, Ours, Settings, Side, World, client_address, server_address,
 };
+use polypath_noq::noq_proto::{FourTuple, PathStatus};
 use polypath_transport::{Config, MILLISECOND as MS, Nanos, SECOND};
 
 const BYTES: u64 = 5_000_000;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polypath_transport::quic::Codepoint;
-use polypath_transport::{Nanos, Tuple};
+use polypath_transport::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
@@ -25,20 +24,7 @@ impl Side {
     }
 }
 
-/// A datagram that came, as its receiver sees the addresses.
-pub struct Arrival<'a> {
-    pub tuple: Tuple,
-    pub bytes: &'a [u8],
-    pub ecn: Codepoint,
-}
-
-/// A datagram to be sent, as its sender sees the addresses.
-#[derive(Clone, Debug)]
-pub struct Departure {
-    pub tuple: Tuple,
-    pub bytes: Vec<u8>,
-    pub ecn: Codepoint,
-}
+pub use polypath_noq::{Arrival, Departure};
 
 /// What came on a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,6 +6,9 @@ mod draw;
 #[path = "../tests/integrity/network.rs"]
 mod network;
 #[allow(dead_code, reason = "the test uses more of it")]
+#[path = "../tests/integrity/over_quic.rs"]
+mod over_quic;
+#[allow(dead_code, reason = "the test uses more of it")]
 #[path = "../tests/integrity/scenario.rs"]
 mod scenario;
 

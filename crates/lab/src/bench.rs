@@ -145,6 +145,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
             .insert("num_subflows".into(), subflows.into());
     }
     Stack {
+        stack: None,
         profile: "mptcp.org".into(),
         scheduler: choice("default"),
         path_manager,

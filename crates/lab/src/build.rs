@@ -1,11 +1,13 @@
 //! From a plan to a network and to transport settings.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
     NodeKind, Prefix, QueueConfig, Topology,
 };
+use polypath_noq as noq;
 use polypath_transport::AckPath;
 use polypath_transport::config::{
     Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
@@ -13,6 +15,7 @@ use polypath_transport::config::{
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
+use crate::registry;
 
 /// The network of a plan, and the channels of its links. `B` is what its packets carry.
 pub struct Built<B> {
@@ -409,4 +412,53 @@ pub(crate) fn config(
         error,
     })?;
     Ok(Arc::new(config))
+}
+
+/// UDP's header, and IP's of either version.
+const UDP_HEADERS: (u32, u32) = (20 + 8, 40 + 8);
+/// Paths that noq has at a time over Multipath QUIC: as many as the other stack.
+const NOQ_PATHS: NonZeroU32 = NonZeroU32::new(8).expect("above 0");
+
+/// The settings of noq where it is the stack; nothing for Polypath's own.
+pub(crate) fn noq_settings(
+    stack: &plan::Stack,
+    transport: plan::Transport,
+    ipv6: bool,
+    place: &str,
+) -> Result<Option<noq::Settings>, PlanError> {
+    let invalid = |problem: String| Err(PlanError::invalid(place, problem));
+    match stack.stack.as_deref() {
+        None | Some("polypath") => return Ok(None),
+        Some("noq") => {}
+        Some(other) => return invalid(format!("stack is polypath or noq, not \"{other}\"")),
+    }
+    if !transport.is_quic() {
+        return invalid("noq speaks QUIC and nothing else".into());
+    }
+    let chosen = [
+        ("congestion", &stack.congestion),
+        ("path-manager", &stack.path_manager),
+    ];
+    for (kind, choice) in chosen {
+        if let Some(reason) = registry::not_on_noq(kind, &choice.name) {
+            return invalid(format!("noq has no {kind} {}: {reason}", choice.name));
+        }
+    }
+    let Some(congestion) = noq::Congestion::by_name(&stack.congestion.name) else {
+        return invalid(format!("noq has no congestion {}", stack.congestion.name));
+    };
+    let headers = if ipv6 { UDP_HEADERS.1 } else { UDP_HEADERS.0 };
+    let longest = stack.mtu.saturating_sub(headers);
+    let longest = u16::try_from(longest).unwrap_or(u16::MAX);
+    Ok(Some(noq::Settings {
+        congestion,
+        initial_window: stack.initial_window,
+        receive_window: stack.receive_buffer[2],
+        send_window: stack.send_buffer[2],
+        longest_datagram: longest.min(noq::LONGEST_DATAGRAM),
+        paths: transport.is_multipath().then_some(NOQ_PATHS),
+        keepalive: stack.keepalive.map(|keepalive| keepalive.time_ns),
+        retry: stack.retry,
+        ..noq::Settings::default()
+    }))
 }

@@ -2,54 +2,16 @@
 
 use std::net::IpAddr;
 
-use polypath_net::random;
 use polypath_transport::path::{Path, Totals};
-use polypath_transport::quic::bytes::Protector;
-use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple, quic};
-use polypath_wire::payload;
-use polypath_wire::quic::{Carried, Datagram};
+use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple};
+
+use crate::quic::Quic;
 
 // TCP's lies inline: it is looked at for every packet, and there are few of the other.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Carrier {
     Tcp(Connection),
-    Quic(Box<quic::Connection>),
-}
-
-/// Bytes of a connection of QUIC for captures.
-pub(crate) struct Sealer {
-    protector: Protector,
-    /// Names the payload of its streams.
-    name: u64,
-}
-
-impl Sealer {
-    pub fn new(connection: &quic::Connection, name: u64) -> Self {
-        Self {
-            protector: Protector::new(connection),
-            name,
-        }
-    }
-
-    /// A datagram as it is on the wire, and new lines for a key log.
-    pub fn seal(
-        &mut self,
-        connection: &mut quic::Connection,
-        datagram: &Datagram,
-    ) -> (Vec<u8>, Vec<String>) {
-        let name = self.name;
-        let bytes = self
-            .protector
-            .seal(connection, datagram, &mut |carried, out| match carried {
-                Carried::Stream { stream, offset } => {
-                    payload::fill(random::mix(name ^ stream << 32), offset, out);
-                }
-                Carried::Datagram { number } => {
-                    payload::fill(name, number * u64::from(u16::MAX), out);
-                }
-            });
-        (bytes, self.protector.take_secrets(connection))
-    }
+    Quic(Box<Quic>),
 }
 
 /// Calls the same method of either.
@@ -91,14 +53,14 @@ impl Carrier {
         }
     }
 
-    pub fn quic(&self) -> Option<&quic::Connection> {
+    pub fn quic(&self) -> Option<&Quic> {
         match self {
             Self::Tcp(_) => None,
             Self::Quic(connection) => Some(connection),
         }
     }
 
-    pub fn quic_mut(&mut self) -> Option<&mut quic::Connection> {
+    pub fn quic_mut(&mut self) -> Option<&mut Quic> {
         match self {
             Self::Tcp(_) => None,
             Self::Quic(connection) => Some(connection),
@@ -177,14 +139,14 @@ impl Carrier {
     pub fn lanes(&self) -> usize {
         match self {
             Self::Tcp(it) => it.subflows().len(),
-            Self::Quic(it) => it.members().len(),
+            Self::Quic(it) => it.lanes(),
         }
     }
 
     pub fn tuple(&self, lane: usize) -> Tuple {
         match self {
             Self::Tcp(it) => it.subflows()[lane].tuple,
-            Self::Quic(it) => it.members()[lane].tuple,
+            Self::Quic(it) => it.tuple(lane),
         }
     }
 
@@ -192,7 +154,7 @@ impl Carrier {
     pub fn gateways(&self, lane: usize) -> Option<&Vec<IpAddr>> {
         match self {
             Self::Tcp(it) => it.subflows().get(lane).map(|subflow| &subflow.gateways),
-            Self::Quic(it) => it.members().get(lane).map(|member| &member.gateways),
+            Self::Quic(it) => it.gateways(lane),
         }
     }
 
@@ -212,19 +174,7 @@ impl Carrier {
                     closed_at: subflow.closed_at,
                 }
             }
-            Self::Quic(it) => {
-                let member = &it.members()[lane];
-                Lane {
-                    tuple: member.tuple,
-                    path: &it.paths()[lane],
-                    state: member.state_name(),
-                    totals: *member.totals(),
-                    out_of_order_bytes: 0,
-                    backup: member.backup_local || member.backup_remote,
-                    established_at: member.established_at,
-                    closed_at: member.closed_at,
-                }
-            }
+            Self::Quic(it) => it.lane(lane),
         }
     }
 }

@@ -6,7 +6,7 @@ use polypath_net::TimerId;
 use polypath_transport::{Connection, NEVER, Nanos};
 
 use crate::application::Side;
-use crate::carrier::{Carrier, Sealer};
+use crate::carrier::Carrier;
 
 pub(crate) struct Endpoint {
     /// Absent until the connection begins on this side.
@@ -31,8 +31,6 @@ pub(crate) struct Endpoint {
     pub end_seen: bool,
     pub established_at: Option<Nanos>,
     pub ended_at: Option<Nanos>,
-    /// Seals what is captured, of a connection of QUIC.
-    pub sealer: Option<Box<Sealer>>,
     /// What the host's queues still hold.
     pub leaving: Leaving,
 }
@@ -103,7 +101,6 @@ impl Endpoint {
             end_seen: false,
             established_at: None,
             ended_at: None,
-            sealer: None,
             leaving: Leaving::default(),
         }
     }

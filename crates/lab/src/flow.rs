@@ -45,9 +45,20 @@ pub(crate) enum Content {
 /// A datagram of QUIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
-    pub datagram: Datagram,
-    /// It as it is on the wire, where somebody captures.
+    /// Absent where one of the ends is noq, which takes bytes.
+    pub datagram: Option<Datagram>,
+    /// It as it is on the wire, where somebody captures or there is no `datagram`.
     pub bytes: Vec<u8>,
+}
+
+impl Sealed {
+    /// UDP payload bytes.
+    pub fn len(&self) -> u32 {
+        match &self.datagram {
+            Some(datagram) => datagram.len(),
+            None => self.bytes.len() as u32,
+        }
+    }
 }
 
 /// A packet that a report is about, as it reached the router.

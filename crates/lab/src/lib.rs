@@ -11,6 +11,7 @@ mod flow;
 mod middlebox;
 pub mod plan;
 mod qlog;
+mod quic;
 mod record;
 mod registry;
 mod simulation;

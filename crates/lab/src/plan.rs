@@ -274,6 +274,9 @@ pub struct Choice {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
+    /// Who speaks QUIC: `polypath` or `noq`; absent: `polypath`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
     /// `rfc`, `mptcp.org` or `linux`.
     pub profile: String,
     pub scheduler: Choice,

@@ -9,9 +9,9 @@ use polypath_trace::{
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{
-    CloseReason, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited, quic,
+    CloseReason, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
 };
-use polypath_wire::quic::Frame;
+use polypath_wire::quic::{Datagram, Frame};
 use polypath_wire::tcp::Flags;
 
 use crate::application::{Datagrams, Request, Side};
@@ -261,9 +261,17 @@ impl Recorder {
     }
 
     /// The packets of a QUIC datagram that leaves an endpoint.
-    pub fn packets(&mut self, at: Nanos, id: u32, side: Side, number: u32, sent: &quic::Transmit) {
-        let kind = kind_name(sent.purpose);
-        for packet in &sent.datagram.packets {
+    pub fn packets(
+        &mut self,
+        at: Nanos,
+        id: u32,
+        side: Side,
+        number: u32,
+        purpose: Purpose,
+        sent: &Datagram,
+    ) {
+        let kind = kind_name(purpose);
+        for packet in &sent.packets {
             let mut row = SegmentRow {
                 time_ns: at as i64,
                 connection: id,

@@ -40,7 +40,7 @@ pub struct Accept {
 impl Accept {
     /// The host's addresses with the ids that a connection from `first` gives them. Of more than 255 the rest have none (RFC 8684 section
     /// 3.2: eight bits).
-    pub(crate) fn local_addresses(&self, first: IpAddr) -> Vec<LocalAddress> {
+    pub fn local_addresses(&self, first: IpAddr) -> Vec<LocalAddress> {
         let mut local = vec![LocalAddress {
             id: 0,
             address: first,

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from polypath import engines
-from polypath.cli import agreement, fidelity, fidelity_labs, jobs
+from polypath.cli import agreement, contenders, fidelity, fidelity_labs, jobs
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import OutFolder, Runs, Seed, Settings
@@ -24,9 +23,14 @@ def compare(
     target: Annotated[str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario of the fidelity table.")] = False,
     every_lab: Annotated[bool, typer.Option("--labs", help="Every run of every lab, in the kernel's profile.")] = False,
-    names: Annotated[str, typer.Option("--engines", metavar="A,B", help="Which engines; the first is the base.")] = (
-        "sim,linux"
-    ),
+    names: Annotated[
+        str,
+        typer.Option(
+            "--engines",
+            metavar="A,B",
+            help="Which engines; the first is the base. noq: the simulator, with noq on every host.",
+        ),
+    ] = ("sim,linux"),
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
@@ -38,6 +42,7 @@ def compare(
     """Run a lab or a scenario on several engines and lay their figures side by side.
 
     With --all: the scenarios of the fidelity table, on two engines; exit code 1 on a difference without a stated cause.
+    Those over QUIC are held against noq, with --engines sim,noq.
     With --labs: what of the labs both engines can run, and why not the rest.
     """
     chosen = [name.strip() for name in names.split(",") if name.strip()]
@@ -51,15 +56,21 @@ def compare(
             raise InputError(f"{option} runs {what}: without LAB, --set, --run, --seed or --out")
         if len(chosen) != 2:
             raise InputError(f"{option} compares two engines, as in --engines sim,linux")
+        if every_lab and contenders.NOQ in chosen:
+            raise InputError("--labs runs in the kernel's profile, which noq has no part in: take --all")
         held = fidelity.run if everything else fidelity_labs.run
         return held(chosen[0], chosen[1], markdown)
     if target is None:
         raise InputError("name a lab or a scenario file, or --all or --labs")
     if markdown is not None:
         raise InputError("--markdown goes with --all or --labs")
-    made = {name: engines.get(name) for name in chosen}
+    made = {name: contenders.get(name) for name in chosen}
     with ExitStack() as stack:
-        todo = jobs.of_target(target, runs or (), settings or (), seed)
+        own = {
+            name: jobs.of_target(target, runs or (), (*(settings or ()), *one.settings), seed)
+            for name, one in made.items()
+        }
+        todo = own[chosen[0]]
         for job in todo:
             job.require_one()
         places = [
@@ -68,10 +79,11 @@ def compare(
             else stack.enter_context(folder.claim(directory / job.folder, folder.COMPARISON, job.inputs))
             for job in todo
         ]
-        for job, place in zip(todo, places, strict=True):
-            recordings = {}
-            for name, engine in made.items():
-                recordings[name] = agreement.recorded(engine, f"{job.name} on {name}", job.plan)
+        for index, (job, place) in enumerate(zip(todo, places, strict=True)):
+            recordings = {
+                name: agreement.recorded(one.engine, f"{job.name} on {name}", own[name][index].plan)
+                for name, one in made.items()
+            }
             figures = comparison.compare(recordings)
             if place is not None:
                 _save(place, recordings, figures)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from polypath import engines
-from polypath.cli import agreement
+from polypath.cli import agreement, contenders
 from polypath.cli.console import out
 from polypath.cli.errors import DONE, MISSED
 from polypath.fidelity import Entry, catalogue
@@ -34,13 +33,17 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     """Holds engine `base` against `other`; exit code 1 on a difference whose cause the catalogue does not state."""
     if markdown is not None:
         require_writable(markdown.parent)
-    made = {name: engines.get(name) for name in (base, other)}
+    made = {name: contenders.get(name) for name in (base, other)}
+    reference = _reference(base, other)
     outcomes = []
     for entry in catalogue():
-        plans = entry.plans()
+        if entry.reference != reference:
+            continue
         recordings = {
-            name: [agreement.recorded(engine, f"{entry.name} on {name}", plan) for plan in plans]
-            for name, engine in made.items()
+            name: [
+                agreement.recorded(one.engine, f"{entry.name} on {name}", plan) for plan in entry.plans(one.settings)
+            ]
+            for name, one in made.items()
         }
         outcome = Outcome(entry, entry.scenario().description or "", rows(recordings[base], recordings[other]))
         outcomes.append(outcome)
@@ -48,6 +51,11 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     if markdown is not None:
         write_text(markdown, page(outcomes, base, other))
     return MISSED if any(not outcome.ok and not outcome.entry.cause for outcome in outcomes) else DONE
+
+
+def _reference(base: str, other: str) -> str:
+    """What the entries that are to run are held against."""
+    return contenders.NOQ if contenders.NOQ in (base, other) else "linux"
 
 
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
@@ -63,7 +71,7 @@ def _count(outcomes: Sequence[Outcome]) -> str:
     return f"{near} of {len(outcomes)} scenarios agree: {agreement.WITHIN}"
 
 
-_HEAD = """# Fidelity: the simulator beside the kernel
+_KERNEL = """# Fidelity: the simulator beside the kernel
 
 The same scenarios, in the profile `linux`, on the simulator and on the upstream kernel in virtual time. The scenarios
 are in `python/polypath/fidelity`; this page was written by
@@ -75,10 +83,24 @@ one choice decides a whole figure, the runs differ in a size or a time, and the 
 is tuned for a scenario; a difference is reported as one, with its cause where it is known.
 """
 
+_NOQ = """# Fidelity: two endpoints of QUIC side by side
+
+The same scenarios in the simulator, once with Polypath's own endpoint on every host and once with noq-proto 1.4, an
+implementation of QUIC and Multipath QUIC by others, which runs there in virtual time with real TLS and packets. The
+scenarios are in `python/polypath/fidelity`; this page was written by
+
+    polypath compare --all --engines sim,noq --markdown docs/fidelity-noq.md
+
+A figure is the mean over the runs given, with the same seeds on both, whose random losses still meet other packets.
+Nothing is tuned for a scenario; a difference is reported as one, with its cause where it is known. What noq does
+otherwise by its own rules is in [the model](model.md).
+"""
+
 
 def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     """The outcome as Markdown."""
-    lines = [_HEAD, f"{_count(outcomes)}.", ""]
+    head = _NOQ if _reference(base, other) == contenders.NOQ else _KERNEL
+    lines = [head, f"{_count(outcomes)}.", ""]
     compared = [
         ((f"`{outcome.entry.name}`", outcome.description, str(outcome.entry.seeds)), outcome.rows)
         for outcome in outcomes

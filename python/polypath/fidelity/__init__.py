@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from polypath.scenario import Plan, Scenario
 
@@ -19,6 +19,8 @@ class Entry:
     """A scenario of the comparison."""
 
     name: str
+    #: What the simulator is held against: the upstream kernel, or noq.
+    reference: Literal["linux", "noq"] = "linux"
     #: Runs on each engine, with seeds from 1 on; figures are their means.
     seeds: int = 1
     #: Why the engines are known to differ; empty: they should not.
@@ -29,9 +31,9 @@ class Entry:
     def scenario(self) -> Scenario:
         return Scenario.load(FOLDER / f"{self.name}.toml")
 
-    def plans(self) -> list[Plan]:
-        """What each run is."""
-        scenario = self.scenario()
+    def plans(self, settings: Sequence[str] = ()) -> list[Plan]:
+        """What each run is, with settings made on top."""
+        scenario = self.scenario().with_settings(list(settings))
         scenarios = varied(scenario, self.each) if self.each else [scenario] * self.seeds
         return [one.plan(run + 1) for run, one in enumerate(scenarios[: self.seeds])]
 

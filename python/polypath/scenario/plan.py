@@ -28,7 +28,7 @@ from polypath.scenario.network import (
     TimedGilbertElliott,
 )
 from polypath.scenario.reading import read_text
-from polypath.scenario.stack import SETTINGS, Stack, settings
+from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, directions, split_end
 from polypath.scenario.traffic import (
     AnyApplication,
@@ -379,6 +379,8 @@ def _stack(stack: Stack) -> dict[str, Any]:
     assert stack.path_manager is not None
     assert stack.congestion is not None
     return {
+        # A plan names only who is not Polypath.
+        **({"stack": NOQ} if stack.stack == NOQ else {}),
         "profile": stack.profile,
         "scheduler": resolved("scheduler", stack.scheduler),
         "path_manager": resolved("path-manager", stack.path_manager),

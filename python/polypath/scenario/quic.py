@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from polypath import registry
-from polypath.scenario import script
+from polypath.scenario import noq, script
 from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, settings
@@ -49,8 +49,18 @@ def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplicatio
     """
     found = [problem for index, one in enumerate(written.application) for problem in _settings(written, index, one)]
     for index, application in enumerate(applications):
-        found += _faults(tables, ("application", index), application)
+        path = ("application", index)
+        found += _faults(tables, path, application)
+        for side in ("client", "server"):
+            stack = _stack(tables, application, side)
+            found += noq.faults(written, path, written.application[index], side, stack)
     return found
+
+
+def _stack(tables: Tables, application: AnyApplication, side: str) -> Stack:
+    """The complete settings of an end of an application."""
+    own: Stack = getattr(application, f"{side}_stack")
+    return own if settings(own) else host_stack(tables, getattr(application, side))
 
 
 def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterator[Problem]:
@@ -82,8 +92,7 @@ def _faults(tables: Tables, path: Path, application: AnyApplication) -> Iterator
         yield Problem((*path, "program"), f"'{application.program}' does not speak QUIC; leave 'program' out")
     for side in ("client", "server"):
         host = getattr(application, side)
-        own: Stack = getattr(application, f"{side}_stack")
-        stack = own if settings(own) else host_stack(tables, host)
+        stack = _stack(tables, application, side)
         yield from _scheduler(path, application, host, stack)
         yield from _mtu(tables, path, application, host, stack)
 

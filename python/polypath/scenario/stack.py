@@ -93,6 +93,18 @@ PROFILES: dict[str, Profile] = {
 
 DEFAULT_PROFILE = "rfc"
 
+NOQ = "noq"
+"""The stack of others that a host can speak QUIC with."""
+
+_AS_NOQ_SHIPS: dict[str, Any] = {
+    "congestion": Algorithm(name="cubic"),
+    "receive_buffer": [1_250_000] * 3,
+    "send_buffer": [10_000_000] * 3,
+    "autotuning": False,
+    "ecn": True,
+}
+"""Settings of noq-proto 1.4 where they differ from every profile's."""
+
 
 def _check_profile(value: str) -> str:
     if value not in PROFILES:
@@ -108,6 +120,9 @@ ProfileName = Annotated[str, AfterValidator(_check_profile), WithJsonSchema({"ty
 class Stack(Model):
     """Transport settings. What is left out comes from the level above: host, [defaults], profile."""
 
+    stack: Literal["polypath", "noq"] | None = None
+    """Who speaks QUIC: Polypath's own endpoint, or noq-proto, an implementation by others (in the simulator). noq's
+    defaults then take the place of the profile's."""
     profile: ProfileName | None = None
     """The implementation whose defaults apply: `rfc`, `mptcp.org` or `linux`."""
     scheduler: Scheduler | None = None
@@ -194,4 +209,7 @@ def merge(levels: Iterable[Stack]) -> Stack:
             own.setdefault("autotuning", False)
         given |= own
     profile = given.pop("profile", DEFAULT_PROFILE)
-    return Stack.model_construct(**{**PROFILES[profile].settings, **given, "profile": profile})
+    base = PROFILES[profile].settings
+    if given.get("stack") == NOQ:
+        base = base | _AS_NOQ_SHIPS
+    return Stack.model_construct(**{**base, **given, "profile": profile})

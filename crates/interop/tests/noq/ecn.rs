@@ -1,7 +1,7 @@
 //! Congestion that the network marks (RFC 9000 section 13.4).
 
-use noq_proto::PathId;
 use polypath_interop::{Exchange, Fate, Noq, Ours, Seen, Settings, Side, World};
+use polypath_noq::noq_proto::PathId;
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 
 use crate::transfer::complete;

@@ -1,9 +1,9 @@
 //! Several paths (RFC 10069).
 
-use noq_proto::{PathEvent, PathId};
 use polypath_interop::{
     End, Exchange, Fate, Link, Noq, Ours, Seen, Settings, Side, World, client_address,
 };
+use polypath_noq::noq_proto::{PathEvent, PathId};
 use polypath_transport::{MILLISECOND as MS, Nanos, SECOND};
 
 use crate::transfer::complete;
@@ -141,7 +141,7 @@ fn a_backup_of_ours_is_known_to_noq() {
     world.run_until(now + 200 * MS, |_| false);
     let path = world.server.connection().paths()[1];
     let status = world.server.connection().remote_path_status(path);
-    assert_eq!(status, Some(noq_proto::PathStatus::Backup));
+    assert_eq!(status, Some(polypath_noq::noq_proto::PathStatus::Backup));
     complete(&mut world, large(), 20 * SECOND);
 }
 

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use noq_proto::{FourTuple, PathEvent, PathStatus, VarInt};
 use polypath_interop::{
     End, Exchange, Fate, Link, Noq, Ours, Settings, Side, World, client_address, server_address,
 };
+use polypath_noq::noq_proto::{FourTuple, PathEvent, PathStatus, VarInt};
 use polypath_transport::{Config, Keepalive, MILLISECOND as MS, Nanos, SECOND};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};

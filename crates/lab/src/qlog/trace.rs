@@ -8,7 +8,7 @@ use polypath_trace::qlog::{
     Log, Vantage, error_name, fields, header, milliseconds, packet, parameters,
 };
 use polypath_transport::quic::crypto::Level;
-use polypath_transport::quic::{Connection, Discard, Keys, Metrics, Note, Transmit};
+use polypath_transport::quic::{Connection, Discard, Keys, Metrics, Note};
 use polypath_transport::{CloseReason, Nanos, Tuple};
 use polypath_wire::quic::{Datagram, Frame, Packet, TransportError, VERSION};
 use serde_json::{Map, Value, json};
@@ -190,13 +190,15 @@ impl Trace {
     pub fn sent(
         &mut self,
         connection: &Connection,
-        transmit: &Transmit,
+        path: usize,
+        len: u32,
+        datagram: &Datagram,
         now: Nanos,
     ) -> io::Result<()> {
         let exponent = connection.parameters().ack_delay_exponent;
         // Only a probe is longer than what is known to arrive (RFC 9000 section 14.4).
-        let probe = transmit.len > connection.members()[transmit.path].datagram();
-        for gone in &transmit.datagram.packets {
+        let probe = len > connection.members()[path].datagram();
+        for gone in &datagram.packets {
             self.note_close(gone, true);
             let mut data = packet(gone, exponent);
             if probe {

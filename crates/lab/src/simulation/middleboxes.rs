@@ -302,7 +302,7 @@ impl Simulation {
         });
         let transport = match &passing.body.content {
             Content::Tcp(segment) => header_len(segment) as u32 + segment.payload.len,
-            Content::Quic(sealed) => DATAGRAM_HEADER + sealed.datagram.len(),
+            Content::Quic(sealed) => DATAGRAM_HEADER + sealed.len(),
             Content::Udp { len, .. } | Content::Echo { len, .. } => DATAGRAM_HEADER + len,
             Content::TooBig { about, .. } => {
                 DATAGRAM_HEADER + self.captures.quoted[*about as usize].shown

@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 pub use polypath_net::Totals;
 use polypath_net::{ChannelId, Ecn, Network, Output, RouteId, TimerId};
+use polypath_noq as noq;
 use polypath_trace::Recording;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
-use crate::application::{Datagrams, Request, Session, session};
+use crate::application::{Datagrams, Request, Session, Side, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::endpoint::Endpoint;
@@ -29,6 +30,7 @@ use crate::error::route_problem;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan};
 use crate::qlog::Qlogs;
+use crate::quic::Outbound;
 use crate::record::Recorder;
 use guard::Guard;
 use listener::Extra;
@@ -54,6 +56,8 @@ struct App {
     /// Index of its client's endpoint; the server's follows.
     endpoint: Option<usize>,
     configs: Option<[Arc<Config>; 2]>,
+    /// Of the client's and the server's end, where it is noq.
+    noq: [Option<noq::Settings>; 2],
     requests: Vec<Request>,
     addresses: (SocketAddr, SocketAddr),
     /// Of a datagram application: there and back.
@@ -96,7 +100,7 @@ pub struct Simulation {
     guard: Guard,
     transmits: Vec<Transmit>,
     /// As `transmits`, of QUIC, and what a connection of it brought: stream and bytes.
-    datagrams_out: Vec<polypath_transport::quic::Transmit>,
+    outbound: Vec<Outbound>,
     arrivals: Vec<(u64, u64)>,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
@@ -197,7 +201,7 @@ impl Simulation {
             ended: false,
             guard: Guard::default(),
             transmits: Vec::new(),
-            datagrams_out: Vec::new(),
+            outbound: Vec::new(),
             arrivals: Vec::new(),
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
@@ -279,18 +283,21 @@ impl Simulation {
                 format!("{:?} cannot do this work", settings.transport).to_lowercase(),
             ));
         }
+        let mut noq = [None; 2];
         let configs = if over_connection {
             let multipath = settings.transport.is_multipath();
-            let stack = |own: &Option<plan::Stack>, node: &plan::Node| {
+            let mut stack = |own: &Option<plan::Stack>, node: &plan::Node, side: Side| {
                 let stack = own.as_ref().or(node.stack.as_ref());
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
+                noq[side as usize] =
+                    build::noq_settings(stack, settings.transport, source.is_ipv6(), &place)?;
                 build::config(stack, multipath, &place, self.foreign.as_ref())
             };
             Some([
-                stack(&settings.client_stack, client)?,
-                stack(&settings.server_stack, server)?,
+                stack(&settings.client_stack, client, Side::Client)?,
+                stack(&settings.server_stack, server, Side::Server)?,
             ])
         } else {
             None
@@ -322,6 +329,7 @@ impl Simulation {
             datagrams,
             endpoint: None,
             configs,
+            noq,
             requests: Vec::new(),
             addresses: ((source, ports.0).into(), (destination, ports.1).into()),
             flows: None,

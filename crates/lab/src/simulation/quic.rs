@@ -1,17 +1,20 @@
 //! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
 
 use polypath_net::{Ecn, Packet, random};
-use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
+use polypath_noq as noq;
+use polypath_transport::quic::bytes::first_destination;
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, answer_bytes};
 use polypath_transport::{Purpose, Tuple};
 use polypath_wire::quic::Datagram;
 
 use super::Simulation;
 use super::connections::{Came, Stream};
 use crate::application::Side;
-use crate::carrier::{Carrier, Sealer};
+use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Sealed, ip_header_len};
 use crate::qlog::Owner;
+use crate::quic::{Names, Outbound, Quic};
 
 const UDP_HEADER: u32 = 8;
 
@@ -20,30 +23,44 @@ impl Simulation {
     pub(super) fn start_quic(&mut self, index: usize, tuple: Tuple) {
         let host = self.host(Stream::endpoint(index), index, 0);
         let now = self.network.now();
-        let connection = Connection::connect(host, tuple, now);
+        let connection = match self.noq_settings(index) {
+            Some(settings) => {
+                let content = Box::new(Names::of(index));
+                let made = noq::Connection::connect(&settings, host, tuple, content, now);
+                Quic::noq(made)
+            }
+            None => self.ours(index, Connection::connect(host, tuple, now)),
+        };
         self.begin_quic(index, connection);
         self.follow_up(index);
     }
 
-    fn begin_quic<E: std::fmt::Debug>(&mut self, index: usize, made: Result<Connection, E>) {
+    /// The settings of noq, where it is an endpoint's stack.
+    fn noq_settings(&self, index: usize) -> Option<noq::Settings> {
+        let endpoint = &self.endpoints[index];
+        self.apps[endpoint.application].noq[endpoint.side as usize]
+    }
+
+    fn ours<E: std::fmt::Debug>(&self, index: usize, made: Result<Connection, E>) -> Quic {
         let mut connection = made.expect("the plan's algorithms were checked before the run");
         if self.plan.record.decisions {
             connection.record_decisions();
         }
+        let real = self.noq_settings(index ^ 1).is_some();
+        Quic::ours(connection, Names::of(index), self.captures.active(), real)
+    }
+
+    fn begin_quic(&mut self, index: usize, mut connection: Quic) {
         let endpoint = &mut self.endpoints[index];
-        if self.captures.active() {
-            endpoint.sealer = Some(Box::new(Sealer::new(
-                &connection,
-                random::mix(index as u64),
-            )));
-        }
         let owner = Owner {
             name: &self.plan.applications[endpoint.application].name,
             host: &self.plan.nodes[endpoint.node].name,
             side: endpoint.side,
         };
         let now = self.network.now();
-        self.qlogs.begin(index, &owner, &mut connection, now);
+        if let Some(connection) = connection.own_mut() {
+            self.qlogs.begin(index, &owner, connection, now);
+        }
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
     }
@@ -56,11 +73,8 @@ impl Simulation {
             return;
         };
         let mut streams = std::mem::take(&mut self.arrivals);
-        for stream in connection.readable() {
-            streams.push((stream, connection.read_from(stream, u64::MAX, now)));
-        }
+        connection.read(now, &mut streams);
         let datagrams = connection.received_datagrams();
-        connection.announce_limits(now);
         let (established, at_end) = (connection.established(), connection.at_end());
         let came = Came {
             bytes: streams.iter().map(|stream| stream.1).sum(),
@@ -73,7 +87,9 @@ impl Simulation {
         self.tell_events(index);
         self.transmit_quic(index);
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
-            self.qlogs.with(index, |log| log.measure(connection, now));
+            if let Some(own) = connection.own() {
+                self.qlogs.with(index, |log| log.measure(own, now));
+            }
             self.set_timer(index, connection.next_deadline());
         }
     }
@@ -84,14 +100,13 @@ impl Simulation {
         let Content::Quic(sealed) = &packet.body.content else {
             return;
         };
-        let datagram = &sealed.datagram;
         // Packet protection finds what was spoiled (RFC 9001 section 5.3).
         if packet.corrupted || packet.body.altered {
             let (to, now) = (
                 self.captures.flows[flow].sender.opposite(),
                 self.network.now(),
             );
-            if let Some(index) = to.endpoint() {
+            if let (Some(index), Some(datagram)) = (to.endpoint(), &sealed.datagram) {
                 self.qlogs
                     .with(index as usize, |log| log.spoiled(datagram, now));
             }
@@ -99,7 +114,7 @@ impl Simulation {
         }
         let destination = self.captures.flows[flow].destination;
         let len = packet.len - UDP_HEADER - ip_header_len(destination);
-        let Some(index) = self.quic_endpoint(flow, datagram, len) else {
+        let Some(index) = self.quic_endpoint(flow, sealed, len) else {
             return;
         };
         let tuple = Tuple {
@@ -114,29 +129,36 @@ impl Simulation {
             Ecn::Ce => Codepoint::Ce,
         };
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
-            connection.on_datagram(tuple, datagram, len, ecn, now);
-            self.qlogs
-                .with(index, |log| log.received(connection, datagram, now));
+            connection.receive(tuple, sealed, len, ecn, now);
+            if let (Some(own), Some(datagram)) = (connection.own_mut(), &sealed.datagram) {
+                self.qlogs
+                    .with(index, |log| log.received(own, datagram, now));
+            }
         }
         self.number_paths(index);
         self.follow_up(index);
     }
 
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
-    /// (RFC 9000 section 5.2).
-    fn quic_endpoint(&mut self, flow: usize, datagram: &Datagram, len: u32) -> Option<usize> {
-        let destination = datagram.packets.first()?.header.destination;
+    /// (RFC 9000 section 5.2). noq keeps its ids to itself: there it is the application that the datagram comes from.
+    fn quic_endpoint(&mut self, flow: usize, sealed: &Sealed, len: u32) -> Option<usize> {
+        let destination = match &sealed.datagram {
+            Some(datagram) => Some(datagram.packets.first()?.header.destination),
+            None => None,
+        };
         let node = self.captures.flows[flow].receiver_node as usize;
+        let real = sealed.datagram.is_none();
         let knows = |index: usize| {
             let endpoint = &self.endpoints[index];
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
-            endpoint.node == node && connection.is_some_and(|it| it.knows(&destination))
+            endpoint.node == node
+                && connection.is_some_and(|it| destination.as_ref().is_none_or(|id| it.knows(id)))
         };
         let sender = self.captures.flows[flow].sender;
         let likely = sender.opposite().endpoint().map(|index| index as usize);
         let known = likely
             .filter(|&index| knows(index))
-            .or_else(|| (0..self.endpoints.len()).find(|&index| knows(index)));
+            .or_else(|| (0..self.endpoints.len()).find(|&index| !real && knows(index)));
         if known.is_some() {
             return known;
         }
@@ -147,11 +169,23 @@ impl Simulation {
             remote: self.captures.flows[flow].source,
         };
         let host = self.host(Stream::endpoint(index), index, 0);
+        if let Some(settings) = self.noq_settings(index) {
+            first_destination(&sealed.bytes)?;
+            let content = Box::new(Names::of(index));
+            let connection = noq::Connection::accept(&settings, host, tuple, content);
+            self.begin_quic(index, Quic::noq(connection));
+            return Some(index);
+        }
         let seed = random::mix(self.plan.seed ^ random::mix(node as u64));
         let listener = Listener::new(host.config.retry, seed);
-        match listener.greet(tuple, datagram, len, now) {
+        let greeting = match &sealed.datagram {
+            Some(datagram) => listener.greet(tuple, datagram, len, now),
+            None => listener.greet_bytes(tuple, &sealed.bytes, now),
+        };
+        match greeting {
             Greeting::Accept(admission) => {
-                self.begin_quic(index, Connection::admit(host, tuple, admission, now));
+                let connection = self.ours(index, Connection::admit(host, tuple, admission, now));
+                self.begin_quic(index, connection);
                 Some(index)
             }
             Greeting::Answer(answer) => {
@@ -171,11 +205,13 @@ impl Simulation {
         };
         let ends = (tuple.local, tuple.remote);
         let flow = self.new_flow(node, ends.0, ends.1, Vec::new(), sender, index as u64);
-        let bytes = match self.captures.active() {
+        let real = self.noq_settings(index ^ 1).is_some();
+        let bytes = match self.captures.active() || real {
             true => answer_bytes(&datagram),
             false => Vec::new(),
         };
         let len = datagram.len();
+        let datagram = (!real).then_some(datagram);
         let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
         self.put_on_route(flow, len, Ecn::NotEct, Purpose::Control, content);
     }
@@ -196,15 +232,14 @@ impl Simulation {
     fn number_paths(&mut self, index: usize) {
         let members = |endpoint: &Endpoint| {
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
-            connection.map_or(0, |it| it.members().len())
+            connection.map_or(0, Quic::lanes)
         };
         if members(&self.endpoints[index]) == self.endpoints[index].numbers.len() {
             return;
         }
         let ids = |endpoint: &Endpoint| -> Vec<u64> {
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
-            let members = connection.map_or(&[][..], Connection::members);
-            members.iter().map(|member| member.id).collect()
+            connection.map_or_else(Vec::new, Quic::path_ids)
         };
         let own = ids(&self.endpoints[index]);
         let client = ids(&self.endpoints[index & !1]);
@@ -223,34 +258,45 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let mut transmits = std::mem::take(&mut self.datagrams_out);
-        std::mem::swap(connection.transmits(), &mut transmits);
+        let mut outbound = std::mem::take(&mut self.outbound);
         let now = self.network.now();
-        self.qlogs.with(index, |log| {
-            log.notice(connection, now)?;
-            transmits
-                .iter()
-                .try_for_each(|transmit| log.sent(connection, transmit, now))
-        });
+        if let Some(own) = connection.own_mut() {
+            self.qlogs.with(index, |log| log.notice(own, now));
+        }
+        connection.take(&mut outbound);
+        if let Some(own) = connection.own_mut() {
+            self.qlogs.with(index, |log| {
+                outbound.iter().try_for_each(|each| {
+                    let datagram = each.datagram.as_ref();
+                    datagram.map_or(Ok(()), |it| log.sent(own, each.lane, each.len, it, now))
+                })
+            });
+        }
+        let real = connection.real();
+        if self.captures.active() {
+            let secrets = connection.take_secrets();
+            self.captures.secrets(&secrets);
+        }
         self.number_paths(index);
-        for transmit in transmits.drain(..) {
-            let flow = self.quic_flow(index, &transmit);
-            if self.plan.record.segments {
-                self.record_packets(index, &transmit);
+        for each in outbound.drain(..) {
+            let flow = self.quic_flow(index, each.lane, each.tuple);
+            if let Some(datagram) = each.datagram.as_ref().filter(|_| self.plan.record.segments) {
+                self.record_packets(index, &each, datagram);
             }
-            let bytes = self.seal(index, &transmit.datagram);
-            let Transmit {
-                datagram,
+            let Outbound {
                 len,
                 purpose,
                 ecn,
+                datagram,
+                bytes,
                 ..
-            } = transmit;
+            } = each;
+            let datagram = datagram.filter(|_| !real);
             let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
             let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
             self.put_on_route(flow, len, ecn, purpose, content);
         }
-        self.datagrams_out = transmits;
+        self.outbound = outbound;
     }
 
     /// Sends a payload of UDP on its flow, if that leads anywhere.
@@ -272,9 +318,8 @@ impl Simulation {
     }
 
     /// The flow of a datagram: its path's, or another one once the peer's address has changed (RFC 9000 section 9).
-    fn quic_flow(&mut self, index: usize, transmit: &Transmit) -> u32 {
-        let Transmit { path, tuple, .. } = *transmit;
-        let flow = self.flow_of(index, path);
+    fn quic_flow(&mut self, index: usize, lane: usize, tuple: Tuple) -> u32 {
+        let flow = self.flow_of(index, lane);
         let known = &self.captures.flows[flow as usize];
         if (known.source, known.destination) == (tuple.local, tuple.remote) {
             return flow;
@@ -289,31 +334,17 @@ impl Simulation {
             sender,
             index as u64,
         );
-        self.endpoints[index].flows[path] = flow;
+        self.endpoints[index].flows[lane] = flow;
         flow
     }
 
-    /// A datagram as it is on the wire, if somebody captures.
-    fn seal(&mut self, index: usize, datagram: &Datagram) -> Vec<u8> {
-        let Endpoint {
-            sealer: Some(sealer),
-            connection: Some(Carrier::Quic(connection)),
-            ..
-        } = &mut self.endpoints[index]
-        else {
-            return Vec::new();
-        };
-        let (bytes, secrets) = sealer.seal(connection, datagram);
-        self.captures.secrets(&secrets);
-        bytes
-    }
-
-    fn record_packets(&mut self, index: usize, transmit: &Transmit) {
+    fn record_packets(&mut self, index: usize, sent: &Outbound, datagram: &Datagram) {
         let endpoint = &self.endpoints[index];
-        let number = endpoint.numbers.get(transmit.path).copied();
-        let number = number.unwrap_or(transmit.path as u32);
+        let number = endpoint.numbers.get(sent.lane).copied();
+        let number = number.unwrap_or(sent.lane as u32);
         let now = self.network.now();
+        let (id, side, purpose) = (index as u32 / 2, endpoint.side, sent.purpose);
         self.recorder
-            .packets(now, index as u32 / 2, endpoint.side, number, transmit);
+            .packets(now, id, side, number, purpose, datagram);
     }
 }

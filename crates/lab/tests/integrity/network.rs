@@ -141,6 +141,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         [minimum, default, default * draw.pick(&[1, 1, 8])]
     };
     Stack {
+        stack: None,
         profile: draw.pick(&["rfc", "mptcp.org", "linux"]).into(),
         scheduler: draw.choice("scheduler"),
         path_manager: draw.choice("path-manager"),

@@ -26,7 +26,7 @@ impl KeyLog for Collector {
     }
 }
 
-/// What was told since this was last asked.
-pub(super) fn take() -> Vec<String> {
+/// Lines of a key log that handshakes on this thread told since this was last asked.
+pub fn take() -> Vec<String> {
     LINES.take()
 }

@@ -9,7 +9,9 @@ mod protection;
 mod provider;
 mod session;
 
+pub use key_log::take as take_secrets;
 pub use protection::{
     OpenError, Sealer, decrypt, initial_keys, open, remove_header_protection, retry_tag,
 };
-pub use session::{Level, Session, TlsError};
+pub use provider::drawing_from;
+pub use session::{Level, Session, TlsError, client_config, server_config};

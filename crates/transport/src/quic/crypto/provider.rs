@@ -24,8 +24,11 @@ thread_local! {
     static STREAM: RefCell<Option<Pcg64Mcg>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with `random` as the source of what it draws.
-pub(super) fn drawing_from<T>(random: &mut Pcg64Mcg, work: impl FnOnce() -> T) -> T {
+/// Runs `work` with `random` as the source of what TLS draws in it.
+///
+/// # Panics
+/// `work` panics.
+pub fn drawing_from<T>(random: &mut Pcg64Mcg, work: impl FnOnce() -> T) -> T {
     let outer = STREAM.replace(Some(random.clone()));
     let result = work();
     *random = STREAM

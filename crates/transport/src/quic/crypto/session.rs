@@ -72,9 +72,7 @@ impl Session {
 
     pub fn server(seed: u64, transport_parameters: Vec<u8>, alpn: &[u8]) -> Self {
         Self::new(seed, || {
-            let mut config = SERVER.clone();
-            config.alpn_protocols = vec![alpn.to_vec()];
-            ServerConnection::new(Arc::new(config), Version::V1, transport_parameters)
+            ServerConnection::new(server_config(alpn), Version::V1, transport_parameters)
                 .expect("the configuration serves QUIC")
                 .into()
         })
@@ -206,6 +204,20 @@ impl fmt::Debug for Session {
             .field("handshaking", &self.is_handshaking())
             .finish_non_exhaustive()
     }
+}
+
+/// TLS of a client for one application protocol. It works inside [`super::drawing_from`] only.
+pub fn client_config(alpn: &[u8]) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(&CLIENT);
+    config.alpn_protocols = vec![alpn.to_vec()];
+    Arc::new(config)
+}
+
+/// As [`client_config`], of the server whose certificate is [`certificate::certificate`].
+pub fn server_config(alpn: &[u8]) -> Arc<ServerConfig> {
+    let mut config = SERVER.clone();
+    config.alpn_protocols = vec![alpn.to_vec()];
+    Arc::new(config)
 }
 
 /// No session is resumed: it would carry state from one run into the next.

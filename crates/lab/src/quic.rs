@@ -1,0 +1,452 @@
+//! A connection of QUIC by either stack: the one of `polypath_transport`, or noq.
+//!
+//! Two ends of the former exchange packets as plain data. Where one end is noq both exchange real bytes.
+
+use std::net::IpAddr;
+
+use polypath_net::random;
+use polypath_noq::{self as noq, Arrival, Content, Departure};
+use polypath_transport::quic::bytes::Protector;
+use polypath_transport::quic::{Codepoint, Connection, Transmit};
+use polypath_transport::{CloseReason, Event, Nanos, Purpose, Tuple};
+use polypath_wire::payload;
+use polypath_wire::quic::{Carried, ConnectionId, Datagram, Frame};
+
+use crate::carrier::Lane;
+use crate::flow::Sealed;
+
+pub(crate) enum Quic {
+    Ours(Box<Ours>),
+    Noq(Box<noq::Connection>),
+}
+
+/// A connection of `polypath_transport`.
+pub(crate) struct Ours {
+    connection: Connection,
+    /// Makes bytes of it, for captures and for another stack.
+    sealer: Option<Sealer>,
+    /// The peer takes bytes alone.
+    real: bool,
+}
+
+struct Sealer {
+    protector: Protector,
+    names: Names,
+}
+
+/// Names of the payload that each end of a connection sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    own: u64,
+    peers: u64,
+}
+
+impl Names {
+    /// Those of an endpoint by its number; endpoints come in pairs.
+    pub fn of(endpoint: usize) -> Self {
+        let name = |endpoint: usize| random::mix(endpoint as u64);
+        Self {
+            own: name(endpoint),
+            peers: name(endpoint ^ 1),
+        }
+    }
+
+    fn stream(name: u64, stream: u64) -> u64 {
+        random::mix(name ^ stream << 32)
+    }
+}
+
+impl Content for Names {
+    fn fill(&self, stream: u64, offset: u64, bytes: &mut [u8]) {
+        payload::fill(Self::stream(self.own, stream), offset, bytes);
+    }
+
+    fn came(&mut self, stream: u64, offset: u64, bytes: &[u8]) {
+        let sent = payload::check(Self::stream(self.peers, stream), offset, bytes);
+        debug_assert_eq!(sent, Ok(()), "stream {stream} from {offset} on");
+    }
+}
+
+/// A datagram that an endpoint sends.
+pub(crate) struct Outbound {
+    /// The path that it is about.
+    pub lane: usize,
+    pub tuple: Tuple,
+    /// UDP payload bytes.
+    pub len: u32,
+    pub purpose: Purpose,
+    /// Sent with ECT(0).
+    pub ecn: bool,
+    /// Absent for noq, which shows none.
+    pub datagram: Option<Datagram>,
+    pub bytes: Vec<u8>,
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($self:expr, $connection:ident => $call:expr) => {
+        match $self {
+            Quic::Ours(ours) => {
+                let $connection = &mut ours.connection;
+                $call
+            }
+            Quic::Noq($connection) => $call,
+        }
+    };
+}
+
+/// The same for what changes nothing.
+macro_rules! asked {
+    ($self:expr, $connection:ident => $call:expr) => {
+        match $self {
+            Quic::Ours(ours) => {
+                let $connection = &ours.connection;
+                $call
+            }
+            Quic::Noq($connection) => $call,
+        }
+    };
+}
+
+impl Quic {
+    /// `captured`: its bytes are wanted; `real`: the peer takes nothing else.
+    pub fn ours(connection: Connection, names: Names, captured: bool, real: bool) -> Self {
+        let sealer = (captured || real).then(|| Sealer {
+            protector: Protector::new(&connection),
+            names,
+        });
+        Self::Ours(Box::new(Ours {
+            connection,
+            sealer,
+            real,
+        }))
+    }
+
+    pub fn noq(connection: noq::Connection) -> Self {
+        Self::Noq(Box::new(connection))
+    }
+
+    /// Whether packets with this destination are for it, as far as that can be asked.
+    pub fn knows(&self, destination: &ConnectionId) -> bool {
+        match self {
+            Self::Ours(ours) => ours.connection.knows(destination),
+            Self::Noq(_) => false,
+        }
+    }
+
+    /// A datagram of `len` bytes came.
+    pub fn receive(&mut self, tuple: Tuple, sealed: &Sealed, len: u32, ecn: Codepoint, now: Nanos) {
+        let bytes = &sealed.bytes[..];
+        match self {
+            Self::Ours(ours) => match (&sealed.datagram, &mut ours.sealer) {
+                (Some(datagram), _) => {
+                    ours.connection.on_datagram(tuple, datagram, len, ecn, now);
+                }
+                (None, Some(sealer)) => sealer.open(&mut ours.connection, tuple, bytes, ecn, now),
+                (None, None) => {}
+            },
+            Self::Noq(connection) => connection.receive(Arrival { tuple, bytes, ecn }, now),
+        }
+    }
+
+    /// A connection of `polypath_transport`.
+    pub fn own(&self) -> Option<&Connection> {
+        match self {
+            Self::Ours(ours) => Some(&ours.connection),
+            Self::Noq(_) => None,
+        }
+    }
+
+    pub fn own_mut(&mut self) -> Option<&mut Connection> {
+        match self {
+            Self::Ours(ours) => Some(&mut ours.connection),
+            Self::Noq(_) => None,
+        }
+    }
+
+    /// Adds the datagrams to be sent, in order.
+    pub fn take(&mut self, out: &mut Vec<Outbound>) {
+        match self {
+            Self::Ours(ours) => {
+                let mut transmits = std::mem::take(ours.connection.transmits());
+                out.extend(transmits.drain(..).map(|transmit| ours.seal(transmit)));
+                *ours.connection.transmits() = transmits;
+            }
+            Self::Noq(connection) => {
+                let departures = connection.take();
+                out.extend(departures.into_iter().map(|departure| {
+                    let Departure { tuple, bytes, ecn } = departure;
+                    let on = |lane: &noq::Lane| lane.tuple == tuple;
+                    Outbound {
+                        lane: connection.lanes().iter().position(on).unwrap_or(0),
+                        tuple,
+                        len: bytes.len() as u32,
+                        purpose: Purpose::Data,
+                        ecn: ecn != Codepoint::NotEct,
+                        datagram: None,
+                        bytes,
+                    }
+                }));
+            }
+        }
+    }
+
+    /// Whether the peer takes nothing but bytes.
+    pub fn real(&self) -> bool {
+        match self {
+            Self::Ours(ours) => ours.real,
+            Self::Noq(_) => true,
+        }
+    }
+
+    /// Lines of a key log since this was last asked.
+    pub fn take_secrets(&mut self) -> Vec<String> {
+        match self {
+            Self::Ours(ours) => match &mut ours.sealer {
+                Some(sealer) => sealer.protector.take_secrets(&mut ours.connection),
+                None => Vec::new(),
+            },
+            Self::Noq(connection) => connection.take_secrets(),
+        }
+    }
+
+    /// Adds in-order bytes that came by stream, which are read now; a stream at its end is there with nothing.
+    pub fn read(&mut self, now: Nanos, into: &mut Vec<(u64, u64)>) {
+        match self {
+            Self::Ours(ours) => {
+                let connection = &mut ours.connection;
+                for stream in connection.readable() {
+                    into.push((stream, connection.read_from(stream, u64::MAX, now)));
+                }
+                connection.announce_limits(now);
+            }
+            Self::Noq(connection) => into.extend(connection.take_arrivals()),
+        }
+    }
+
+    /// Numbers and lengths of datagrams that arrived. None are handed to applications over noq.
+    pub fn received_datagrams(&mut self) -> Vec<(u64, u32)> {
+        self.own_mut()
+            .map_or_else(Vec::new, Connection::received_datagrams)
+    }
+
+    pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
+        self.own_mut()
+            .is_some_and(|connection| connection.send_datagram(len, now))
+    }
+
+    pub fn open(&mut self, bidirectional: bool) -> Option<u64> {
+        either!(self, it => it.open(bidirectional))
+    }
+
+    pub fn write_to(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        either!(self, it => it.write_to(stream, bytes, now));
+    }
+
+    pub fn write_last(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        either!(self, it => it.write_last(stream, bytes, now));
+    }
+
+    pub fn finish(&mut self, stream: u64, now: Nanos) {
+        either!(self, it => it.finish(stream, now));
+    }
+
+    pub fn stream_at_end(&self, stream: u64) -> bool {
+        asked!(self, it => it.stream_at_end(stream))
+    }
+
+    pub fn write(&mut self, bytes: u64, now: Nanos) {
+        either!(self, it => it.write(bytes, now));
+    }
+
+    pub fn close(&mut self, now: Nanos) {
+        either!(self, it => it.close(now));
+    }
+
+    pub fn cancel_writes(&mut self) -> u64 {
+        either!(self, it => it.cancel_writes())
+    }
+
+    pub fn established(&self) -> bool {
+        asked!(self, it => it.established())
+    }
+
+    pub fn at_end(&self) -> bool {
+        asked!(self, it => it.at_end())
+    }
+
+    pub fn ended(&self) -> Option<CloseReason> {
+        asked!(self, it => it.ended())
+    }
+
+    pub fn multipath(&self) -> bool {
+        asked!(self, it => it.multipath())
+    }
+
+    pub fn next_deadline(&self) -> Nanos {
+        asked!(self, it => it.next_deadline())
+    }
+
+    pub fn on_time(&mut self, now: Nanos) {
+        either!(self, it => it.on_time(now));
+    }
+
+    pub fn events(&mut self) -> &mut Vec<Event> {
+        either!(self, it => it.events())
+    }
+
+    pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
+        either!(self, it => it.set_address_up(address, up, now));
+    }
+
+    pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
+        either!(self, it => it.set_backup(address, backup, now));
+    }
+
+    pub fn buffers(&self) -> (u64, u64) {
+        asked!(self, it => it.buffers())
+    }
+
+    pub fn receive_window(&self) -> u64 {
+        asked!(self, it => it.receive_window())
+    }
+
+    /// Nothing of noq, which does not tell.
+    pub fn reassembly_bytes(&self) -> u64 {
+        match self {
+            Self::Ours(ours) => ours.connection.reassembly_bytes(),
+            Self::Noq(_) => 0,
+        }
+    }
+
+    pub fn send_queue(&self) -> (u64, u64) {
+        asked!(self, it => it.send_queue())
+    }
+
+    pub fn lanes(&self) -> usize {
+        match self {
+            Self::Ours(ours) => ours.connection.members().len(),
+            Self::Noq(connection) => connection.lanes().len(),
+        }
+    }
+
+    /// The id of each path, which both ends know.
+    pub fn path_ids(&self) -> Vec<u64> {
+        match self {
+            Self::Ours(ours) => {
+                let members = ours.connection.members().iter();
+                members.map(|member| member.id).collect()
+            }
+            Self::Noq(connection) => {
+                let lanes = connection.lanes().iter();
+                lanes.map(noq::Lane::id).collect()
+            }
+        }
+    }
+
+    pub fn tuple(&self, lane: usize) -> Tuple {
+        match self {
+            Self::Ours(ours) => ours.connection.members()[lane].tuple,
+            Self::Noq(connection) => connection.lanes()[lane].tuple,
+        }
+    }
+
+    pub fn gateways(&self, lane: usize) -> Option<&Vec<IpAddr>> {
+        match self {
+            Self::Ours(ours) => {
+                let member = ours.connection.members().get(lane);
+                member.map(|member| &member.gateways)
+            }
+            Self::Noq(_) => None,
+        }
+    }
+
+    pub fn lane(&self, lane: usize) -> Lane<'_> {
+        match self {
+            Self::Ours(ours) => {
+                let it = &ours.connection;
+                let member = &it.members()[lane];
+                Lane {
+                    tuple: member.tuple,
+                    path: &it.paths()[lane],
+                    state: member.state_name(),
+                    totals: *member.totals(),
+                    out_of_order_bytes: 0,
+                    backup: member.backup_local || member.backup_remote,
+                    established_at: member.established_at,
+                    closed_at: member.closed_at,
+                }
+            }
+            Self::Noq(connection) => {
+                let lane = &connection.lanes()[lane];
+                Lane {
+                    tuple: lane.tuple,
+                    path: &lane.path,
+                    state: lane.state(),
+                    totals: lane.totals,
+                    out_of_order_bytes: 0,
+                    backup: lane.backup,
+                    established_at: lane.established_at,
+                    closed_at: lane.closed_at,
+                }
+            }
+        }
+    }
+}
+
+impl Ours {
+    fn seal(&mut self, transmit: Transmit) -> Outbound {
+        let sealer = self.sealer.as_mut();
+        let bytes = sealer.map_or_else(Vec::new, |sealer| {
+            sealer.seal(&mut self.connection, &transmit.datagram)
+        });
+        let Transmit {
+            path,
+            tuple,
+            datagram,
+            len,
+            purpose,
+            ecn,
+        } = transmit;
+        Outbound {
+            lane: path,
+            tuple,
+            len,
+            purpose,
+            ecn,
+            datagram: Some(datagram),
+            bytes,
+        }
+    }
+}
+
+impl Sealer {
+    fn seal(&mut self, connection: &mut Connection, datagram: &Datagram) -> Vec<u8> {
+        let names = self.names;
+        self.protector
+            .seal(connection, datagram, &mut |carried, out| match carried {
+                Carried::Stream { stream, offset } => names.fill(stream, offset, out),
+                Carried::Datagram { number } => {
+                    payload::fill(names.own, number * u64::from(u16::MAX), out);
+                }
+            })
+    }
+
+    fn open(
+        &mut self,
+        connection: &mut Connection,
+        tuple: Tuple,
+        bytes: &[u8],
+        ecn: Codepoint,
+        now: Nanos,
+    ) {
+        let mut names = self.names;
+        let mut take = |frame: &mut Frame, bytes: &[u8]| {
+            if let Frame::Stream { stream, offset, .. } = frame {
+                names.came(*stream, *offset, bytes);
+            }
+        };
+        self.protector
+            .receive(connection, tuple, bytes, ecn, now, &mut take);
+    }
+}

@@ -1,0 +1,170 @@
+//! What noq leaves to its application: which paths there are. A path manager of the lab says so.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use noq_proto::{FourTuple, PathId};
+use polypath_transport::path_manager::{
+    Action, LocalAddress, Pair, PathManager, PmView, RemoteAddress,
+};
+use polypath_transport::{Accept, NEVER, Nanos, Tuple};
+
+use crate::connection::Lane;
+use crate::lanes::Lanes;
+
+pub(crate) struct Paths {
+    manager: Box<dyn PathManager>,
+    client: bool,
+    remote_port: u16,
+    local: Vec<LocalAddress>,
+    remote: Vec<RemoteAddress>,
+    /// Since when the connection is ready for paths, and when the path manager wants to be asked.
+    ready_at: Option<Nanos>,
+    wake: Nanos,
+    /// Pairs for which noq had no path id or connection id.
+    wanted: VecDeque<Pair>,
+    changed: bool,
+}
+
+/// What is to be done besides opening paths.
+#[derive(Default)]
+pub(crate) struct Wishes {
+    pub abandon: Vec<PathId>,
+    pub status: Vec<(PathId, bool)>,
+    pub acted: bool,
+}
+
+impl Paths {
+    pub fn new(host: &Accept, tuple: Tuple, client: bool) -> Self {
+        let manager = host.config.make_path_manager();
+        Self {
+            manager: manager.expect("the plan's algorithms were checked before the run"),
+            client,
+            remote_port: tuple.remote.port(),
+            local: host.local_addresses(tuple.local.ip()),
+            remote: vec![RemoteAddress {
+                id: 0,
+                address: tuple.remote.ip(),
+                port: None,
+            }],
+            ready_at: None,
+            wake: NEVER,
+            wanted: VecDeque::new(),
+            changed: false,
+        }
+    }
+
+    pub fn wake(&self) -> Nanos {
+        self.wake
+    }
+
+    /// The address that the connection began with is a backup's.
+    pub fn starts_as_backup(&self) -> bool {
+        self.client && self.local[0].backup
+    }
+
+    /// Whether an address changed by it.
+    pub fn set_up(&mut self, address: IpAddr, up: bool) -> bool {
+        let known = self.local.iter_mut().find(|local| local.address == address);
+        let Some(local) = known.filter(|local| local.up != up) else {
+            return false;
+        };
+        local.up = up;
+        self.changed = up;
+        true
+    }
+
+    pub fn set_backup(&mut self, address: IpAddr, backup: bool) {
+        for local in &mut self.local {
+            if local.address == address {
+                local.backup = backup;
+            }
+        }
+    }
+
+    /// Asks the path manager when it is first time, when it asked to be asked, and when an address came back.
+    pub fn wishes(&mut self, lanes: &Lanes, now: Nanos) -> Wishes {
+        let mut wishes = Wishes::default();
+        let due = self.ready_at.is_none() || self.wake <= now || self.changed;
+        if !due {
+            return wishes;
+        }
+        self.changed = false;
+        let ready_at = *self.ready_at.get_or_insert(now);
+        let subflows: Vec<Pair> = lanes
+            .open()
+            .filter_map(|lane| self.pair(lane.tuple))
+            .chain(self.wanted.iter().copied())
+            .collect();
+        // QUIC has no frame that tells a peer of an address: there is nothing to announce.
+        let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
+        let actions = self.manager.manage(&PmView {
+            now: now - ready_at,
+            client: self.client,
+            local: &self.local,
+            remote: &self.remote,
+            subflows: &subflows,
+            announced: &announced,
+        });
+        self.wake = match self.manager.wake() {
+            NEVER => NEVER,
+            wake => ready_at.saturating_add(wake),
+        };
+        for action in actions {
+            match action {
+                // noq tells paths apart by their addresses: there is one between two of them.
+                Action::Open(pair) | Action::OpenVia(pair, _) => {
+                    if self.between(lanes, pair).is_empty() && !self.wanted.contains(&pair) {
+                        self.wanted.push_back(pair);
+                    }
+                }
+                Action::Close(pair) => wishes.abandon.extend(self.between(lanes, pair)),
+                Action::Withdraw(id) => {
+                    let from =
+                        |lane: &&Lane| self.pair(lane.tuple).is_some_and(|pair| pair.local == id);
+                    let lost = lanes.open().filter(from);
+                    wishes.abandon.extend(lost.map(|lane| lane.path_id));
+                }
+                Action::Priority { pair, backup } => {
+                    let of = self.between(lanes, pair).into_iter();
+                    wishes.status.extend(of.map(|path| (path, backup)));
+                }
+                Action::Announce(_) => {}
+            }
+        }
+        wishes.acted = !wishes.abandon.is_empty() || !wishes.status.is_empty();
+        wishes
+    }
+
+    fn between(&self, lanes: &Lanes, pair: Pair) -> Vec<PathId> {
+        let own = |lane: &&Lane| self.pair(lane.tuple) == Some(pair);
+        let own = lanes.open().filter(own);
+        own.map(|lane| lane.path_id).collect()
+    }
+
+    fn pair(&self, tuple: Tuple) -> Option<Pair> {
+        let local = tuple.local.ip();
+        let local = self.local.iter().find(|known| known.address == local)?;
+        let remote = tuple.remote.ip();
+        let remote = self.remote.iter().find(|known| known.address == remote)?;
+        Some(Pair {
+            local: local.id,
+            remote: remote.id,
+        })
+    }
+
+    /// The first pair for which there is no path yet, and whether it is a backup.
+    pub fn next(&self) -> Option<(FourTuple, bool)> {
+        let pair = self.wanted.front()?;
+        let local = self.local.iter().find(|known| known.id == pair.local)?;
+        let remote = self.remote.iter().find(|known| known.id == pair.remote)?;
+        let remote = (remote.address, self.remote_port).into();
+        let path = FourTuple::new(remote, Some(local.address));
+        Some((path, local.backup))
+    }
+
+    /// There is one now.
+    pub fn opened(&mut self) {
+        self.wanted.pop_front();
+    }
+}

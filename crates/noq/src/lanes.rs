@@ -124,11 +124,14 @@ impl Lanes {
                 lane.tuple.remote = path.remote();
             }
             lane.totals = totals(&stats);
-            lost.extend((stats.congestion_events > *events).then_some(index));
-            *events = stats.congestion_events;
             let path = &mut lane.path;
             path.mss = u32::from(stats.current_mtu);
-            path.cwnd = packets(stats.cwnd, path.mss);
+            let cwnd = packets(stats.cwnd, path.mss);
+            // noq counts each lost packet; its controller answers to the first of a round trip.
+            let answered = stats.congestion_events > *events && cwnd < path.cwnd;
+            lost.extend(answered.then_some(index));
+            *events = stats.congestion_events;
+            path.cwnd = cwnd;
             path.srtt = stats.rtt.as_nanos() as Nanos;
             let Some(controller) = connection.congestion_state(lane.path_id) else {
                 continue;

@@ -41,7 +41,8 @@ def run(base: str, other: str, markdown: Path | None) -> int:
             continue
         recordings = {
             name: [
-                agreement.recorded(one.engine, f"{entry.name} on {name}", plan) for plan in entry.plans(one.settings)
+                agreement.recorded(one.engine, f"{entry.name} on {name}", plan)
+                for plan in entry.plans(one.settings or entry.polypath)
             ]
             for name, one in made.items()
         }
@@ -94,6 +95,9 @@ scenarios are in `python/polypath/fidelity`; this page was written by
 A figure is the mean over the runs given, with the same seeds on both, whose random losses still meet other packets.
 Nothing is tuned for a scenario; a difference is reported as one, with its cause where it is known. What noq does
 otherwise by its own rules is in [the model](model.md).
+
+Congestion control is NewReno, and buffers are the same on both. Acknowledgements of noq leave on the open path of
+lowest id, here the fastest; Polypath's endpoint does the same here (`ack_path = "fastest"`), not by default.
 """
 
 

@@ -21,6 +21,8 @@ class Entry:
     name: str
     #: What the simulator is held against: the upstream kernel, or noq.
     reference: Literal["linux", "noq"] = "linux"
+    #: Settings of Polypath's own endpoint alone, where it can take over a rule that the reference cannot change.
+    polypath: Sequence[str] = ()
     #: Runs on each engine, with seeds from 1 on; figures are their means.
     seeds: int = 1
     #: Why the engines are known to differ; empty: they should not.

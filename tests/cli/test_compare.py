@@ -9,7 +9,7 @@ from tests.cli.conftest import Polypath, StandIn
 
 from polypath import engines, labs
 from polypath.cli import fidelity, fidelity_labs
-from polypath.fidelity import Entry, lab_causes, lab_starts, varied
+from polypath.fidelity import FOLDER, Entry, lab_causes, lab_starts, varied
 from polypath.results import Recording
 
 
@@ -63,6 +63,33 @@ def test_the_page_has_every_figure(
     assert "0 of 1 scenarios agree" in page
     assert "| completion of iperf, s | 2.000 | 3.000 | 0.667 | 0.0 | **off** |" in page
     assert "- `tcp`: the moon was full" in page
+
+
+def test_noq_is_the_simulator_with_another_stack(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = Entry("mpquic", reference="noq", polypath=["defaults.ack_path=fastest"])
+    _entries(monkeypatch, Entry("tcp"), own)
+    outcome = polypath("compare", "--all", "--engines", "sim,noq", "--markdown", tmp_path / "noq.md")
+    assert "1 of 1 scenarios agree" in outcome.out
+    assert "noq-proto" in (tmp_path / "noq.md").read_text()
+    sim, linux = two
+    assert not linux.plans
+    stacks = [plan.data["nodes"][0]["stack"] for plan in sim.plans]
+    assert [(stack.get("stack"), stack["ack_path"]) for stack in stacks] == [(None, "fastest"), ("noq", "same")]
+
+
+def test_any_scenario_of_quic_is_compared_with_noq(polypath: Polypath) -> None:
+    outcome = polypath("compare", fidelity_of("quic-fetch-100kB"), "--engines", "sim,noq")
+    assert outcome.code == 0
+    assert "noq/sim" in outcome.out
+    refused = polypath("compare", fidelity_of("tcp-fetch-100kB"), "--engines", "sim,noq")
+    assert refused.code == 2
+    assert "speaks QUIC and nothing else" in refused.err
+
+
+def fidelity_of(name: str) -> Path:
+    return FOLDER / f"{name}.toml"
 
 
 def _only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:

@@ -52,7 +52,9 @@ impl Connection {
         let paths = Paths::new(&host, tuple, true);
         let endpoint = Endpoint::client(settings, tuple, host.random, content, now);
         let mut connection = Self::new(settings, endpoint, paths, true);
-        connection.lanes.add(PathId::ZERO, tuple);
+        let first = connection.lanes.add(PathId::ZERO, tuple);
+        let backup = connection.paths.starts_as_backup();
+        connection.lanes.set_backup(first, backup);
         connection.follow(now);
         connection
     }
@@ -327,14 +329,15 @@ impl Connection {
                 self.established = true;
                 self.event(EventKind::ConnectionEstablished, now);
                 self.establish(PathId::ZERO, now);
-                if self.paths.starts_as_backup() {
-                    self.set_status(PathId::ZERO, true, now);
-                }
             }
             News::Confirmed => self.confirmed = true,
             News::Lost(error) => self.end(reason(&error), now),
             News::Opened(stream) => {
                 self.streams.incoming.insert(stream, false);
+                if self.streams.closed {
+                    self.endpoint.finish(stream);
+                    self.endpoint.flush(now);
+                }
             }
             News::Came(stream, bytes) => *self.streams.arrivals.entry(stream).or_default() += bytes,
             News::Ended(stream) => {
@@ -372,6 +375,10 @@ impl Connection {
         let Some(lane) = self.lanes.established(connection, id, local, now) else {
             return;
         };
+        if self.client && self.lanes.all()[lane].backup {
+            // Nothing to be told over one path.
+            let _ = connection.set_path_status(id, PathStatus::Backup);
+        }
         self.event(EventKind::SubflowEstablished(lane), now);
     }
 
@@ -394,7 +401,8 @@ impl Connection {
             let Some(connection) = self.endpoint.connection() else {
                 break;
             };
-            let opened = connection.open_path(path, status(backup), at);
+            // noq does not tell the peer of the status that a path is opened with: it is changed once the path is there.
+            let opened = connection.open_path(path, PathStatus::Available, at);
             let Ok(id) = opened else {
                 // noq asks the peer for what is missing. The pair stays wanted.
                 break;

@@ -60,7 +60,7 @@ impl Paths {
 
     /// The address that the connection began with is a backup's.
     pub fn starts_as_backup(&self) -> bool {
-        self.client && self.local[0].backup
+        self.local[0].backup
     }
 
     /// Whether an address changed by it.

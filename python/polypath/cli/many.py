@@ -63,7 +63,8 @@ def show(recording: Recording, found: Sequence[Group], title: str, *, connection
         rows = table("", *_QUANTILES, "min to max", "min is of", "max is of", numbers=frozenset(_QUANTILES))
         if connections:
             _of_connections(rows, recording, group)
-        for what, backup in (("subflow", False), ("backup subflow", True)):
+        lane = _lane(group)
+        for what, backup in ((lane, False), (f"backup {lane}", True)):
             own = [each for each in group.subflows if each[1].backup is backup]
             _of_subflows(rows, recording, own, what)
         out.print(rows)
@@ -86,7 +87,7 @@ def failures(recording: Recording, group: Group, *, connections: bool) -> Iterat
                 yield _line(what, "connection", names)
     if missing := Counter(each.name for each, subflow in group.subflows if subflow.established_ns is None):
         names = [f"{name} ({number})" for name, number in missing.items()]
-        yield _line("not established", "subflow", names, missing.total())
+        yield _line("not established", _lane(group), names, missing.total())
 
 
 def _of_connections(rows: Table, recording: Recording, group: Group) -> None:
@@ -148,14 +149,19 @@ def _whose(measured: Sequence[Measured], extreme: float) -> str:
 
 
 def _name(connection: metrics.Connection, subflow: metrics.Subflow) -> str:
-    return f"{connection.name} subflow {subflow.id}"
+    return f"{connection.name} {subflow.kind} {subflow.id}"
+
+
+def _lane(group: Group) -> str:
+    """What the subflows of a group are called; "subflow" where some are not paths of QUIC."""
+    return "path" if all(each.lane == "path" for each in group.connections) else "subflow"
 
 
 def _totals(recording: Recording, group: Group) -> Iterator[str]:
     together = sum(metrics.goodput(recording, each) or 0.0 for each in group.connections)
     yield _count(len(group.connections), "connection")
     if group.subflows:
-        yield _count(len(group.subflows), "subflow")
+        yield _count(len(group.subflows), _lane(group))
     yield f"{_number(together / 1e6)} Mbps together"
     requests = [metrics.Delays.of(metrics.delays(recording, each)) for each in group.connections]
     if sent := sum(each.sent for each in requests):

@@ -92,7 +92,7 @@ def _mbps(bits_per_second: float) -> str:
 def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
     known = metrics.Delays.of(metrics.delays(recording, connection))
     parts = []
-    messages = recording.plan["applications"][connection.application]["work"]["kind"] == "messages"
+    messages = metrics.sends_messages(recording, connection)
     lost = "lost" if messages else "unanswered"
     if known.sent:
         parts.append(f"{known.sent} {'messages' if messages else 'requests'}")

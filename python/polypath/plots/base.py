@@ -125,4 +125,4 @@ def transfers(recording: Recording) -> list[metrics.Connection]:
 
 def label(subflow: metrics.Subflow) -> str:
     note = ", backup" if subflow.backup else ""
-    return f"subflow {subflow.id} ({subflow.interface}{note})"
+    return f"{subflow.kind} {subflow.id} ({subflow.interface}{note})"

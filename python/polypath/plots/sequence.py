@@ -38,9 +38,10 @@ def draw(recording: Recording) -> Figure | None:
         sent = _sent(segments, connection)
         subflows = {subflow.id: subflow for subflow in metrics.subflows(recording, connection)}
         first, last = sent["time_ns"][0], sent["time_ns"][-1]
-        _draw(whole, sent, connection.name)
+        height = "stream position (MB)" if connection.lane == "path" else "data sequence number (MB)"
+        _draw(whole, sent, connection.name, height)
         early = sent.filter(pl.col("time_ns") <= first + (last - first) * _BEGINNING)
-        _draw(beginning, early, f"{connection.name}: the first tenth")
+        _draw(beginning, early, f"{connection.name}: the first tenth", height)
         beginning.legend(
             handles=_handles(sent, subflows), loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0
         )
@@ -48,7 +49,7 @@ def draw(recording: Recording) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, sent: pl.DataFrame, name: str) -> None:
+def _draw(axes: Axes, sent: pl.DataFrame, name: str, height: str) -> None:
     """Points in the order of sending, so that no subflow hides another."""
     tint = np.array([to_rgba(each) for each in PALETTE])
     sent = _distinct(sent)
@@ -61,7 +62,7 @@ def _draw(axes: Axes, sent: pl.DataFrame, name: str) -> None:
             own["time_ns"] / 1e9, own["dsn"] / 1e6, s=size, marker=mark, c=tints, linewidths=0.8, rasterized=True
         )
     axes.set_title(name, fontsize=10)
-    axes.set(xlabel="time (s)", ylabel="data sequence number (MB)")
+    axes.set(xlabel="time (s)", ylabel=height)
 
 
 def _distinct(sent: pl.DataFrame) -> pl.DataFrame:

@@ -53,6 +53,11 @@ class Connection:
     failure: str | None = None
 
     @property
+    def lane(self) -> str:
+        """What one of its subflows is called: QUIC has paths."""
+        return "path" if self.transport in ("quic", "mpquic") else "subflow"
+
+    @property
     def sender(self) -> Side:
         return "client" if self.receiver == "server" else "server"
 
@@ -261,6 +266,12 @@ def delays(recording: Recording, of: Connection) -> list[int | None]:
     return recording.groups("requests", ("application",), ("index",)).column("delay_ns", of.application)
 
 
+def sends_messages(recording: Recording, of: Connection) -> bool:
+    """Whether its requests are messages, which have no answer but an arrival."""
+    applications = recording.plan.get("applications", [])
+    return of.application < len(applications) and applications[of.application]["work"]["kind"] == "messages"
+
+
 def refused(recording: Recording, of: Connection) -> int:
     """Messages for which no packet had room; they are among those without an answer."""
     if of.id is None:
@@ -314,6 +325,8 @@ class Subflow:
     retransmitted_bytes: int
     #: None: the engine does not count them.
     reinjected_bytes: int | None
+    #: What it is to a person: "subflow", or "path" of QUIC.
+    kind: str = "subflow"
 
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
@@ -347,6 +360,7 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
             share=received / total if total else 0.0,
             retransmitted_bytes=retransmitted,
             reinjected_bytes=reinjected,
+            kind=of.lane,
         )
         for (
             number,

@@ -167,3 +167,14 @@ def _tshark(file: Path, *arguments: str) -> list[str]:
     command = ["tshark", "-r", str(file), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
+
+
+def test_a_server_that_asks_for_a_token_costs_a_round_trip() -> None:
+    plain, asked = (only(run(defaults=defaults)).established_ns for defaults in ("", "retry = true"))
+    assert plain is not None
+    assert asked is not None
+    # 20 ms each way, and what the packets themselves take.
+    assert 40_000_000 < asked - plain < 45_000_000
+    recording = run(defaults="retry = true")
+    assert only(recording).finished
+    assert only(recording).bytes == 1_000_000

@@ -434,6 +434,7 @@ impl Connection {
         }
         self.ended = Some(reason);
         self.lanes.end(now);
+        self.paths.end();
         self.event(EventKind::ConnectionClosed(reason), now);
     }
 }

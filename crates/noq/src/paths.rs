@@ -58,6 +58,11 @@ impl Paths {
         self.wake
     }
 
+    /// The connection is over.
+    pub fn end(&mut self) {
+        self.wake = NEVER;
+    }
+
     /// The address that the connection began with is a backup's.
     pub fn starts_as_backup(&self) -> bool {
         self.local[0].backup
@@ -106,10 +111,8 @@ impl Paths {
             subflows: &subflows,
             announced: &announced,
         });
-        self.wake = match self.manager.wake() {
-            NEVER => NEVER,
-            wake => ready_at.saturating_add(wake),
-        };
+        let wake = ready_at.saturating_add(self.manager.wake());
+        self.wake = if wake > now { wake } else { NEVER };
         for action in actions {
             match action {
                 // noq tells paths apart by their addresses: there is one between two of them.

@@ -56,8 +56,6 @@ struct App {
     /// Index of its client's endpoint; the server's follows.
     endpoint: Option<usize>,
     configs: Option<[Arc<Config>; 2]>,
-    /// Of the client's and the server's end, where it is noq.
-    noq: [Option<noq::Settings>; 2],
     requests: Vec<Request>,
     addresses: (SocketAddr, SocketAddr),
     /// Of a datagram application: there and back.
@@ -105,6 +103,8 @@ pub struct Simulation {
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
     foreign: Option<Arc<dyn Foreign>>,
+    /// Of the client's and the server's end of an application, where it is noq.
+    noq: BTreeMap<usize, [Option<noq::Settings>; 2]>,
 }
 
 /// How far [`Simulation::step`] came.
@@ -205,6 +205,7 @@ impl Simulation {
             arrivals: Vec::new(),
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
+            noq: BTreeMap::new(),
             network,
             plan,
         };
@@ -324,12 +325,14 @@ impl Simulation {
             })?;
         let timer = self.new_timer(Owner::Start(index));
         self.network.set_timer(timer, start);
+        if noq.iter().any(Option::is_some) {
+            self.noq.insert(index, noq);
+        }
         self.apps.push(App {
             session,
             datagrams,
             endpoint: None,
             configs,
-            noq,
             requests: Vec::new(),
             addresses: ((source, ports.0).into(), (destination, ports.1).into()),
             flows: None,

@@ -38,7 +38,7 @@ impl Simulation {
     /// The settings of noq, where it is an endpoint's stack.
     fn noq_settings(&self, index: usize) -> Option<noq::Settings> {
         let endpoint = &self.endpoints[index];
-        self.apps[endpoint.application].noq[endpoint.side as usize]
+        self.noq.get(&endpoint.application)?[endpoint.side as usize]
     }
 
     fn ours<E: std::fmt::Debug>(&self, index: usize, made: Result<Connection, E>) -> Quic {

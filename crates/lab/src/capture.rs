@@ -160,10 +160,10 @@ impl Captures {
                 self.failure.get_or_insert(error);
             }
         }
-        if let Some(path) = &self.key_log {
-            if let Err(error) = append(path, &log) {
-                self.failure.get_or_insert(error);
-            }
+        if let Some(path) = &self.key_log
+            && let Err(error) = append(path, &log)
+        {
+            self.failure.get_or_insert(error);
         }
     }
 

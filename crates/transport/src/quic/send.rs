@@ -423,9 +423,11 @@ impl Connection {
         let waits = |connection: &Self| {
             connection.outgoing.wants_to_send() || !connection.datagrams.waiting.is_empty()
         };
-        // Redundant schedulers repeat what is in flight.
-        let anything = !self.outgoing.is_empty() || !self.datagrams.waiting.is_empty();
-        while anything {
+        // What is in flight counts: redundant schedulers repeat it.
+        if self.outgoing.is_empty() && self.datagrams.waiting.is_empty() {
+            return;
+        }
+        loop {
             let open = |path: usize| self.paths[path].established && self.paths[path].room() > 0;
             if !(0..self.paths.len()).any(open) {
                 break;
@@ -444,7 +446,7 @@ impl Connection {
                 break;
             }
         }
-        if anything && waits(self) {
+        if waits(self) {
             for path in 0..self.paths.len() {
                 self.members[path].held = self.paths[path].room() == 0;
             }

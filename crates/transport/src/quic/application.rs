@@ -143,10 +143,10 @@ impl Connection {
         taken
     }
 
-    /// Tells the peer of limits that reading has moved.
+    /// Tells the peer of limits that reading has moved, and of the end if nothing is left to read.
     pub fn announce_limits(&mut self, now: Nanos) {
         self.now = now;
-        if !self.control.is_empty() {
+        if self.is_done() || !self.control.is_empty() {
             self.flush();
         }
     }
@@ -169,7 +169,7 @@ impl Connection {
         for stream in self.readable() {
             left -= self.read_from(stream, left, now);
         }
-        if left < bytes {
+        if left < bytes || self.is_done() {
             self.flush();
         }
         bytes - left
@@ -213,10 +213,14 @@ impl Connection {
 
     /// The client ends a connection on which both sides said everything.
     pub(super) fn finish_if_done(&mut self) {
-        let done = self.streams.closed && self.at_end() && self.outgoing.idle();
-        if self.client && done && self.ended.is_none() && self.established {
+        if self.is_done() {
             self.closing = Some(DONE);
             self.end(CloseReason::Finished);
         }
+    }
+
+    fn is_done(&self) -> bool {
+        let said = self.streams.closed && self.at_end() && self.outgoing.idle();
+        self.client && said && self.ended.is_none() && self.established
     }
 }

@@ -81,3 +81,19 @@ fn a_peer_within_the_handshake_is_told_at_a_level_that_it_can_read() {
     pair.run_until(now + 100 * MS, |_| false);
     assert_eq!(pair.client.ended(), Some(CloseReason::Reset));
 }
+
+#[test]
+fn the_client_closes_when_it_has_read_everything() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(1_000, now);
+    pair.client.close(now);
+    pair.run_until(now + 5 * SECOND, |_| false);
+    let now = pair.now;
+    pair.server.as_mut().expect("established").close(now);
+    pair.run_until(now + SECOND, |pair| pair.client.ended().is_some());
+    assert_eq!(pair.client.ended(), Some(CloseReason::Finished));
+    // The last byte that it read ended it: no timer has to come.
+    assert!(pair.now < now + 30 * MS, "{} ms", (pair.now - now) / MS);
+}

@@ -59,8 +59,9 @@ impl Hq {
     }
 
     fn client(&mut self, io: &mut Io) {
-        for index in 0..io.arrivals.len() {
-            let (stream, mut bytes) = io.arrivals[index];
+        let mut index = 0;
+        while let Some((stream, mut bytes)) = io.arrival(index) {
+            index += 1;
             for (request, (own, heard)) in self.asked.iter_mut().enumerate() {
                 let taken = if *own == stream {
                     bytes.min(self.size - *heard)
@@ -86,8 +87,9 @@ impl Hq {
     }
 
     fn server(&mut self, io: &mut Io) {
-        for index in 0..io.arrivals.len() {
-            let (stream, bytes) = io.arrivals[index];
+        let mut index = 0;
+        while let Some((stream, bytes)) = io.arrival(index) {
+            index += 1;
             let known = self.heard.iter().position(|heard| heard.0 == stream);
             let at = known.unwrap_or_else(|| {
                 self.heard.push((stream, 0));

@@ -85,7 +85,10 @@ impl Messages {
                 request.delay = Some(io.now - request.sent_at);
             }
         }
-        for &(number, len) in io.datagrams {
+        let Some(frames) = io.frames.as_deref_mut() else {
+            return self.end(io);
+        };
+        for &(number, len) in &frames.datagrams {
             let request = self.framed.get(number as usize);
             let Some(request) = request.and_then(|&it| io.requests.get_mut(it)) else {
                 continue;
@@ -93,9 +96,13 @@ impl Messages {
             // A frame may come again on another path.
             if request.delay.is_none() {
                 request.delay = Some(io.now - request.sent_at);
-                *io.taken += u64::from(len);
+                frames.taken += u64::from(len);
             }
         }
+        self.end(io);
+    }
+
+    fn end(&self, io: &mut Io) {
         if io.connection.at_end() {
             io.close();
         }

@@ -52,21 +52,39 @@ pub(crate) struct Io<'a> {
     pub connection: &'a mut Carrier,
     /// In-order bytes that just arrived; they are read.
     pub arrived: u64,
-    /// The same by stream of QUIC; a stream at its end is here with nothing.
-    pub arrivals: &'a [(u64, u64)],
-    /// DATAGRAM frames that just arrived: the sender's numbers and lengths.
-    pub datagrams: &'a [(u64, u32)],
-    /// To be raised by the bytes of datagrams that the application takes.
-    pub taken: &'a mut u64,
+    /// The same of QUIC, if any.
+    pub frames: Option<&'a mut Frames>,
     /// Set to be called again at this time.
     pub wake: &'a mut Nanos,
     pub requests: &'a mut Vec<Request>,
+}
+
+/// What a connection of QUIC brought.
+#[derive(Default)]
+pub(crate) struct Frames {
+    /// Bytes by stream; a stream at its end is here with nothing.
+    pub streams: Vec<(u64, u64)>,
+    /// DATAGRAM frames: the sender's numbers and lengths.
+    pub datagrams: Vec<(u64, u32)>,
+    /// To be raised by the bytes of datagrams that the application takes.
+    pub taken: u64,
+}
+
+impl Frames {
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.datagrams.is_empty()
+    }
 }
 
 impl Io<'_> {
     /// Whether it is time, given that the session asked to be woken then.
     fn due(&self, at: Nanos) -> bool {
         at <= self.now
+    }
+
+    /// Bytes that just arrived on a stream, by its place among those that brought any.
+    fn arrival(&self, index: usize) -> Option<(u64, u64)> {
+        self.frames.as_ref()?.streams.get(index).copied()
     }
 
     fn write(&mut self, bytes: u64) {

@@ -8,7 +8,7 @@ use polypath_transport::{
 };
 use polypath_wire::tcp::header_len;
 
-use crate::application::{Io, Side};
+use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, ip_header_len};
@@ -19,9 +19,8 @@ use super::{Owner, Simulation};
 /// In-order bytes that came: all of them, and by stream of QUIC.
 pub(super) struct Came<'a> {
     pub bytes: u64,
-    pub streams: &'a [(u64, u64)],
-    /// DATAGRAM frames: the sender's numbers and lengths.
-    pub datagrams: &'a [(u64, u32)],
+    /// What QUIC brought, if anything.
+    pub frames: Option<&'a mut Frames>,
 }
 
 /// Where a connection draws from.
@@ -212,9 +211,8 @@ impl Simulation {
         let established = connection.established();
         let at_end = connection.at_end();
         let came = Came {
-            datagrams: &[],
             bytes: arrived,
-            streams: &[],
+            frames: None,
         };
         self.call_session(index, came, established, at_end);
     }
@@ -242,30 +240,22 @@ impl Simulation {
         let newly_at_end = !endpoint.end_seen && at_end;
         endpoint.end_seen |= newly_at_end;
         let woken = endpoint.wake <= now;
-        let anything = came.bytes > 0 || !came.streams.is_empty() || !came.datagrams.is_empty();
+        let anything = came.bytes > 0 || came.frames.is_some();
         if !(anything || newly_established || newly_at_end || woken) {
             return;
         }
         endpoint.wake = if woken { NEVER } else { endpoint.wake };
         let app = &mut self.apps[endpoint.application];
         if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
-            let mut taken = 0;
             session.run(&mut Io {
                 now,
                 side: endpoint.side,
                 connection,
                 arrived: came.bytes,
-                arrivals: came.streams,
-                datagrams: came.datagrams,
-                taken: &mut taken,
+                frames: came.frames,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
             });
-            if taken > 0 {
-                endpoint.received += taken;
-                endpoint.first_byte_at.get_or_insert(now);
-                endpoint.last_byte_at = Some(now);
-            }
         }
     }
 

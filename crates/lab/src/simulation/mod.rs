@@ -22,7 +22,7 @@ use polypath_trace::Recording;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
-use crate::application::{Datagrams, Request, Session, Side, session};
+use crate::application::{Datagrams, Frames, Request, Session, Side, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::endpoint::Endpoint;
@@ -97,9 +97,9 @@ pub struct Simulation {
     ended: bool,
     guard: Guard,
     transmits: Vec<Transmit>,
-    /// As `transmits`, of QUIC, and what a connection of it brought: stream and bytes.
+    /// As `transmits`, of QUIC, and what a connection of it brought.
     outbound: Vec<Outbound>,
-    arrivals: Vec<(u64, u64)>,
+    frames: Frames,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
     foreign: Option<Arc<dyn Foreign>>,
@@ -202,7 +202,7 @@ impl Simulation {
             guard: Guard::default(),
             transmits: Vec::new(),
             outbound: Vec::new(),
-            arrivals: Vec::new(),
+            frames: Frames::default(),
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
             noq: BTreeMap::new(),

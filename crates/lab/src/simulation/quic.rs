@@ -72,18 +72,24 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let mut streams = std::mem::take(&mut self.arrivals);
-        connection.read(now, &mut streams);
-        let datagrams = connection.received_datagrams();
+        let mut frames = std::mem::take(&mut self.frames);
+        connection.read(now, &mut frames.streams);
+        frames.datagrams = connection.received_datagrams();
         let (established, at_end) = (connection.established(), connection.at_end());
         let came = Came {
-            bytes: streams.iter().map(|stream| stream.1).sum(),
-            streams: &streams,
-            datagrams: &datagrams,
+            bytes: frames.streams.iter().map(|stream| stream.1).sum(),
+            frames: (!frames.is_empty()).then_some(&mut frames),
         };
         self.call_session(index, came, established, at_end);
-        streams.clear();
-        self.arrivals = streams;
+        let taken = std::mem::take(&mut frames.taken);
+        if taken > 0 {
+            let endpoint = &mut self.endpoints[index];
+            endpoint.received += taken;
+            endpoint.first_byte_at.get_or_insert(now);
+            endpoint.last_byte_at = Some(now);
+        }
+        frames.streams.clear();
+        self.frames = frames;
         self.tell_events(index);
         self.transmit_quic(index);
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {

@@ -123,13 +123,15 @@ impl MtuDiscovery {
 
     /// The payload of the next probe, if one is worth it. `payload`: of a full packet now. A search that ended long ago begins again.
     pub fn candidate(&mut self, payload: u32, options: u32, now: Nanos) -> Option<u32> {
-        if !self.due(now) {
+        if !self.on || self.probe.is_some() {
             return None;
         }
         if self.high < self.low + THRESHOLD {
-            self.high = self.peer.min(self.path);
-            self.low = payload + options + self.headers;
-            self.since = now;
+            if now - self.since >= INTERVAL {
+                self.high = self.peer.min(self.path);
+                self.low = payload + options + self.headers;
+                self.since = now;
+            }
             return None;
         }
         Some(self.payload_of(self.middle(), options))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.test_quic import FETCH, TEXT, _tshark, only
+from tests.engines.test_quic import APPLICATIONS, FETCH, TEXT, _tshark, only
 
 from polypath import fidelity
 from polypath.engines import get
@@ -47,19 +47,7 @@ def test_a_file_arrives_whole_in_any_pairing(noq: tuple[str, ...], transport: st
 
 
 @pytest.mark.parametrize("noq", PAIRINGS)
-@pytest.mark.parametrize(
-    "application",
-    [
-        'kind = "bulk"\nsize = "500 kB"',
-        'kind = "bulk"\nsize = "500 kB"\nreverse = true',
-        'kind = "bulk"\nduration = "1 s"',
-        'kind = "stream"\nrate = "2 Mbps"\nduration = "2 s"',
-        'kind = "request-response"\ncount = 5\nrequest = "20 kB"\nresponse = "40 kB"',
-        'kind = "ping-pong"\nsize = "100 B"\ncount = 20',
-        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5',
-        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5\nstreams = "one"',
-    ],
-)
+@pytest.mark.parametrize("application", APPLICATIONS)
 def test_every_application_ends(noq: tuple[str, ...], application: str) -> None:
     connection = only(run(noq, f'{application}\ntransport = "mpquic"'))
     assert connection.finished

@@ -39,6 +39,16 @@ name = "get"
 {more}
 """
 FETCH = 'kind = "fetch"\nsize = "1 MB"\ntransport = "mpquic"'
+APPLICATIONS = [
+    'kind = "bulk"\nsize = "500 kB"',
+    'kind = "bulk"\nsize = "500 kB"\nreverse = true',
+    'kind = "bulk"\nduration = "1 s"',
+    'kind = "stream"\nrate = "2 Mbps"\nduration = "2 s"',
+    'kind = "request-response"\ncount = 5\nrequest = "20 kB"\nresponse = "40 kB"',
+    'kind = "ping-pong"\nsize = "100 B"\ncount = 20',
+    'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5',
+    'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5\nstreams = "one"',
+]
 
 
 def run(application: str = FETCH, more: str = "", defaults: str = "", **options: Any) -> Recording:
@@ -64,19 +74,7 @@ def test_a_file_arrives_whole(transport: str, paths: int) -> None:
     assert all(path.established_ns is not None for path in found)
 
 
-@pytest.mark.parametrize(
-    "application",
-    [
-        'kind = "bulk"\nsize = "500 kB"',
-        'kind = "bulk"\nsize = "500 kB"\nreverse = true',
-        'kind = "bulk"\nduration = "1 s"',
-        'kind = "stream"\nrate = "2 Mbps"\nduration = "2 s"',
-        'kind = "request-response"\ncount = 5\nrequest = "20 kB"\nresponse = "40 kB"',
-        'kind = "ping-pong"\nsize = "100 B"\ncount = 20',
-        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5',
-        'kind = "fetch"\nsize = "50 kB"\ncount = 12\nparallel = 5\nstreams = "one"',
-    ],
-)
+@pytest.mark.parametrize("application", APPLICATIONS)
 def test_every_application_ends(application: str) -> None:
     connection = only(run(f'{application}\ntransport = "mpquic"'))
     assert connection.finished

@@ -1,7 +1,6 @@
 //! What the application asks of a connection: streams, datagrams, and the plain calls of one byte stream (RFC 9000 section 2.4).
 
 use polypath_wire::quic::Frame;
-
 use smallvec::SmallVec;
 
 use super::closing::Close;

@@ -341,45 +341,22 @@ impl Outgoing {
         self.index(position).map(|at| &self.chunks[at])
     }
 
-    /// Calls `each` for the chunks between two positions that are not acknowledged.
-    fn visit(&mut self, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
-        let from = self.chunks.partition_point(|chunk| chunk.end() <= position);
-        for chunk in self.chunks.range_mut(from..) {
-            if chunk.position >= end {
-                break;
-            }
-            if !chunk.acked {
-                each(chunk);
-            }
-        }
-    }
-
     /// What lies between two positions arrived. Returns the bytes that are news.
     pub fn on_acked(&mut self, position: u64, end: u64) -> u64 {
+        let (streams, finished) = (&mut self.streams, &mut self.finished);
         let mut bytes = 0;
-        let from = self.chunks.partition_point(|chunk| chunk.end() <= position);
-        for chunk in self.chunks.range_mut(from..) {
-            if chunk.position >= end {
-                break;
-            }
-            if chunk.acked {
-                continue;
-            }
+        visit(&mut self.chunks, position, end, |chunk| {
             chunk.acked = true;
             chunk.again = false;
             bytes += u64::from(chunk.len);
-            let stream = self
-                .streams
-                .binary_search_by_key(&chunk.stream, |stream| stream.id);
-            let Ok(at) = stream else {
-                continue;
-            };
-            let stream = &mut self.streams[at];
-            stream.acked += u64::from(chunk.len);
-            stream.fin_acked |= chunk.fin;
-            let done = stream.done();
-            self.finished |= done;
-        }
+            let stream = streams.binary_search_by_key(&chunk.stream, |stream| stream.id);
+            if let Ok(at) = stream {
+                let stream = &mut streams[at];
+                stream.acked += u64::from(chunk.len);
+                stream.fin_acked |= chunk.fin;
+                *finished |= stream.done();
+            }
+        });
         while self.chunks.front().is_some_and(|chunk| chunk.acked) {
             self.chunks.pop_front();
         }
@@ -389,7 +366,7 @@ impl Outgoing {
     /// What lies between two positions was lost on `path`, or is not waited for there any longer: it is sent again unless another path carries it.
     pub fn on_lost(&mut self, position: u64, end: u64, path: usize) {
         let mut lost: Vec<u64> = Vec::new();
-        self.visit(position, end, |chunk| {
+        visit(&mut self.chunks, position, end, |chunk| {
             if !chunk.again && usize::from(chunk.holder) == path {
                 chunk.again = true;
                 lost.push(chunk.position);
@@ -465,6 +442,19 @@ impl Outgoing {
     /// Data or an end waits that the limits admit.
     pub fn wants_to_send(&self) -> bool {
         !self.again.is_empty() || self.chosen().is_some()
+    }
+}
+
+/// Calls `each` for the chunks between two positions that are not acknowledged.
+fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
+    let from = chunks.partition_point(|chunk| chunk.end() <= position);
+    for chunk in chunks.range_mut(from..) {
+        if chunk.position >= end {
+            break;
+        }
+        if !chunk.acked {
+            each(chunk);
+        }
     }
 }
 

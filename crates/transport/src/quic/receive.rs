@@ -115,7 +115,10 @@ impl Connection {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
-            _ => return self.on_unprotected(&packet.header),
+            Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
+                return self.on_unprotected(&packet.header);
+            }
+            _ => return self.note_drop(packet, Discard::Unsupported),
         };
         if !self.handshake.reads(level) {
             return self.note_drop(packet, Discard::WithoutKeys);

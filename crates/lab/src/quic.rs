@@ -108,6 +108,7 @@ macro_rules! asked {
     };
 }
 
+// What is not inlined would take registers from applications that run over TCP.
 impl Quic {
     /// `captured`: its bytes are wanted; `real`: the peer takes nothing else.
     pub fn ours(connection: Connection, names: Names, captured: bool, real: bool) -> Self {
@@ -255,14 +256,17 @@ impl Quic {
         asked!(self, it => it.stream_at_end(stream))
     }
 
+    #[inline(never)]
     pub fn write(&mut self, bytes: u64, now: Nanos) {
         either!(self, it => it.write(bytes, now));
     }
 
+    #[inline(never)]
     pub fn close(&mut self, now: Nanos) {
         either!(self, it => it.close(now));
     }
 
+    #[inline(never)]
     pub fn cancel_writes(&mut self) -> u64 {
         either!(self, it => it.cancel_writes())
     }
@@ -271,6 +275,7 @@ impl Quic {
         asked!(self, it => it.established())
     }
 
+    #[inline(never)]
     pub fn at_end(&self) -> bool {
         asked!(self, it => it.at_end())
     }
@@ -283,14 +288,17 @@ impl Quic {
         asked!(self, it => it.multipath())
     }
 
+    #[inline(never)]
     pub fn next_deadline(&self) -> Nanos {
         asked!(self, it => it.next_deadline())
     }
 
+    #[inline(never)]
     pub fn on_time(&mut self, now: Nanos) {
         either!(self, it => it.on_time(now));
     }
 
+    #[inline(never)]
     pub fn events(&mut self) -> &mut Vec<Event> {
         either!(self, it => it.events())
     }

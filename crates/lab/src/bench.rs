@@ -231,6 +231,7 @@ impl Builder {
         self.plan.nodes.push(Node {
             name: format!("n{id}"),
             kind,
+            forwards: false,
             interfaces: Vec::new(),
             stack,
         });

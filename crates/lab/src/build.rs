@@ -33,6 +33,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     let mut interfaces = Vec::new();
     for node in &plan.nodes {
         let id = topology.add_node(match node.kind {
+            plan::NodeKind::Host if node.forwards => NodeKind::ForwardingHost,
             plan::NodeKind::Host => NodeKind::Host,
             plan::NodeKind::Router => NodeKind::Router,
             plan::NodeKind::Switch => NodeKind::Switch,

@@ -46,10 +46,20 @@ pub enum NodeKind {
 pub struct Node {
     pub name: String,
     pub kind: NodeKind,
+    /// A host that forwards packets for others, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forwards: bool,
     pub interfaces: Vec<Interface>,
     /// Present on hosts.
     #[serde(default)]
     pub stack: Option<Stack>,
+}
+
+impl Node {
+    /// Whether it forwards at layer 3, and so tells senders of packets that are too long.
+    pub fn routes(&self) -> bool {
+        self.kind == NodeKind::Router || self.forwards
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

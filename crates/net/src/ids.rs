@@ -51,6 +51,8 @@ id!(TimerId, "timer");
 pub enum NodeKind {
     /// Sends and receives; never forwards.
     Host,
+    /// A host that forwards for others, too, as the servers of BCube do.
+    ForwardingHost,
     Router,
     /// Forwards at layer 2; in routing a node like any other.
     Switch,
@@ -59,5 +61,10 @@ pub enum NodeKind {
 impl NodeKind {
     pub fn forwards(self) -> bool {
         self != Self::Host
+    }
+
+    /// Whether it sends and receives of its own, each interface by its own link.
+    pub fn is_host(self) -> bool {
+        matches!(self, Self::Host | Self::ForwardingHost)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, RouteId};
+use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId};
 use crate::random::mix;
 use crate::topology::Topology;
 
@@ -141,6 +141,8 @@ pub(crate) struct Routing {
     placed: BTreeMap<(NodeId, NodeId), u64>,
     /// To each node that was asked for, from every node that forwards, by rank.
     distances: BTreeMap<NodeId, Vec<Distance>>,
+    /// The same to the gate of the last query that went round hosts that forward.
+    round: Option<(Round, Vec<Distance>)>,
     known: BTreeMap<Box<[ChannelId]>, RouteId>,
     /// All paths, each followed by [`END`].
     pub table: Vec<u32>,
@@ -151,6 +153,7 @@ pub(crate) struct Routing {
 impl Routing {
     pub fn forget_distances(&mut self) {
         self.distances.clear();
+        self.round = None;
     }
 
     fn intern(&mut self, path: &[ChannelId]) -> RouteId {
@@ -166,6 +169,14 @@ impl Routing {
     }
 }
 
+/// A way to a gate that does not lead through its own ends where these are hosts that forward: it begins and ends at the links of the
+/// interfaces that own the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    gate: NodeId,
+    ends: [NodeId; 2],
+}
+
 /// What a route is looked for between.
 #[derive(Clone, Copy)]
 struct Query {
@@ -173,8 +184,7 @@ struct Query {
     src: IpAddr,
     dst: IpAddr,
     label: u64,
-    /// The interface that owns `dst`, its node, and the node that leads there: the one at the other end of its link, or its own if that
-    /// forwards.
+    /// The interface that owns `dst`, its node, and the node that leads there: the one at the other end of a host's link, or a router itself.
     target: InterfaceId,
     to: NodeId,
     gate: Option<NodeId>,
@@ -189,7 +199,7 @@ impl Topology {
     /// The route of packets from `src` at node `from` to `dst`.
     ///
     /// At each node a static route counts first. Otherwise a host sends by the interface that owns `src`, and every other node along a
-    /// path of fewest hops to the link of the interface that owns `dst`, or to its node if that forwards. Where none leads to that link, the
+    /// path of fewest hops to the link of the interface that owns `dst`, or to its node if that is a router. Where none leads to that link, the
     /// packets take the shortest path to another interface of the host: hosts follow the weak host model, as Linux does. `label` is what ECMP hashes, for example a flow's ports. The
     /// state of links plays no part. The same path always gives the same id. Each call counts as a new flow for
     /// [`EqualPaths::InTurn`].
@@ -265,10 +275,10 @@ impl Topology {
                 destination: dst,
             });
         }
-        let gate = if self.nodes[to.index()].kind.forwards() {
-            Some(to)
-        } else {
+        let gate = if self.nodes[to.index()].kind.is_host() {
             self.neighbour(target).map(|(_, node)| node)
+        } else {
+            Some(to)
         };
         let query = Query {
             from,
@@ -279,9 +289,7 @@ impl Topology {
             to,
             gate,
         };
-        if let Some(gate) = gate {
-            self.measure(gate);
-        }
+        self.measure(query);
         let (path, gate) = match self.walk(query) {
             Ok(path) => (path, gate),
             Err(refused) => self.walk_to_another_interface(query).ok_or(refused)?,
@@ -378,7 +386,7 @@ impl Topology {
         query: Query,
     ) -> Option<(Vec<ChannelId>, Option<NodeId>)> {
         let host = &self.nodes[query.to.index()];
-        if host.kind.forwards() {
+        if !host.kind.is_host() {
             return None;
         }
         let mut found = Vec::new();
@@ -386,13 +394,13 @@ impl Topology {
             let Some((_, gate)) = self.neighbour(target) else {
                 continue;
             };
-            self.measure(gate);
             let gate = Some(gate);
             let other = Query {
                 target,
                 gate,
                 ..query
             };
+            self.measure(other);
             found.extend(self.walk(other).ok().map(|path| (path, gate)));
         }
         let delay = |path: &[ChannelId]| {
@@ -419,7 +427,7 @@ impl Topology {
         if let Some(route) = chosen {
             return Ok(route.out);
         }
-        if !here.kind.forwards() {
+        if here.kind.is_host() && (node == query.from || !here.kind.forwards()) {
             return self
                 .owner(query.src)
                 .filter(|interface| self.interfaces[interface.index()].node == node)
@@ -443,7 +451,7 @@ impl Topology {
             let channel = self.interfaces[query.target.index()].channel?;
             return Some(self.edges[channel.index()].to);
         }
-        let distances = self.routing.distances.get(&gate)?;
+        let distances = self.distances(gate, query)?;
         let of = |node: NodeId| {
             let rank = self.nodes[node.index()].rank?;
             Some(distances[rank as usize])
@@ -483,11 +491,44 @@ impl Topology {
         }
     }
 
-    /// Computes the distances to a node, unless they are known: breadth first, backwards.
-    fn measure(&mut self, gate: NodeId) {
-        if self.routing.distances.contains_key(&gate) {
+    fn round(&self, gate: NodeId, query: Query) -> Option<Round> {
+        let ends = [query.from, query.to];
+        let relays = |node: NodeId| self.nodes[node.index()].kind == NodeKind::ForwardingHost;
+        ends.into_iter().any(relays).then_some(Round { gate, ends })
+    }
+
+    fn distances(&self, gate: NodeId, query: Query) -> Option<&Vec<Distance>> {
+        match self.round(gate, query) {
+            None => self.routing.distances.get(&gate),
+            Some(asked) => {
+                let (known, distances) = self.routing.round.as_ref()?;
+                (*known == asked).then_some(distances)
+            }
+        }
+    }
+
+    /// Computes the distances to a query's gate, unless they are known.
+    fn measure(&mut self, query: Query) {
+        let Some(gate) = query.gate else {
+            return;
+        };
+        if self.distances(gate, query).is_some() {
             return;
         }
+        match self.round(gate, query) {
+            None => {
+                let distances = self.distances_to(gate, |_| true);
+                self.routing.distances.insert(gate, distances);
+            }
+            Some(round) => {
+                let distances = self.distances_to(gate, |node| !round.ends.contains(&node));
+                self.routing.round = Some((round, distances));
+            }
+        }
+    }
+
+    /// The distances to a node over those that are `open`: breadth first, backwards.
+    fn distances_to(&self, gate: NodeId, open: impl Fn(NodeId) -> bool) -> Vec<Distance> {
         let mut distances = vec![UNREACHED; self.forwarders as usize];
         if let Some(rank) = self.nodes[gate.index()].rank {
             distances[rank as usize] = (0, 0);
@@ -501,7 +542,7 @@ impl Topology {
                 let Some((channel, before)) = self.neighbour(interface) else {
                     continue;
                 };
-                let Some(rank) = self.nodes[before.index()].rank else {
+                let Some(rank) = self.nodes[before.index()].rank.filter(|_| open(before)) else {
                     continue;
                 };
                 let inward = &self.edges[channel.index() ^ 1].config;
@@ -513,7 +554,7 @@ impl Topology {
                 *known = found.min(*known);
             }
         }
-        self.routing.distances.insert(gate, distances);
+        distances
     }
 }
 

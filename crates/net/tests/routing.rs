@@ -373,3 +373,56 @@ fn a_host_takes_packets_to_any_of_its_addresses_on_every_interface() {
     assert_eq!(through(client, "10.0.0.1", "10.0.1.2"), switches[0].0);
     assert_eq!(through(server, "10.0.1.2", "10.0.0.1"), switches[1].0);
 }
+
+/// BCube of n = 2 and k = 1: servers 0 to 3 that forward, switch 4 + i between servers 2i and 2i + 1 on level 0, switch 6 + i between servers
+/// i and i + 2 on level 1. A server's address of level l is 10.s.l.1.
+fn bcube() -> (Topology, [NodeId; 4]) {
+    let mut topology = Topology::new();
+    let servers = [NodeKind::ForwardingHost; 4].map(|kind| topology.add_node(kind));
+    let switches = [NodeKind::Switch; 4].map(|kind| topology.add_node(kind));
+    for (number, server) in servers.into_iter().enumerate() {
+        for (level, switch) in [switches[number / 2], switches[2 + number % 2]]
+            .into_iter()
+            .enumerate()
+        {
+            let [own, _] = link(&mut topology, server, switch, 1);
+            let address = format!("10.{number}.{level}.1");
+            topology.add_address(own, ip(&address)).unwrap();
+        }
+    }
+    (topology, servers)
+}
+
+#[test]
+fn servers_that_forward_are_on_the_way_of_others() {
+    let (mut topology, [first, .., last]) = bcube();
+    let way = |topology: &mut Topology, src, dst| nodes(topology, first, src, dst, 0);
+    assert_eq!(way(&mut topology, "10.0.0.1", "10.3.1.1"), [4, 1, 7, 3]);
+    assert_eq!(way(&mut topology, "10.0.1.1", "10.3.0.1"), [6, 2, 5, 3]);
+    let unsent = topology.route(last, ip("10.1.0.1"), ip("10.0.0.1"), 0);
+    assert!(matches!(unsent, Err(RouteError::ForeignSource { .. })));
+}
+
+#[test]
+fn a_way_leads_through_neither_of_its_own_ends() {
+    let (mut topology, [first, second, ..]) = bcube();
+    // The first and the second server share switch 4 alone; a way between their links of level 1 goes round by 2 and 3.
+    assert_eq!(
+        nodes(&mut topology, first, "10.0.1.1", "10.1.1.1", 0),
+        [6, 2, 5, 3, 7, 1]
+    );
+    assert_eq!(
+        nodes(&mut topology, first, "10.0.0.1", "10.1.0.1", 0),
+        [4, 1]
+    );
+    assert_eq!(
+        nodes(&mut topology, second, "10.1.1.1", "10.0.1.1", 0),
+        [7, 3, 5, 2, 6, 0]
+    );
+    for label in 0..20 {
+        topology.set_equal_paths(EqualPaths::Ecmp { seed: label });
+        let way = nodes(&mut topology, first, "10.0.0.1", "10.3.0.1", label);
+        assert_eq!(way.last(), Some(&3));
+        assert!(!way[..way.len() - 1].contains(&3) && !way.contains(&0));
+    }
+}

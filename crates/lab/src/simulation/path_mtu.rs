@@ -9,7 +9,7 @@ use polypath_transport::Purpose;
 
 use super::Simulation;
 use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
-use crate::plan::{NodeKind, Plan};
+use crate::plan::Plan;
 
 /// ICMP's header, version 4 or 6.
 const ICMP_HEADER: u32 = 8;
@@ -36,7 +36,7 @@ impl Simulation {
         };
         let (node, mtu) = (from.node, side.mtu.unwrap_or(u32::MAX));
         let answers = side.icmp
-            && self.plan.nodes[node].kind == NodeKind::Router
+            && self.plan.nodes[node].routes()
             && !matches!(packet.body.content, Content::TooBig { .. });
         let len = packet.len;
         let report = answers

@@ -107,6 +107,7 @@ fn host(draw: &mut Draw, name: &str, number: u8, interfaces: usize, [v4, v6]: [b
     Node {
         name: name.into(),
         kind: NodeKind::Host,
+        forwards: false,
         interfaces: (0..interfaces)
             .map(|index| Interface {
                 name: format!("eth{index}"),
@@ -122,6 +123,7 @@ fn forwarder(name: &str, kind: NodeKind, interfaces: usize) -> Node {
     Node {
         name: name.into(),
         kind,
+        forwards: false,
         interfaces: (0..interfaces)
             .map(|index| Interface {
                 name: format!("eth{index}"),

@@ -8,7 +8,7 @@ import pytest
 from polypath import registry
 from polypath.results import paths
 from polypath.scenario import Scenario, ScenarioError, describe_topology
-from polypath.scenario.tables import permutation
+from polypath.scenario.draws import permutation
 from polypath.scenario.topologies import REGISTRY
 
 BULK = '[[application]]\nkind = "bulk"\n'

@@ -19,6 +19,7 @@ from polypath.scenario.tables import (
     described_interfaces,
     directions,
     expand,
+    matrix_pairs,
     network,
     nodes,
     split_end,
@@ -66,7 +67,7 @@ def _made_links(tables: Tables) -> Iterator[Problem]:
 
 
 def _matrices(tables: Tables) -> Iterator[Problem]:
-    hosts = network(tables).host
+    hosts = list(network(tables).host)
     for index, application in enumerate(tables.application):
         if application.matrix is None:
             continue
@@ -75,6 +76,12 @@ def _matrices(tables: Tables) -> Iterator[Problem]:
                 yield Problem(("application", index, key), f"with a 'matrix' there is no '{key}': it gives every pair")
         if len(hosts) < 2:
             yield Problem(("application", index, "matrix"), f"a traffic matrix needs two hosts, not {len(hosts)}")
+            continue
+        try:
+            matrix_pairs(application.matrix, hosts, tables.seed, index)
+        except ValueError as error:
+            kind = application.matrix.kind
+            yield Problem(("application", index, "matrix"), f"no matrix '{kind}' in this network: {error}")
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
@@ -269,7 +276,8 @@ def _reach(tables: Tables) -> Iterator[Problem]:
     for host in tables.host:
         if not neighbours[host]:
             yield Problem(("host", host), f"host '{host}' is disconnected: no link ends at it")
-    parts = _parts(neighbours, [name for name in neighbours if name not in tables.host])
+    forwarding = [name for name in neighbours if name not in tables.host or tables.host[name].forwards]
+    parts = _parts(neighbours, forwarding)
     around = {host: {parts[near] for near in neighbours[host] if near in parts} for host in tables.host}
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
         start, goal = application.client, application.server
@@ -283,7 +291,8 @@ def _reach(tables: Tables) -> Iterator[Problem]:
 
 
 def _parts(neighbours: Mapping[str, set[str]], forwarding: Iterable[str]) -> dict[str, str]:
-    """For each node that forwards the name of the part that it belongs to: what is joined without a host between."""
+    """For each node that forwards the name of the part that it belongs to: what is joined without a host between
+    that does not forward."""
     parts: dict[str, str] = {}
     left = dict.fromkeys(forwarding)
     while left:

@@ -43,6 +43,9 @@ class Host(Stack):
 
     interface: dict[Name, Interface] = Field(default_factory=dict)
     """The host's interfaces by name."""
+    forwards: bool = False
+    """Whether it forwards packets for others, as a router does and the servers of BCube. Its own packets leave by the
+    interface that has their source address and never come back through it."""
 
 
 class Router(Model):

@@ -187,6 +187,7 @@ class _Builder:
         return {
             "name": name,
             "kind": self.kinds[name],
+            **({"forwards": True} if host is not None and host.forwards else {}),
             "interfaces": [
                 {
                     "name": interface,

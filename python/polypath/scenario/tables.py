@@ -5,7 +5,6 @@ A topology stands for its nodes and links, and a traffic matrix for its applicat
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,11 +12,12 @@ from pydantic import Field
 
 from polypath.scenario.base import Model
 from polypath.scenario.fields import Name, Period
+from polypath.scenario.matrices import AnyMatrix, Pair
 from polypath.scenario.network import Channel, Host, Interface, Link, Route, Router, Switch
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
-from polypath.scenario.traffic import AnyApplication, Event, Record
+from polypath.scenario.traffic import AnyApplication, Event, MeasuredApplication, Record
 from polypath.scenario.vary import Vary
 
 
@@ -163,13 +163,14 @@ class Expanded:
 
 def expand(tables: Tables) -> Expanded:
     """Everything written out. A host or router that is described besides keeps its description."""
-    if tables.topology is None and all(application.matrix is None for application in tables.application):
+    if tables.topology is None and not any(map(_stands_for_many, tables.application)):
         return Expanded(tables, tables, tuple(range(len(tables.application))))
     nodes = network(tables)
     applications: list[AnyApplication] = []
     origins: list[int] = []
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
-        made = _pairs(application, name, list(nodes.host), tables.seed, index)
+        pairs = _pairs(application, name, list(nodes.host), tables.seed, index)
+        made = [each for pair in pairs for each in _side_by_side(pair)]
         applications += made
         origins += [index] * len(made)
     return Expanded(nodes.model_copy(update={"application": applications}), tables, tuple(origins))
@@ -180,10 +181,15 @@ def network(tables: Tables) -> Tables:
     if tables.topology is None:
         return tables
     made = tables.topology.network
+    blank = Host(forwards=True) if made.forwarding else Host.empty()
+    described = {
+        name: host.model_copy(update={"forwards": True}) if made.forwarding and name in made.hosts else host
+        for name, host in tables.host.items()
+    }
     return tables.model_copy(
         update={
             "topology": None,
-            "host": {name: tables.host.get(name, Host.empty()) for name in [*made.hosts, *tables.host]},
+            "host": {name: described.get(name, blank) for name in [*made.hosts, *described]},
             "router": {name: tables.router.get(name, Router.empty()) for name in [*made.routers, *tables.router]},
             "link": {**made.links, **tables.link},
         }
@@ -193,19 +199,40 @@ def network(tables: Tables) -> Tables:
 def _pairs(application: AnyApplication, name: str, hosts: list[str], seed: int, index: int) -> list[AnyApplication]:
     if application.matrix is None:
         return [application.model_copy(update={"name": name})]
+    pairs = matrix_pairs(application.matrix, hosts, seed, index)
+    once = len({client for client, _ in pairs}) == len(pairs)
     return [
         application.model_copy(
-            update={"name": f"{name}-{client}", "client": client, "server": hosts[server], "matrix": None}
+            update={
+                "name": f"{name}-{client}" if once else f"{name}-{client}-{server}",
+                "client": client,
+                "server": server,
+                "matrix": None,
+            }
         )
-        for client, server in zip(hosts, permutation(len(hosts), f"{seed} matrix {index}"), strict=True)
+        for client, server in pairs
     ]
 
 
-def permutation(count: int, stream: str) -> list[int]:
-    """A random permutation of which no element stays in place, a single cycle (Sattolo 1986)."""
-    order = list(range(count))
-    for last in range(count - 1, 0, -1):
-        digest = hashlib.sha256(f"{stream} {last}".encode()).digest()
-        other = int.from_bytes(digest[:8], "big") % last
-        order[last], order[other] = order[other], order[last]
-    return order
+def _stands_for_many(application: AnyApplication) -> bool:
+    return application.matrix is not None or (isinstance(application, MeasuredApplication) and application.count > 1)
+
+
+def _side_by_side(application: AnyApplication) -> list[AnyApplication]:
+    if not isinstance(application, MeasuredApplication) or application.count == 1:
+        return [application]
+    return [
+        application.model_copy(
+            update={
+                "name": f"{application.name}-{number + 1}",
+                "count": 1,
+                "port": None if application.port is None else application.port + number,
+            }
+        )
+        for number in range(application.count)
+    ]
+
+
+def matrix_pairs(matrix: AnyMatrix, hosts: list[str], seed: int, index: int) -> list[Pair]:
+    """Client and server of each connection of the application at `index`; raises ValueError as `Matrix.pairs`."""
+    return matrix.pairs(hosts, f"{seed} matrix {index}")

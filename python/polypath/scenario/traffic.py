@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from polypath.scenario.base import Model
 from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time, fault
+from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
 from polypath.scenario.stack import Stack
 
@@ -24,9 +25,9 @@ class Application(Model):
     """The host that starts it."""
     server: str = "server"
     """The host that answers."""
-    matrix: Literal["permutation"] | None = None
-    """Instead of client and server: every host is the client of one other and the server of one other, drawn anew for
-    each seed."""
+    matrix: AnyMatrix | None = None
+    """Instead of client and server: who sends to whom among all hosts, "permutation", or a table with parameters; drawn
+    anew for each seed."""
     source: IP | None = None
     """The client's address; left out: its first."""
     destination: IP | None = None
@@ -56,6 +57,9 @@ class MeasuredApplication(StreamApplication):
     program: Literal["iperf3"] | None = None
     """The program that plays it on the engines linux and live; left out: the project's own. The simulator has one
     model of both."""
+    count: int = Field(default=1, ge=1, le=10_000)
+    """Connections side by side (iperf3 -P), each of which sends as much; from two on, their names end in -1, -2, .., and
+    their ports count up."""
 
 
 class Bulk(MeasuredApplication):

@@ -63,6 +63,10 @@ class Network:
         self.links: list[Data] = plan["links"]
         if len(self.nodes) > _MOST_NODES:
             raise EngineError(f"Linux takes {_MOST_NODES} nodes at most, and this network has {len(self.nodes)}")
+        if relay := next((table for table in self.nodes if table.get("forwards")), None):
+            raise EngineError(
+                f"host {relay['name']} forwards for others, which hosts here do not (engine sim has such)"
+            )
         self.link_at: dict[End, tuple[int, End]] = {}
         for index, link in enumerate(self.links):
             a, b = (End(link[side]["node"], link[side]["interface"]) for side in "ab")

@@ -10,10 +10,20 @@ from pydantic import Field
 from polypath import registry
 from polypath.scenario.base import descriptions
 from polypath.scenario.topologies.base import Network, Topology
+from polypath.scenario.topologies.bcube import BCube
+from polypath.scenario.topologies.dumbbell import Dumbbell
 from polypath.scenario.topologies.fat_tree import FatTree
+from polypath.scenario.topologies.jellyfish import Jellyfish
 from polypath.scenario.topologies.parallel import Parallel
+from polypath.scenario.topologies.parking_lot import ParkingLot
+from polypath.scenario.topologies.three_level import ThreeLevel
+from polypath.scenario.topologies.torus import Torus
+from polypath.scenario.topologies.vl2 import Vl2
 
-AnyTopology = Annotated[FatTree | Parallel, Field(discriminator="kind")]
+AnyTopology = Annotated[
+    BCube | Dumbbell | FatTree | Jellyfish | Parallel | ParkingLot | ThreeLevel | Torus | Vl2,
+    Field(discriminator="kind"),
+]
 
 REGISTRY: Mapping[str, type[Topology]] = {
     str(get_args(each.model_fields["kind"].annotation)[0]): each for each in get_args(get_args(AnyTopology)[0])

@@ -18,6 +18,8 @@ class Network:
     hosts: list[str] = field(default_factory=list)
     routers: list[str] = field(default_factory=list)
     links: dict[str, Link] = field(default_factory=dict)
+    forwarding: bool = False
+    """Whether the hosts forward for others."""
 
 
 class Topology(Channel):

@@ -1,0 +1,142 @@
+"""Traffic matrices: who sends to whom among all hosts, one class each, and a name in the union below.
+
+The pairs are drawn from the scenario's seed, so that each seed of a sweep has others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from polypath.scenario import draws
+from polypath.scenario.base import Model
+from polypath.scenario.fields import Name, OrText, Share
+
+Pair = tuple[str, str]
+"""A client and a server."""
+
+
+class Matrix(Model):
+    """Pairs of hosts, by the kind of traffic."""
+
+    @abstractmethod
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        """Client and server of each connection; what is random is drawn from `stream`. Raises ValueError for a network
+        that is too small, with what it lacks."""
+
+
+class Permutation(Matrix):
+    """Every host is the client of one other and the server of one other."""
+
+    kind: Literal["permutation"]
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        servers = draws.permutation(len(hosts), stream)
+        return [(client, hosts[server]) for client, server in zip(hosts, servers, strict=True)]
+
+
+class OneToMany(Matrix):
+    """Every host is the client of several others, drawn for each, as in a distributed file system."""
+
+    kind: Literal["one-to-many"]
+    receivers: int = Field(default=12, ge=1, le=10_000)
+    """Servers of each host (12 in Raiciu et al., NSDI 2011)."""
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        _enough(hosts, self.receivers + 1)
+        return [
+            (client, server)
+            for number, client in enumerate(hosts)
+            for server in draws.some(_others(hosts, client), self.receivers, f"{stream} {number}")
+        ]
+
+
+class Sparse(Matrix):
+    """A share of the hosts, drawn, are clients of one other each, drawn, too."""
+
+    kind: Literal["sparse"]
+    share: Share = 0.3
+    """How many of the hosts are clients (30 % in Raiciu et al., NSDI 2011)."""
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        if self.share == 0:
+            raise ValueError("a share of 0 % is no host")
+        clients = draws.some(hosts, max(1, round(self.share * len(hosts))), f"{stream} clients")
+        return [
+            (client, draws.some(_others(hosts, client), 1, f"{stream} {client}")[0])
+            for client in sorted(clients, key=hosts.index)
+        ]
+
+
+class Incast(Matrix):
+    """Many hosts send to one."""
+
+    kind: Literal["incast"]
+    senders: int | None = Field(default=None, ge=1, le=10_000)
+    """How many, drawn; left out: all others."""
+    receiver: Name | None = None
+    """The host that they send to; left out: drawn."""
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        if self.receiver is not None and self.receiver not in hosts:
+            raise ValueError(f"there is no host '{self.receiver}' to receive")
+        _enough(hosts, (self.senders or 1) + 1)
+        receiver = self.receiver or hosts[draws.below(len(hosts), f"{stream} receiver")]
+        others = _others(hosts, receiver)
+        drawn = others if self.senders is None else draws.some(others, self.senders, f"{stream} senders")
+        return [(client, receiver) for client in sorted(drawn, key=hosts.index)]
+
+
+class Stride(Matrix):
+    """Host i is the client of host i + step, counted round (Al-Fares et al., NSDI 2010)."""
+
+    kind: Literal["stride"]
+    step: int = Field(default=1, ge=1, le=10_000)
+    """From a host to its server."""
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        if self.step % len(hosts) == 0:
+            raise ValueError(f"a step of {self.step} among {len(hosts)} hosts leads from each to itself")
+        return [(client, hosts[(number + self.step) % len(hosts)]) for number, client in enumerate(hosts)]
+
+
+class AllToAll(Matrix):
+    """Every host is the client of every other."""
+
+    kind: Literal["all-to-all"]
+
+    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+        return list(itertools.permutations(hosts, 2))
+
+
+def _others(hosts: list[str], host: str) -> list[str]:
+    return [each for each in hosts if each != host]
+
+
+def _enough(hosts: list[str], needed: int) -> None:
+    if len(hosts) < needed:
+        raise ValueError(f"it needs {needed} hosts, and there are {len(hosts)}")
+
+
+def _read(value: object) -> object:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+def _write(value: Matrix) -> str | dict[str, Any]:
+    written = value.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return str(written["kind"]) if len(written) == 1 else written
+
+
+_Kind = Annotated[Permutation | OneToMany | Sparse | Incast | Stride | AllToAll, Field(discriminator="kind")]
+_NAMES = [get_args(each.model_fields["kind"].annotation)[0] for each in get_args(get_args(_Kind)[0])]
+
+AnyMatrix = Annotated[
+    _Kind,
+    BeforeValidator(_read),
+    PlainSerializer(_write, return_type=str | dict[str, Any]),
+    OrText(f"^({'|'.join(_NAMES)})$", "permutation", "incast"),
+]
+"""A traffic matrix by its name, or with its parameters."""

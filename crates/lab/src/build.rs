@@ -93,7 +93,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     }
     add_routes(plan, &mut topology, &interfaces)?;
     topology.set_equal_paths(match plan.routing {
-        plan::Routing::ShortestPath => EqualPaths::LeastDelay,
+        plan::Routing::ShortestPath | plan::Routing::Spread => EqualPaths::LeastDelay,
         plan::Routing::Ecmp => EqualPaths::Ecmp { seed: plan.seed },
         plan::Routing::InTurn => EqualPaths::InTurn,
     });

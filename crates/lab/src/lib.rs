@@ -5,6 +5,7 @@ pub mod bench;
 mod build;
 mod capture;
 mod carrier;
+mod controller;
 mod endpoint;
 mod error;
 mod flow;

@@ -250,6 +250,8 @@ pub enum Routing {
     Ecmp,
     /// At each node the next one for each new flow.
     InTurn,
+    /// By a controller that keeps the flows of one Multipath TCP connection apart, over whatever way there is.
+    Spread,
 }
 
 /// A static route: packets at `node` whose source and destination match leave by `interface`.

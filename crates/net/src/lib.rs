@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+mod cheapest;
 mod config;
 pub mod events;
 mod ids;

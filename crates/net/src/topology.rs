@@ -217,6 +217,11 @@ impl Topology {
             .map(|edge| (edge.from, edge.to))
     }
 
+    /// The channel of the same link in the other direction.
+    pub fn opposite(&self, channel: ChannelId) -> ChannelId {
+        ChannelId(channel.0 ^ 1)
+    }
+
     /// The channel that leaves an interface.
     pub fn channel_of(&self, interface: InterfaceId) -> Option<ChannelId> {
         self.interfaces.get(interface.index())?.channel

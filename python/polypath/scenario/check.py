@@ -226,6 +226,17 @@ def _events(tables: Tables) -> Iterator[Problem]:
                 yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")
 
 
+def _spread(tables: Tables) -> Iterator[Problem]:
+    if tables.routing != "spread":
+        return
+    if tables.route:
+        yield Problem(("route", 0), "routing 'spread' places every flow itself; take the routes away or choose another")
+    for name, link in tables.link.items():
+        if link.middlebox:
+            message = f"routing 'spread' knows no middleboxes; take that of link {name} away or choose another"
+            yield Problem(("link", name, "middlebox"), message)
+
+
 def _route_nodes(tables: Tables) -> Iterator[Problem]:
     known = {**tables.host, **tables.router}
     for index, route in enumerate(tables.route):
@@ -339,6 +350,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _events,
     _event_times,
     _route_nodes,
+    _spread,
 )
 """Checks of names; those of `_WIRING` need them to hold."""
 

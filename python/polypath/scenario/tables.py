@@ -46,9 +46,11 @@ class Tables(Model):
     """The links by name. Their order is that of a host's interfaces: its first link is its first interface."""
     route: list[Route] = Field(default_factory=list)
     """Static routes; where none matches, the shortest path is taken."""
-    routing: Literal["shortest-path", "ecmp", "in-turn"] = "shortest-path"
+    routing: Literal["shortest-path", "ecmp", "in-turn", "spread"] = "shortest-path"
     """Which of the paths with fewest hops is taken: that of least delay, one by a hash of the flow (ECMP), or the next
-    one for each new flow, as a controller places them that sees all flows."""
+    one for each new flow, as a controller places them that sees all flows. "spread" is a controller that reads
+    Multipath TCP's handshakes and gives the subflows of a connection paths with as few links in common as there can
+    be, longer ones, too."""
     application: list[AnyApplication] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)

@@ -58,8 +58,8 @@ class MeasuredApplication(StreamApplication):
     """The program that plays it on the engines linux and live; left out: the project's own. The simulator has one
     model of both."""
     count: int = Field(default=1, ge=1, le=10_000)
-    """Connections side by side (iperf3 -P), each of which sends as much; from two on, their names end in -1, -2, .., and
-    their ports count up."""
+    """Connections side by side (iperf3 -P), each of which sends as much; from two on, their names end in -1, -2, ..,
+    and their ports count up."""
 
 
 class Bulk(MeasuredApplication):

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Segment, Transmit, Tuple,
 };
 use polypath_wire::tcp::header_len;
 
@@ -270,7 +270,7 @@ impl Simulation {
             purpose,
         } in transmits.drain(..)
         {
-            let flow = self.flow_of(index, subflow);
+            let flow = self.flow_of(index, subflow, Some(&segment));
             let endpoint = &self.endpoints[index];
             let Some(connection) = endpoint.tcp() else {
                 continue;
@@ -332,19 +332,19 @@ impl Simulation {
         self.transmits = transmits;
     }
 
-    /// The flow of a subflow in the direction from an endpoint; made at its first segment.
+    /// The flow of a subflow in the direction from an endpoint; made at its `first` segment.
     #[inline(always)]
-    pub(super) fn flow_of(&mut self, index: usize, subflow: usize) -> u32 {
+    pub(super) fn flow_of(&mut self, index: usize, subflow: usize, first: Option<&Segment>) -> u32 {
         match self.endpoints[index].flows.get(subflow) {
             Some(&flow) => flow,
-            None => self.make_flows(index, subflow),
+            None => self.make_flows(index, subflow, first),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_flows(&mut self, index: usize, subflow: usize) -> u32 {
-        for subflow in self.endpoints[index].flows.len()..=subflow {
+    fn make_flows(&mut self, index: usize, last: usize, first: Option<&Segment>) -> u32 {
+        for subflow in self.endpoints[index].flows.len()..=last {
             let endpoint = &mut self.endpoints[index];
             let Some(connection) = &endpoint.connection else {
                 break;
@@ -366,6 +366,11 @@ impl Simulation {
                 subflow: number,
             };
             let first_dsn = connection.tcp().and_then(|it| it.data_sequence(0));
+            if let (Some(controller), Some(first)) = (&mut self.controller, first)
+                && subflow == last
+            {
+                controller.read(tuple.local, tuple.remote, first);
+            }
             let gateways = self.gateways(index, subflow);
             let flow = self.new_flow(
                 node,
@@ -382,7 +387,7 @@ impl Simulation {
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
         }
-        self.endpoints[index].flows[subflow]
+        self.endpoints[index].flows[last]
     }
 
     /// The routers that a subflow is steered through: the server's answers come back the client's way (RFC 1122 section 4.2.3.8).
@@ -416,7 +421,7 @@ impl Simulation {
             ..Flow::new(source, destination)
         };
         let node = NodeId(node as u32);
-        if self.stands.is_empty() {
+        if self.stands.is_empty() && self.controller.is_none() {
             let (label, ends) = (flow.label(), (source.ip(), destination.ip()));
             let found = (self.network).route_via(node, ends.0, &flow.gateways, ends.1, label);
             flow.route = found.ok();

@@ -369,6 +369,9 @@ impl Simulation {
 
     /// The channels that a flow takes from a node; none where it is meant for the node itself.
     pub(super) fn path(&mut self, node: NodeId, flow: &Flow) -> Option<Vec<ChannelId>> {
+        if let Some(path) = self.placed(node, flow) {
+            return Some(path);
+        }
         let (source, destination) = (flow.source.ip(), flow.destination.ip());
         let (network, label) = (&mut self.network, flow.label());
         match network.route_via(node, source, &flow.gateways, destination, label) {
@@ -376,6 +379,16 @@ impl Simulation {
             Err(RouteError::Local { .. }) => Some(Vec::new()),
             Err(_) => None,
         }
+    }
+
+    /// Where a controller puts a flow, if there is one and the flow is not steered by its sender.
+    fn placed(&mut self, node: NodeId, flow: &Flow) -> Option<Vec<ChannelId>> {
+        let controller = self.controller.as_mut()?;
+        if !flow.gateways.is_empty() {
+            return None;
+        }
+        let topology = self.network.topology();
+        controller.place(topology, node, flow.source, flow.destination)
     }
 }
 

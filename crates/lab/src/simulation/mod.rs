@@ -25,10 +25,11 @@ use crate::PlanError;
 use crate::application::{Datagrams, Frames, Request, Session, Side, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
+use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::error::route_problem;
 use crate::flow::{Body, End};
-use crate::plan::{self, Action, Plan};
+use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
 use crate::quic::Outbound;
 use crate::record::Recorder;
@@ -72,6 +73,7 @@ pub struct Simulation {
     captures: Captures,
     qlogs: Qlogs,
     stands: Vec<Stand>,
+    controller: Option<Controller>,
     apps: Vec<App>,
     endpoints: Vec<Endpoint>,
     extras: Vec<Extra>,
@@ -173,6 +175,10 @@ impl Simulation {
         }
         let mut built = build(&plan)?;
         let stands = middleboxes::stands(&plan, &mut built)?;
+        if plan.routing == Routing::Spread && !stands.is_empty() {
+            let why = "a controller that spreads flows knows no middleboxes";
+            return Err(PlanError::invalid("routing", why));
+        }
         let Built {
             mut network,
             channels,
@@ -185,6 +191,7 @@ impl Simulation {
             ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
             channels,
             stands,
+            controller: (plan.routing == Routing::Spread).then(Controller::default),
             apps: Vec::new(),
             endpoints: Vec::new(),
             extras: Vec::new(),

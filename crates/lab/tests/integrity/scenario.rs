@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_lab::plan::{
     Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, QueueAt, Stack, Streams, Tls, Transport, Work,
+    Queue, QueueAt, Routing, Stack, Streams, Tls, Transport, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -72,6 +72,7 @@ impl Scenario {
         if seed >= over_quic::FIRST {
             over_quic::turn(&mut plan, seed);
         }
+        add_controller(&mut Draw::of(seed, "controller"), &mut plan);
         Self { plan, fate }
     }
 }
@@ -114,6 +115,13 @@ fn add_mtus(draw: &mut Draw, plan: &mut Plan) {
                 side.mtu = Some(draw.pick(&[1280, 1400, 1499, 4000]));
             }
         }
+    }
+}
+
+/// In one network of eight, a controller that spreads the subflows of each connection; it knows no middleboxes.
+fn add_controller(draw: &mut Draw, plan: &mut Plan) {
+    if draw.chance(0.125) && middleboxes(plan).next().is_none() {
+        plan.routing = Routing::Spread;
     }
 }
 

@@ -7,7 +7,7 @@ pub mod connection;
 mod ending;
 mod fallback;
 mod handshake;
-mod keys;
+pub mod keys;
 mod retransmission;
 pub mod segment;
 mod send;

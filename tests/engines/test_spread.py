@@ -71,7 +71,8 @@ def forward(recording: Recording, prefix: str) -> dict[str, int]:
 def goodput(recording: Recording) -> float:
     """Mbps from the first byte to the end."""
     row = recording.table("connection_ends").row(0, named=True)
-    return float(row["server_received_bytes"]) * 8e3 / (row["last_byte_ns"] - row["first_byte_ns"])
+    mbps: float = row["server_received_bytes"] * 8e3 / (row["last_byte_ns"] - row["first_byte_ns"])
+    return mbps
 
 
 @pytest.mark.parametrize("profile", ["linux", "rfc", "mptcp.org"])

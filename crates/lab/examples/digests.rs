@@ -1,5 +1,5 @@
 //! Prints what identifies the recordings of plans and of random scenarios: `digests FOLDER COUNT`, one line a plan of FOLDER's JSON files and
-//! one line a hundred scenarios. Run before and after a change that is to leave every result as it is.
+//! one line a hundred of COUNT scenarios over TCP and as many over QUIC. Run before and after a change that is to leave every result as it is.
 
 #[path = "../tests/integrity/draw.rs"]
 mod draw;
@@ -47,6 +47,9 @@ impl Task {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into(),
+            Self::Scenarios(first) if *first >= over_quic::FIRST => {
+                format!("quic-scenarios-{:06}", first - over_quic::FIRST)
+            }
             Self::Scenarios(first) => format!("scenarios-{first:06}"),
         }
     }
@@ -74,8 +77,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let usage = "usage: digests FOLDER COUNT";
     let folder = arguments.next().ok_or(usage)?;
     let count: u64 = arguments.next().ok_or(usage)?.parse()?;
-    let mut tasks: Vec<Task> = (0..count)
-        .step_by(BLOCK as usize)
+    let blocks = |first: u64| (first..first + count).step_by(BLOCK as usize);
+    let mut tasks: Vec<Task> = blocks(0)
+        .chain(blocks(over_quic::FIRST))
         .map(Task::Scenarios)
         .collect();
     for entry in std::fs::read_dir(folder)? {

@@ -20,7 +20,7 @@ pub(crate) struct Body {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Tcp(Segment),
-    Quic(Box<Sealed>),
+    Quic(Sealed),
     /// A datagram that was sent at this time.
     Udp {
         sequence: u64,

@@ -7,11 +7,12 @@ use std::net::IpAddr;
 use polypath_net::random;
 use polypath_noq::{self as noq, Arrival, Content, Departure};
 use polypath_transport::quic::bytes::Protector;
-use polypath_transport::quic::{Codepoint, Connection, Transmit};
-use polypath_transport::{CloseReason, Event, Nanos, Purpose, Tuple};
+use polypath_transport::quic::{Codepoint, Connection};
+use polypath_transport::{CloseReason, Event, Nanos, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, ConnectionId, Datagram, Frame};
 
+use crate::application::Frames;
 use crate::carrier::Lane;
 use crate::flow::Sealed;
 
@@ -65,21 +66,6 @@ impl Content for Names {
         let sent = payload::check(Self::stream(self.peers, stream), offset, bytes);
         debug_assert_eq!(sent, Ok(()), "stream {stream} from {offset} on");
     }
-}
-
-/// A datagram that an endpoint sends.
-pub(crate) struct Outbound {
-    /// The path that it is about.
-    pub lane: usize,
-    pub tuple: Tuple,
-    /// UDP payload bytes.
-    pub len: u32,
-    pub purpose: Purpose,
-    /// Sent with ECT(0).
-    pub ecn: bool,
-    /// Absent for noq, which shows none.
-    pub datagram: Option<Datagram>,
-    pub bytes: Vec<u8>,
 }
 
 /// Calls the same method of either.
@@ -165,29 +151,33 @@ impl Quic {
         }
     }
 
-    /// Adds the datagrams to be sent, in order.
-    pub fn take(&mut self, out: &mut Vec<Outbound>) {
+    /// As bytes what a connection of `polypath_transport` sends, where somebody wants them.
+    pub fn seal(&mut self, datagram: &Datagram) -> Vec<u8> {
         match self {
-            Self::Ours(ours) => {
-                let mut transmits = std::mem::take(ours.connection.transmits());
-                out.extend(transmits.drain(..).map(|transmit| ours.seal(transmit)));
-                *ours.connection.transmits() = transmits;
-            }
+            Self::Ours(ours) => match &mut ours.sealer {
+                Some(sealer) => sealer.seal(&mut ours.connection, datagram),
+                None => Vec::new(),
+            },
+            Self::Noq(_) => Vec::new(),
+        }
+    }
+
+    /// Whether [`Quic::seal`] gives any.
+    pub fn seals(&self) -> bool {
+        matches!(self, Self::Ours(ours) if ours.sealer.is_some())
+    }
+
+    /// What noq sends, and on which path.
+    pub fn departures(&mut self) -> Vec<(usize, Departure)> {
+        match self {
+            Self::Ours(_) => Vec::new(),
             Self::Noq(connection) => {
-                let departures = connection.take();
-                out.extend(departures.into_iter().map(|departure| {
-                    let Departure { tuple, bytes, ecn } = departure;
-                    let on = |lane: &noq::Lane| lane.tuple == tuple;
-                    Outbound {
-                        lane: connection.lanes().iter().position(on).unwrap_or(0),
-                        tuple,
-                        len: bytes.len() as u32,
-                        purpose: Purpose::Data,
-                        ecn: ecn != Codepoint::NotEct,
-                        datagram: None,
-                        bytes,
-                    }
-                }));
+                let departures = connection.take().into_iter();
+                let lanes = connection.lanes();
+                let lane = |of: &Departure| lanes.iter().position(|lane| lane.tuple == of.tuple);
+                departures
+                    .map(|departure| (lane(&departure).unwrap_or(0), departure))
+                    .collect()
             }
         }
     }
@@ -211,24 +201,24 @@ impl Quic {
         }
     }
 
-    /// Adds in-order bytes that came by stream, which are read now; a stream at its end is there with nothing.
-    pub fn read(&mut self, now: Nanos, into: &mut Vec<(u64, u64)>) {
+    /// Adds what came since this was last called: in-order bytes by stream, which are read now, a stream at its end with nothing; and datagrams,
+    /// none of them over noq. Whether there was any.
+    pub fn read(&mut self, now: Nanos, into: &mut Frames) -> bool {
         match self {
             Self::Ours(ours) => {
                 let connection = &mut ours.connection;
                 for stream in connection.readable() {
-                    into.push((stream, connection.read_from(stream, u64::MAX, now)));
+                    let bytes = connection.read_from(stream, u64::MAX, now);
+                    into.streams.push((stream, bytes));
                 }
                 connection.announce_limits(now);
+                if connection.has_datagrams() {
+                    into.datagrams = connection.received_datagrams();
+                }
             }
-            Self::Noq(connection) => into.extend(connection.take_arrivals()),
+            Self::Noq(connection) => into.streams.extend(connection.take_arrivals()),
         }
-    }
-
-    /// Numbers and lengths of datagrams that arrived. None are handed to applications over noq.
-    pub fn received_datagrams(&mut self) -> Vec<(u64, u32)> {
-        self.own_mut()
-            .map_or_else(Vec::new, Connection::received_datagrams)
+        !into.is_empty()
     }
 
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
@@ -398,32 +388,6 @@ impl Quic {
                     closed_at: lane.closed_at,
                 }
             }
-        }
-    }
-}
-
-impl Ours {
-    fn seal(&mut self, transmit: Transmit) -> Outbound {
-        let sealer = self.sealer.as_mut();
-        let bytes = sealer.map_or_else(Vec::new, |sealer| {
-            sealer.seal(&mut self.connection, &transmit.datagram)
-        });
-        let Transmit {
-            path,
-            tuple,
-            datagram,
-            len,
-            purpose,
-            ecn,
-        } = transmit;
-        Outbound {
-            lane: path,
-            tuple,
-            len,
-            purpose,
-            ecn,
-            datagram: Some(datagram),
-            bytes,
         }
     }
 }

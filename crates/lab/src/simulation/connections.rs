@@ -168,7 +168,7 @@ impl Simulation {
                 }
                 self.follow_up(endpoint as usize);
             }
-            Content::Quic(_) => self.on_quic(flow, &packet),
+            Content::Quic(_) => self.on_quic(flow, &mut packet),
             Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
             Content::TooBig { .. } => self.on_too_big(&packet),
         }

@@ -19,6 +19,7 @@ pub use polypath_net::Totals;
 use polypath_net::{ChannelId, Ecn, Network, Output, RouteId, TimerId};
 use polypath_noq as noq;
 use polypath_trace::Recording;
+use polypath_transport::quic::Spares;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
@@ -31,7 +32,6 @@ use crate::error::route_problem;
 use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
-use crate::quic::Outbound;
 use crate::record::Recorder;
 use guard::Guard;
 use listener::Extra;
@@ -99,8 +99,9 @@ pub struct Simulation {
     ended: bool,
     guard: Guard,
     transmits: Vec<Transmit>,
-    /// As `transmits`, of QUIC, and what a connection of it brought.
-    outbound: Vec<Outbound>,
+    /// As `transmits`, of QUIC; datagrams to be used again; and what a connection brought.
+    departing: Vec<polypath_transport::quic::Transmit>,
+    spares: Spares,
     frames: Frames,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
@@ -208,7 +209,8 @@ impl Simulation {
             ended: false,
             guard: Guard::default(),
             transmits: Vec::new(),
-            outbound: Vec::new(),
+            departing: Vec::new(),
+            spares: Spares::default(),
             frames: Frames::default(),
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,

@@ -1,9 +1,9 @@
 //! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
 
 use polypath_net::{Ecn, Packet, random};
-use polypath_noq as noq;
+use polypath_noq::{self as noq, Departure};
 use polypath_transport::quic::bytes::first_destination;
-use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, answer_bytes};
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
 use polypath_transport::{Purpose, Tuple};
 use polypath_wire::quic::Datagram;
 
@@ -14,7 +14,7 @@ use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Sealed, ip_header_len};
 use crate::qlog::Owner;
-use crate::quic::{Names, Outbound, Quic};
+use crate::quic::{Names, Quic};
 
 const UDP_HEADER: u32 = 8;
 
@@ -72,25 +72,21 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let mut frames = std::mem::take(&mut self.frames);
-        connection.read(now, &mut frames.streams);
-        frames.datagrams = connection.received_datagrams();
+        let news = connection.read(now, &mut self.frames);
         let (established, at_end) = (connection.established(), connection.at_end());
-        let came = Came {
-            bytes: frames.streams.iter().map(|stream| stream.1).sum(),
-            frames: (!frames.is_empty()).then_some(&mut frames),
-        };
-        self.call_session(index, came, established, at_end);
-        let taken = std::mem::take(&mut frames.taken);
-        if taken > 0 {
-            let endpoint = &mut self.endpoints[index];
-            endpoint.received += taken;
-            endpoint.first_byte_at.get_or_insert(now);
-            endpoint.last_byte_at = Some(now);
+        if news {
+            self.hand_over(index, established, at_end);
+        } else {
+            let came = Came {
+                bytes: 0,
+                frames: None,
+            };
+            self.call_session(index, came, established, at_end);
         }
-        frames.streams.clear();
-        self.frames = frames;
-        self.tell_events(index);
+        let told = |it: &mut Carrier| !it.events().is_empty();
+        if self.endpoints[index].connection.as_mut().is_some_and(told) {
+            self.tell_events(index);
+        }
         self.transmit_quic(index);
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
             if let Some(own) = connection.own() {
@@ -100,10 +96,31 @@ impl Simulation {
         }
     }
 
+    /// Hands what a connection brought to its application.
+    fn hand_over(&mut self, index: usize, established: bool, at_end: bool) {
+        let mut frames = std::mem::take(&mut self.frames);
+        let came = Came {
+            bytes: frames.streams.iter().map(|stream| stream.1).sum(),
+            frames: Some(&mut frames),
+        };
+        self.call_session(index, came, established, at_end);
+        let taken = std::mem::take(&mut frames.taken);
+        if taken > 0 {
+            let now = self.network.now();
+            let endpoint = &mut self.endpoints[index];
+            endpoint.received += taken;
+            endpoint.first_byte_at.get_or_insert(now);
+            endpoint.last_byte_at = Some(now);
+        }
+        frames.streams.clear();
+        frames.datagrams.clear();
+        self.frames = frames;
+    }
+
     /// A datagram came to the end of its flow.
     #[inline(never)]
-    pub(super) fn on_quic(&mut self, flow: usize, packet: &Packet<Body>) {
-        let Content::Quic(sealed) = &packet.body.content else {
+    pub(super) fn on_quic(&mut self, flow: usize, packet: &mut Packet<Body>) {
+        let Content::Quic(sealed) = &mut packet.body.content else {
             return;
         };
         // Packet protection finds what was spoiled (RFC 9001 section 5.3).
@@ -140,6 +157,9 @@ impl Simulation {
                 self.qlogs
                     .with(index, |log| log.received(own, datagram, now));
             }
+        }
+        if let Some(datagram) = sealed.datagram.take() {
+            self.spares.put(datagram);
         }
         self.number_paths(index);
         self.follow_up(index);
@@ -218,7 +238,7 @@ impl Simulation {
         };
         let len = datagram.len();
         let datagram = (!real).then_some(datagram);
-        let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
+        let content = Content::Quic(Sealed { datagram, bytes });
         self.put_on_route(flow, len, Ecn::NotEct, Purpose::Control, content);
     }
 
@@ -264,45 +284,84 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let mut outbound = std::mem::take(&mut self.outbound);
         let now = self.network.now();
-        if let Some(own) = connection.own_mut() {
-            self.qlogs.with(index, |log| log.notice(own, now));
+        let Some(own) = connection.own_mut() else {
+            return self.transmit_noq(index);
+        };
+        self.qlogs.with(index, |log| log.notice(own, now));
+        if own.transmits().is_empty() {
+            return self.log_secrets(index);
         }
-        connection.take(&mut outbound);
-        if let Some(own) = connection.own_mut() {
-            self.qlogs.with(index, |log| {
-                outbound.iter().try_for_each(|each| {
-                    let datagram = each.datagram.as_ref();
-                    datagram.map_or(Ok(()), |it| log.sent(own, each.lane, each.len, it, now))
-                })
-            });
+        let mut departing = std::mem::take(&mut self.departing);
+        std::mem::swap(own.transmits(), &mut departing);
+        for _ in 0..departing.len() {
+            own.spares().replenish(&mut self.spares);
         }
-        let real = connection.real();
-        if self.captures.active() {
+        self.qlogs.with(index, |log| {
+            departing
+                .iter()
+                .try_for_each(|each| log.sent(own, each.path, each.len, &each.datagram, now))
+        });
+        let (seals, real) = (connection.seals(), connection.real());
+        self.number_paths(index);
+        for transmit in departing.drain(..) {
+            let bytes = if seals {
+                self.seal(index, &transmit.datagram)
+            } else {
+                Vec::new()
+            };
+            let flow = self.quic_flow(index, transmit.path, transmit.tuple);
+            if self.plan.record.segments {
+                self.record_packets(index, &transmit);
+            }
+            let ecn = if transmit.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+            let datagram = (!real).then_some(transmit.datagram);
+            let content = Content::Quic(Sealed { datagram, bytes });
+            self.put_on_route(flow, transmit.len, ecn, transmit.purpose, content);
+        }
+        self.departing = departing;
+        self.log_secrets(index);
+    }
+
+    #[cold]
+    fn seal(&mut self, index: usize, datagram: &Datagram) -> Vec<u8> {
+        match &mut self.endpoints[index].connection {
+            Some(Carrier::Quic(connection)) => connection.seal(datagram),
+            _ => Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn log_secrets(&mut self, index: usize) {
+        if !self.captures.active() {
+            return;
+        }
+        if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             let secrets = connection.take_secrets();
             self.captures.secrets(&secrets);
         }
+    }
+
+    fn transmit_noq(&mut self, index: usize) {
+        let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
+            return;
+        };
+        let departures = connection.departures();
+        self.log_secrets(index);
         self.number_paths(index);
-        for each in outbound.drain(..) {
-            let flow = self.quic_flow(index, each.lane, each.tuple);
-            if let Some(datagram) = each.datagram.as_ref().filter(|_| self.plan.record.segments) {
-                self.record_packets(index, &each, datagram);
-            }
-            let Outbound {
-                len,
-                purpose,
-                ecn,
-                datagram,
-                bytes,
-                ..
-            } = each;
-            let datagram = datagram.filter(|_| !real);
-            let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
-            let content = Content::Quic(Box::new(Sealed { datagram, bytes }));
-            self.put_on_route(flow, len, ecn, purpose, content);
+        for (lane, departure) in departures {
+            let Departure { tuple, bytes, ecn } = departure;
+            let flow = self.quic_flow(index, lane, tuple);
+            let ecn = if ecn == Codepoint::NotEct {
+                Ecn::NotEct
+            } else {
+                Ecn::Ect0
+            };
+            let len = bytes.len() as u32;
+            let datagram = None;
+            let content = Content::Quic(Sealed { datagram, bytes });
+            self.put_on_route(flow, len, ecn, Purpose::Data, content);
         }
-        self.outbound = outbound;
     }
 
     /// Sends a payload of UDP on its flow, if that leads anywhere.
@@ -344,13 +403,13 @@ impl Simulation {
         flow
     }
 
-    fn record_packets(&mut self, index: usize, sent: &Outbound, datagram: &Datagram) {
+    fn record_packets(&mut self, index: usize, sent: &Transmit) {
         let endpoint = &self.endpoints[index];
-        let number = endpoint.numbers.get(sent.lane).copied();
-        let number = number.unwrap_or(sent.lane as u32);
+        let number = endpoint.numbers.get(sent.path).copied();
+        let number = number.unwrap_or(sent.path as u32);
         let now = self.network.now();
         let (id, side, purpose) = (index as u32 / 2, endpoint.side, sent.purpose);
         self.recorder
-            .packets(now, id, side, number, purpose, datagram);
+            .packets(now, id, side, number, purpose, &sent.datagram);
     }
 }

@@ -104,6 +104,11 @@ impl Connection {
         true
     }
 
+    /// Whether [`Connection::received_datagrams`] gives any.
+    pub fn has_datagrams(&self) -> bool {
+        !self.datagrams.arrived.is_empty()
+    }
+
     /// Datagrams that arrived: the sender's numbers and lengths.
     pub fn received_datagrams(&mut self) -> Vec<(u64, u32)> {
         std::mem::take(&mut self.datagrams.arrived)

@@ -4,8 +4,8 @@ use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
 use super::crypto::Level;
+use super::draft::Draft;
 use super::path::{Carried, LEAST_DATAGRAM, PathState};
-use super::send::Draft;
 use crate::Tuple;
 
 /// Bytes of a challenge or an answer.
@@ -87,21 +87,21 @@ impl Connection {
         let known = migration.former_id.take();
         let data = self.draw();
         if let Some(mut draft) = self.off_path_draft(path, LEAST_DATAGRAM) {
-            if let Some(id) = known.filter(|id| id.len() == draft.header.destination.len()) {
-                draft.header.destination = id;
+            if let Some(id) = known.filter(|id| id.len() == draft.header().destination.len()) {
+                draft.header_mut().destination = id;
             }
             draft.push(Frame::PathChallenge(data));
             self.send_off_path(draft, former);
         }
     }
 
-    fn off_path_draft(&self, path: usize, limit: u32) -> Option<Draft> {
+    fn off_path_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
         let limit = limit.min(self.members[path].datagram());
         let mut draft = self.draft(Level::OneRtt, path, limit)?;
         // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
         let spare = self.remote_ids.spare(self.members[path].id);
-        if let Some(spare) = spare.filter(|id| id.len() == draft.header.destination.len()) {
-            draft.header.destination = spare;
+        if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
+            draft.header_mut().destination = spare;
         }
         (draft.room >= LEN).then_some(draft)
     }

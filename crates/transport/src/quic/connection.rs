@@ -22,6 +22,7 @@ use super::loss::Sent;
 use super::observe::Note;
 use super::outgoing::Outgoing;
 use super::path::{Contents, PathState, Validation};
+use super::spares::Spares;
 use crate::config::Config;
 use crate::host::{Accept, Ports};
 use crate::path::Path;
@@ -124,6 +125,7 @@ pub struct Connection {
     pub(super) deadline: Nanos,
     /// Empty between acknowledgements; kept for its room.
     pub(super) acked: Vec<Sent<Contents>>,
+    pub(super) spares: Spares,
     pub(super) out: Vec<Transmit>,
     pub(super) events: Vec<Event>,
 }
@@ -263,6 +265,7 @@ impl Connection {
             notes: None,
             deadline: 0,
             acked: Vec::new(),
+            spares: Spares::default(),
             out: Vec::new(),
             events: Vec::new(),
             random,
@@ -348,6 +351,11 @@ impl Connection {
     /// Datagrams to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
         &mut self.out
+    }
+
+    /// Room for datagrams to be sent. Its owner may put in those that it is done with; without them each is allocated.
+    pub fn spares(&mut self) -> &mut Spares {
+        &mut self.spares
     }
 
     /// What happened since this was last emptied.

@@ -211,13 +211,21 @@ impl RemoteIds {
         Ok(retired)
     }
 
-    /// The id that packets on a path carry now.
+    /// The id that packets on a path carry now, with its sequence number.
     pub fn current(&self, path: u64) -> Option<(u64, ConnectionId)> {
+        self.current_of(path)
+            .map(|known| (known.sequence, known.id))
+    }
+
+    pub fn current_id(&self, path: u64) -> Option<&ConnectionId> {
+        self.current_of(path).map(|known| &known.id)
+    }
+
+    fn current_of(&self, path: u64) -> Option<&Remote> {
         let of_path = || self.ids.iter().filter(|known| known.path == path);
         of_path()
             .find(|known| known.used)
             .or_else(|| of_path().min_by_key(|known| known.sequence))
-            .map(|known| (known.sequence, known.id))
     }
 
     /// Takes another id of a path into use, if there is one. Returns the sequence number of the one that is retired.

@@ -35,12 +35,12 @@ pub(super) enum Carried {
         offset: u64,
         end: u64,
     },
-    /// An acknowledgement on behalf of a space, up to its largest number.
+    /// An acknowledgement on behalf of a space, up to its largest number; of the application level that of a path.
     Ack {
-        path: Option<usize>,
+        path: u32,
         largest: u64,
     },
-    Control(Frame),
+    Control(Box<Frame>),
     Probe,
     /// It went to other addresses than those of the path.
     OffPath,

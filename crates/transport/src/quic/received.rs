@@ -103,17 +103,19 @@ impl Received {
         self.fresh
     }
 
-    /// The acknowledgement as of now, for `path` if it is to name one, its delay in units of 2^`exponent` microseconds. Nothing before the first
-    /// packet.
-    pub fn acknowledgement(&self, now: Nanos, path: Option<u64>, exponent: u8) -> Option<Ack> {
-        let (_, at) = self.largest?;
+    /// Fills in the acknowledgement as of now, for `path` if it is to name one, its delay in units of 2^`exponent` microseconds; its ranges are
+    /// empty before. False: nothing has come yet.
+    pub fn acknowledge(&self, now: Nanos, path: Option<u64>, exponent: u8, ack: &mut Ack) -> bool {
+        let Some((_, at)) = self.largest else {
+            return false;
+        };
+        ack.path = path;
+        ack.delay = ((now - at) / MICROSECOND) >> exponent;
         let ranges = self.numbers.iter().rev().take(MOST_RANGES);
-        Some(Ack {
-            path,
-            delay: ((now - at) / MICROSECOND) >> exponent,
-            ranges: ranges.map(|(start, end)| (start, end - 1)).collect(),
-            ecn: (self.ecn != [0; 3]).then_some(self.ecn),
-        })
+        ack.ranges
+            .extend(ranges.map(|(start, end)| (start, end - 1)));
+        ack.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
+        true
     }
 
     /// The acknowledgement as of now leaves.
@@ -150,9 +152,10 @@ mod tests {
     const DELAY: Nanos = 25 * MS;
 
     fn acknowledge(received: &mut Received, now: Nanos, path: Option<u64>, exponent: u8) -> Ack {
-        let ack = received.acknowledgement(now, path, exponent);
+        let mut ack = Ack::default();
+        assert!(received.acknowledge(now, path, exponent, &mut ack));
         received.on_acknowledged();
-        ack.expect("packets came")
+        ack
     }
 
     fn take(received: &mut Received, number: u64, now: Nanos) {

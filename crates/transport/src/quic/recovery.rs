@@ -227,10 +227,9 @@ impl Connection {
                     path: about,
                     largest,
                 } => {
-                    let about = about.unwrap_or(path);
                     let has_space = level == Level::OneRtt || self.handshake.writes(level);
                     if has_space {
-                        self.space(level, about)
+                        self.space(level, about as usize)
                             .received
                             .on_acknowledgement_received(largest);
                     }
@@ -304,7 +303,7 @@ impl Connection {
             match carried {
                 Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
                 Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
-                Carried::Control(frame) => self.repeat_control(frame),
+                Carried::Control(frame) => self.repeat_control(*frame),
                 Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
             }
         }

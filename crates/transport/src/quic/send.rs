@@ -1,71 +1,16 @@
 //! What leaves: packets, the frames in them, and on which path (RFC 9000 sections 12 and 13, RFC 10069 section 5).
 
-use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
-use smallvec::SmallVec;
+use polypath_wire::quic::Frame;
 
-use super::connection::{Connection, Transmit};
+use super::connection::Connection;
 use super::crypto::Level;
-use super::loss::Sent;
+use super::draft::Draft;
 use super::outgoing::Outgoing;
-use super::path::{Carried, Contents, LEAST_DATAGRAM};
+use super::path::{Carried, LEAST_DATAGRAM};
 use crate::config::AckPath;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
-use crate::{EventKind, Nanos, Purpose, Tuple};
-
-/// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
-const SAMPLED: u32 = 4;
-
-/// A packet in the making.
-pub(super) struct Draft {
-    level: Level,
-    path: usize,
-    pub header: Header,
-    frames: Vec<Frame>,
-    /// Bytes of the frames.
-    len: u32,
-    pub carried: Contents,
-    /// Bytes that further frames may take.
-    pub room: u32,
-    purpose: Purpose,
-}
-
-impl Draft {
-    pub fn push(&mut self, frame: Frame) {
-        let len = frame.len();
-        self.room -= len;
-        self.len += len;
-        self.frames.push(frame);
-    }
-
-    fn eliciting(&self) -> bool {
-        self.frames.iter().any(Frame::ack_eliciting)
-    }
-
-    /// Bytes of the packet as it stands.
-    fn size(&self) -> u32 {
-        self.header.len(self.len) + self.len + TAG_LEN
-    }
-
-    /// Pads a datagram of its own to the least length of all that can be sent on every path, as far as there is room.
-    pub fn pad_datagram(&mut self) {
-        self.pad(LEAST_DATAGRAM.saturating_sub(self.size()));
-    }
-
-    /// Pads to the least that a packet has.
-    fn pad_to_sample(&mut self) {
-        let short = SAMPLED.saturating_sub(u32::from(self.header.number_len) + self.len);
-        self.pad(short);
-    }
-
-    /// Pads the frames by so many bytes.
-    fn pad(&mut self, bytes: u32) {
-        let bytes = bytes.min(self.room);
-        if bytes > 0 {
-            self.push(Frame::Padding(bytes));
-        }
-    }
-}
+use crate::{EventKind, Nanos, Purpose};
 
 /// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
 fn stream_fields(stream: u64, offset: u64) -> u32 {
@@ -104,66 +49,6 @@ impl Connection {
         self.find_deadline();
     }
 
-    pub(super) fn draft(&self, level: Level, path: usize, limit: u32) -> Option<Draft> {
-        let member = &self.members[path];
-        let (space, kind) = match level {
-            Level::Initial => (
-                self.handshake.spaces[0].as_ref()?,
-                Kind::Initial {
-                    token: self.token.clone(),
-                },
-            ),
-            Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
-            Level::OneRtt => (
-                &member.space,
-                Kind::OneRtt {
-                    key_phase: false,
-                    spin: false,
-                },
-            ),
-        };
-        let (_, destination) = self.remote_ids.current(member.id)?;
-        let number = space.sent.next();
-        let short = level == Level::OneRtt;
-        let header = Header {
-            kind,
-            version: if short { 0 } else { VERSION },
-            destination,
-            source: if short {
-                Default::default()
-            } else {
-                self.source
-            },
-            number,
-            number_len: number_len(number, space.sent.largest_acked()),
-        };
-        let room = limit.checked_sub(header.len(limit) + TAG_LEN)?;
-        // Little may go to an address that is not validated, but no packet without a sample.
-        if room + u32::from(header.number_len) < SAMPLED {
-            return None;
-        }
-        Some(Draft {
-            level,
-            path,
-            header,
-            frames: Vec::with_capacity(2),
-            len: 0,
-            carried: SmallVec::new(),
-            room,
-            purpose: Purpose::Control,
-        })
-    }
-
-    /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
-    pub(super) fn application_draft(&self, path: usize) -> Option<Draft> {
-        let member = &self.members[path];
-        if member.closed() || !self.handshake.writes(Level::OneRtt) {
-            return None;
-        }
-        let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
-        self.draft(Level::OneRtt, path, allowance)
-    }
-
     /// Adds the acknowledgement of a space to a packet on its path.
     pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
         let named =
@@ -174,29 +59,31 @@ impl Connection {
         } else {
             0
         };
-        let received = &self.space(draft.level, about).received;
-        if !received.has_news() {
+        let path = about as u32;
+        if !self.space(draft.level, about).received.has_news() {
             return;
         }
-        let Some(ack) = received.acknowledgement(now, named, exponent) else {
+        let mut ack = self.spares.ack();
+        let received = &self.space(draft.level, about).received;
+        if !received.acknowledge(now, named, exponent, &mut ack) {
             return;
-        };
+        }
         let largest = ack.ranges.first().map_or(0, |range| range.1);
-        let frame = Frame::Ack(Box::new(ack));
-        if frame.len() > draft.room {
+        let frame = Frame::Ack(ack);
+        let len = frame.len();
+        if len > draft.room {
             return;
         }
         self.space(draft.level, about).received.on_acknowledged();
-        draft.push(frame);
-        draft.carried.push(Carried::Ack {
-            path: (draft.level == Level::OneRtt).then_some(about),
-            largest,
-        });
+        draft.push_measured(frame, len);
+        draft.carried.push(Carried::Ack { path, largest });
     }
 
     fn add_control(&mut self, draft: &mut Draft) {
         while let Some(frame) = self.control.take(draft.room) {
-            draft.carried.push(Carried::Control(frame.clone()));
+            draft
+                .carried
+                .push(Carried::Control(Box::new(frame.clone())));
             draft.push(frame);
         }
     }
@@ -205,7 +92,7 @@ impl Connection {
         while let Some(&(number, len)) = self.datagrams.waiting.front() {
             let frame = Frame::Datagram { number, len };
             if frame.len() > draft.room {
-                if draft.frames.is_empty() {
+                if draft.is_empty() {
                     // It was let in while packets were longer (RFC 9221 section 5).
                     self.datagrams.waiting.pop_front();
                     self.event(EventKind::DatagramRefused(len));
@@ -217,89 +104,6 @@ impl Connection {
             draft.purpose = Purpose::Data;
             draft.push(frame);
         }
-    }
-
-    /// Registers a packet as sent; returns it.
-    fn register(&mut self, mut draft: Draft, size: u32) -> Packet {
-        let padded = draft
-            .frames
-            .iter()
-            .any(|frame| matches!(frame, Frame::Padding(_)));
-        let eliciting = draft.eliciting();
-        let in_flight = eliciting || padded;
-        let (now, path) = (self.now, draft.path);
-        let ecn = self.members[path].ecn;
-        let number = draft.header.number;
-        if draft.level == Level::OneRtt && in_flight && self.members[path].congestion.paces() {
-            let alone = self.members[path].space.sent.in_flight() == 0;
-            self.members[path].rate.on_sent(number, now, false, alone);
-        }
-        let carried = std::mem::take(&mut draft.carried);
-        self.space(draft.level, path).sent.on_sent(Sent {
-            number,
-            at: now,
-            size,
-            eliciting,
-            in_flight,
-            ecn,
-            carried,
-        });
-        if eliciting {
-            self.anti_deadlock_from = now;
-            self.stir_idle();
-        }
-        if in_flight {
-            // Acknowledgements alone are not paced (RFC 9002 section 7.7).
-            let pacer = &mut self.members[path].pacer;
-            pacer.on_sent(now, size);
-            self.paths[path].paced = pacer.blocked();
-            self.paths[path].in_flight = self.in_flight(path);
-        }
-        Packet {
-            header: draft.header,
-            path: self.members[path].id,
-            frames: draft.frames,
-        }
-    }
-
-    fn transmit(&mut self, path: usize, tuple: Tuple, datagram: Datagram, purpose: Purpose) {
-        let len = datagram.len();
-        let member = &mut self.members[path];
-        if tuple == member.tuple {
-            member.on_sent(len);
-        }
-        let ecn = member.ecn;
-        self.out.push(Transmit {
-            path,
-            tuple,
-            datagram,
-            len,
-            purpose,
-            ecn,
-        });
-    }
-
-    /// Sends a draft as a datagram of its own.
-    pub(super) fn send(&mut self, draft: Draft) {
-        let tuple = self.members[draft.path].tuple;
-        self.send_to(draft, tuple);
-    }
-
-    /// Sends a draft that has become no data packet, if it acknowledges anything: what it told counts as told.
-    fn send_rest(&mut self, draft: Draft) {
-        if !draft.frames.is_empty() {
-            self.send(draft);
-        }
-    }
-
-    /// As [`Connection::send`], to addresses that may be others than those of the path.
-    pub(super) fn send_to(&mut self, mut draft: Draft, tuple: Tuple) {
-        draft.pad_to_sample();
-        let (path, purpose) = (draft.path, draft.purpose);
-        let size = draft.size();
-        let packet = self.register(draft, size);
-        let packets = vec![packet];
-        self.transmit(path, tuple, Datagram { packets }, purpose);
     }
 
     /// Handshake packets, coalesced (RFC 9000 section 12.2).
@@ -331,13 +135,7 @@ impl Connection {
                 let room = last.room;
                 last.pad(room);
             }
-            let mut packets = Vec::new();
-            for draft in drafts {
-                let size = draft.size();
-                packets.push(self.register(draft, size));
-            }
-            let tuple = self.members[0].tuple;
-            self.transmit(0, tuple, Datagram { packets }, Purpose::Control);
+            self.send_coalesced(drafts);
             if self.client && sends_handshake {
                 // RFC 9001 section 4.9.1.
                 self.discard(Level::Initial);
@@ -366,7 +164,8 @@ impl Connection {
             self.probe_level = None;
             draft.push(Frame::Ping);
         }
-        if draft.frames.is_empty() {
+        if draft.is_empty() {
+            self.discard_draft(draft);
             return None;
         }
         draft.pad_to_sample();
@@ -488,7 +287,8 @@ impl Connection {
             return false;
         };
         self.add_datagrams(&mut draft);
-        let datagrams = draft.frames.clone();
+        let repeats = !draft.is_empty() && self.scheduler.repeats_datagrams();
+        let datagrams = repeats.then(|| draft.frames().to_vec());
         self.add_ack(&mut draft, path);
         self.add_control(&mut draft);
         let before = draft.carried.len();
@@ -519,7 +319,7 @@ impl Connection {
             bytes,
             new: !next.reinjection,
         });
-        if !datagrams.is_empty() && self.scheduler.repeats_datagrams() {
+        if let Some(datagrams) = datagrams {
             self.repeat_datagrams(path, &datagrams);
         }
         true
@@ -545,6 +345,8 @@ impl Connection {
             draft.purpose = Purpose::Reinjection;
             if draft.eliciting() {
                 self.send(draft);
+            } else {
+                self.discard_draft(draft);
             }
         }
     }
@@ -724,7 +526,7 @@ impl Connection {
             let room = draft.room;
             draft.pad(room);
             draft.carried.push(Carried::Probe);
-            let number = draft.header.number;
+            let number = draft.header().number;
             self.members[path].mtu.on_sent(number, number + 1, size, 0);
             self.send(draft);
         }
@@ -754,7 +556,8 @@ impl Connection {
                     self.add_ack(&mut draft, other);
                 }
             }
-            if draft.frames.is_empty() {
+            if draft.is_empty() {
+                self.discard_draft(draft);
                 continue;
             }
             self.send(draft);

@@ -1,0 +1,268 @@
+//! A packet in the making, and how it leaves as a datagram (RFC 9000 sections 12 and 14, RFC 9001 section 5.4.2).
+
+use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
+
+use super::connection::{Connection, Transmit};
+use super::crypto::Level;
+use super::loss::Sent;
+use super::path::{Contents, LEAST_DATAGRAM};
+use crate::{Purpose, Tuple};
+
+/// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
+const SAMPLED: u32 = 4;
+
+/// A packet in the making, where it is to stay: in the datagram that leaves.
+pub(super) struct Draft {
+    pub level: Level,
+    pub path: usize,
+    datagram: Datagram,
+    /// Bytes of the frames.
+    len: u32,
+    /// Bytes that further frames may take.
+    pub room: u32,
+    pub carried: Contents,
+    pub purpose: Purpose,
+    eliciting: bool,
+    padded: bool,
+}
+
+impl Draft {
+    pub fn push(&mut self, frame: Frame) {
+        let len = frame.len();
+        self.push_measured(frame, len);
+    }
+
+    /// As [`Draft::push`], where the frame's length is known.
+    pub fn push_measured(&mut self, frame: Frame, len: u32) {
+        debug_assert_eq!(len, frame.len());
+        self.room -= len;
+        self.len += len;
+        self.eliciting |= frame.ack_eliciting();
+        self.padded |= matches!(frame, Frame::Padding(_));
+        self.datagram.packets[0].frames.push(frame);
+    }
+
+    fn packet(&self) -> &Packet {
+        &self.datagram.packets[0]
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.packet().header
+    }
+
+    pub fn header_mut(&mut self) -> &mut Header {
+        &mut self.datagram.packets[0].header
+    }
+
+    pub fn frames(&self) -> &[Frame] {
+        &self.packet().frames
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.frames().is_empty()
+    }
+
+    pub fn eliciting(&self) -> bool {
+        self.eliciting
+    }
+
+    /// Bytes of the packet as it stands.
+    pub fn size(&self) -> u32 {
+        self.header().len(self.len) + self.len + TAG_LEN
+    }
+
+    /// Pads a datagram of its own to the least length of all that can be sent on every path, as far as there is room.
+    pub fn pad_datagram(&mut self) {
+        self.pad(LEAST_DATAGRAM.saturating_sub(self.size()));
+    }
+
+    /// Pads to the least that a packet has.
+    pub fn pad_to_sample(&mut self) {
+        let short = SAMPLED.saturating_sub(u32::from(self.header().number_len) + self.len);
+        self.pad(short);
+    }
+
+    /// Pads the frames by so many bytes.
+    pub fn pad(&mut self, bytes: u32) {
+        let bytes = bytes.min(self.room);
+        if bytes > 0 {
+            self.push(Frame::Padding(bytes));
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn draft(&mut self, level: Level, path: usize, limit: u32) -> Option<Draft> {
+        let member = &self.members[path];
+        let (space, kind) = match level {
+            Level::Initial => (
+                self.handshake.spaces[0].as_ref()?,
+                Kind::Initial {
+                    token: self.token.clone(),
+                },
+            ),
+            Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
+            Level::OneRtt => (
+                &member.space,
+                Kind::OneRtt {
+                    key_phase: false,
+                    spin: false,
+                },
+            ),
+        };
+        let destination = *self.remote_ids.current_id(member.id)?;
+        let number = space.sent.next();
+        let short = level == Level::OneRtt;
+        let header = Header {
+            kind,
+            version: if short { 0 } else { VERSION },
+            destination,
+            source: if short {
+                Default::default()
+            } else {
+                self.source
+            },
+            number,
+            number_len: number_len(number, space.sent.largest_acked()),
+        };
+        let room = limit.checked_sub(header.len(limit) + TAG_LEN)?;
+        // Little may go to an address that is not validated, but no packet without a sample.
+        if room + u32::from(header.number_len) < SAMPLED {
+            return None;
+        }
+        Some(Draft {
+            level,
+            path,
+            datagram: self.spares.datagram(header, member.id),
+            len: 0,
+            room,
+            carried: Contents::new(),
+            purpose: Purpose::Control,
+            eliciting: false,
+            padded: false,
+        })
+    }
+
+    /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
+    pub(super) fn application_draft(&mut self, path: usize) -> Option<Draft> {
+        let member = &self.members[path];
+        if member.closed() || !self.handshake.writes(Level::OneRtt) {
+            return None;
+        }
+        let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
+        self.draft(Level::OneRtt, path, allowance)
+    }
+
+    /// Registers a packet of `size` bytes as sent; returns the datagram with it.
+    fn register(&mut self, draft: Draft, size: u32) -> Datagram {
+        let in_flight = draft.eliciting || draft.padded;
+        let (now, path) = (self.now, draft.path);
+        let number = draft.header().number;
+        let member = &mut self.members[path];
+        if draft.level == Level::OneRtt && in_flight && member.congestion.paces() {
+            let alone = member.space.sent.in_flight() == 0;
+            member.rate.on_sent(number, now, false, alone);
+        }
+        let sent = Sent {
+            number,
+            at: now,
+            size,
+            eliciting: draft.eliciting,
+            in_flight,
+            ecn: member.ecn,
+            carried: draft.carried,
+        };
+        self.space(draft.level, path).sent.on_sent(sent);
+        if draft.eliciting {
+            self.anti_deadlock_from = now;
+            self.stir_idle();
+        }
+        if in_flight {
+            // Acknowledgements alone are not paced (RFC 9002 section 7.7).
+            let pacer = &mut self.members[path].pacer;
+            pacer.on_sent(now, size);
+            self.paths[path].paced = pacer.blocked();
+            self.paths[path].in_flight = self.in_flight(path);
+        }
+        draft.datagram
+    }
+
+    /// Drops a draft; nothing of it was sent.
+    pub(super) fn discard_draft(&mut self, draft: Draft) {
+        self.spares.put(draft.datagram);
+    }
+
+    /// Sends a draft as a datagram of its own.
+    pub(super) fn send(&mut self, draft: Draft) {
+        let tuple = self.members[draft.path].tuple;
+        self.send_alone(draft, tuple, true);
+    }
+
+    /// Sends a draft that has become no data packet, if it acknowledges anything: what it told counts as told.
+    pub(super) fn send_rest(&mut self, draft: Draft) {
+        if draft.is_empty() {
+            self.discard_draft(draft);
+        } else {
+            self.send(draft);
+        }
+    }
+
+    /// As [`Connection::send`], to addresses that may be others than those of the path.
+    pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
+        let home = tuple == self.members[draft.path].tuple;
+        self.send_alone(draft, tuple, home);
+    }
+
+    fn send_alone(&mut self, mut draft: Draft, tuple: Tuple, home: bool) {
+        draft.pad_to_sample();
+        let (path, purpose) = (draft.path, draft.purpose);
+        let size = draft.size();
+        let datagram = self.register(draft, size);
+        self.transmit(path, tuple, home, datagram, size, purpose);
+    }
+
+    /// Sends drafts of one path as one datagram (RFC 9000 section 12.2).
+    pub(super) fn send_coalesced(&mut self, drafts: Vec<Draft>) {
+        let mut whole: Option<(usize, Datagram)> = None;
+        let mut len = 0;
+        for draft in drafts {
+            let (path, size) = (draft.path, draft.size());
+            len += size;
+            let mut datagram = self.register(draft, size);
+            match &mut whole {
+                Some((_, whole)) => whole.packets.append(&mut datagram.packets),
+                None => whole = Some((path, datagram)),
+            }
+        }
+        if let Some((path, datagram)) = whole {
+            let tuple = self.members[path].tuple;
+            self.transmit(path, tuple, true, datagram, len, Purpose::Control);
+        }
+    }
+
+    /// `home`: the addresses are those of the path.
+    fn transmit(
+        &mut self,
+        path: usize,
+        tuple: Tuple,
+        home: bool,
+        datagram: Datagram,
+        len: u32,
+        purpose: Purpose,
+    ) {
+        debug_assert_eq!(len, datagram.len());
+        let member = &mut self.members[path];
+        if home {
+            member.on_sent(len);
+        }
+        let ecn = member.ecn;
+        self.out.push(Transmit {
+            path,
+            tuple,
+            datagram,
+            len,
+            purpose,
+            ecn,
+        });
+    }
+}

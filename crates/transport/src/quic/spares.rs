@@ -1,0 +1,119 @@
+//! Datagrams that were dealt with, kept for their room: the next ones are made in it.
+
+use polypath_wire::quic::{Ack, Datagram, Frame, Header, Packet};
+
+/// Frames that a packet commonly has.
+const FRAMES: usize = 2;
+
+/// A store of used datagrams. Nothing of what they said is left in those that it gives.
+#[derive(Debug, Default)]
+pub struct Spares {
+    /// Of one packet without frames each.
+    datagrams: Vec<Datagram>,
+    #[allow(clippy::vec_box, reason = "a frame has its acknowledgement in a box")]
+    acks: Vec<Box<Ack>>,
+}
+
+impl Spares {
+    /// Takes a datagram that nobody needs any more.
+    pub fn put(&mut self, mut datagram: Datagram) {
+        datagram.packets.truncate(1);
+        let Some(packet) = datagram.packets.first_mut() else {
+            return;
+        };
+        for frame in packet.frames.drain(..) {
+            if let Frame::Ack(ack) = frame {
+                self.acks.push(ack);
+            }
+        }
+        self.datagrams.push(datagram);
+    }
+
+    /// Takes over a datagram of another store, and an acknowledgement if it has fewer than datagrams.
+    pub fn replenish(&mut self, from: &mut Self) {
+        self.datagrams.extend(from.datagrams.pop());
+        if self.acks.len() < self.datagrams.len() {
+            self.acks.extend(from.acks.pop());
+        }
+    }
+
+    /// A datagram of one packet with this header and no frames.
+    pub(super) fn datagram(&mut self, header: Header, path: u64) -> Datagram {
+        let Some(mut datagram) = self.datagrams.pop() else {
+            return begun(header, path);
+        };
+        let packet = &mut datagram.packets[0];
+        packet.header = header;
+        packet.path = path;
+        datagram
+    }
+
+    /// An acknowledgement to be filled in, without ranges.
+    pub(super) fn ack(&mut self) -> Box<Ack> {
+        let mut ack = self.acks.pop().unwrap_or_default();
+        ack.ranges.clear();
+        ack
+    }
+}
+
+#[cold]
+fn begun(header: Header, path: u64) -> Datagram {
+    let packet = Packet {
+        header,
+        path,
+        frames: Vec::with_capacity(FRAMES),
+    };
+    Datagram {
+        packets: vec![packet],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polypath_wire::quic::{ConnectionId, Kind};
+
+    fn header(number: u64) -> Header {
+        Header {
+            kind: Kind::Handshake,
+            version: 1,
+            destination: ConnectionId::new(&[1; 8]),
+            source: ConnectionId::default(),
+            number,
+            number_len: 1,
+        }
+    }
+
+    #[test]
+    fn a_used_datagram_is_as_good_as_new() {
+        let mut spares = Spares::default();
+        let mut ack = spares.ack();
+        ack.ranges.push((0, 7));
+        let mut used = spares.datagram(header(1), 0);
+        used.packets[0].frames.push(Frame::Ack(ack));
+        used.packets.push(used.packets[0].clone());
+        spares.put(used);
+        assert!(spares.ack().ranges.is_empty());
+        let next = spares.datagram(header(2), 3);
+        assert_eq!(next, begun(header(2), 3));
+    }
+
+    #[test]
+    fn stores_exchange_room() {
+        let (mut store, mut other) = (Spares::default(), Spares::default());
+        let mut used = other.datagram(header(1), 0);
+        used.packets[0].frames.push(Frame::Ack(Box::default()));
+        other.put(used);
+        store.replenish(&mut other);
+        store.replenish(&mut other);
+        assert_eq!((store.datagrams.len(), store.acks.len()), (1, 1));
+        assert_eq!((other.datagrams.len(), other.acks.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_datagram_without_packets_is_not_kept() {
+        let mut spares = Spares::default();
+        spares.put(Datagram::default());
+        assert_eq!(spares.datagram(header(1), 0), begun(header(1), 0));
+    }
+}

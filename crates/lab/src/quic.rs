@@ -207,9 +207,11 @@ impl Quic {
         match self {
             Self::Ours(ours) => {
                 let connection = &mut ours.connection;
-                for stream in connection.readable() {
-                    let bytes = connection.read_from(stream, u64::MAX, now);
-                    into.streams.push((stream, bytes));
+                if connection.has_readable() {
+                    for stream in connection.readable() {
+                        let bytes = connection.read_from(stream, u64::MAX, now);
+                        into.streams.push((stream, bytes));
+                    }
                 }
                 connection.announce_limits(now);
                 if connection.has_datagrams() {

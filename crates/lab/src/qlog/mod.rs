@@ -76,7 +76,15 @@ impl Qlogs {
     }
 
     /// Adds to an endpoint's log, if there is one.
+    #[inline]
     pub fn with(&mut self, index: usize, add: impl FnOnce(&mut Trace) -> io::Result<()>) {
+        if self.directory.is_some() {
+            self.add(index, add);
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, index: usize, add: impl FnOnce(&mut Trace) -> io::Result<()>) {
         let Some(trace) = self.logs.get_mut(&index) else {
             return;
         };

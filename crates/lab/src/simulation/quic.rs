@@ -162,7 +162,7 @@ impl Simulation {
             self.spares.put(datagram);
         }
         self.number_paths(index);
-        self.follow_up(index);
+        self.follow_up_quic(index);
     }
 
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
@@ -255,14 +255,20 @@ impl Simulation {
     }
 
     /// Gives the paths that an endpoint has come to know the numbers that the client has for them.
+    #[inline]
     fn number_paths(&mut self, index: usize) {
-        let members = |endpoint: &Endpoint| {
-            let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
-            connection.map_or(0, Quic::lanes)
+        let endpoint = &self.endpoints[index];
+        let lanes = match &endpoint.connection {
+            Some(Carrier::Quic(connection)) => connection.lanes(),
+            _ => 0,
         };
-        if members(&self.endpoints[index]) == self.endpoints[index].numbers.len() {
-            return;
+        if lanes != endpoint.numbers.len() {
+            self.number_new_paths(index);
         }
+    }
+
+    #[cold]
+    fn number_new_paths(&mut self, index: usize) {
         let ids = |endpoint: &Endpoint| -> Vec<u64> {
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
             connection.map_or_else(Vec::new, Quic::path_ids)
@@ -310,7 +316,11 @@ impl Simulation {
             } else {
                 Vec::new()
             };
-            let flow = self.quic_flow(index, transmit.path, transmit.tuple);
+            let made = self.endpoints[index].flows.get(transmit.path);
+            let flow = match made {
+                Some(&flow) if transmit.steady => flow,
+                _ => self.quic_flow(index, transmit.path, transmit.tuple),
+            };
             if self.plan.record.segments {
                 self.record_packets(index, &transmit);
             }

@@ -1,7 +1,7 @@
 //! The search for a path's MTU by a sender that gets no reports (RFC 4821): a packet of another length is sent among the others, and
 //! whether it alone is lost tells. Bounds and times are Linux's (`tcp_mtup_init`, `tcp_mtu_probe`, `tcp_mtu_probing`).
 
-use crate::{MILLISECOND, Nanos, SECOND};
+use crate::{MILLISECOND, NEVER, Nanos, SECOND};
 
 /// The search goes no lower (Linux tcp_mtu_probe_floor and tcp_min_snd_mss).
 const FLOOR: u32 = 48;
@@ -39,6 +39,8 @@ pub struct MtuDiscovery {
     peer: u32,
     probe: Option<Probe>,
     since: Nanos,
+    /// When there is something to be done next; follows from the others.
+    due_at: Nanos,
 }
 
 impl MtuDiscovery {
@@ -53,7 +55,25 @@ impl MtuDiscovery {
             peer: mtu,
             probe: None,
             since: 0,
+            due_at: NEVER,
         }
+        .settled()
+    }
+
+    fn settled(mut self) -> Self {
+        self.settle();
+        self
+    }
+
+    /// To be called after each change.
+    fn settle(&mut self) {
+        self.due_at = if !self.on || self.probe.is_some() {
+            NEVER
+        } else if self.high < self.low + THRESHOLD {
+            self.since + INTERVAL
+        } else {
+            0
+        };
     }
 
     /// The peer takes packets of `peer` bytes after the fixed headers, and those of `base` pass everywhere.
@@ -62,6 +82,7 @@ impl MtuDiscovery {
         self.high = self.peer.min(self.path);
         self.low = base + self.headers;
         self.since = now;
+        self.settle();
     }
 
     /// The longest payload in packets of `mtu` bytes.
@@ -89,6 +110,7 @@ impl MtuDiscovery {
         let news = mtu < self.path;
         self.path = self.path.min(mtu);
         self.high = self.high.min(mtu);
+        self.settle();
         news
     }
 
@@ -112,13 +134,13 @@ impl MtuDiscovery {
             self.on = true;
             self.since = now;
         }
+        self.settle();
         Some(self.low)
     }
 
     /// Whether [`MtuDiscovery::candidate`] has anything to do.
     pub fn due(&self, now: Nanos) -> bool {
-        let narrow = self.high < self.low + THRESHOLD;
-        self.on && self.probe.is_none() && (!narrow || now - self.since >= INTERVAL)
+        self.due_at <= now
     }
 
     /// The payload of the next probe, if one is worth it. `payload`: of a full packet now. A search that ended long ago begins again.
@@ -131,6 +153,7 @@ impl MtuDiscovery {
                 self.high = self.peer.min(self.path);
                 self.low = payload + options + self.headers;
                 self.since = now;
+                self.settle();
             }
             return None;
         }
@@ -150,6 +173,7 @@ impl MtuDiscovery {
     pub fn on_sent(&mut self, start: u64, end: u64, payload: u32, options: u32) {
         let mtu = payload + options + self.headers;
         self.probe = Some(Probe { start, end, mtu });
+        self.settle();
     }
 
     /// Everything before `una` was acknowledged. If the probe was: the MTU that it showed to pass.
@@ -157,6 +181,7 @@ impl MtuDiscovery {
         let probe = self.probe.filter(|probe| probe.end <= una)?;
         self.probe = None;
         self.low = probe.mtu;
+        self.settle();
         Some(probe.mtu)
     }
 
@@ -167,12 +192,14 @@ impl MtuDiscovery {
         };
         self.probe = None;
         self.high = probe.mtu - 1;
+        self.settle();
         true
     }
 
     /// Something is sent again, after which the probe tells nothing.
     pub fn cancel(&mut self) {
         self.probe = None;
+        self.settle();
     }
 
     pub fn probing(&self) -> bool {

@@ -131,6 +131,12 @@ impl Connection {
         readable.map(|id| self.incoming.available(id)).sum()
     }
 
+    /// Whether [`Connection::readable`] gives any.
+    #[inline]
+    pub fn has_readable(&self) -> bool {
+        self.incoming.readable().next().is_some()
+    }
+
     /// The streams with something to read, or at their end.
     pub fn readable(&self) -> SmallVec<[u64; 4]> {
         self.incoming.readable().collect()
@@ -224,7 +230,11 @@ impl Connection {
     }
 
     fn is_done(&self) -> bool {
-        let said = self.streams.closed && self.at_end() && self.outgoing.idle();
-        self.client && said && self.ended.is_none() && self.established
+        self.streams.closed
+            && self.client
+            && self.at_end()
+            && self.outgoing.idle()
+            && self.ended.is_none()
+            && self.established
     }
 }

@@ -3,9 +3,10 @@
 use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
+use super::contents::Carried;
 use super::crypto::Level;
 use super::draft::Draft;
-use super::path::{Carried, LEAST_DATAGRAM, PathState};
+use super::path::{LEAST_DATAGRAM, PathState};
 use crate::Tuple;
 
 /// Bytes of a challenge or an answer.
@@ -107,7 +108,7 @@ impl Connection {
     }
 
     fn send_off_path(&mut self, mut draft: Draft, tuple: Tuple) {
-        draft.carried.push(Carried::OffPath);
+        draft.carried.add(Carried::OffPath);
         draft.pad_datagram();
         self.send_to(draft, tuple);
     }

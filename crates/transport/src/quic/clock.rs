@@ -63,15 +63,19 @@ impl Connection {
         for space in self.handshake.spaces.iter().flatten() {
             at = at.min(space.received.deadline());
         }
+        let writes = self.handshake.writes(Level::OneRtt);
         for (path, member) in self.members.iter().enumerate() {
+            if writes {
+                at = at.min(member.space.received.deadline());
+            }
+            if member.closed() {
+                continue;
+            }
             at = at
                 .min(self.recovery_deadline(path))
-                .min(self.validation_deadline(path));
-            if !member.closed() {
-                at = at.min(member.pacer.deadline());
-            }
-            if self.handshake.writes(Level::OneRtt) {
-                at = at.min(member.space.received.deadline());
+                .min(member.pacer.deadline());
+            if !member.validated() {
+                at = at.min(self.validation_deadline(path));
             }
         }
         // What is due already waits for something else: the amplification limit, keys.

@@ -12,6 +12,7 @@ use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::closing::{Close, Closed};
+use super::contents::Contents;
 use super::control::Control;
 use super::crypto::Session;
 use super::handshake::Handshake;
@@ -21,7 +22,7 @@ use super::listener::Admission;
 use super::loss::Sent;
 use super::observe::Note;
 use super::outgoing::Outgoing;
-use super::path::{Contents, PathState, Validation};
+use super::path::{PathState, Validation};
 use super::spares::Spares;
 use crate::config::Config;
 use crate::host::{Accept, Ports};
@@ -54,6 +55,8 @@ pub struct Transmit {
     pub purpose: Purpose,
     /// Sent with ECT(0).
     pub ecn: bool,
+    /// As all datagrams of its path so far it goes between the path's first addresses.
+    pub steady: bool,
 }
 
 /// One end of a QUIC connection.

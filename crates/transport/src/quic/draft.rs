@@ -3,9 +3,10 @@
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 
 use super::connection::{Connection, Transmit};
+use super::contents::Contents;
 use super::crypto::Level;
 use super::loss::Sent;
-use super::path::{Contents, LEAST_DATAGRAM};
+use super::path::LEAST_DATAGRAM;
 use crate::{Purpose, Tuple};
 
 /// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
@@ -91,7 +92,15 @@ impl Draft {
     }
 }
 
+/// What frames may take of a packet of `limit` bytes.
+fn room(limit: u32, header: u32, number_len: u8) -> Option<u32> {
+    let room = limit.checked_sub(header + TAG_LEN)?;
+    // Little may go to an address that is not validated, but no packet without a sample.
+    (room + u32::from(number_len) >= SAMPLED).then_some(room)
+}
+
 impl Connection {
+    /// A draft of a packet of at most `limit` bytes; nothing if there are no keys, no id, or too little room.
     pub(super) fn draft(&mut self, level: Level, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.members[path];
         let (space, kind) = match level {
@@ -102,41 +111,53 @@ impl Connection {
                 },
             ),
             Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
-            Level::OneRtt => (
-                &member.space,
-                Kind::OneRtt {
-                    key_phase: false,
-                    spin: false,
-                },
-            ),
+            Level::OneRtt => return self.short_draft(path, limit),
         };
         let destination = *self.remote_ids.current_id(member.id)?;
         let number = space.sent.next();
-        let short = level == Level::OneRtt;
+        let number_len = number_len(number, space.sent.largest_acked());
         let header = Header {
             kind,
-            version: if short { 0 } else { VERSION },
+            version: VERSION,
             destination,
-            source: if short {
-                Default::default()
-            } else {
-                self.source
-            },
+            source: self.source,
             number,
-            number_len: number_len(number, space.sent.largest_acked()),
+            number_len,
         };
-        let room = limit.checked_sub(header.len(limit) + TAG_LEN)?;
-        // Little may go to an address that is not validated, but no packet without a sample.
-        if room + u32::from(header.number_len) < SAMPLED {
-            return None;
-        }
+        let room = room(limit, header.len(limit), number_len)?;
         Some(Draft {
             level,
             path,
             datagram: self.spares.datagram(header, member.id),
             len: 0,
             room,
-            carried: Contents::new(),
+            carried: Contents::default(),
+            purpose: Purpose::Control,
+            eliciting: false,
+            padded: false,
+        })
+    }
+
+    /// A draft of a 1-RTT packet of at most `limit` bytes.
+    pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
+        let member = &self.members[path];
+        let sent = &member.space.sent;
+        let destination = self.remote_ids.current_id(member.id)?;
+        let number = sent.next();
+        let number_len = number_len(number, sent.largest_acked());
+        let header = 1 + destination.len() as u32 + u32::from(number_len);
+        let room = room(limit, header, number_len)?;
+        let datagram = self
+            .spares
+            .short(*destination, number, number_len, member.id);
+        debug_assert_eq!(header, datagram.packets[0].header.len(limit));
+        Some(Draft {
+            level: Level::OneRtt,
+            path,
+            datagram,
+            len: 0,
+            room,
+            carried: Contents::default(),
             purpose: Purpose::Control,
             eliciting: false,
             padded: false,
@@ -150,7 +171,7 @@ impl Connection {
             return None;
         }
         let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
-        self.draft(Level::OneRtt, path, allowance)
+        self.short_draft(path, allowance)
     }
 
     /// Registers a packet of `size` bytes as sent; returns the datagram with it.
@@ -159,7 +180,7 @@ impl Connection {
         let (now, path) = (self.now, draft.path);
         let number = draft.header().number;
         let member = &mut self.members[path];
-        if draft.level == Level::OneRtt && in_flight && member.congestion.paces() {
+        if draft.level == Level::OneRtt && in_flight && member.paces() {
             let alone = member.space.sent.in_flight() == 0;
             member.rate.on_sent(number, now, false, alone);
         }
@@ -254,8 +275,10 @@ impl Connection {
         let member = &mut self.members[path];
         if home {
             member.on_sent(len);
+        } else {
+            member.steady = false;
         }
-        let ecn = member.ecn;
+        let (ecn, steady) = (member.ecn, member.steady);
         self.out.push(Transmit {
             path,
             tuple,
@@ -263,6 +286,7 @@ impl Connection {
             len,
             purpose,
             ecn,
+            steady,
         });
     }
 }

@@ -76,6 +76,11 @@ impl Handshake {
         level <= self.session.level() && has_space
     }
 
+    /// The spaces of the handshake are discarded: what is left is the application level (RFC 9001 section 4.9).
+    pub fn over(&self) -> bool {
+        self.spaces.iter().all(Option::is_none)
+    }
+
     /// TLS has finished on this side.
     pub fn complete(&self) -> bool {
         !self.session.is_handshaking()

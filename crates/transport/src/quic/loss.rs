@@ -84,7 +84,8 @@ impl<T> InFlight<T> {
 
     fn shrink(&mut self) {
         while let Some(None) = self.packets.front() {
-            self.packets.pop_front();
+            // There is nothing in it to be dropped.
+            std::mem::forget(self.packets.pop_front());
             self.first += 1;
         }
     }
@@ -166,6 +167,11 @@ impl<T> InFlight<T> {
 
     pub fn largest_acked(&self) -> Option<u64> {
         self.largest_acked
+    }
+
+    /// The number of the oldest packet in flight, or the next where there is none.
+    pub fn oldest(&self) -> u64 {
+        self.first
     }
 
     /// What is in flight, the oldest first.

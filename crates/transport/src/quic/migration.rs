@@ -81,6 +81,7 @@ impl Connection {
 
     fn migrate(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
         let member = &mut self.members[path];
+        member.steady = false;
         let left = std::mem::replace(&mut member.tuple, tuple);
         let returned = member.migration.former == Some(tuple);
         if member.validated() {
@@ -133,7 +134,7 @@ impl Connection {
             return;
         };
         let member = &mut self.members[path];
-        member.congestion = congestion;
+        member.set_congestion(congestion);
         member.rtt = Rtt::default();
         member.recovery_since = Some(now);
         member.migration.since = now;
@@ -188,6 +189,7 @@ impl Connection {
         let local_id = self.local_address_id(address);
         let mtu = self.mtu_of(address);
         let member = &mut self.members[path];
+        member.steady = false;
         let left = std::mem::replace(&mut member.tuple.local, (address, port).into());
         let left = Tuple {
             local: left,
@@ -247,6 +249,7 @@ impl Connection {
             return false;
         };
         let moved_itself = former.local != member.tuple.local;
+        member.steady = false;
         member.tuple = former;
         member.validation = Validation::Done;
         member.challenge = None;

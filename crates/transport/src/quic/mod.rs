@@ -8,6 +8,7 @@ mod challenge;
 mod clock;
 mod closing;
 mod connection;
+mod contents;
 mod control;
 pub mod crypto;
 mod draft;

@@ -186,11 +186,16 @@ impl Outgoing {
     }
 
     /// The stream to be served: the highest priority, and in turn among equals.
+    #[inline]
     fn chosen(&self) -> Option<usize> {
-        let credit = self.credit();
         if let [only] = &self.streams[..] {
-            return only.ready(credit).then_some(0);
+            return only.ready(self.credit()).then_some(0);
         }
+        self.chosen_of_several()
+    }
+
+    fn chosen_of_several(&self) -> Option<usize> {
+        let credit = self.credit();
         let count = self.streams.len();
         (0..count)
             .map(|step| (self.turn + step) % count)
@@ -401,6 +406,12 @@ impl Outgoing {
         self.credit()
     }
 
+    /// A limit of the peer's is used up, so that [`Outgoing::take_blocked`] may have something.
+    pub fn at_limit(&self) -> bool {
+        let used_up = |stream: &Stream| stream.sent == stream.max;
+        self.credit() == 0 || self.streams.iter().any(used_up)
+    }
+
     /// New limits that hold data back and that the peer has not been told of: of the connection, and of streams (RFC 9000 section 4.1).
     pub fn take_blocked(&mut self) -> (Option<u64>, Vec<(u64, u64)>) {
         let mut connection = None;
@@ -421,6 +432,7 @@ impl Outgoing {
     }
 
     /// Forgets streams that ended with everything acknowledged.
+    #[inline]
     pub fn forget_finished(&mut self) {
         if self.finished {
             self.finished = false;
@@ -447,7 +459,11 @@ impl Outgoing {
 
 /// Calls `each` for the chunks between two positions that are not acknowledged.
 fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
-    let from = chunks.partition_point(|chunk| chunk.end() <= position);
+    // What is acknowledged is commonly the oldest.
+    let from = match chunks.front() {
+        Some(front) if front.end() > position => 0,
+        _ => chunks.partition_point(|chunk| chunk.end() <= position),
+    };
     for chunk in chunks.range_mut(from..) {
         if chunk.position >= end {
             break;

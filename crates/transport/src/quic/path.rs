@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use polypath_wire::quic::Frame;
-use smallvec::SmallVec;
-
+use super::contents::Contents;
 use super::loss::InFlight;
 use super::migration::Migration;
 use super::received::Received;
@@ -20,33 +18,10 @@ pub(super) const LEAST_DATAGRAM: u32 = 1200;
 /// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
 const AMPLIFICATION: u64 = 3;
 const UDP_HEADER: u32 = 8;
+/// Doublings of the probe timeout at most.
+const MOST_DOUBLINGS: u32 = 16;
 /// Challenges that wait for an answer; the oldest are forgotten.
 const MOST_ANSWERS: usize = 4;
-
-/// What a packet carried, for the time when it is acknowledged or lost.
-#[derive(Debug)]
-pub(super) enum Carried {
-    /// Stream data between two positions.
-    Data {
-        position: u64,
-        end: u64,
-    },
-    Crypto {
-        offset: u64,
-        end: u64,
-    },
-    /// An acknowledgement on behalf of a space, up to its largest number; of the application level that of a path.
-    Ack {
-        path: u32,
-        largest: u64,
-    },
-    Control(Box<Frame>),
-    Probe,
-    /// It went to other addresses than those of the path.
-    OffPath,
-}
-
-pub(super) type Contents = SmallVec<[Carried; 2]>;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -68,6 +43,8 @@ pub struct PathState {
     /// Its id (RFC 10069 section 3.2).
     pub id: u64,
     pub tuple: Tuple,
+    /// All datagrams of it so far went between the same addresses.
+    pub(super) steady: bool,
     pub local_id: u8,
     pub remote_id: u8,
     /// Addresses of routers through which its packets are steered.
@@ -81,6 +58,7 @@ pub struct PathState {
     pub(super) space: Space,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn CongestionControl>,
+    paces: bool,
     pub(super) pacer: Pacer,
     pub(super) rate: DeliveryRate,
     /// Longest UDP payload that the interface takes.
@@ -130,9 +108,11 @@ impl PathState {
         let interface_takes = mtu.saturating_sub(headers);
         let mut search = MtuDiscovery::new(true, headers, mtu);
         search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
+        let congestion = config.make_congestion()?;
         let mut state = Self {
             id,
             tuple,
+            steady: true,
             local_id: ids.0,
             remote_id: ids.1,
             gateways: Vec::new(),
@@ -143,7 +123,8 @@ impl PathState {
             takes_until: NEVER,
             space: Space::default(),
             rtt: Rtt::default(),
-            congestion: config.make_congestion()?,
+            paces: congestion.paces(),
+            congestion,
             pacer: Pacer::default(),
             rate: DeliveryRate::default(),
             interface_takes,
@@ -185,6 +166,25 @@ impl PathState {
     /// Longest UDP payload that is sent.
     pub fn datagram(&self) -> u32 {
         self.mtu.payload(0).max(LEAST_DATAGRAM)
+    }
+
+    /// Its congestion control sets the rate.
+    pub(super) fn paces(&self) -> bool {
+        self.paces
+    }
+
+    pub(super) fn set_congestion(&mut self, congestion: Box<dyn CongestionControl>) {
+        self.paces = congestion.paces();
+        self.congestion = congestion;
+    }
+
+    /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
+    pub(super) fn has_errand(&self, now: Nanos) -> bool {
+        self.probes > 0
+            || self.challenge_due
+            || self.migration.former_due
+            || !self.responses.is_empty()
+            || self.mtu.due(now)
     }
 
     /// What a recording calls its state.
@@ -249,6 +249,11 @@ impl PathState {
             return u64::MAX;
         }
         (AMPLIFICATION * self.came).saturating_sub(self.went)
+    }
+
+    /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).
+    pub(super) fn backoff(&self) -> Nanos {
+        1 << self.timeouts.min(MOST_DOUBLINGS)
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

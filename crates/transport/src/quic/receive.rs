@@ -69,7 +69,8 @@ impl Connection {
                 }
                 continue;
             };
-            if !std::mem::replace(&mut counted, true) && tuple == self.members[path].tuple {
+            let home = tuple == self.members[path].tuple;
+            if !std::mem::replace(&mut counted, true) && home {
                 self.members[path].on_received(len);
             }
             let Came::Packet(packet) = &came else {
@@ -185,7 +186,9 @@ impl Connection {
                 .received
                 .on_packet(number, eliciting, ecn, now, delay);
         }
-        self.progress();
+        if !self.established {
+            self.progress();
+        }
     }
 
     fn ack_delay(&self, level: Level) -> crate::Nanos {

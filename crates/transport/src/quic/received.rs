@@ -43,7 +43,8 @@ pub enum Codepoint {
 impl Received {
     /// Whether a packet of this number was received before, or may have been.
     pub fn is_duplicate(&self, number: u64) -> bool {
-        number < self.floor || self.numbers.find(number).is_some()
+        number < self.floor
+            || number < self.numbers.highest() && self.numbers.find(number).is_some()
     }
 
     /// Takes a packet's number. An ack-eliciting one is acknowledged within `delay`, or at once if it is out of order, marked, or one of two
@@ -58,11 +59,8 @@ impl Received {
     ) {
         let highest = self.numbers.highest();
         self.numbers.insert(number, number + 1, |_, _| {});
-        let over = self.numbers.iter().nth(MOST_KEPT).is_some();
-        let oldest = self.numbers.iter().next().filter(|_| over);
-        if let Some((_, end)) = oldest {
-            self.numbers.remove_below(end);
-            self.floor = self.floor.max(end);
+        if self.numbers.count() > MOST_KEPT {
+            self.forget_oldest();
         }
         self.fresh = true;
         if self.largest.is_none_or(|(largest, _)| number > largest) {
@@ -86,6 +84,15 @@ impl Received {
         let at_once = late || gap || ecn == Codepoint::Ce || self.pending >= TOGETHER;
         let at = now + if at_once { 0 } else { delay };
         self.at = Some(self.at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    #[cold]
+    fn forget_oldest(&mut self) {
+        let oldest = self.numbers.iter().next();
+        if let Some((_, end)) = oldest {
+            self.numbers.remove_below(end);
+            self.floor = self.floor.max(end);
+        }
     }
 
     /// The largest number received.

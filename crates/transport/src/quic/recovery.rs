@@ -3,9 +3,10 @@
 use polypath_wire::quic::{Ack, Frame, TransportError};
 
 use super::connection::{Connection, payload};
+use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::Sent;
-use super::path::{Carried, Contents, Space};
+use super::path::{PathState, Space};
 use crate::congestion;
 use crate::path::{Acknowledged, CaState};
 use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
@@ -18,8 +19,6 @@ pub(super) const LEAST_WINDOW: u32 = 2;
 const PACING: (u64, u64) = (5, 4);
 /// Probe timeouts in a row after which other paths carry what is in flight.
 const FAILED: u32 = 2;
-/// Doublings of the probe timeout at most.
-const MOST_DOUBLINGS: u32 = 16;
 
 impl Connection {
     /// The number space of a level; of the application level that of a path.
@@ -59,11 +58,7 @@ impl Connection {
             return;
         }
         let measures = acked.last().is_some_and(|last| {
-            let elsewhere = last
-                .carried
-                .iter()
-                .any(|carried| matches!(carried, Carried::OffPath));
-            !elsewhere && last.at >= self.members[path].migration.since
+            !last.carried.off_path() && last.at >= self.members[path].migration.since
         });
         if newest && measures && acked.iter().any(|packet| packet.eliciting) {
             let last = &acked[acked.len() - 1];
@@ -89,16 +84,17 @@ impl Connection {
         }
         let member = &mut self.members[path];
         member.publish(&mut self.paths[path]);
+        let full = self.members[path].datagram();
         let mut delivered = 0;
         let mut small = true;
         for packet in &acked {
             if packet.in_flight {
                 delivered += 1;
-                small &= packet.size < self.members[path].datagram();
+                small &= packet.size < full;
             }
         }
         let growing = self.growing(path, &acked);
-        let paces = self.members[path].congestion.paces();
+        let paces = self.members[path].paces();
         if paces {
             self.members[path].rate.begin_ack(before);
         }
@@ -114,6 +110,7 @@ impl Connection {
             self.on_delivered(level, path, packet);
         }
         self.acked = acked;
+        self.outgoing.forget_finished();
         let member = &mut self.members[path];
         let forgive = self.client || self.handshake.confirmed || level != Level::Initial;
         if forgive {
@@ -127,11 +124,7 @@ impl Connection {
         }
         let lost = self.detect_losses(level, path);
         self.paths[path].in_flight = self.in_flight(path);
-        let space = &self.members[path].space.sent;
-        let una = space
-            .iter()
-            .next()
-            .map_or(space.next(), |packet| packet.number);
+        let una = self.members[path].space.sent.oldest();
         let limited = self.members[path].held
             || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
         let report = congestion::Ack {
@@ -146,7 +139,7 @@ impl Connection {
         if delivered > 0 {
             member.congestion.on_sample(&mut self.paths, path, &report);
         }
-        if member.congestion.paces() {
+        if member.paces() {
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
                 packets: delivered,
@@ -201,48 +194,54 @@ impl Connection {
             return;
         }
         let bytes = u64::from(window.cwnd) * u64::from(window.mss) * PACING.0 / PACING.1;
-        let rate = u128::from(bytes) * u128::from(SECOND) / u128::from(window.srtt);
-        window.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX).max(1);
+        let rate = match bytes.checked_mul(SECOND) {
+            Some(scaled) => scaled / window.srtt,
+            None => {
+                let rate = u128::from(bytes) * u128::from(SECOND) / u128::from(window.srtt);
+                u64::try_from(rate).unwrap_or(u64::MAX)
+            }
+        };
+        window.pacing_rate = rate.max(1);
     }
 
     /// Packets in flight on a path; those of the handshake are on the first.
     pub(super) fn in_flight(&self, path: usize) -> u32 {
-        let handshake = self.handshake.spaces.iter().flatten();
-        let first = handshake.map(|space| space.sent.in_flight()).sum::<u32>();
         let own = self.members[path].space.sent.in_flight();
-        own + if path == 0 { first } else { 0 }
+        if path > 0 {
+            return own;
+        }
+        let handshake = self.handshake.spaces.iter().flatten();
+        own + handshake.map(|space| space.sent.in_flight()).sum::<u32>()
     }
 
     fn on_delivered(&mut self, level: Level, path: usize, packet: Sent<Contents>) {
         let number = packet.number;
-        for carried in packet.carried {
-            match carried {
-                Carried::Data { position, end } => {
-                    let bytes = self.outgoing.on_acked(position, end);
-                    self.paths[path].acked += bytes;
-                    self.paths[path].between_losses += bytes;
-                }
-                Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
-                Carried::Ack {
-                    path: about,
-                    largest,
-                } => {
-                    let has_space = level == Level::OneRtt || self.handshake.writes(level);
-                    if has_space {
-                        self.space(level, about as usize)
-                            .received
-                            .on_acknowledgement_received(largest);
-                    }
-                }
-                Carried::Probe => {
-                    if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
-                        self.on_path_mtu(path, mtu);
-                    }
-                }
-                Carried::Control(_) | Carried::OffPath => {}
+        packet.carried.for_each(|carried| match carried {
+            Carried::Data { position, end } => {
+                let bytes = self.outgoing.on_acked(position, end);
+                let path = &mut self.paths[path];
+                path.acked += bytes;
+                path.between_losses += bytes;
             }
-        }
-        self.outgoing.forget_finished();
+            Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
+            Carried::Ack {
+                path: about,
+                largest,
+            } => {
+                let has_space = level == Level::OneRtt || self.handshake.writes(level);
+                if has_space {
+                    self.space(level, about as usize)
+                        .received
+                        .on_acknowledgement_received(largest);
+                }
+            }
+            Carried::Probe => {
+                if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
+                    self.on_path_mtu(path, mtu);
+                }
+            }
+            Carried::Control(_) | Carried::OffPath => {}
+        });
     }
 
     fn on_path_mtu(&mut self, path: usize, mtu: u32) {
@@ -270,14 +269,7 @@ impl Connection {
         let mut newest = None;
         for packet in lost {
             let number = packet.number;
-            let probe = packet
-                .carried
-                .iter()
-                .any(|carried| matches!(carried, Carried::Probe));
-            let elsewhere = packet
-                .carried
-                .iter()
-                .any(|carried| matches!(carried, Carried::OffPath));
+            let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
             self.note_loss(level, path, number, probe);
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
@@ -289,7 +281,7 @@ impl Connection {
         }
         if let Some(at) = newest {
             self.on_congestion(path, at);
-            if persistent && !self.members[path].congestion.paces() {
+            if persistent && !self.members[path].paces() {
                 // RFC 9002 section 7.6.2.
                 self.paths[path].cwnd = LEAST_WINDOW;
                 self.members[path].recovery_since = None;
@@ -299,14 +291,12 @@ impl Connection {
 
     /// What a lost packet carried goes again.
     fn requeue(&mut self, level: Level, path: usize, carried: Contents) {
-        for carried in carried {
-            match carried {
-                Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
-                Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
-                Carried::Control(frame) => self.repeat_control(*frame),
-                Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
-            }
-        }
+        carried.for_each(|carried| match carried {
+            Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
+            Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
+            Carried::Control(frame) => self.repeat_control(frame),
+            Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
+        });
     }
 
     /// Whether everything between two lost packets that far apart is lost (RFC 9002 section 7.6.2).
@@ -331,7 +321,7 @@ impl Connection {
         self.event(EventKind::Loss(path));
         let member = &mut self.members[path];
         let state = CaState::Recovery;
-        if member.congestion.paces() {
+        if member.paces() {
             self.paths[path].state = state;
             member.congestion.on_state(&mut self.paths, path, state);
             return;
@@ -374,12 +364,25 @@ impl Connection {
     }
 
     /// When a path's losses are looked for, or a probe is due: RFC 9002 appendix A.8, for each path (RFC 10069 section 3.3).
+    #[inline]
     pub(super) fn recovery_deadline(&self, path: usize) -> Nanos {
         let member = &self.members[path];
         if member.closed() {
             return NEVER;
         }
-        let mut losses = member.space.sent.loss_deadline();
+        if !self.handshake.over() || !self.handshake.confirmed {
+            return self.early_recovery_deadline(path);
+        }
+        let losses = member.space.sent.loss_deadline();
+        if losses < NEVER {
+            return losses;
+        }
+        self.own_probe_deadline(member)
+    }
+
+    /// The same before the handshake is confirmed.
+    fn early_recovery_deadline(&self, path: usize) -> Nanos {
+        let mut losses = self.members[path].space.sent.loss_deadline();
         if path == 0 {
             for space in self.handshake.spaces.iter().flatten() {
                 losses = losses.min(space.sent.loss_deadline());
@@ -391,10 +394,19 @@ impl Connection {
         self.probe_deadline(path).map_or(NEVER, |(at, _)| at)
     }
 
+    /// When the next probe of a path's own space is due.
+    fn own_probe_deadline(&self, member: &PathState) -> Nanos {
+        if member.space.sent.eliciting() == 0 || !self.handshake.confirmed {
+            return NEVER;
+        }
+        let delay = self.peer.max_ack_delay * MILLISECOND;
+        member.space.sent.last_eliciting_at() + member.rtt.probe_timeout(delay) * member.backoff()
+    }
+
     /// When the next probe of a path is due, and at which level.
     fn probe_deadline(&self, path: usize) -> Option<(Nanos, Level)> {
         let member = &self.members[path];
-        let backoff = 1 << member.timeouts.min(MOST_DOUBLINGS);
+        let backoff = member.backoff();
         let mut due: Option<(Nanos, Level)> = None;
         if path == 0 {
             for level in [Level::Initial, Level::Handshake] {
@@ -418,10 +430,8 @@ impl Connection {
                 return Some((at, level));
             }
         }
-        if member.space.sent.eliciting() > 0 && self.handshake.confirmed {
-            let delay = self.peer.max_ack_delay * MILLISECOND;
-            let at =
-                member.space.sent.last_eliciting_at() + member.rtt.probe_timeout(delay) * backoff;
+        let at = self.own_probe_deadline(member);
+        if at < NEVER {
             let level = Level::OneRtt;
             due = Some(due.map_or((at, level), |earlier| earlier.min((at, level))));
         }
@@ -487,14 +497,8 @@ impl Connection {
         self.paths[path].potentially_failed = true;
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
-        let mut positions = Vec::new();
-        for packet in self.members[path].space.sent.iter() {
-            for carried in &packet.carried {
-                if let Carried::Data { position, end } = carried {
-                    positions.push((*position, *end));
-                }
-            }
-        }
+        let in_flight = self.members[path].space.sent.iter();
+        let positions: Vec<_> = in_flight.flat_map(|packet| packet.carried.data()).collect();
         let mut bytes = 0;
         for (position, end) in positions {
             bytes += end - position;

@@ -3,14 +3,18 @@
 use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
+use super::contents::Carried;
 use super::crypto::Level;
 use super::draft::Draft;
 use super::outgoing::Outgoing;
-use super::path::{Carried, LEAST_DATAGRAM};
+use super::path::LEAST_DATAGRAM;
 use crate::config::AckPath;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
 use crate::{EventKind, Nanos, Purpose};
+
+/// No STREAM frame is shorter, as [`stream_fields`] has it.
+const LEAST_STREAM: u32 = 4;
 
 /// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
 fn stream_fields(stream: u64, offset: u64) -> u32 {
@@ -31,22 +35,39 @@ impl Connection {
         if self.ended.is_some() {
             self.send_close();
         } else {
-            self.send_handshake();
+            if !self.handshake.over() {
+                self.send_handshake();
+            }
             if self.established || self.handshake.writes(Level::OneRtt) {
-                self.manage_paths();
-                self.note_blocked();
-                for path in 0..self.members.len() {
-                    self.send_path_frames(path);
-                    self.send_probes(path);
-                }
-                self.send_mtu_probes();
-                self.push_data();
-                self.send_control();
-                self.send_acknowledgements();
-                self.settle_pacing();
+                self.send_application();
             }
         }
         self.find_deadline();
+    }
+
+    /// Packets of the application level.
+    fn send_application(&mut self) {
+        self.manage_paths();
+        self.note_blocked();
+        let now = self.now;
+        let mut errands = false;
+        for member in &mut self.members {
+            member.held = false;
+            errands |= member.has_errand(now);
+        }
+        if errands {
+            for path in 0..self.members.len() {
+                self.send_path_frames(path);
+                self.send_probes(path);
+            }
+            self.send_mtu_probes();
+        }
+        self.push_data();
+        if !self.control.is_empty() {
+            self.send_control();
+        }
+        self.send_acknowledgements();
+        self.settle_pacing();
     }
 
     /// Adds the acknowledgement of a space to a packet on its path.
@@ -76,14 +97,12 @@ impl Connection {
         }
         self.space(draft.level, about).received.on_acknowledged();
         draft.push_measured(frame, len);
-        draft.carried.push(Carried::Ack { path, largest });
+        draft.carried.add(Carried::Ack { path, largest });
     }
 
     fn add_control(&mut self, draft: &mut Draft) {
         while let Some(frame) = self.control.take(draft.room) {
-            draft
-                .carried
-                .push(Carried::Control(Box::new(frame.clone())));
+            draft.carried.add(Carried::Control(frame.clone()));
             draft.push(frame);
         }
     }
@@ -157,7 +176,7 @@ impl Connection {
                 break;
             };
             let end = offset + data.len() as u64;
-            draft.carried.push(Carried::Crypto { offset, end });
+            draft.carried.add(Carried::Crypto { offset, end });
             draft.push(Frame::Crypto { offset, data });
         }
         if probe && !draft.eliciting() && draft.room > 0 {
@@ -195,40 +214,23 @@ impl Connection {
 
     /// Adds the oldest data in flight on the packet's path.
     fn repeat_oldest(&mut self, draft: &mut Draft) {
-        let oldest = self.members[draft.path]
-            .space
-            .sent
-            .iter()
-            .find_map(|packet| {
-                packet.carried.iter().find_map(|carried| match carried {
-                    Carried::Data { position, .. } => Some(*position),
-                    _ => None,
-                })
-            });
-        if let Some(position) = oldest {
+        let sent = &self.members[draft.path].space.sent;
+        let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
+        if let Some((position, _)) = oldest {
             self.add_again(draft, position, Purpose::Retransmission);
         }
     }
 
     /// Data, as the scheduler decides.
     fn push_data(&mut self) {
-        if !(self.established || self.handshake.writes(Level::OneRtt)) {
-            return;
-        }
         self.scheduler.begin();
-        for path in 0..self.paths.len() {
-            self.members[path].held = false;
-        }
-        let waits = |connection: &Self| {
-            connection.outgoing.wants_to_send() || !connection.datagrams.waiting.is_empty()
-        };
         // What is in flight counts: redundant schedulers repeat it.
         if self.outgoing.is_empty() && self.datagrams.waiting.is_empty() {
             return;
         }
         loop {
-            let open = |path: usize| self.paths[path].established && self.paths[path].room() > 0;
-            if !(0..self.paths.len()).any(open) {
+            let open = |path: &Path| path.established && path.room() > 0;
+            if !self.paths.iter().any(open) {
                 break;
             }
             let next = self.next_to_send();
@@ -245,9 +247,9 @@ impl Connection {
                 break;
             }
         }
-        if waits(self) {
-            for path in 0..self.paths.len() {
-                self.members[path].held = self.paths[path].room() == 0;
+        if self.outgoing.wants_to_send() || !self.datagrams.waiting.is_empty() {
+            for (member, path) in self.members.iter_mut().zip(&self.paths) {
+                member.held = path.room() == 0;
             }
         }
     }
@@ -291,20 +293,14 @@ impl Connection {
         let datagrams = repeats.then(|| draft.frames().to_vec());
         self.add_ack(&mut draft, path);
         self.add_control(&mut draft);
-        let before = draft.carried.len();
         let again = next.reinjection.then_some(next.offset);
         self.fill(&mut draft, again);
         if !draft.eliciting() {
             self.send_rest(draft);
             return false;
         }
-        let bytes = draft.carried[before..]
-            .iter()
-            .map(|carried| match carried {
-                Carried::Data { position, end } => (end - position) as u32,
-                _ => 0,
-            })
-            .sum();
+        let data = draft.carried.data();
+        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
         if self.record_decisions {
             self.event(EventKind::Scheduled {
                 subflow: path,
@@ -359,6 +355,9 @@ impl Connection {
             let position = again
                 .take()
                 .or_else(|| self.outgoing.next_again().map(|(position, ..)| position));
+            if any && draft.room < LEAST_STREAM {
+                return true;
+            }
             let added = match position {
                 Some(position) => self.add_again(draft, position, Purpose::Retransmission),
                 None => self.add_new(draft),
@@ -413,7 +412,7 @@ impl Connection {
             len: chunk.len,
             fin: chunk.fin,
         });
-        draft.carried.push(Carried::Data {
+        draft.carried.add(Carried::Data {
             position: chunk.position,
             end: chunk.end(),
         });
@@ -442,10 +441,8 @@ impl Connection {
             });
             return true;
         }
-        let bytes = match draft.carried.last() {
-            Some(Carried::Data { position, end }) => (end - position) as u32,
-            _ => 0,
-        };
+        let data = draft.carried.data();
+        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
         self.send(draft);
         self.scheduler.carried(Report {
             path,
@@ -525,7 +522,7 @@ impl Connection {
             draft.push(Frame::Ping);
             let room = draft.room;
             draft.pad(room);
-            draft.carried.push(Carried::Probe);
+            draft.carried.add(Carried::Probe);
             let number = draft.header().number;
             self.members[path].mtu.on_sent(number, number + 1, size, 0);
             self.send(draft);
@@ -535,8 +532,7 @@ impl Connection {
     /// Acknowledgements whose time has come and that no other packet took.
     fn send_acknowledgements(&mut self) {
         for about in 0..self.members.len() {
-            let due = self.members[about].space.received.deadline() <= self.now;
-            if !due {
+            if self.members[about].space.received.deadline() > self.now {
                 continue;
             }
             let Some(path) = self.path_of_ack(about) else {
@@ -579,14 +575,17 @@ impl Connection {
             let shown = &self.paths[path];
             shown.established && !shown.potentially_failed && !self.members[path].closed()
         };
-        let fastest = (0..self.paths.len())
-            .filter(|&path| sends(path))
-            .min_by_key(|&path| (self.paths[path].srtt, path));
+        let fastest = || {
+            (0..self.paths.len())
+                .filter(|&path| sends(path))
+                .min_by_key(|&path| (self.paths[path].srtt, path))
+        };
         let same = sends(about).then_some(about);
         match self.config.ack_path {
-            AckPath::Same => same.or(fastest),
-            AckPath::Fastest => fastest.or(same),
+            AckPath::Same => same.or_else(fastest),
+            AckPath::Fastest => fastest().or(same),
             AckPath::Scheduler => {
+                let fallback = fastest();
                 let (_, sent) = self.outgoing.positions();
                 let next = Next {
                     offset: sent,
@@ -597,7 +596,7 @@ impl Connection {
                 let view = view(self.now, &self.paths, &self.outgoing, Some(next));
                 match self.scheduler.select(&view) {
                     Decision::Send(path) if path < self.members.len() => Some(path),
-                    _ => same.or(fastest),
+                    _ => same.or(fallback),
                 }
             }
         }
@@ -606,22 +605,18 @@ impl Connection {
     }
 
     fn settle_pacing(&mut self) {
-        for path in 0..self.members.len() {
-            let now = self.now;
-            let member = &mut self.members[path];
+        let now = self.now;
+        for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
             member.pacer.end_burst(now);
-            self.paths[path].paced = member.pacer.blocked();
-            if !member.held && member.congestion.paces() && self.paths[path].established {
-                let in_flight = self.paths[path].in_flight;
-                if self.paths[path].room() > 0 {
-                    member.rate.limit_by_application(in_flight);
-                }
+            path.paced = member.pacer.blocked();
+            if member.paces() && !member.held && path.established && path.room() > 0 {
+                member.rate.limit_by_application(path.in_flight);
             }
         }
     }
 
     fn note_blocked(&mut self) {
-        if !self.peer_known {
+        if !self.peer_known || !self.outgoing.at_limit() {
             return;
         }
         let (connection, streams) = self.outgoing.take_blocked();

@@ -1,9 +1,15 @@
 //! Datagrams that were dealt with, kept for their room: the next ones are made in it.
 
-use polypath_wire::quic::{Ack, Datagram, Frame, Header, Packet};
+use polypath_wire::quic::{Ack, ConnectionId, Datagram, Frame, Header, Kind, Packet};
 
 /// Frames that a packet commonly has.
 const FRAMES: usize = 2;
+
+/// The kind of packet with a short header.
+const SHORT: Kind = Kind::OneRtt {
+    key_phase: false,
+    spin: false,
+};
 
 /// A store of used datagrams. Nothing of what they said is left in those that it gives.
 #[derive(Debug, Default)]
@@ -48,6 +54,35 @@ impl Spares {
         datagram
     }
 
+    /// The same with a short header.
+    pub(super) fn short(
+        &mut self,
+        destination: ConnectionId,
+        number: u64,
+        number_len: u8,
+        path: u64,
+    ) -> Datagram {
+        if let Some(last) = self.datagrams.last_mut() {
+            let packet = &mut last.packets[0];
+            if packet.header.kind == SHORT {
+                packet.header.destination = destination;
+                packet.header.number = number;
+                packet.header.number_len = number_len;
+                packet.path = path;
+                return self.datagrams.pop().unwrap_or_default();
+            }
+        }
+        let header = Header {
+            kind: SHORT,
+            version: 0,
+            destination,
+            source: ConnectionId::default(),
+            number,
+            number_len,
+        };
+        self.datagram(header, path)
+    }
+
     /// An acknowledgement to be filled in, without ranges.
     pub(super) fn ack(&mut self) -> Box<Ack> {
         let mut ack = self.acks.pop().unwrap_or_default();
@@ -71,7 +106,6 @@ fn begun(header: Header, path: u64) -> Datagram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use polypath_wire::quic::{ConnectionId, Kind};
 
     fn header(number: u64) -> Header {
         Header {
@@ -96,6 +130,17 @@ mod tests {
         assert!(spares.ack().ranges.is_empty());
         let next = spares.datagram(header(2), 3);
         assert_eq!(next, begun(header(2), 3));
+    }
+
+    #[test]
+    fn a_short_header_replaces_any_other() {
+        let (mut spares, id) = (Spares::default(), ConnectionId::new(&[2; 4]));
+        let fresh = spares.short(id, 5, 2, 1);
+        for mut used in [fresh.clone(), spares.datagram(header(1), 7)] {
+            used.packets[0].frames.push(Frame::Ping);
+            spares.put(used);
+            assert_eq!(spares.short(id, 5, 2, 1), fresh);
+        }
     }
 
     #[test]

@@ -324,6 +324,7 @@ impl Pair {
             datagram,
             purpose: Purpose::Control,
             ecn: false,
+            steady: true,
         };
         self.put_on_link(Side::Server, transmit);
     }

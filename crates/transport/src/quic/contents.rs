@@ -1,0 +1,127 @@
+//! What a packet carried, for the time when it is acknowledged or lost.
+
+use polypath_wire::quic::Frame;
+
+/// A thing in a packet that is not common enough for a place of its own.
+#[derive(Debug)]
+pub(super) enum Carried {
+    /// Stream data between two positions.
+    Data {
+        position: u64,
+        end: u64,
+    },
+    Crypto {
+        offset: u64,
+        end: u64,
+    },
+    /// An acknowledgement on behalf of a space, up to its largest number; of the application level that of a path.
+    Ack {
+        path: u32,
+        largest: u64,
+    },
+    Control(Frame),
+    Probe,
+    /// It went to other addresses than those of the path.
+    OffPath,
+}
+
+/// The common packet has a stretch of data, an acknowledgement, or both: these take no memory of their own.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// Positions of the first stretch of data; the same where there is none.
+    data: (u64, u64),
+    /// Path and largest number of the first acknowledgement.
+    ack: Option<(u32, u64)>,
+    /// Whatever else there is, in order.
+    #[allow(clippy::box_collection, reason = "it is seldom there, and moved often")]
+    rest: Option<Box<Vec<Carried>>>,
+}
+
+impl Contents {
+    pub fn add(&mut self, carried: Carried) {
+        match carried {
+            Carried::Data { position, end } if self.data.0 == self.data.1 => {
+                self.data = (position, end);
+            }
+            Carried::Ack { path, largest } if self.ack.is_none() => {
+                self.ack = Some((path, largest));
+            }
+            other => self.rest.get_or_insert_default().push(other),
+        }
+    }
+
+    /// The stretches of data, by position and end.
+    pub fn data(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let first = Some(self.data).filter(|data| data.0 < data.1);
+        let further = self.others().iter().filter_map(|carried| match carried {
+            Carried::Data { position, end } => Some((*position, *end)),
+            _ => None,
+        });
+        first.into_iter().chain(further)
+    }
+
+    fn others(&self) -> &[Carried] {
+        self.rest.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    pub fn is_probe(&self) -> bool {
+        let mut others = self.others().iter();
+        others.any(|carried| matches!(carried, Carried::Probe))
+    }
+
+    pub fn off_path(&self) -> bool {
+        let mut others = self.others().iter();
+        others.any(|carried| matches!(carried, Carried::OffPath))
+    }
+
+    /// Hands out everything.
+    #[inline]
+    pub fn for_each(self, mut each: impl FnMut(Carried)) {
+        let (position, end) = self.data;
+        if position < end {
+            each(Carried::Data { position, end });
+        }
+        if let Some((path, largest)) = self.ack {
+            each(Carried::Ack { path, largest });
+        }
+        if let Some(rest) = self.rest {
+            rest.into_iter().for_each(each);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_added_is_handed_out() {
+        let mut contents = Contents::default();
+        contents.add(Carried::Ack {
+            path: 1,
+            largest: 9,
+        });
+        for position in [10, 40] {
+            let end = position + 5;
+            contents.add(Carried::Data { position, end });
+        }
+        contents.add(Carried::Ack {
+            path: 0,
+            largest: 3,
+        });
+        assert_eq!(contents.data().collect::<Vec<_>>(), [(10, 15), (40, 45)]);
+        assert!(!contents.is_probe() && !contents.off_path());
+        contents.add(Carried::Probe);
+        contents.add(Carried::OffPath);
+        assert!(contents.is_probe() && contents.off_path());
+        let mut acks = Vec::new();
+        let mut count = 0;
+        contents.for_each(|carried| {
+            count += 1;
+            if let Carried::Ack { path, largest } = carried {
+                acks.push((path, largest));
+            }
+        });
+        assert_eq!((count, acks), (6, vec![(1, 9), (0, 3)]));
+    }
+}

@@ -207,13 +207,7 @@ impl Quic {
         match self {
             Self::Ours(ours) => {
                 let connection = &mut ours.connection;
-                if connection.has_readable() {
-                    for stream in connection.readable() {
-                        let bytes = connection.read_from(stream, u64::MAX, now);
-                        into.streams.push((stream, bytes));
-                    }
-                }
-                connection.announce_limits(now);
+                connection.read_all(now, &mut into.streams);
                 if connection.has_datagrams() {
                     into.datagrams = connection.received_datagrams();
                 }
@@ -288,6 +282,14 @@ impl Quic {
     #[inline(never)]
     pub fn on_time(&mut self, now: Nanos) {
         either!(self, it => it.on_time(now));
+    }
+
+    pub fn has_events(&self) -> bool {
+        match self {
+            Self::Ours(ours) => ours.connection.has_events(),
+            // It is asked for them.
+            Self::Noq(_) => true,
+        }
     }
 
     #[inline(never)]

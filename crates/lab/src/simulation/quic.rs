@@ -83,8 +83,9 @@ impl Simulation {
             };
             self.call_session(index, came, established, at_end);
         }
-        let told = |it: &mut Carrier| !it.events().is_empty();
-        if self.endpoints[index].connection.as_mut().is_some_and(told) {
+        if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection
+            && connection.has_events()
+        {
             self.tell_events(index);
         }
         self.transmit_quic(index);

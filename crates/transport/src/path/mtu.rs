@@ -39,8 +39,9 @@ pub struct MtuDiscovery {
     peer: u32,
     probe: Option<Probe>,
     since: Nanos,
-    /// When there is something to be done next; follows from the others.
+    /// When there is something to be done next, and the longest payload without options; they follow from the others.
     due_at: Nanos,
+    payload: u32,
 }
 
 impl MtuDiscovery {
@@ -56,6 +57,7 @@ impl MtuDiscovery {
             probe: None,
             since: 0,
             due_at: NEVER,
+            payload: 0,
         }
         .settled()
     }
@@ -73,6 +75,12 @@ impl MtuDiscovery {
             self.since + INTERVAL
         } else {
             0
+        };
+        let payload = self.payload_of(self.path, 0);
+        self.payload = if self.on {
+            payload.min(self.payload_of(self.low, 0))
+        } else {
+            payload
         };
     }
 
@@ -92,13 +100,9 @@ impl MtuDiscovery {
     }
 
     /// The payload of a full packet (`tcp_sync_mss`).
+    #[inline]
     pub fn payload(&self, options: u32) -> u32 {
-        let payload = self.payload_of(self.path, options);
-        if self.on {
-            payload.min(self.payload_of(self.low, options))
-        } else {
-            payload
-        }
+        self.payload - options
     }
 
     pub fn headers(&self) -> u32 {

@@ -131,12 +131,6 @@ impl Connection {
         readable.map(|id| self.incoming.available(id)).sum()
     }
 
-    /// Whether [`Connection::readable`] gives any.
-    #[inline]
-    pub fn has_readable(&self) -> bool {
-        self.incoming.readable().next().is_some()
-    }
-
     /// The streams with something to read, or at their end.
     pub fn readable(&self) -> SmallVec<[u64; 4]> {
         self.incoming.readable().collect()
@@ -159,6 +153,20 @@ impl Connection {
         if self.is_done() || !self.control.is_empty() {
             self.flush();
         }
+    }
+
+    /// Reads all that there is of every stream: adds streams and bytes, a stream at its end with none.
+    pub fn read_all(&mut self, now: Nanos, into: &mut Vec<(u64, u64)>) {
+        if let Some(only) = self.incoming.only() {
+            if self.incoming.is_readable(only) {
+                into.push((only, self.read_from(only, u64::MAX, now)));
+            }
+        } else {
+            for stream in self.readable() {
+                into.push((stream, self.read_from(stream, u64::MAX, now)));
+            }
+        }
+        self.announce_limits(now);
     }
 
     /// Whether a stream's end was reached and everything was read.

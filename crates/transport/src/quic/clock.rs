@@ -60,6 +60,38 @@ impl Connection {
         if self.ready_at.is_some() {
             at = at.min(self.path_manager_at);
         }
+        at = if self.handshake.settled() {
+            self.find_deadline_of_paths(at)
+        } else {
+            self.find_deadline_early(at)
+        };
+        // What is due already waits for something else: the amplification limit, keys.
+        self.deadline = if at <= self.now {
+            self.now + MILLISECOND
+        } else {
+            at
+        };
+    }
+
+    fn find_deadline_of_paths(&self, mut at: Nanos) -> Nanos {
+        let delay = self.peer.max_ack_delay * MILLISECOND;
+        for (path, member) in self.members.iter().enumerate() {
+            at = at.min(member.space.received.deadline());
+            if member.closed() {
+                continue;
+            }
+            at = at
+                .min(member.recovery_deadline(delay))
+                .min(member.pacer.deadline());
+            if !member.validated() {
+                at = at.min(self.validation_deadline(path));
+            }
+        }
+        at
+    }
+
+    /// The same before the handshake is confirmed.
+    fn find_deadline_early(&self, mut at: Nanos) -> Nanos {
         for space in self.handshake.spaces.iter().flatten() {
             at = at.min(space.received.deadline());
         }
@@ -68,22 +100,14 @@ impl Connection {
             if writes {
                 at = at.min(member.space.received.deadline());
             }
-            if member.closed() {
-                continue;
-            }
-            at = at
-                .min(self.recovery_deadline(path))
-                .min(member.pacer.deadline());
-            if !member.validated() {
-                at = at.min(self.validation_deadline(path));
+            if !member.closed() {
+                at = at
+                    .min(self.recovery_deadline(path))
+                    .min(self.validation_deadline(path))
+                    .min(member.pacer.deadline());
             }
         }
-        // What is due already waits for something else: the amplification limit, keys.
-        self.deadline = if at <= self.now {
-            self.now + MILLISECOND
-        } else {
-            at
-        };
+        at
     }
 
     /// Something arrived.

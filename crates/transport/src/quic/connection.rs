@@ -361,6 +361,11 @@ impl Connection {
         &mut self.spares
     }
 
+    /// Whether [`Connection::events`] has any.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// What happened since this was last emptied.
     pub fn events(&mut self) -> &mut Vec<Event> {
         &mut self.events

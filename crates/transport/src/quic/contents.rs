@@ -2,7 +2,7 @@
 
 use polypath_wire::quic::Frame;
 
-/// A thing in a packet that is not common enough for a place of its own.
+/// A thing in a packet.
 #[derive(Debug)]
 pub(super) enum Carried {
     /// Stream data between two positions.
@@ -38,16 +38,25 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub fn add(&mut self, carried: Carried) {
-        match carried {
-            Carried::Data { position, end } if self.data.0 == self.data.1 => {
-                self.data = (position, end);
-            }
-            Carried::Ack { path, largest } if self.ack.is_none() => {
-                self.ack = Some((path, largest));
-            }
-            other => self.rest.get_or_insert_default().push(other),
+    pub fn add_data(&mut self, position: u64, end: u64) {
+        if self.data.0 == self.data.1 {
+            self.data = (position, end);
+        } else {
+            self.add(Carried::Data { position, end });
         }
+    }
+
+    pub fn add_ack(&mut self, path: u32, largest: u64) {
+        if self.ack.is_none() {
+            self.ack = Some((path, largest));
+        } else {
+            self.add(Carried::Ack { path, largest });
+        }
+    }
+
+    /// Anything else.
+    pub fn add(&mut self, carried: Carried) {
+        self.rest.get_or_insert_default().push(carried);
     }
 
     /// The stretches of data, by position and end.
@@ -97,18 +106,11 @@ mod tests {
     #[test]
     fn everything_added_is_handed_out() {
         let mut contents = Contents::default();
-        contents.add(Carried::Ack {
-            path: 1,
-            largest: 9,
-        });
+        contents.add_ack(1, 9);
         for position in [10, 40] {
-            let end = position + 5;
-            contents.add(Carried::Data { position, end });
+            contents.add_data(position, position + 5);
         }
-        contents.add(Carried::Ack {
-            path: 0,
-            largest: 3,
-        });
+        contents.add_ack(0, 3);
         assert_eq!(contents.data().collect::<Vec<_>>(), [(10, 15), (40, 45)]);
         assert!(!contents.is_probe() && !contents.off_path());
         contents.add(Carried::Probe);

@@ -81,6 +81,11 @@ impl Handshake {
         self.spaces.iter().all(Option::is_none)
     }
 
+    /// The peer knows that it is over, too, and no key of it is left.
+    pub fn settled(&self) -> bool {
+        self.confirmed && self.over()
+    }
+
     /// TLS has finished on this side.
     pub fn complete(&self) -> bool {
         !self.session.is_handshaking()

@@ -34,6 +34,10 @@ impl Stream {
     fn at_end(&self) -> bool {
         self.reset || self.end == Some(self.read)
     }
+
+    fn readable(&self) -> bool {
+        self.available() > 0 || self.at_end()
+    }
 }
 
 /// The receiving half of all streams.
@@ -79,6 +83,9 @@ impl Incoming {
     }
 
     fn index(&self, id: u64) -> Option<usize> {
+        if let [only] = &self.streams[..] {
+            return (only.id == id).then_some(0);
+        }
         self.streams
             .binary_search_by_key(&id, |stream| stream.id)
             .ok()
@@ -154,10 +161,20 @@ impl Incoming {
 
     /// Streams with something to read, or that ended.
     pub fn readable(&self) -> impl Iterator<Item = u64> + '_ {
-        self.streams
-            .iter()
-            .filter(|stream| stream.available() > 0 || stream.at_end())
-            .map(|stream| stream.id)
+        let readable = self.streams.iter().filter(|stream| stream.readable());
+        readable.map(|stream| stream.id)
+    }
+
+    /// The stream, where there is a single one.
+    pub fn only(&self) -> Option<u64> {
+        match &self.streams[..] {
+            [only] => Some(only.id),
+            _ => None,
+        }
+    }
+
+    pub fn is_readable(&self, id: u64) -> bool {
+        self.index(id).is_some_and(|at| self.streams[at].readable())
     }
 
     /// The application reads up to `bytes`.

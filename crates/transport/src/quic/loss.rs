@@ -106,13 +106,26 @@ impl<T> InFlight<T> {
                 continue;
             }
             for number in low.max(self.first)..=high {
-                acked.extend(self.take(number));
+                if let Some(packet) = self.take(number) {
+                    acked.push(packet);
+                }
             }
         }
         let newest = self.largest_acked.is_none_or(|known| largest > known);
         self.largest_acked = self.largest_acked.max(Some(largest));
         self.shrink();
         Ok(newest && acked.last().is_some_and(|packet| packet.number == largest))
+    }
+
+    /// Nothing in flight was overtaken: [`InFlight::detect_lost`] would find nothing, now or later.
+    pub fn in_order(&mut self) -> bool {
+        let in_order = self
+            .largest_acked
+            .is_none_or(|largest| self.first >= largest);
+        if in_order {
+            self.loss_at = NEVER;
+        }
+        in_order
     }
 
     /// Takes out what is lost by now: overtaken by three packets, or by one long enough ago.

@@ -23,7 +23,7 @@ pub(super) struct Migration {
     /// The id that packets to them had, if others have another one now.
     pub former_id: Option<ConnectionId>,
     /// What the peer addresses its packets to.
-    destination: Option<ConnectionId>,
+    pub destination: Option<ConnectionId>,
     /// Packets sent earlier tell nothing of the path as it is now.
     pub since: Nanos,
 }

@@ -80,8 +80,12 @@ pub(super) struct Outgoing {
     /// The next position, and the sum of all streams' bytes that left.
     sent: u64,
     data: u64,
+    /// Bytes written to streams and never sent.
+    unsent: u64,
     /// What the peer admits of that sum (MAX_DATA).
     max: u64,
+    /// That, or what it admits of some stream, is used up.
+    at_limit: bool,
     blocked_at: Option<u64>,
     /// Some stream ended with everything acknowledged.
     finished: bool,
@@ -108,6 +112,7 @@ impl Outgoing {
                 blocked_at: None,
             },
         );
+        self.compare_limits();
     }
 
     fn stream(&mut self, id: u64) -> Option<&mut Stream> {
@@ -123,9 +128,11 @@ impl Outgoing {
 
     /// False: there is no such stream, or it was closed.
     pub fn write(&mut self, id: u64, bytes: u64) -> bool {
-        match self.stream(id) {
+        let at = self.streams.binary_search_by_key(&id, |stream| stream.id);
+        match at.ok().map(|at| &mut self.streams[at]) {
             Some(stream) if !stream.finishing => {
                 stream.written += bytes;
+                self.unsent += bytes;
                 true
             }
             _ => false,
@@ -148,7 +155,7 @@ impl Outgoing {
 
     /// Bytes that the application wrote to all streams, and those of them that were never sent.
     pub fn unsent(&self) -> u64 {
-        self.streams.iter().map(Stream::unsent).sum()
+        self.unsent
     }
 
     /// Bytes written and not acknowledged.
@@ -166,12 +173,20 @@ impl Outgoing {
         };
         let taken = stream.unsent().saturating_sub(keep);
         stream.written -= taken;
+        self.unsent -= taken;
         taken
     }
 
     /// The peer admits more of everything (MAX_DATA).
     pub fn raise_max(&mut self, max: u64) {
         self.max = self.max.max(max);
+        self.compare_limits();
+    }
+
+    /// To be called when a limit, or what is used of it, has changed.
+    fn compare_limits(&mut self) {
+        let used_up = |stream: &Stream| stream.sent == stream.max;
+        self.at_limit = self.credit() == 0 || self.streams.iter().any(used_up);
     }
 
     /// The peer admits more of a stream (MAX_STREAM_DATA).
@@ -179,6 +194,7 @@ impl Outgoing {
         if let Some(stream) = self.stream(id) {
             stream.max = stream.max.max(max);
         }
+        self.compare_limits();
     }
 
     fn credit(&self) -> u64 {
@@ -242,9 +258,17 @@ impl Outgoing {
         };
         stream.sent += len;
         stream.fin_sent |= fin;
+        // Limits that are compared again when they rise.
+        self.at_limit |= stream.sent == stream.max;
         self.data += len;
+        self.unsent -= len;
+        self.at_limit |= self.data == self.max;
         self.sent = chunk.end();
-        self.turn = (at + 1) % self.streams.len();
+        self.turn = if at + 1 < self.streams.len() {
+            at + 1
+        } else {
+            0
+        };
         self.chunks.push_back(chunk);
         Some(chunk)
     }
@@ -322,7 +346,9 @@ impl Outgoing {
             .streams
             .binary_search_by_key(&id, |stream| stream.id)
             .ok()?;
-        let final_size = self.streams.remove(at).sent;
+        let stream = self.streams.remove(at);
+        self.unsent -= stream.unsent();
+        let final_size = stream.sent;
         self.turn = 0;
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.stream == id) {
             chunk.acked = true;
@@ -408,8 +434,7 @@ impl Outgoing {
 
     /// A limit of the peer's is used up, so that [`Outgoing::take_blocked`] may have something.
     pub fn at_limit(&self) -> bool {
-        let used_up = |stream: &Stream| stream.sent == stream.max;
-        self.credit() == 0 || self.streams.iter().any(used_up)
+        self.at_limit
     }
 
     /// New limits that hold data back and that the peer has not been told of: of the connection, and of streams (RFC 9000 section 4.1).

@@ -164,6 +164,7 @@ impl PathState {
     }
 
     /// Longest UDP payload that is sent.
+    #[inline]
     pub fn datagram(&self) -> u32 {
         self.mtu.payload(0).max(LEAST_DATAGRAM)
     }
@@ -254,6 +255,25 @@ impl PathState {
     /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).
     pub(super) fn backoff(&self) -> Nanos {
         1 << self.timeouts.min(MOST_DOUBLINGS)
+    }
+
+    /// When the next probe of its space is due, once the handshake is confirmed (RFC 9002 section 6.2.1).
+    #[inline]
+    pub(super) fn probe_deadline(&self, max_ack_delay: Nanos) -> Nanos {
+        if self.space.sent.eliciting() == 0 {
+            return NEVER;
+        }
+        let timeout = self.rtt.probe_timeout(max_ack_delay) * self.backoff();
+        self.space.sent.last_eliciting_at() + timeout
+    }
+
+    /// When its losses are looked for, or a probe is due, once the handshake is confirmed (RFC 9002 appendix A.8).
+    #[inline]
+    pub(super) fn recovery_deadline(&self, max_ack_delay: Nanos) -> Nanos {
+        match self.space.sent.loss_deadline() {
+            NEVER => self.probe_deadline(max_ack_delay),
+            at => at,
+        }
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

@@ -40,8 +40,38 @@ impl Connection {
         ecn: Codepoint,
         now: crate::Nanos,
     ) {
-        let mut packets = datagram.packets.iter();
-        self.on_packets(tuple, len, ecn, now, |_| packets.next().map(Came::Packet));
+        self.now = now;
+        if self.ended.is_some() {
+            return self.answer_after_close();
+        }
+        let mut counted = false;
+        for packet in &datagram.packets {
+            self.on_plain(packet, tuple, len, ecn, &mut counted);
+            if self.ended.is_some() {
+                break;
+            }
+        }
+        self.flush();
+    }
+
+    /// A packet of a datagram; `counted`: one of the datagram's was counted against the amplification limit before.
+    fn on_plain(
+        &mut self,
+        packet: &Packet,
+        tuple: Tuple,
+        len: u32,
+        ecn: Codepoint,
+        counted: &mut bool,
+    ) {
+        let Some(path) = self.path_for(packet, tuple) else {
+            return self.note_drop(packet, Discard::Unknown);
+        };
+        let member = &mut self.members[path];
+        let home = tuple == member.tuple;
+        if !std::mem::replace(counted, true) && home {
+            member.on_received(len);
+        }
+        self.on_packet(path, packet, tuple, len, ecn, home);
     }
 
     /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
@@ -59,25 +89,21 @@ impl Connection {
         }
         let mut counted = false;
         while let Some(came) = next(self) {
-            let path = match &came {
-                Came::Packet(packet) => self.path_for(packet.borrow(), tuple),
-                Came::Unopened(path) => self.members.iter().position(|it| it.id == *path),
-            };
-            let Some(path) = path else {
-                if let Came::Packet(packet) = &came {
-                    self.note_drop(packet.borrow(), Discard::Unknown);
+            match came {
+                Came::Packet(packet) => {
+                    self.on_plain(packet.borrow(), tuple, len, ecn, &mut counted);
                 }
-                continue;
-            };
-            let home = tuple == self.members[path].tuple;
-            if !std::mem::replace(&mut counted, true) && home {
-                self.members[path].on_received(len);
+                Came::Unopened(id) => {
+                    let mut members = self.members.iter_mut();
+                    let Some(member) = members.find(|member| member.id == id) else {
+                        continue;
+                    };
+                    if !std::mem::replace(&mut counted, true) && tuple == member.tuple {
+                        member.on_received(len);
+                    }
+                    continue;
+                }
             }
-            let Came::Packet(packet) = &came else {
-                continue;
-            };
-            let packet = packet.borrow();
-            self.on_packet(path, packet, tuple, len, ecn);
             if self.ended.is_some() {
                 break;
             }
@@ -111,7 +137,17 @@ impl Connection {
         Some(path)
     }
 
-    fn on_packet(&mut self, path: usize, packet: &Packet, tuple: Tuple, len: u32, ecn: Codepoint) {
+    /// `home`: the packet's addresses are those of the path.
+    #[inline]
+    fn on_packet(
+        &mut self,
+        path: usize,
+        packet: &Packet,
+        tuple: Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
         let level = match packet.header.kind {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
@@ -146,6 +182,14 @@ impl Connection {
         }
         let mut eliciting = false;
         for frame in &packet.frames {
+            if let (Level::OneRtt, Frame::Stream { .. }) = (level, frame) {
+                eliciting = true;
+                self.on_stream(path, frame);
+                if self.ended.is_some() {
+                    return;
+                }
+                continue;
+            }
             eliciting |= frame.ack_eliciting();
             if !frame.allowed_in(&packet.header.kind) {
                 let reason = "a frame that this kind of packet cannot have";
@@ -176,9 +220,14 @@ impl Connection {
             );
         }
         if level == Level::OneRtt {
-            let newest = self.members[path].space.received.largest() < Some(number);
-            let moves = newest && !migration::probing(&packet.frames);
-            self.notice_address(path, tuple, packet.header.destination, moves, len);
+            let destination = packet.header.destination;
+            if home {
+                self.members[path].migration.destination = Some(destination);
+            } else {
+                let newest = self.members[path].space.received.largest() < Some(number);
+                let moves = newest && !migration::probing(&packet.frames);
+                self.notice_address(path, tuple, destination, moves, len);
+            }
         }
         let (now, delay) = (self.now, self.ack_delay(level));
         if level == Level::OneRtt || self.handshake.reads(level) {
@@ -325,22 +374,7 @@ impl Connection {
                     }
                 }
             }
-            Frame::Stream {
-                stream,
-                offset,
-                len,
-                fin,
-            } => {
-                if self.admit_stream(*stream, frame, Part::Receiving) {
-                    let taken = self
-                        .incoming
-                        .on_data(*stream, *offset, u64::from(*len), *fin);
-                    match taken {
-                        Ok(bytes) => self.members[path].totals.received += bytes,
-                        Err(violation) => self.violation(violation, frame),
-                    }
-                }
-            }
+            Frame::Stream { .. } => self.on_stream(path, frame),
             Frame::ResetStream {
                 stream, final_size, ..
             } => {
@@ -404,6 +438,24 @@ impl Connection {
                 self.discard(Level::Handshake);
             }
             _ => self.on_path_frame(frame),
+        }
+    }
+
+    fn on_stream(&mut self, path: usize, frame: &Frame) {
+        let Frame::Stream {
+            stream,
+            offset,
+            len,
+            fin,
+        } = *frame
+        else {
+            return;
+        };
+        if self.admit_stream(stream, frame, Part::Receiving) {
+            match self.incoming.on_data(stream, offset, len.into(), fin) {
+                Ok(bytes) => self.members[path].totals.received += bytes,
+                Err(violation) => self.violation(violation, frame),
+            }
         }
     }
 

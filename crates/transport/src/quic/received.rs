@@ -14,7 +14,7 @@ const MOST_RANGES: usize = 64;
 const MOST_KEPT: usize = 1024;
 
 /// What has to be acknowledged in a space.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Received {
     numbers: RangeSet,
     /// Numbers below this are no longer kept: each counts as a duplicate (RFC 9000 section 13.2.3).
@@ -26,8 +26,24 @@ pub(super) struct Received {
     pending: u32,
     /// Numbers that no acknowledgement named yet.
     fresh: bool,
-    at: Option<Nanos>,
+    /// When an acknowledgement has to leave.
+    at: Nanos,
     ecn: [u64; 3],
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self {
+            numbers: RangeSet::default(),
+            floor: 0,
+            largest: None,
+            largest_eliciting: None,
+            pending: 0,
+            fresh: false,
+            at: NEVER,
+            ecn: [0; 3],
+        }
+    }
 }
 
 /// The ECN field of a packet that arrived.
@@ -83,7 +99,7 @@ impl Received {
         self.pending += 1;
         let at_once = late || gap || ecn == Codepoint::Ce || self.pending >= TOGETHER;
         let at = now + if at_once { 0 } else { delay };
-        self.at = Some(self.at.map_or(at, |earlier| earlier.min(at)));
+        self.at = self.at.min(at);
     }
 
     #[cold]
@@ -101,8 +117,9 @@ impl Received {
     }
 
     /// When an acknowledgement has to leave.
+    #[inline]
     pub fn deadline(&self) -> Nanos {
-        self.at.unwrap_or(NEVER)
+        self.at
     }
 
     /// Whether a frame would tell the peer anything that it has not been told.
@@ -118,9 +135,15 @@ impl Received {
         };
         ack.path = path;
         ack.delay = ((now - at) / MICROSECOND) >> exponent;
-        let ranges = self.numbers.iter().rev().take(MOST_RANGES);
+        let mut ranges = self.numbers.iter().rev();
+        let newest = ranges.next();
         ack.ranges
-            .extend(ranges.map(|(start, end)| (start, end - 1)));
+            .extend(newest.map(|(start, end)| (start, end - 1)));
+        if self.numbers.count() > 1 {
+            let others = ranges.take(MOST_RANGES - 1);
+            ack.ranges
+                .extend(others.map(|(start, end)| (start, end - 1)));
+        }
         ack.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
         true
     }
@@ -129,7 +152,7 @@ impl Received {
     pub fn on_acknowledged(&mut self) {
         self.pending = 0;
         self.fresh = false;
-        self.at = None;
+        self.at = NEVER;
     }
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).

@@ -6,7 +6,7 @@ use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::Sent;
-use super::path::{PathState, Space};
+use super::path::Space;
 use crate::congestion;
 use crate::path::{Acknowledged, CaState};
 use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
@@ -35,6 +35,7 @@ impl Connection {
     }
 
     /// Takes an acknowledgement that came on `path`; it may be about another one.
+    #[inline(never)]
     pub(super) fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
         let path = match ack.path {
             // An ACK frame is about path 0 (RFC 10069 section 4.1).
@@ -84,16 +85,16 @@ impl Connection {
         }
         let member = &mut self.members[path];
         member.publish(&mut self.paths[path]);
-        let full = self.members[path].datagram();
+        let (full, since) = (member.datagram(), member.recovery_since);
         let mut delivered = 0;
+        let mut growing = 0;
         let mut small = true;
-        for packet in &acked {
-            if packet.in_flight {
-                delivered += 1;
-                small &= packet.size < full;
-            }
+        for packet in acked.iter().filter(|packet| packet.in_flight) {
+            delivered += 1;
+            small &= packet.size < full;
+            // The window grows for packets that were sent after its last reduction (RFC 9002 section 7.3.2).
+            growing += u32::from(since.is_none_or(|since| packet.at > since));
         }
-        let growing = self.growing(path, &acked);
         let paces = self.members[path].paces();
         if paces {
             self.members[path].rate.begin_ack(before);
@@ -106,9 +107,11 @@ impl Connection {
             }
         }
         let rtt = self.members[path].rtt.latest();
-        for packet in acked.drain(..) {
-            self.on_delivered(level, path, packet);
+        for packet in &mut acked {
+            let carried = std::mem::take(&mut packet.carried);
+            self.on_delivered(level, path, packet.number, carried);
         }
+        acked.clear();
         self.acked = acked;
         self.outgoing.forget_finished();
         let member = &mut self.members[path];
@@ -179,15 +182,6 @@ impl Connection {
         self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
     }
 
-    /// Packets that let the window grow: those sent after its last reduction (RFC 9002 section 7.3.2).
-    fn growing(&self, path: usize, acked: &[Sent<Contents>]) -> u32 {
-        let since = self.members[path].recovery_since;
-        let counts = |packet: &&Sent<Contents>| {
-            packet.in_flight && since.is_none_or(|since| packet.at > since)
-        };
-        acked.iter().filter(counts).count() as u32
-    }
-
     fn set_pacing_rate(&mut self, path: usize) {
         let window = &mut self.paths[path];
         if window.srtt == 0 {
@@ -207,16 +201,16 @@ impl Connection {
     /// Packets in flight on a path; those of the handshake are on the first.
     pub(super) fn in_flight(&self, path: usize) -> u32 {
         let own = self.members[path].space.sent.in_flight();
-        if path > 0 {
+        if path > 0 || self.handshake.over() {
             return own;
         }
         let handshake = self.handshake.spaces.iter().flatten();
         own + handshake.map(|space| space.sent.in_flight()).sum::<u32>()
     }
 
-    fn on_delivered(&mut self, level: Level, path: usize, packet: Sent<Contents>) {
-        let number = packet.number;
-        packet.carried.for_each(|carried| match carried {
+    #[inline]
+    fn on_delivered(&mut self, level: Level, path: usize, number: u64, carried: Contents) {
+        carried.for_each(|carried| match carried {
             Carried::Data { position, end } => {
                 let bytes = self.outgoing.on_acked(position, end);
                 let path = &mut self.paths[path];
@@ -251,6 +245,9 @@ impl Connection {
 
     /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction. Returns the packets lost.
     fn detect_losses(&mut self, level: Level, path: usize) -> u32 {
+        if self.space(level, path).sent.in_order() {
+            return 0;
+        }
         let now = self.now;
         let rtt = self.members[path].rtt.clone();
         let mut lost = Vec::new();
@@ -370,14 +367,12 @@ impl Connection {
         if member.closed() {
             return NEVER;
         }
-        if !self.handshake.over() || !self.handshake.confirmed {
-            return self.early_recovery_deadline(path);
+        if self.handshake.settled() {
+            let delay = self.peer.max_ack_delay * MILLISECOND;
+            member.recovery_deadline(delay)
+        } else {
+            self.early_recovery_deadline(path)
         }
-        let losses = member.space.sent.loss_deadline();
-        if losses < NEVER {
-            return losses;
-        }
-        self.own_probe_deadline(member)
     }
 
     /// The same before the handshake is confirmed.
@@ -392,15 +387,6 @@ impl Connection {
             return losses;
         }
         self.probe_deadline(path).map_or(NEVER, |(at, _)| at)
-    }
-
-    /// When the next probe of a path's own space is due.
-    fn own_probe_deadline(&self, member: &PathState) -> Nanos {
-        if member.space.sent.eliciting() == 0 || !self.handshake.confirmed {
-            return NEVER;
-        }
-        let delay = self.peer.max_ack_delay * MILLISECOND;
-        member.space.sent.last_eliciting_at() + member.rtt.probe_timeout(delay) * member.backoff()
     }
 
     /// When the next probe of a path is due, and at which level.
@@ -430,7 +416,10 @@ impl Connection {
                 return Some((at, level));
             }
         }
-        let at = self.own_probe_deadline(member);
+        let at = match self.handshake.confirmed {
+            true => member.probe_deadline(self.peer.max_ack_delay * MILLISECOND),
+            false => NEVER,
+        };
         if at < NEVER {
             let level = Level::OneRtt;
             due = Some(due.map_or((at, level), |earlier| earlier.min((at, level))));

@@ -50,10 +50,11 @@ impl Connection {
         self.manage_paths();
         self.note_blocked();
         let now = self.now;
-        let mut errands = false;
+        let (mut errands, mut acknowledges) = (false, false);
         for member in &mut self.members {
             member.held = false;
             errands |= member.has_errand(now);
+            acknowledges |= member.space.received.deadline() <= now;
         }
         if errands {
             for path in 0..self.members.len() {
@@ -66,7 +67,9 @@ impl Connection {
         if !self.control.is_empty() {
             self.send_control();
         }
-        self.send_acknowledgements();
+        if acknowledges {
+            self.send_acknowledgements();
+        }
         self.settle_pacing();
     }
 
@@ -80,12 +83,17 @@ impl Connection {
         } else {
             0
         };
-        let path = about as u32;
-        if !self.space(draft.level, about).received.has_news() {
+        let received = match draft.level {
+            Level::OneRtt => &mut self.members[about].space.received,
+            level => match &mut self.handshake.spaces[level as usize] {
+                Some(space) => &mut space.received,
+                None => return,
+            },
+        };
+        if !received.has_news() {
             return;
         }
         let mut ack = self.spares.ack();
-        let received = &self.space(draft.level, about).received;
         if !received.acknowledge(now, named, exponent, &mut ack) {
             return;
         }
@@ -95,9 +103,10 @@ impl Connection {
         if len > draft.room {
             return;
         }
-        self.space(draft.level, about).received.on_acknowledged();
+        received.on_acknowledged();
         draft.push_measured(frame, len);
-        draft.carried.add(Carried::Ack { path, largest });
+        let path = about as u32;
+        draft.carried.add_ack(path, largest);
     }
 
     fn add_control(&mut self, draft: &mut Draft) {
@@ -412,10 +421,7 @@ impl Connection {
             len: chunk.len,
             fin: chunk.fin,
         });
-        draft.carried.add(Carried::Data {
-            position: chunk.position,
-            end: chunk.end(),
-        });
+        draft.carried.add_data(chunk.position, chunk.end());
     }
 
     /// Sends what lies at a position on another path, too.

@@ -27,7 +27,7 @@ impl Spares {
         let Some(packet) = datagram.packets.first_mut() else {
             return;
         };
-        for frame in packet.frames.drain(..) {
+        while let Some(frame) = packet.frames.pop() {
             if let Frame::Ack(ack) = frame {
                 self.acks.push(ack);
             }
@@ -36,10 +36,15 @@ impl Spares {
     }
 
     /// Takes over a datagram of another store, and an acknowledgement if it has fewer than datagrams.
+    #[inline]
     pub fn replenish(&mut self, from: &mut Self) {
-        self.datagrams.extend(from.datagrams.pop());
-        if self.acks.len() < self.datagrams.len() {
-            self.acks.extend(from.acks.pop());
+        if let Some(datagram) = from.datagrams.pop() {
+            self.datagrams.push(datagram);
+        }
+        if self.acks.len() < self.datagrams.len()
+            && let Some(ack) = from.acks.pop()
+        {
+            self.acks.push(ack);
         }
     }
 

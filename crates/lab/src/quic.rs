@@ -257,8 +257,16 @@ impl Quic {
         either!(self, it => it.cancel_writes())
     }
 
-    pub fn established(&self) -> bool {
-        asked!(self, it => it.established())
+    /// Whether it is established, and [`Quic::at_end`]; for callers that know of QUIC alone.
+    #[inline(always)]
+    pub fn standing(&self) -> (bool, bool) {
+        asked!(self, it => (it.established(), it.at_end()))
+    }
+
+    /// As [`Quic::next_deadline`].
+    #[inline(always)]
+    pub fn deadline(&self) -> Nanos {
+        asked!(self, it => it.next_deadline())
     }
 
     #[inline(never)]

@@ -99,10 +99,11 @@ pub struct Simulation {
     ended: bool,
     guard: Guard,
     transmits: Vec<Transmit>,
-    /// As `transmits`, of QUIC; datagrams to be used again; and what a connection brought.
+    /// As `transmits`, of QUIC; datagrams to be used again; and what a connection brought, while
+    /// it is not handed to an application.
     departing: Vec<polypath_transport::quic::Transmit>,
     spares: Spares,
-    frames: Frames,
+    frames: Option<Box<Frames>>,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
     foreign: Option<Arc<dyn Foreign>>,
@@ -211,7 +212,7 @@ impl Simulation {
             transmits: Vec::new(),
             departing: Vec::new(),
             spares: Spares::default(),
-            frames: Frames::default(),
+            frames: None,
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             foreign,
             noq: BTreeMap::new(),

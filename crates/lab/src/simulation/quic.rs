@@ -72,8 +72,9 @@ impl Simulation {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
-        let news = connection.read(now, &mut self.frames);
-        let (established, at_end) = (connection.established(), connection.at_end());
+        let frames = self.frames.get_or_insert_default();
+        let news = connection.read(now, frames);
+        let (established, at_end) = connection.standing();
         if news {
             self.hand_over(index, established, at_end);
         } else {
@@ -93,13 +94,15 @@ impl Simulation {
             if let Some(own) = connection.own() {
                 self.qlogs.with(index, |log| log.measure(own, now));
             }
-            self.set_timer(index, connection.next_deadline());
+            self.set_timer(index, connection.deadline());
         }
     }
 
     /// Hands what a connection brought to its application.
     fn hand_over(&mut self, index: usize, established: bool, at_end: bool) {
-        let mut frames = std::mem::take(&mut self.frames);
+        let Some(mut frames) = self.frames.take() else {
+            return;
+        };
         let came = Came {
             bytes: frames.streams.iter().map(|stream| stream.1).sum(),
             frames: Some(&mut frames),
@@ -115,7 +118,7 @@ impl Simulation {
         }
         frames.streams.clear();
         frames.datagrams.clear();
-        self.frames = frames;
+        self.frames = Some(frames);
     }
 
     /// A datagram came to the end of its flow.
@@ -311,7 +314,7 @@ impl Simulation {
         });
         let (seals, real) = (connection.seals(), connection.real());
         self.number_paths(index);
-        for transmit in departing.drain(..) {
+        for transmit in &mut departing {
             let bytes = if seals {
                 self.seal(index, &transmit.datagram)
             } else {
@@ -323,13 +326,15 @@ impl Simulation {
                 _ => self.quic_flow(index, transmit.path, transmit.tuple),
             };
             if self.plan.record.segments {
-                self.record_packets(index, &transmit);
+                self.record_packets(index, transmit);
             }
             let ecn = if transmit.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-            let datagram = (!real).then_some(transmit.datagram);
+            let datagram = std::mem::take(&mut transmit.datagram);
+            let datagram = (!real).then_some(datagram);
             let content = Content::Quic(Sealed { datagram, bytes });
             self.put_on_route(flow, transmit.len, ecn, transmit.purpose, content);
         }
+        departing.clear();
         self.departing = departing;
         self.log_secrets(index);
     }
@@ -342,11 +347,15 @@ impl Simulation {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn log_secrets(&mut self, index: usize) {
-        if !self.captures.active() {
-            return;
+        if self.captures.active() {
+            self.log_new_secrets(index);
         }
+    }
+
+    #[cold]
+    fn log_new_secrets(&mut self, index: usize) {
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             let secrets = connection.take_secrets();
             self.captures.secrets(&secrets);

@@ -138,9 +138,12 @@ impl Connection {
     /// The longest of its paths, before backoff.
     pub(super) fn longest_probe_timeout(&self) -> Nanos {
         let delay = self.peer.max_ack_delay * MILLISECOND;
-        let open = self.members.iter().filter(|member| !member.closed());
-        open.map(|member| member.rtt.probe_timeout(delay))
-            .max()
-            .unwrap_or(0)
+        let mut longest = 0;
+        for member in &self.members {
+            if !member.closed() {
+                longest = longest.max(member.rtt.probe_timeout(delay));
+            }
+        }
+        longest
     }
 }

@@ -34,6 +34,7 @@ impl Draft {
     }
 
     /// As [`Draft::push`], where the frame's length is known.
+    #[inline]
     pub fn push_measured(&mut self, frame: Frame, len: u32) {
         debug_assert_eq!(len, frame.len());
         self.room -= len;
@@ -215,8 +216,7 @@ impl Connection {
 
     /// Sends a draft as a datagram of its own.
     pub(super) fn send(&mut self, draft: Draft) {
-        let tuple = self.members[draft.path].tuple;
-        self.send_alone(draft, tuple, true);
+        self.send_alone(draft, None);
     }
 
     /// Sends a draft that has become no data packet, if it acknowledges anything: what it told counts as told.
@@ -230,16 +230,16 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let home = tuple == self.members[draft.path].tuple;
-        self.send_alone(draft, tuple, home);
+        let elsewhere = tuple != self.members[draft.path].tuple;
+        self.send_alone(draft, elsewhere.then_some(tuple));
     }
 
-    fn send_alone(&mut self, mut draft: Draft, tuple: Tuple, home: bool) {
+    fn send_alone(&mut self, mut draft: Draft, elsewhere: Option<Tuple>) {
         draft.pad_to_sample();
         let (path, purpose) = (draft.path, draft.purpose);
         let size = draft.size();
         let datagram = self.register(draft, size);
-        self.transmit(path, tuple, home, datagram, size, purpose);
+        self.transmit(path, elsewhere, datagram, size, purpose);
     }
 
     /// Sends drafts of one path as one datagram (RFC 9000 section 12.2).
@@ -256,24 +256,22 @@ impl Connection {
             }
         }
         if let Some((path, datagram)) = whole {
-            let tuple = self.members[path].tuple;
-            self.transmit(path, tuple, true, datagram, len, Purpose::Control);
+            self.transmit(path, None, datagram, len, Purpose::Control);
         }
     }
 
-    /// `home`: the addresses are those of the path.
+    /// `elsewhere`: where it goes if not between the addresses of its path.
     fn transmit(
         &mut self,
         path: usize,
-        tuple: Tuple,
-        home: bool,
+        elsewhere: Option<Tuple>,
         datagram: Datagram,
         len: u32,
         purpose: Purpose,
     ) {
         debug_assert_eq!(len, datagram.len());
         let member = &mut self.members[path];
-        if home {
+        if elsewhere.is_none() {
             member.on_sent(len);
         } else {
             member.steady = false;
@@ -281,7 +279,7 @@ impl Connection {
         let (ecn, steady) = (member.ecn, member.steady);
         self.out.push(Transmit {
             path,
-            tuple,
+            tuple: elsewhere.unwrap_or(member.tuple),
             datagram,
             len,
             purpose,

@@ -108,6 +108,8 @@ impl LocalIds {
 #[derive(Debug, Default)]
 pub(super) struct RemoteIds {
     ids: Vec<Remote>,
+    /// Of each path the id that its packets carry.
+    carried: Vec<(u64, ConnectionId)>,
     /// Path and sequence number of those that were retired: a frame that names one may come again.
     retired: BTreeSet<(u64, u64)>,
     /// Of each path, the sequence number below which the peer wants all retired.
@@ -143,6 +145,7 @@ impl RemoteIds {
             used: true,
             reset_token: None,
         });
+        self.find_carried();
     }
 
     /// The token of the id that the peer chose in the handshake.
@@ -167,6 +170,12 @@ impl RemoteIds {
     /// # Errors
     /// There are more than `limit` for the path, or the frame contradicts an earlier one.
     pub fn add(&mut self, frame: &NewConnectionId, limit: u64) -> Result<Vec<u64>, IdError> {
+        let retired = self.take(frame, limit);
+        self.find_carried();
+        retired
+    }
+
+    fn take(&mut self, frame: &NewConnectionId, limit: u64) -> Result<Vec<u64>, IdError> {
         let path = frame.path.unwrap_or(0);
         let same = |known: &&Remote| known.path == path && known.sequence == frame.sequence;
         if let Some(known) = self.ids.iter().find(same) {
@@ -217,8 +226,24 @@ impl RemoteIds {
             .map(|known| (known.sequence, known.id))
     }
 
+    /// The same without the number.
+    #[inline]
     pub fn current_id(&self, path: u64) -> Option<&ConnectionId> {
-        self.current_of(path).map(|known| &known.id)
+        let mut carried = self.carried.iter();
+        carried.find(|of| of.0 == path).map(|(_, id)| id)
+    }
+
+    /// Finds the ids that packets carry. To be called after each change.
+    fn find_carried(&mut self) {
+        let mut carried: Vec<(u64, ConnectionId)> = Vec::new();
+        for Remote { path, .. } in &self.ids {
+            if carried.iter().all(|of| of.0 != *path)
+                && let Some((_, id)) = self.current(*path)
+            {
+                carried.push((*path, id));
+            }
+        }
+        self.carried = carried;
     }
 
     fn current_of(&self, path: u64) -> Option<&Remote> {
@@ -240,6 +265,7 @@ impl RemoteIds {
         self.ids
             .retain(|known| (known.path, known.sequence) != (path, retired));
         self.retired.insert((path, retired));
+        self.find_carried();
         Some(retired)
     }
 
@@ -259,6 +285,7 @@ impl RemoteIds {
         for known in &mut self.ids {
             known.used |= (known.path, known.sequence) == (path, sequence);
         }
+        self.find_carried();
         Some(id)
     }
 
@@ -271,6 +298,7 @@ impl RemoteIds {
     pub fn forget(&mut self, path: u64) {
         self.abandoned.insert(path);
         self.ids.retain(|known| known.path != path);
+        self.find_carried();
     }
 }
 
@@ -325,6 +353,10 @@ mod tests {
         assert_eq!(ids.spare(0), Some(ConnectionId::new(&[3; LEN])));
         assert_eq!(ids.change(0), Some(0));
         assert_eq!(ids.current(0), Some((1, ConnectionId::new(&[3; LEN]))));
+        assert_eq!(ids.current_id(0), Some(&ConnectionId::new(&[3; LEN])));
+        assert_eq!(ids.current_id(1), Some(&ConnectionId::new(&[2; LEN])));
+        ids.forget(1);
+        assert_eq!(ids.current_id(1), None);
     }
 
     #[test]

@@ -226,23 +226,17 @@ impl Incoming {
         })
     }
 
-    /// The limits of streams that moved far enough to be told. A stream whose end is known needs none.
-    pub fn take_stream_max(&mut self) -> Vec<(u64, u64)> {
+    /// Tells the limits of streams that moved far enough. A stream whose end is known needs none.
+    pub fn take_stream_max(&mut self, mut tell: impl FnMut(u64, u64)) {
         let window = self.stream_window;
-        let streams = self
-            .streams
-            .iter_mut()
-            .filter(|stream| stream.end.is_none());
-        streams
-            .filter_map(|stream| {
-                let limit = stream.read + window;
-                let due = limit - stream.max >= window / STEP && limit > stream.max;
-                due.then(|| {
-                    stream.max = limit;
-                    (stream.id, limit)
-                })
-            })
-            .collect()
+        for stream in self.streams.iter_mut() {
+            let limit = stream.read + window;
+            let due = stream.end.is_none() && limit > stream.max;
+            if due && limit - stream.max >= window / STEP {
+                stream.max = limit;
+                tell(stream.id, limit);
+            }
+        }
     }
 
     /// The limits as they stand, to be told again.
@@ -275,6 +269,12 @@ mod tests {
         incoming.open(0);
         incoming.open(4);
         incoming
+    }
+
+    fn stream_max(incoming: &mut Incoming) -> Vec<(u64, u64)> {
+        let mut told = Vec::new();
+        incoming.take_stream_max(|stream, max| told.push((stream, max)));
+        told
     }
 
     #[test]
@@ -311,12 +311,12 @@ mod tests {
             Err(Violation::FlowControl)
         );
         assert_eq!(
-            (incoming.take_max(), incoming.take_stream_max()),
+            (incoming.take_max(), stream_max(&mut incoming)),
             (None, vec![])
         );
         incoming.read(0, 200);
         assert_eq!(incoming.take_max(), Some(1800));
-        assert_eq!(incoming.take_stream_max(), [(0, 1200)]);
+        assert_eq!(stream_max(&mut incoming), [(0, 1200)]);
         assert_eq!(incoming.on_data(4, 0, 800, false), Ok(800));
     }
 

@@ -202,7 +202,7 @@ impl Outgoing {
     }
 
     /// The stream to be served: the highest priority, and in turn among equals.
-    #[inline]
+    #[inline(always)]
     fn chosen(&self) -> Option<usize> {
         if let [only] = &self.streams[..] {
             return only.ready(self.credit()).then_some(0);
@@ -210,6 +210,7 @@ impl Outgoing {
         self.chosen_of_several()
     }
 
+    #[inline(never)]
     fn chosen_of_several(&self) -> Option<usize> {
         let credit = self.credit();
         let count = self.streams.len();
@@ -380,8 +381,11 @@ impl Outgoing {
             chunk.acked = true;
             chunk.again = false;
             bytes += u64::from(chunk.len);
-            let stream = streams.binary_search_by_key(&chunk.stream, |stream| stream.id);
-            if let Ok(at) = stream {
+            let place = match &streams[..] {
+                [only] if only.id == chunk.stream => Ok(0),
+                _ => streams.binary_search_by_key(&chunk.stream, |stream| stream.id),
+            };
+            if let Ok(at) = place {
                 let stream = &mut streams[at];
                 stream.acked += u64::from(chunk.len);
                 stream.fin_acked |= chunk.fin;
@@ -489,13 +493,12 @@ fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl F
         Some(front) if front.end() > position => 0,
         _ => chunks.partition_point(|chunk| chunk.end() <= position),
     };
-    for chunk in chunks.range_mut(from..) {
-        if chunk.position >= end {
-            break;
-        }
+    let mut at = from;
+    while let Some(chunk) = chunks.get_mut(at).filter(|chunk| chunk.position < end) {
         if !chunk.acked {
             each(chunk);
         }
+        at += 1;
     }
 }
 

@@ -108,10 +108,11 @@ impl Connection {
 
     /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
     pub(super) fn manage_paths(&mut self) {
-        if !self.ready_for_paths() {
+        let asked = self.ready_at.is_some() && self.path_manager_at > self.now;
+        if asked && self.wanted.is_empty() || !self.ready_for_paths() {
             return;
         }
-        if self.ready_at.is_none() || self.path_manager_at <= self.now {
+        if !asked {
             self.ask_path_manager();
         }
         if !self.wanted.is_empty() {

@@ -546,9 +546,9 @@ impl Connection {
         if let Some(max) = self.incoming.take_max() {
             self.control.push(Frame::MaxData(max));
         }
-        for (stream, max) in self.incoming.take_stream_max() {
+        self.incoming.take_stream_max(|stream, max| {
             self.control.push(Frame::MaxStreamData { stream, max });
-        }
+        });
         for kind in 0..2 {
             let streams = &mut self.streams;
             let limit = streams.over[kind] + super::connection::STREAMS;

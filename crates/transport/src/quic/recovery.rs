@@ -112,7 +112,7 @@ impl Connection {
             self.on_delivered(level, path, packet.number, carried);
         }
         acked.clear();
-        self.acked = acked;
+        std::mem::swap(&mut self.acked, &mut acked);
         self.outgoing.forget_finished();
         let member = &mut self.members[path];
         let forgive = self.client || self.handshake.confirmed || level != Level::Initial;

@@ -18,14 +18,8 @@ const LEAST_STREAM: u32 = 4;
 
 /// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
 fn stream_fields(stream: u64, offset: u64) -> u32 {
-    let frame = Frame::Stream {
-        stream,
-        offset,
-        len: 0,
-        fin: false,
-    };
     // The length takes two bytes from 64 on.
-    frame.len() + 1
+    Frame::stream_len(stream, offset, 0) + 1
 }
 
 impl Connection {
@@ -415,12 +409,14 @@ impl Connection {
     }
 
     fn add_chunk(&mut self, draft: &mut Draft, chunk: super::outgoing::Chunk) {
-        draft.push(Frame::Stream {
+        let frame = Frame::Stream {
             stream: chunk.stream,
             offset: chunk.offset,
             len: chunk.len,
             fin: chunk.fin,
-        });
+        };
+        let len = Frame::stream_len(chunk.stream, chunk.offset, chunk.len);
+        draft.push_measured(frame, len);
         draft.carried.add_data(chunk.position, chunk.end());
     }
 

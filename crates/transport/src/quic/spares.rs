@@ -28,8 +28,11 @@ impl Spares {
             return;
         };
         while let Some(frame) = packet.frames.pop() {
-            if let Frame::Ack(ack) = frame {
-                self.acks.push(ack);
+            match frame {
+                Frame::Ack(ack) => self.acks.push(ack),
+                // The commonest of those without memory of their own.
+                Frame::Stream { .. } => {}
+                other => drop(other),
             }
         }
         self.datagrams.push(datagram);

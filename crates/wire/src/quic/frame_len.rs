@@ -16,13 +16,17 @@ impl Frame {
                 offset,
                 len,
                 ..
-            } => {
-                let offset = if *offset > 0 { varint_len(*offset) } else { 0 };
-                1 + varint_len(*stream) + offset + counted(*len)
-            }
+            } => Self::stream_len(*stream, *offset, *len),
             Self::Ack(ack) => ack.len(),
             _ => self.other_len(),
         }
+    }
+
+    /// The same of a STREAM frame.
+    #[inline]
+    pub fn stream_len(stream: u64, offset: u64, len: u32) -> u32 {
+        let offset = if offset > 0 { varint_len(offset) } else { 0 };
+        1 + varint_len(stream) + offset + counted(len)
     }
 
     fn other_len(&self) -> u32 {

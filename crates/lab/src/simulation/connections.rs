@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{Ecn, NodeId, Packet, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Segment, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
 };
 use polypath_wire::tcp::header_len;
 
@@ -270,7 +270,7 @@ impl Simulation {
             purpose,
         } in transmits.drain(..)
         {
-            let flow = self.flow_of(index, subflow, Some(&segment));
+            let flow = self.flow_of(index, subflow);
             let endpoint = &self.endpoints[index];
             let Some(connection) = endpoint.tcp() else {
                 continue;
@@ -332,19 +332,19 @@ impl Simulation {
         self.transmits = transmits;
     }
 
-    /// The flow of a subflow in the direction from an endpoint; made at its `first` segment.
+    /// The flow of a subflow in the direction from an endpoint; made at its first segment.
     #[inline(always)]
-    pub(super) fn flow_of(&mut self, index: usize, subflow: usize, first: Option<&Segment>) -> u32 {
+    pub(super) fn flow_of(&mut self, index: usize, subflow: usize) -> u32 {
         match self.endpoints[index].flows.get(subflow) {
             Some(&flow) => flow,
-            None => self.make_flows(index, subflow, first),
+            None => self.make_flows(index, subflow),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_flows(&mut self, index: usize, last: usize, first: Option<&Segment>) -> u32 {
-        for subflow in self.endpoints[index].flows.len()..=last {
+    fn make_flows(&mut self, index: usize, subflow: usize) -> u32 {
+        for subflow in self.endpoints[index].flows.len()..=subflow {
             let endpoint = &mut self.endpoints[index];
             let Some(connection) = &endpoint.connection else {
                 break;
@@ -366,20 +366,14 @@ impl Simulation {
                 subflow: number,
             };
             let first_dsn = connection.tcp().and_then(|it| it.data_sequence(0));
-            if let (Some(controller), Some(first)) = (&mut self.controller, first)
-                && subflow == last
-            {
-                controller.read(tuple.local, tuple.remote, first);
-            }
+            // A controller reads the first segment of TCP before it places the flow.
+            let waits = self.controller.is_some() && connection.tcp().is_some();
             let gateways = self.gateways(index, subflow);
-            let flow = self.new_flow(
-                node,
-                tuple.local,
-                tuple.remote,
-                gateways,
-                sender,
-                index as u64,
-            );
+            let flow =
+                self.unrouted_flow((tuple.local, tuple.remote), gateways, sender, index as u64);
+            if !waits {
+                self.route_flow(flow, node);
+            }
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
                 .insert((node, tuple.local, tuple.remote), end);
@@ -387,7 +381,7 @@ impl Simulation {
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
         }
-        self.endpoints[index].flows[last]
+        self.endpoints[index].flows[subflow]
     }
 
     /// The routers that a subflow is steered through: the server's answers come back the client's way (RFC 1122 section 4.2.3.8).
@@ -413,23 +407,40 @@ impl Simulation {
         sender: End,
         stream: u64,
     ) -> u32 {
-        let mut flow = Flow {
+        let flow = self.unrouted_flow((source, destination), gateways, sender, stream);
+        self.route_flow(flow, node);
+        flow
+    }
+
+    fn unrouted_flow(
+        &mut self,
+        (source, destination): (SocketAddr, SocketAddr),
+        gateways: Vec<IpAddr>,
+        sender: End,
+        stream: u64,
+    ) -> u32 {
+        self.captures.flows.push(Flow {
             gateways,
             sender,
             stream: random::mix(stream),
             receiver_node: self.receiver_node(destination.ip()),
             ..Flow::new(source, destination)
-        };
+        });
+        (self.captures.flows.len() - 1) as u32
+    }
+
+    /// Finds a flow's way from a node.
+    pub(super) fn route_flow(&mut self, number: u32, node: usize) {
+        let mut flow = self.captures.flows[number as usize].clone();
         let node = NodeId(node as u32);
         if self.stands.is_empty() && self.controller.is_none() {
-            let (label, ends) = (flow.label(), (source.ip(), destination.ip()));
+            let (label, ends) = (flow.label(), (flow.source.ip(), flow.destination.ip()));
             let found = (self.network).route_via(node, ends.0, &flow.gateways, ends.1, label);
             flow.route = found.ok();
         } else if let Some(path) = self.path(node, &flow) {
             self.lay(&mut flow, &path, None);
         }
-        self.captures.flows.push(flow);
-        (self.captures.flows.len() - 1) as u32
+        self.captures.flows[number as usize] = flow;
     }
 
     /// The node that owns an address.

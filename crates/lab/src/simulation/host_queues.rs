@@ -28,10 +28,23 @@ impl Simulation {
         }
     }
 
-    /// Hands a segment to the queue of its host, unless it follows one that was refused.
+    /// Has a controller read the first segment of a flow and place it.
+    fn show_to_controller(&mut self, index: usize, flow: u32, first: &Transmit) {
+        let state = &self.captures.flows[flow as usize];
+        let placed = state.route.or(state.queued_route).is_some();
+        if let Some(controller) = self.controller.as_mut().filter(|_| !placed) {
+            controller.read(state.source, state.destination, &first.segment);
+            self.route_flow(flow, self.endpoints[index].node);
+            self.find_host_queue(index, first.subflow, flow);
+        }
+    }
+
+    /// Hands a segment to the queue of its host, unless it follows one that was refused; or puts it on the way that a controller, which
+    /// reads it first, gives its flow.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit_to_queue(&mut self, index: usize, flow: u32, transmit: Transmit) {
+        self.show_to_controller(index, flow, &transmit);
         let Transmit {
             subflow,
             segment,
@@ -47,7 +60,7 @@ impl Simulation {
             return self.leaves(index, queue.map(|_| 0), held);
         }
         let state = &mut self.captures.flows[flow as usize];
-        let Some(route) = state.queued_route else {
+        let Some(route) = state.queued_route.or(state.route) else {
             return;
         };
         let leaves_at = queue.map(|queue| self.network.queue_clear_at(queue).unwrap_or(0));

@@ -404,7 +404,7 @@ impl Simulation {
 
     /// The flow of a datagram: its path's, or another one once the peer's address has changed (RFC 9000 section 9).
     fn quic_flow(&mut self, index: usize, lane: usize, tuple: Tuple) -> u32 {
-        let flow = self.flow_of(index, lane, None);
+        let flow = self.flow_of(index, lane);
         let known = &self.captures.flows[flow as usize];
         if (known.source, known.destination) == (tuple.local, tuple.remote) {
             return flow;

@@ -281,6 +281,7 @@ impl Builder {
             start_ns: 0,
             client_stack: None,
             program: None,
+            group: None,
             server_stack: None,
             work: Work::Bulk {
                 duration_ns: None,

@@ -401,6 +401,9 @@ pub struct Application {
     /// The program that plays it where programs run; the simulator has its own model of it. Absent: the project's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+    /// Whose figures it counts for, with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     pub work: Work,
 }
 

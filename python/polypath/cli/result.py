@@ -10,7 +10,7 @@ from rich.markup import escape
 from polypath.cli import many
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import means, sparkline
-from polypath.results import Recording, metrics
+from polypath.results import Recording, completions, metrics
 
 _NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
 
@@ -29,6 +29,8 @@ def show(recording: Recording, title: str) -> None:
     if each_connection:
         for connection, _ in found:
             _print_delays(recording, connection)
+    for group, completed in completions.of_groups(recording).items():
+        _print_completions(group, completed)
     if recording.metadata.interrupted:
         out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
 
@@ -110,6 +112,34 @@ def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
         parts.append("unfinished")
     if parts:
         out.print(f"{escape(connection.name)}: {', '.join(parts)}")
+
+
+def _print_completions(group: str, completed: Sequence[completions.Completions]) -> None:
+    """A row for each class of sizes: completion times, and what they are of the least possible."""
+    columns = ("flows", "unfinished", "mean ms", "p50", "p95", "p99", "slowdown", "p50 ", "p99 ")
+    rows = table(group, *columns, numbers=frozenset(columns))
+    for each in completed:
+        mean, slower = each.mean_ns(), each.mean_slowdown()
+        rows.add_row(
+            each.sizes,
+            f"{each.flows:,}",
+            f"{each.unfinished:,}" if each.unfinished else "",
+            "" if mean is None else _significant(mean / 1e6),
+            *(_significant_or_blank(each.times.quantile(part), 1e6) for part in (0.5, 0.95, 0.99)),
+            "" if slower is None else _significant(slower),
+            *(_significant_or_blank(each.slowdowns.quantile(part), 1) for part in (0.5, 0.99)),
+        )
+    out.print(rows)
+    if any(each.unfinished for each in completed):
+        out.print("An unfinished flow is longer than any other: a blank depends on one.")
+
+
+def _significant(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _significant_or_blank(value: float | None, unit: float) -> str:
+    return "" if value is None else _significant(value / unit)
 
 
 def _delay(known: metrics.Delays, part: float, lost: str) -> str:

@@ -285,7 +285,7 @@ class Delays:
 
     sent: int
     #: In ns, the shortest first.
-    answered: Sequence[int]
+    answered: Sequence[float]
 
     @classmethod
     def of(cls, delays: Sequence[int | None]) -> Delays:

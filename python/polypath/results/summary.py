@@ -20,6 +20,9 @@
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
                                srtt_ms {mean, p50, p95, max} (the sender's samples; null without any)
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
+    groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
+                    completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
+                    slowdown: the time as a multiple of the least that it could take
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
                     max_queue_packets
     counters        host -> counter -> value
@@ -35,8 +38,10 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import metrics
+from polypath.results import completions, metrics
 from polypath.results.recording import Recording
+
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def summary(recording: Recording) -> dict[str, Any]:
@@ -44,6 +49,7 @@ def summary(recording: Recording) -> dict[str, Any]:
     return {
         "interrupted": recording.metadata.interrupted,
         "connections": [_connection(recording, each) for each in metrics.connections(recording)],
+        **_groups(recording),
         "links": [
             {
                 "name": row["name"],
@@ -56,6 +62,31 @@ def summary(recording: Recording) -> dict[str, Any]:
         ],
         "counters": _counters(recording.table("counters")),
     }
+
+
+def _groups(recording: Recording) -> dict[str, Any]:
+    found = completions.of_groups(recording)
+    if not found:
+        return {}
+    groups = [
+        {
+            "name": name,
+            "sizes": each.sizes,
+            "flows": each.flows,
+            "unfinished": each.unfinished,
+            "completion_s": {
+                "mean": _seconds(each.mean_ns()),
+                **{key: _seconds(each.times.quantile(part)) for key, part in _QUANTILES.items()},
+            },
+            "slowdown": {
+                "mean": each.mean_slowdown(),
+                **{key: each.slowdowns.quantile(part) for key, part in _QUANTILES.items()},
+            },
+        }
+        for name, completed in found.items()
+        for each in completed
+    ]
+    return {"groups": groups}
 
 
 def to_json(data: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from polypath.scenario import flows
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Channel, DropTail
@@ -24,7 +25,7 @@ from polypath.scenario.tables import (
     nodes,
     split_end,
 )
-from polypath.scenario.traffic import Event
+from polypath.scenario.traffic import Bulk, Event
 from polypath.units import TIME, nearest
 
 
@@ -82,6 +83,13 @@ def _matrices(tables: Tables) -> Iterator[Problem]:
         except ValueError as error:
             kind = application.matrix.kind
             yield Problem(("application", index, "matrix"), f"no matrix '{kind}' in this network: {error}")
+
+
+def _flows(tables: Tables) -> Iterator[Problem]:
+    for index, application in enumerate(tables.application):
+        if isinstance(application, Bulk) and (count := flows.expected(application, tables.duration)) > 0.9 * flows.MOST:
+            message = f"some {count:,.0f} flows would arrive, and {0.9 * flows.MOST:,.0f} at most are taken"
+            yield Problem(("application", index, "arrivals"), f"{message}; take a lower rate or a shorter 'duration'")
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
@@ -336,7 +344,7 @@ def _made_interfaces(tables: Tables) -> Iterator[Problem]:
             yield _unknown(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
 
 
-_WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices)
+_WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices, _flows)
 """Checks of what stands for many; the others are of the many."""
 
 _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (

@@ -264,6 +264,7 @@ class _Builder:
                 for side, stack in zip(("client", "server"), stacks, strict=True)
             },
             **_program(application),
+            **({} if application.group is None else {"group": application.group}),
             "work": {"kind": application.kind, **self._work(application)},
         }
 

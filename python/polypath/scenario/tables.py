@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from polypath.scenario import flows
 from polypath.scenario.base import Model
 from polypath.scenario.fields import Name, Period
 from polypath.scenario.matrices import AnyMatrix, Pair
@@ -17,7 +18,7 @@ from polypath.scenario.network import Channel, Host, Interface, Link, Route, Rou
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
-from polypath.scenario.traffic import AnyApplication, Event, MeasuredApplication, Record
+from polypath.scenario.traffic import AnyApplication, Bulk, Event, MeasuredApplication, Record
 from polypath.scenario.vary import Vary
 
 
@@ -172,7 +173,10 @@ def expand(tables: Tables) -> Expanded:
     origins: list[int] = []
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
         pairs = _pairs(application, name, list(nodes.host), tables.seed, index)
-        made = [each for pair in pairs for each in _side_by_side(pair)]
+        if isinstance(application, Bulk) and application.arrivals is not None:
+            made = flows.arriving(application, name, pairs, tables.duration, f"{tables.seed} flows {index}")
+        else:
+            made = [each for pair in pairs for each in _side_by_side(pair)]
         applications += made
         origins += [index] * len(made)
     return Expanded(nodes.model_copy(update={"application": applications}), tables, tuple(origins))
@@ -217,7 +221,9 @@ def _pairs(application: AnyApplication, name: str, hosts: list[str], seed: int, 
 
 
 def _stands_for_many(application: AnyApplication) -> bool:
-    return application.matrix is not None or (isinstance(application, MeasuredApplication) and application.count > 1)
+    arrives = isinstance(application, Bulk) and application.arrivals is not None
+    side_by_side = isinstance(application, MeasuredApplication) and application.count > 1
+    return application.matrix is not None or arrives or side_by_side
 
 
 def _side_by_side(application: AnyApplication) -> list[AnyApplication]:

@@ -10,6 +10,7 @@ from polypath.scenario.base import Model
 from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
+from polypath.scenario.sizes import AnySizes
 from polypath.scenario.stack import Stack
 
 KIB = 1024
@@ -42,6 +43,8 @@ class Application(Model):
     """Where its transport differs at the client."""
     server_stack: Stack = Field(default_factory=Stack.empty)
     """Where its transport differs at the server."""
+    group: Name | None = None
+    """Whose figures it counts for together with others of the same group; flows that arrive are their application's."""
 
 
 class StreamApplication(Application):
@@ -72,6 +75,19 @@ class Bulk(MeasuredApplication):
     """How much it sends."""
     reverse: bool = False
     """The server sends."""
+    arrivals: float | None = Field(default=None, gt=0, le=1e6)
+    """Flows that begin in a second, a Poisson process of all pairs of the matrix together: each is a connection of its
+    own between one of the pairs, drawn anew. They begin from `start` on, for `duration` or to the end of the run."""
+    sizes: AnySizes | None = None
+    """With `arrivals`, in place of `size`: the distribution of the flows' sizes, "web-search", or a table."""
+
+    @model_validator(mode="after")
+    def _flows(self) -> Bulk:
+        if self.arrivals is None and self.sizes is not None:
+            raise fault("'sizes' are of flows that arrive; give 'arrivals', or one 'size'", at=("sizes",))
+        if self.arrivals is not None and (self.sizes is None) == (self.size is None):
+            raise fault("flows that arrive need either 'size' or 'sizes'", at=("arrivals",))
+        return self
 
 
 class Stream(MeasuredApplication):

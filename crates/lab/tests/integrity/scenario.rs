@@ -252,6 +252,7 @@ fn application(draw: &mut Draw, plan: &Plan, index: usize) -> Application {
         start_ns: draw.pick(&[0, 0, 1_234 * MS]),
         client_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
         program: None,
+        group: None,
         server_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
         work,
     }

@@ -103,9 +103,10 @@ impl Pacer {
         if self.blocked { self.departure } else { NEVER }
     }
 
-    /// Nothing more leaves for now: an unfinished burst is over.
-    pub fn end_burst(&mut self, now: Nanos) {
+    /// Nothing more leaves for now: an unfinished burst is over. Whether the next packet has to wait.
+    pub fn end_burst(&mut self, now: Nanos) -> bool {
         self.blocked = self.departure > now;
+        self.blocked
     }
 
     /// Lets the next burst go if its time has come. True: it was waited for.

@@ -26,15 +26,27 @@ pub(super) enum Carried {
 }
 
 /// The common packet has a stretch of data, an acknowledgement, or both: these take no memory of their own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Contents {
     /// Positions of the first stretch of data; the same where there is none.
     data: (u64, u64),
-    /// Path and largest number of the first acknowledgement.
-    ack: Option<(u32, u64)>,
+    /// Path and largest number of the first acknowledgement; [`NO_PATH`] where there is none.
+    ack: (u32, u64),
     /// Whatever else there is, in order.
     #[allow(clippy::box_collection, reason = "it is seldom there, and moved often")]
     rest: Option<Box<Vec<Carried>>>,
+}
+
+const NO_PATH: u32 = u32::MAX;
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self {
+            data: (0, 0),
+            ack: (NO_PATH, 0),
+            rest: None,
+        }
+    }
 }
 
 impl Contents {
@@ -47,8 +59,8 @@ impl Contents {
     }
 
     pub fn add_ack(&mut self, path: u32, largest: u64) {
-        if self.ack.is_none() {
-            self.ack = Some((path, largest));
+        if self.ack.0 == NO_PATH {
+            self.ack = (path, largest);
         } else {
             self.add(Carried::Ack { path, largest });
         }
@@ -90,7 +102,8 @@ impl Contents {
         if position < end {
             each(Carried::Data { position, end });
         }
-        if let Some((path, largest)) = self.ack {
+        let (path, largest) = self.ack;
+        if path != NO_PATH {
             each(Carried::Ack { path, largest });
         }
         if let Some(rest) = self.rest {

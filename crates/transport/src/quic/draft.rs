@@ -176,6 +176,7 @@ impl Connection {
     }
 
     /// Registers a packet of `size` bytes as sent; returns the datagram with it.
+    #[inline(always)]
     fn register(&mut self, draft: Draft, size: u32) -> Datagram {
         let in_flight = draft.eliciting || draft.padded;
         let (now, path) = (self.now, draft.path);
@@ -194,7 +195,10 @@ impl Connection {
             ecn: member.ecn,
             carried: draft.carried,
         };
-        self.space(draft.level, path).sent.on_sent(sent);
+        match draft.level {
+            Level::OneRtt => member.space.sent.on_sent(sent),
+            level => self.space(level, path).sent.on_sent(sent),
+        }
         if draft.eliciting {
             self.anti_deadlock_from = now;
             self.stir_idle();
@@ -203,8 +207,11 @@ impl Connection {
             // Acknowledgements alone are not paced (RFC 9002 section 7.7).
             let pacer = &mut self.members[path].pacer;
             pacer.on_sent(now, size);
-            self.paths[path].paced = pacer.blocked();
-            self.paths[path].in_flight = self.in_flight(path);
+            let blocked = pacer.blocked();
+            let in_flight = self.in_flight(path);
+            let shown = &mut self.paths[path];
+            shown.paced = blocked;
+            shown.in_flight = in_flight;
         }
         draft.datagram
     }
@@ -261,6 +268,7 @@ impl Connection {
     }
 
     /// `elsewhere`: where it goes if not between the addresses of its path.
+    #[inline(always)]
     fn transmit(
         &mut self,
         path: usize,

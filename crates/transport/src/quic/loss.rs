@@ -82,6 +82,20 @@ impl<T> InFlight<T> {
         Some(packet)
     }
 
+    /// Takes out everything up to `high`.
+    fn take_oldest(&mut self, high: u64, acked: &mut Vec<Sent<T>>) {
+        while self.first <= high
+            && let Some(slot) = self.packets.pop_front()
+        {
+            self.first += 1;
+            if let Some(packet) = slot {
+                self.eliciting -= u32::from(packet.eliciting);
+                self.in_flight -= u32::from(packet.in_flight);
+                acked.push(packet);
+            }
+        }
+    }
+
     fn shrink(&mut self) {
         while let Some(None) = self.packets.front() {
             // There is nothing in it to be dropped.
@@ -105,7 +119,11 @@ impl<T> InFlight<T> {
             if high < self.first {
                 continue;
             }
-            for number in low.max(self.first)..=high {
+            if low <= self.first {
+                self.take_oldest(high, acked);
+                continue;
+            }
+            for number in low..=high {
                 if let Some(packet) = self.take(number) {
                     acked.push(packet);
                 }

@@ -55,13 +55,18 @@ impl Connection {
             return self.refuse_ack(ack);
         };
         if acked.is_empty() {
-            self.acked = acked;
+            std::mem::forget(std::mem::replace(&mut self.acked, acked));
             return;
         }
         let measures = acked.last().is_some_and(|last| {
             !last.carried.off_path() && last.at >= self.members[path].migration.since
         });
-        if newest && measures && acked.iter().any(|packet| packet.eliciting) {
+        let (mut eliciting, mut ecn) = (false, false);
+        for packet in &acked {
+            eliciting |= packet.eliciting;
+            ecn |= packet.ecn;
+        }
+        if newest && measures && eliciting {
             let last = &acked[acked.len() - 1];
             let latest = self.now - last.at;
             let delay = ack
@@ -79,7 +84,7 @@ impl Connection {
         }
         if let Some(reported) = ack.ecn {
             self.on_ecn(path, reported, &acked);
-        } else if acked.iter().any(|packet| packet.ecn) {
+        } else if ecn {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
             self.members[path].ecn = false;
         }
@@ -112,7 +117,8 @@ impl Connection {
             self.on_delivered(level, path, packet.number, carried);
         }
         acked.clear();
-        std::mem::swap(&mut self.acked, &mut acked);
+        // What it replaces has no memory.
+        std::mem::forget(std::mem::replace(&mut self.acked, acked));
         self.outgoing.forget_finished();
         let member = &mut self.members[path];
         let forgive = self.client || self.handshake.confirmed || level != Level::Initial;

@@ -15,6 +15,8 @@ pub(super) struct Rtt {
     smoothed: Nanos,
     variation: Nanos,
     min: Nanos,
+    /// The probe timeout without the delay of acknowledgements; follows from the others.
+    timeout: Nanos,
 }
 
 impl Default for Rtt {
@@ -25,8 +27,14 @@ impl Default for Rtt {
             smoothed: INITIAL,
             variation: INITIAL / 2,
             min: 0,
+            timeout: timeout(INITIAL, INITIAL / 2),
         }
     }
+}
+
+/// RFC 9002 section 6.2.1.
+fn timeout(smoothed: Nanos, variation: Nanos) -> Nanos {
+    smoothed + (4 * variation).max(GRANULARITY)
 }
 
 impl Rtt {
@@ -38,6 +46,7 @@ impl Rtt {
             self.min = latest;
             self.smoothed = latest;
             self.variation = latest / 2;
+            self.timeout = timeout(self.smoothed, self.variation);
             return;
         }
         self.min = self.min.min(latest);
@@ -49,6 +58,7 @@ impl Rtt {
         };
         self.variation = (3 * self.variation + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = (7 * self.smoothed + adjusted) / 8;
+        self.timeout = timeout(self.smoothed, self.variation);
     }
 
     pub fn sampled(&self) -> bool {
@@ -79,8 +89,9 @@ impl Rtt {
     }
 
     /// The probe timeout before backoff (section 6.2.1).
+    #[inline]
     pub fn probe_timeout(&self, max_ack_delay: Nanos) -> Nanos {
-        self.smoothed + (4 * self.variation).max(GRANULARITY) + max_ack_delay
+        self.timeout + max_ack_delay
     }
 }
 

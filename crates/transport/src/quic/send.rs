@@ -609,8 +609,7 @@ impl Connection {
     fn settle_pacing(&mut self) {
         let now = self.now;
         for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
-            member.pacer.end_burst(now);
-            path.paced = member.pacer.blocked();
+            path.paced = member.pacer.end_burst(now);
             if member.paces() && !member.held && path.established && path.room() > 0 {
                 member.rate.limit_by_application(path.in_flight);
             }

@@ -115,17 +115,30 @@ impl<B> Store<B> {
         }
     }
 
-    #[inline]
+    // Inlined, so that the packet is put together in its slot and not copied into it.
+    #[inline(always)]
     pub fn insert(&mut self, header: Header, packet: Packet<B>) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.headers[slot as usize] = header;
-            self.packets[slot as usize] = Some(packet);
+        let free = self.free.pop();
+        if let Some(slot) = free
+            && let Some(place) = self.packets.get_mut(slot as usize)
+            && let Some(known) = self.headers.get_mut(slot as usize)
+        {
+            *known = header;
+            debug_assert!(place.is_none(), "a free slot holds no packet");
+            // There is nothing in it to be dropped.
+            std::mem::forget(std::mem::replace(place, Some(packet)));
             slot
         } else {
-            self.headers.push(header);
-            self.packets.push(Some(packet));
-            (self.headers.len() - 1) as u32
+            self.append(header, packet)
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append(&mut self, header: Header, packet: Packet<B>) -> u32 {
+        self.headers.push(header);
+        self.packets.push(Some(packet));
+        (self.headers.len() - 1) as u32
     }
 
     #[inline]

@@ -385,6 +385,7 @@ impl Simulation {
     }
 
     /// Sends a payload of UDP on its flow, if that leads anywhere.
+    #[inline(always)]
     fn put_on_route(&mut self, flow: u32, len: u32, ecn: Ecn, purpose: Purpose, content: Content) {
         let state = &mut self.captures.flows[flow as usize];
         let route = state.route.or(state.queued_route);

@@ -69,6 +69,7 @@ impl Draft {
     }
 
     /// Bytes of the packet as it stands.
+    #[inline]
     pub fn size(&self) -> u32 {
         self.header().len(self.len) + self.len + TAG_LEN
     }

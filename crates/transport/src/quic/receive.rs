@@ -441,6 +441,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn on_stream(&mut self, path: usize, frame: &Frame) {
         let Frame::Stream {
             stream,
@@ -489,6 +490,13 @@ impl Connection {
         let bidirectional = stream & 2 == 0;
         let kind = usize::from(!bidirectional);
         let count = stream >> 2;
+        let begun = match by_peer {
+            true => self.streams.accepted[kind],
+            false => self.streams.opened[kind],
+        };
+        if bidirectional && count < begun {
+            return true;
+        }
         let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
         if one_way || (!by_peer && count >= self.streams.opened[kind]) {
             let reason = "a stream that cannot be meant";

@@ -250,10 +250,15 @@ impl Connection {
     }
 
     /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction. Returns the packets lost.
+    #[inline]
     fn detect_losses(&mut self, level: Level, path: usize) -> u32 {
         if self.space(level, path).sent.in_order() {
             return 0;
         }
+        self.detect_overtaken(level, path)
+    }
+
+    fn detect_overtaken(&mut self, level: Level, path: usize) -> u32 {
         let now = self.now;
         let rtt = self.members[path].rtt.clone();
         let mut lost = Vec::new();

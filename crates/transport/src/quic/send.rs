@@ -67,8 +67,16 @@ impl Connection {
         self.settle_pacing();
     }
 
-    /// Adds the acknowledgement of a space to a packet on its path.
+    /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.
+    #[inline]
     pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
+        let known = draft.level == Level::OneRtt && !self.members[about].space.received.has_news();
+        if !known {
+            self.add_news(draft, about);
+        }
+    }
+
+    fn add_news(&mut self, draft: &mut Draft, about: usize) {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
         let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
@@ -408,6 +416,7 @@ impl Connection {
         true
     }
 
+    #[inline]
     fn add_chunk(&mut self, draft: &mut Draft, chunk: super::outgoing::Chunk) {
         let frame = Frame::Stream {
             stream: chunk.stream,

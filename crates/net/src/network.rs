@@ -199,6 +199,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             return;
         };
         let len = len.min(MAX_LEN);
+        let (slot, place) = self.store.reserve(Header { position, len });
         let packet = Packet {
             len,
             flow,
@@ -208,7 +209,8 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             corrupted: false,
             body,
         };
-        let slot = self.store.insert(Header { position, len }, packet);
+        // The place is empty: there is nothing to be dropped.
+        std::mem::forget(place.replace(packet));
         let first = self.topology.routing.table[position as usize];
         self.enter(first, slot, len, obs);
     }

@@ -115,29 +115,23 @@ impl<B> Store<B> {
         }
     }
 
-    // Inlined, so that the packet is put together in its slot and not copied into it.
-    #[inline(always)]
-    pub fn insert(&mut self, header: Header, packet: Packet<B>) -> u32 {
-        let free = self.free.pop();
-        if let Some(slot) = free
-            && let Some(place) = self.packets.get_mut(slot as usize)
-            && let Some(known) = self.headers.get_mut(slot as usize)
-        {
-            *known = header;
-            debug_assert!(place.is_none(), "a free slot holds no packet");
-            // There is nothing in it to be dropped.
-            std::mem::forget(std::mem::replace(place, Some(packet)));
-            slot
-        } else {
-            self.append(header, packet)
-        }
+    /// A slot for a packet, and its place there, which is empty: the packet is put together where it stays.
+    #[inline]
+    pub fn reserve(&mut self, header: Header) -> (u32, &mut Option<Packet<B>>) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.headers[slot as usize] = header;
+                slot
+            }
+            None => self.extend(header),
+        };
+        (slot, &mut self.packets[slot as usize])
     }
 
     #[cold]
-    #[inline(never)]
-    fn append(&mut self, header: Header, packet: Packet<B>) -> u32 {
+    fn extend(&mut self, header: Header) -> u32 {
         self.headers.push(header);
-        self.packets.push(Some(packet));
+        self.packets.push(None);
         (self.headers.len() - 1) as u32
     }
 
@@ -173,6 +167,8 @@ impl<B: Clone> Store<B> {
     pub fn duplicate(&mut self, slot: u32) -> Option<u32> {
         let header = self.headers[slot as usize];
         let packet = self.packets[slot as usize].clone()?;
-        Some(self.insert(header, packet))
+        let (slot, place) = self.reserve(header);
+        *place = Some(packet);
+        Some(slot)
     }
 }

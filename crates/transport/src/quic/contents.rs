@@ -73,12 +73,31 @@ impl Contents {
 
     /// The stretches of data, by position and end.
     pub fn data(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let first = Some(self.data).filter(|data| data.0 < data.1);
+        let first = self.first_data();
         let further = self.others().iter().filter_map(|carried| match carried {
             Carried::Data { position, end } => Some((*position, *end)),
             _ => None,
         });
         first.into_iter().chain(further)
+    }
+
+    /// The first stretch of data.
+    #[inline]
+    pub fn first_data(&self) -> Option<(u64, u64)> {
+        Some(self.data).filter(|data| data.0 < data.1)
+    }
+
+    /// Path and largest number of the first acknowledgement.
+    #[inline]
+    pub fn first_ack(&self) -> Option<(u32, u64)> {
+        Some(self.ack).filter(|ack| ack.0 != NO_PATH)
+    }
+
+    /// Takes out everything else.
+    #[inline]
+    #[allow(clippy::box_collection, reason = "as it lies here")]
+    pub fn take_others(&mut self) -> Option<Box<Vec<Carried>>> {
+        self.rest.take()
     }
 
     fn others(&self) -> &[Carried] {
@@ -96,14 +115,11 @@ impl Contents {
     }
 
     /// Hands out everything.
-    #[inline]
     pub fn for_each(self, mut each: impl FnMut(Carried)) {
-        let (position, end) = self.data;
-        if position < end {
+        if let Some((position, end)) = self.first_data() {
             each(Carried::Data { position, end });
         }
-        let (path, largest) = self.ack;
-        if path != NO_PATH {
+        if let Some((path, largest)) = self.first_ack() {
             each(Carried::Ack { path, largest });
         }
         if let Some(rest) = self.rest {

@@ -113,8 +113,18 @@ impl Connection {
         }
         let rtt = self.members[path].rtt.latest();
         for packet in &mut acked {
-            let carried = std::mem::take(&mut packet.carried);
-            self.on_delivered(level, path, packet.number, carried);
+            let carried = &mut packet.carried;
+            if let Some((position, end)) = carried.first_data() {
+                self.on_data_delivered(path, position, end);
+            }
+            if let Some((about, largest)) = carried.first_ack() {
+                self.on_ack_delivered(level, about, largest);
+            }
+            if let Some(others) = carried.take_others() {
+                for carried in *others {
+                    self.on_delivered(level, path, packet.number, carried);
+                }
+            }
         }
         acked.clear();
         // What it replaces has no memory.
@@ -214,34 +224,38 @@ impl Connection {
         own + handshake.map(|space| space.sent.in_flight()).sum::<u32>()
     }
 
-    #[inline]
-    fn on_delivered(&mut self, level: Level, path: usize, number: u64, carried: Contents) {
-        carried.for_each(|carried| match carried {
-            Carried::Data { position, end } => {
-                let bytes = self.outgoing.on_acked(position, end);
-                let path = &mut self.paths[path];
-                path.acked += bytes;
-                path.between_losses += bytes;
-            }
+    fn on_delivered(&mut self, level: Level, path: usize, number: u64, carried: Carried) {
+        match carried {
+            Carried::Data { position, end } => self.on_data_delivered(path, position, end),
             Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
             Carried::Ack {
                 path: about,
                 largest,
-            } => {
-                let has_space = level == Level::OneRtt || self.handshake.writes(level);
-                if has_space {
-                    self.space(level, about as usize)
-                        .received
-                        .on_acknowledgement_received(largest);
-                }
-            }
+            } => self.on_ack_delivered(level, about, largest),
             Carried::Probe => {
                 if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
                     self.on_path_mtu(path, mtu);
                 }
             }
             Carried::Control(_) | Carried::OffPath => {}
-        });
+        }
+    }
+
+    #[inline]
+    fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
+        let bytes = self.outgoing.on_acked(position, end);
+        let path = &mut self.paths[path];
+        path.acked += bytes;
+        path.between_losses += bytes;
+    }
+
+    #[inline]
+    fn on_ack_delivered(&mut self, level: Level, about: u32, largest: u64) {
+        if level == Level::OneRtt || self.handshake.writes(level) {
+            self.space(level, about as usize)
+                .received
+                .on_acknowledgement_received(largest);
+        }
     }
 
     fn on_path_mtu(&mut self, path: usize, mtu: u32) {

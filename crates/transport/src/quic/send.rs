@@ -33,6 +33,7 @@ impl Connection {
                 self.send_handshake();
             }
             if self.established || self.handshake.writes(Level::OneRtt) {
+                self.release_pacers();
                 self.send_application();
             }
         }

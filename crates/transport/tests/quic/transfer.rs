@@ -1,9 +1,11 @@
 //! The handshake, and data over one path.
 
+use polypath_transport::quic::Codepoint;
 use polypath_transport::{CloseReason, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
 use proptest::prelude::*;
 
+use crate::common::reversed;
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, quic};
 
@@ -319,4 +321,39 @@ proptest! {
         prop_assert_eq!(pair.read, [down, up]);
         prop_assert_eq!(pair.client.ended(), Some(CloseReason::Finished));
     }
+}
+
+#[test]
+fn an_acknowledgement_that_comes_before_a_late_timer_lets_the_next_burst_go() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(100_000, now);
+    pair.run_until(now + SECOND, |_| false);
+    let now = pair.now;
+    assert_eq!(pair.read[1], 100_000);
+    let (client, server) = (&mut pair.client, pair.server.as_mut().expect("established"));
+    client.write(5_000_000, now);
+    let burst = std::mem::take(client.transmits());
+    for sent in &burst {
+        let tuple = reversed(sent.tuple);
+        server.on_datagram(tuple, &sent.datagram, sent.len, Codepoint::NotEct, now);
+    }
+    let due = client.next_deadline();
+    let held = server.next_deadline();
+    assert!(
+        due < held,
+        "the pacer waits for {due}, the last packet's acknowledgement for {held}"
+    );
+    server.on_time(held);
+    // All of it is acknowledged at once, and nothing but this datagram comes.
+    for sent in std::mem::take(server.transmits()) {
+        let tuple = reversed(sent.tuple);
+        client.on_datagram(tuple, &sent.datagram, sent.len, Codepoint::NotEct, held);
+    }
+    assert!(
+        !client.transmits().is_empty(),
+        "{} packets before",
+        burst.len()
+    );
 }

@@ -8,9 +8,7 @@ use polypath_trace::{
     LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
-use polypath_transport::{
-    CloseReason, Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited,
-};
+use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
 use polypath_wire::quic::{Datagram, Frame};
 use polypath_wire::tcp::Flags;
 
@@ -356,7 +354,7 @@ impl Recorder {
         let state = match client.connection.as_ref().map(Carrier::ended) {
             None => "not started",
             Some(None) => "open",
-            Some(Some(reason)) => reason_name(reason),
+            Some(Some(reason)) => reason.name(),
         };
         let bytes =
             |end: fn(Option<Nanos>, Option<Nanos>) -> Option<Nanos>,
@@ -502,16 +500,6 @@ fn kind_name(purpose: Purpose) -> &'static str {
     }
 }
 
-pub(crate) fn reason_name(reason: CloseReason) -> &'static str {
-    match reason {
-        CloseReason::Finished => "finished",
-        CloseReason::Reset => "reset",
-        CloseReason::TimedOut => "timed-out",
-        CloseReason::Unreachable => "unreachable",
-        CloseReason::Aborted => "aborted",
-    }
-}
-
 /// An event's columns.
 struct Told {
     kind: &'static str,
@@ -538,7 +526,7 @@ fn describe(kind: &EventKind) -> Told {
     match *kind {
         EventKind::ConnectionEstablished => told("connection-established", None),
         EventKind::ConnectionClosed(reason) => {
-            detailed("connection-closed", None, reason_name(reason).into())
+            detailed("connection-closed", None, reason.name().into())
         }
         EventKind::SubflowEstablished(subflow) => told("subflow-established", Some(subflow)),
         EventKind::SubflowClosed(subflow) => told("subflow-closed", Some(subflow)),

@@ -19,6 +19,19 @@ pub enum CloseReason {
     Aborted,
 }
 
+impl CloseReason {
+    /// What recordings call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Reset => "reset",
+            Self::TimedOut => "timed-out",
+            Self::Unreachable => "unreachable",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub at: Nanos,

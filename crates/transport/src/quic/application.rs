@@ -86,6 +86,24 @@ impl Connection {
         self.flush();
     }
 
+    /// Gives up sending on a stream: what is not acknowledged is not repeated (RFC 9000 section 3.1).
+    pub fn reset_stream(&mut self, stream: u64, error: u64, now: Nanos) {
+        self.now = now;
+        if let Some(final_size) = self.outgoing.reset(stream) {
+            self.control.push(Frame::ResetStream {
+                stream,
+                error,
+                final_size,
+            });
+            self.flush();
+        }
+    }
+
+    /// The error with which the peer gave up a stream, as long as that is readable.
+    pub fn stream_reset(&self, stream: u64) -> Option<u64> {
+        self.incoming.reset(stream)
+    }
+
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.now = now;

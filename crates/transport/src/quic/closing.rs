@@ -18,6 +18,15 @@ pub(super) struct Close {
     pub reason: &'static str,
 }
 
+/// What a CONNECTION_CLOSE said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The peer closed the connection, not this side.
+    pub by_peer: bool,
+    pub error: u64,
+    pub reason: String,
+}
+
 /// After the end of a connection that this side closed.
 #[derive(Debug)]
 pub(super) struct Closed {
@@ -28,11 +37,26 @@ pub(super) struct Closed {
 }
 
 impl Connection {
+    /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
+    pub fn cause(&self) -> Option<&Cause> {
+        self.cause.as_ref()
+    }
+
+    /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
+    pub fn closing_until(&self) -> Nanos {
+        self.closed.as_ref().map_or(0, |closed| closed.until)
+    }
+
     /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
     pub(super) fn send_close(&mut self) {
         let Some(close) = self.closing.take() else {
             return;
         };
+        self.cause.get_or_insert_with(|| Cause {
+            by_peer: false,
+            error: close.error,
+            reason: close.reason.into(),
+        });
         self.closed.get_or_insert(Closed {
             close,
             until: self.now + PERIOD * self.closing_timeout,

@@ -11,7 +11,7 @@ use polypath_wire::quic::{ConnectionId, Datagram, Frame, TransportError, Transpo
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::closing::{Close, Closed};
+use super::closing::{Cause, Close, Closed};
 use super::contents::Contents;
 use super::control::Control;
 use super::crypto::Session;
@@ -120,6 +120,7 @@ pub struct Connection {
     /// A CONNECTION_CLOSE to be sent.
     pub(super) closing: Option<Close>,
     pub(super) closed: Option<Closed>,
+    pub(super) cause: Option<Cause>,
     /// The longest probe timeout when it ended.
     pub(super) closing_timeout: Nanos,
     pub(super) record_decisions: bool,
@@ -263,6 +264,7 @@ impl Connection {
             ended: None,
             closing: None,
             closed: None,
+            cause: None,
             closing_timeout: 0,
             record_decisions: false,
             notes: None,

@@ -23,16 +23,21 @@ struct Stream {
     end: Option<u64>,
     /// The limit that the peer was told.
     max: u64,
-    reset: bool,
+    /// The error with which the peer reset it.
+    reset: Option<u64>,
 }
 
 impl Stream {
     fn available(&self) -> u64 {
-        if self.reset { 0 } else { self.next - self.read }
+        if self.reset.is_some() {
+            0
+        } else {
+            self.next - self.read
+        }
     }
 
     fn at_end(&self) -> bool {
-        self.reset || self.end == Some(self.read)
+        self.reset.is_some() || self.end == Some(self.read)
     }
 
     fn readable(&self) -> bool {
@@ -77,7 +82,7 @@ impl Incoming {
                 read: 0,
                 end: None,
                 max: self.stream_window,
-                reset: false,
+                reset: None,
             },
         );
     }
@@ -102,7 +107,7 @@ impl Incoming {
         let end = offset + len;
         self.extend(at, end, fin.then_some(end))?;
         let stream = &mut self.streams[at];
-        if stream.reset {
+        if stream.reset.is_some() {
             return Ok(0);
         }
         let before = stream.next + stream.reassembly.bytes();
@@ -120,14 +125,14 @@ impl Incoming {
     ///
     /// # Errors
     /// As [`Incoming::on_data`].
-    pub fn on_reset(&mut self, id: u64, final_size: u64) -> Result<(), Violation> {
+    pub fn on_reset(&mut self, id: u64, error: u64, final_size: u64) -> Result<(), Violation> {
         let Some(at) = self.index(id) else {
             return Ok(());
         };
         self.extend(at, final_size, Some(final_size))?;
         let stream = &mut self.streams[at];
-        if !stream.reset {
-            stream.reset = true;
+        if stream.reset.is_none() {
+            stream.reset = Some(error);
             self.read += final_size - stream.read;
             stream.read = final_size;
         }
@@ -192,6 +197,11 @@ impl Incoming {
     /// The stream ended and everything was read, or it was reset.
     pub fn at_end(&self, id: u64) -> bool {
         self.index(id).is_some_and(|at| self.streams[at].at_end())
+    }
+
+    /// The error with which the peer reset a stream that was not read since.
+    pub fn reset(&self, id: u64) -> Option<u64> {
+        self.streams[self.index(id)?].reset
     }
 
     /// Forgets a stream that ended.
@@ -330,8 +340,8 @@ mod tests {
             incoming.on_data(0, 200, 1, false),
             Err(Violation::FinalSize)
         );
-        assert_eq!(incoming.on_reset(0, 300), Err(Violation::FinalSize));
-        assert_eq!(incoming.on_reset(0, 200), Ok(()));
+        assert_eq!(incoming.on_reset(0, 7, 300), Err(Violation::FinalSize));
+        assert_eq!(incoming.on_reset(0, 7, 200), Ok(()));
         assert!(incoming.at_end(0));
     }
 
@@ -339,8 +349,8 @@ mod tests {
     fn a_reset_stream_gives_its_credit_back() {
         let mut incoming = incoming();
         incoming.on_data(0, 0, 1000, false).expect("admitted");
-        incoming.on_reset(0, 1000).expect("the same size");
+        incoming.on_reset(0, 7, 1000).expect("the same size");
         assert_eq!(incoming.take_max(), Some(2600));
-        assert_eq!(incoming.available(0), 0);
+        assert_eq!((incoming.available(0), incoming.reset(0)), (0, Some(7)));
     }
 }

@@ -32,6 +32,7 @@ mod rtt;
 mod send;
 mod spares;
 
+pub use closing::Cause;
 pub use connection::{Connection, Transmit};
 pub use listener::{Admission, Greeting, Listener, answer_bytes};
 pub use observe::{Discard, Keys, Metrics, Note, RecoveryParameters, RoundTrip};

@@ -6,6 +6,7 @@ use polypath_wire::quic::{
     Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
 };
 
+use super::closing::Cause;
 use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
@@ -376,10 +377,12 @@ impl Connection {
             }
             Frame::Stream { .. } => self.on_stream(path, frame),
             Frame::ResetStream {
-                stream, final_size, ..
+                stream,
+                error,
+                final_size,
             } => {
                 if self.admit_stream(*stream, frame, Part::Receiving)
-                    && let Err(violation) = self.incoming.on_reset(*stream, *final_size)
+                    && let Err(violation) = self.incoming.on_reset(*stream, *error, *final_size)
                 {
                     self.violation(violation, frame);
                 }
@@ -423,8 +426,10 @@ impl Connection {
                 self.datagrams.arrived.push((*number, *len));
             }
             Frame::ConnectionClose {
-                error, frame_type, ..
-            } => self.on_close(*error, *frame_type),
+                error,
+                frame_type,
+                reason,
+            } => self.on_close(*error, *frame_type, reason),
             Frame::HandshakeDone => {
                 if !self.client {
                     let reason = "only a server confirms the handshake";
@@ -474,7 +479,12 @@ impl Connection {
         self.fail(error, frame.frame_type(), reason);
     }
 
-    fn on_close(&mut self, error: u64, frame_type: Option<u64>) {
+    fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
+        self.cause.get_or_insert_with(|| Cause {
+            by_peer: true,
+            error,
+            reason: String::from_utf8_lossy(reason).into_owned(),
+        });
         let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
         self.end(if orderly && self.established {
             CloseReason::Finished

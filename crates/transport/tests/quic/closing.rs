@@ -1,9 +1,10 @@
 //! Ends of connections (RFC 9000 section 10.2).
 
+use polypath_transport::quic::{Cause, Codepoint, Transmit};
 use polypath_transport::{CloseReason, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Datagram, Frame};
 
-use crate::common::client_address;
+use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, multipath, quic};
 
@@ -49,6 +50,45 @@ fn a_close_that_was_lost_is_repeated_when_the_peer_sends_more() {
         .filter(|(.., transmit)| has(&transmit.datagram, closes))
         .count();
     assert!((3..12).contains(&told), "{told} times");
+    let said = |by_peer| Cause {
+        by_peer,
+        error: 0,
+        reason: String::new(),
+    };
+    let server = pair.server.as_ref().expect("established");
+    assert_eq!(pair.client.cause(), Some(&said(false)));
+    assert_eq!(server.cause(), Some(&said(true)));
+    assert!(pair.client.closing_until() > now && server.closing_until() == 0);
+}
+
+#[test]
+fn a_stream_that_is_given_up_ends_with_its_error() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(1_000, now);
+    pair.run_until(now + 100 * MS, |_| false);
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    server.write(5_000, now);
+    pair.run_until(now + 200 * MS, |_| false);
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    server.reset_stream(0, 5, now);
+    let sent = std::mem::take(server.transmits());
+    let resets = |frame: &Frame| matches!(frame, Frame::ResetStream { .. });
+    let reset = sent.iter().find(|sent| has(&sent.datagram, resets));
+    let Transmit {
+        tuple,
+        datagram,
+        len,
+        ..
+    } = reset.expect("nothing holds it back");
+    let client = &mut pair.client;
+    client.on_datagram(reversed(*tuple), datagram, *len, Codepoint::NotEct, now);
+    assert_eq!(client.stream_reset(0), Some(5));
+    assert_eq!((pair.read[0], client.read(u64::MAX, now)), (5_000, 0));
+    assert!(client.stream_at_end(0) && client.ended().is_none());
 }
 
 #[test]

@@ -73,6 +73,13 @@ pub fn first_destination(datagram: &[u8]) -> Option<ConnectionId> {
     matches!(first.kind, Kind::Initial { .. }).then_some(first.destination)
 }
 
+/// What a datagram is addressed to, by which its connection is found ([`Connection::knows`]): packets of others in it are left out (RFC 9000
+/// section 12.2).
+pub fn destination(datagram: &[u8]) -> Option<ConnectionId> {
+    let first = split(datagram, ids::LEN).next()?.ok()?;
+    Some(first.destination)
+}
+
 impl Protector {
     pub fn new(connection: &Connection) -> Self {
         Self {

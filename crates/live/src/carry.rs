@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// The run's time; 0 before it begins.
-    fn now(&self) -> Nanos {
+    pub(crate) fn now(&self) -> Nanos {
         let elapsed = i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX);
         self.offset.saturating_add(elapsed).max(0) as u64
     }

@@ -3,11 +3,16 @@
 //! A [`Peer`] is one connection of our Multipath TCP against a real stack: it takes IP packets and gives IP packets; [`run`] moves them
 //! between it and a TUN interface. Payload is the same function of the stream's offset as in captures, so that what arrives can be checked.
 //!
+//! [`quic`] is our QUIC endpoint over UDP sockets, which carries files.
+//!
 //! A [`Carrier`] is the reverse: the simulated network between real stacks. [`carry`] moves frames between it and TAP interfaces.
+
+use std::net::{IpAddr, SocketAddr};
 
 mod carrier;
 mod carry;
 mod peer;
+pub mod quic;
 mod run;
 mod settings;
 
@@ -29,4 +34,24 @@ pub enum LiveError {
     Port(usize, usize),
     #[error("{0}")]
     Interface(#[from] std::io::Error),
+    #[error("{0} cannot be used: {1}")]
+    Bind(IpAddr, std::io::Error),
+    #[error("{0} stands for every address; name each one to listen at")]
+    Unspecified(IpAddr),
+    #[error("{0} and the server's {1} are of different families")]
+    Family(IpAddr, IpAddr),
+    #[error("{0}: {1}")]
+    File(String, std::io::Error),
+    #[error("no answer from {0}")]
+    Unanswered(SocketAddr),
+    #[error("{0} was silent for too long; {1} bytes of the file had come")]
+    Silent(SocketAddr, u64),
+    #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had come")]
+    Refused(SocketAddr, u64, String, u64),
+    #[error("what {0} sends breaks the protocol (error {1:#x}{2}); {3} bytes of the file had come")]
+    Violated(SocketAddr, u64, String, u64),
+    #[error("{0} gave up the file after {1} bytes: {2} (error {3:#x})")]
+    GivenUp(SocketAddr, u64, &'static str, u64),
+    #[error("stopped")]
+    Stopped,
 }

@@ -81,6 +81,14 @@ impl Contents {
         first.into_iter().chain(further)
     }
 
+    /// The control frames.
+    pub fn control(&self) -> impl Iterator<Item = &Frame> {
+        self.others().iter().filter_map(|carried| match carried {
+            Carried::Control(frame) => Some(frame),
+            _ => None,
+        })
+    }
+
     /// The first stretch of data.
     #[inline]
     pub fn first_data(&self) -> Option<(u64, u64)> {

@@ -512,7 +512,15 @@ impl Connection {
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
         let in_flight = self.members[path].space.sent.iter();
-        let positions: Vec<_> = in_flight.flat_map(|packet| packet.carried.data()).collect();
+        let (mut positions, mut frames) = (Vec::new(), Vec::new());
+        for packet in in_flight {
+            positions.extend(packet.carried.data());
+            frames.extend(packet.carried.control().cloned());
+        }
+        // The peer may wait for one of them: for a limit, if it has no other way to go on.
+        for frame in frames {
+            self.repeat_control(frame);
+        }
         let mut bytes = 0;
         for (position, end) in positions {
             bytes += end - position;

@@ -211,10 +211,12 @@ impl Connection {
             };
             self.members[path].probes -= 1;
             self.add_ack(&mut draft, path);
-            self.add_control(&mut draft);
             // What a silent path carries is left to the others.
-            if !self.paths[path].potentially_failed && !self.fill(&mut draft, None) {
-                self.repeat_oldest(&mut draft);
+            if !self.paths[path].potentially_failed {
+                self.add_control(&mut draft);
+                if !self.fill(&mut draft, None) {
+                    self.repeat_oldest(&mut draft);
+                }
             }
             if !draft.eliciting() && draft.room > 0 {
                 draft.push(Frame::Ping);

@@ -232,3 +232,25 @@ fn the_last_path_is_challenged_until_the_idle_timeout() {
     assert_eq!(server.ended(), None);
     assert!(server.members()[1].validated());
 }
+
+#[test]
+fn limits_told_on_a_path_that_went_dark_are_told_again_on_another() {
+    let mut server = multipath();
+    server.receive_buffer.default = 200_000;
+    server.receive_buffer.maximum = 200_000;
+    // The receiver prefers the first path, and sends nothing else on it that would be missed.
+    let links = vec![link(10 * MBPS, 5 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&multipath(), &server, links, 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(3_000_000, now);
+    pair.fate = Box::new(move |_, path, at, _| {
+        if path == 0 && at > now + 500 * MS {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.run_until(now + 20 * SECOND, |pair| pair.read[1] == 3_000_000);
+    assert_eq!(pair.read[1], 3_000_000);
+}

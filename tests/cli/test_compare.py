@@ -114,6 +114,12 @@ def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
     assert stack_of("blest", "wlan-3g") == kernel | {"congestion": "olia"}
 
 
+def test_every_lab_has_a_plan_for_the_comparison() -> None:
+    for lab in labs.catalogue().values():
+        for run in lab.runs:
+            assert fidelity_labs.in_the_kernels_profile(run.of(lab.scenario())).plan()
+
+
 def test_labs_are_compared_run_by_run(
     two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

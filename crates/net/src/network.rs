@@ -175,6 +175,12 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         }
     }
 
+    /// Whether anything else may happen at this very instant. Timers come after all packets that arrive then.
+    #[inline]
+    pub fn another_now(&self) -> bool {
+        self.events.another_at(self.now)
+    }
+
     /// Moves the clock forward to `to`, but not past the next event. Gives the time now.
     pub fn advance_to(&mut self, to: Nanos) -> Nanos {
         let limit = self.next_event_time().unwrap_or(NEVER);

@@ -112,6 +112,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether packets that arrive at one instant are all taken in before readers and writers run, and before a subflow sends what another
+    /// one's packet gives it (Linux softirq, `MPTCP_DELEGATE_SEND`).
+    pub fn processes_run_last(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether out-of-order data shrinks the window although it lies inside it (Linux `tcp_space`).
     pub fn out_of_order_counts(self) -> bool {
         self != Self::Rfc

@@ -59,10 +59,13 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     """The first point of the scenario, in the profile `linux`.
 
     What the lab sets itself stays; without a path manager of its own it has `fullmesh`, and lowest RTT first, which the
-    kernel has not, becomes the kernel's own scheduler. Raises ScenarioError.
+    kernel has not, becomes the kernel's own scheduler. A scenario over QUIC, which the kernel refuses, stays as it is.
+    Raises ScenarioError.
     """
     if scenario.axes:
         scenario = scenario.at([axis.values[0] for axis in scenario.axes])
+    if scenario.plan().has_quic:
+        return scenario
     settings = ["defaults.profile=linux"]
     if scenario.defaults.path_manager is None:
         settings.append("defaults.path_manager=fullmesh")

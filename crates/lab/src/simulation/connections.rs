@@ -164,7 +164,10 @@ impl Simulation {
                 };
                 let now = self.network.now();
                 if let Some(connection) = self.endpoints[endpoint as usize].tcp_mut() {
-                    connection.on_segment(subflow as usize, segment, arrival, now);
+                    connection.take_in(subflow as usize, segment, arrival, now);
+                    if connection.processes_wait() && self.wait_for_others(endpoint as usize) {
+                        return;
+                    }
                 }
                 self.follow_up(endpoint as usize);
             }

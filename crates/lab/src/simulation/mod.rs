@@ -7,6 +7,7 @@ mod host_queues;
 mod listener;
 mod middleboxes;
 mod path_mtu;
+mod processes;
 mod quic;
 mod refusal;
 
@@ -37,6 +38,7 @@ use guard::Guard;
 use listener::Extra;
 pub use middleboxes::MiddleboxReport;
 use middleboxes::Stand;
+use processes::Processes;
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -47,6 +49,7 @@ enum Owner {
     Event(usize),
     Middlebox(usize),
     Extra(usize),
+    Processes,
     Sample,
 }
 
@@ -95,6 +98,7 @@ pub struct Simulation {
     timers: Vec<Owner>,
     recorder: Recorder,
     sample_timer: TimerId,
+    processes: Processes,
     unfinished: usize,
     ended: bool,
     guard: Guard,
@@ -185,6 +189,8 @@ impl Simulation {
             mut network,
             channels,
         } = built;
+        // Before the sample's, so that a sample of the same instant sees what processes did.
+        let processes = Processes::new(network.new_timer());
         let sample_timer = network.new_timer();
         let mut simulation = Self {
             captures: Captures::open(&plan, captures, directory.as_deref())?,
@@ -206,6 +212,7 @@ impl Simulation {
             path_mtus: BTreeMap::new(),
             timers: Vec::new(),
             sample_timer,
+            processes,
             unfinished: plan.applications.len(),
             ended: false,
             guard: Guard::default(),
@@ -219,6 +226,7 @@ impl Simulation {
             network,
             plan,
         };
+        simulation.own(simulation.processes.timer(), Owner::Processes);
         simulation.own(sample_timer, Owner::Sample);
         simulation.own_stand_timers();
         simulation
@@ -449,6 +457,7 @@ impl Simulation {
             Owner::Event(event) => self.on_event(event),
             Owner::Middlebox(stand) => self.on_middlebox_timer(stand),
             Owner::Extra(extra) => self.on_extra_timer(extra),
+            Owner::Processes => self.run_processes(),
             Owner::Sample => {
                 self.sample();
                 self.network

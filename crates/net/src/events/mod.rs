@@ -33,6 +33,11 @@ pub trait EventQueue {
     /// The first event, if there is any.
     fn peek(&self) -> Option<(Nanos, u32)>;
 
+    /// Whether an event is pending at `now`, the time of the event removed last.
+    fn another_at(&self, now: Nanos) -> bool {
+        self.peek().is_some_and(|(at, _)| at == now)
+    }
+
     /// Removes the first event, unless it is later than `until`.
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)>;
 }

@@ -277,6 +277,13 @@ impl EventQueue for Wheel {
         Some(first)
     }
 
+    /// Every event of the present time is in the open slot.
+    #[inline]
+    fn another_at(&self, now: Nanos) -> bool {
+        let first = self.open.last();
+        first.is_some_and(|key| self.origin + (key >> 32) == now)
+    }
+
     #[inline(always)]
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)> {
         loop {
@@ -373,6 +380,9 @@ mod tests {
                         let popped = wheel.pop_until(until);
                         prop_assert_eq!(popped, heap.pop_until(until));
                         now = popped.map_or(until, |(at, _)| at);
+                        if popped.is_some() {
+                            prop_assert_eq!(wheel.another_at(now), heap.another_at(now));
+                        }
                     }
                 }
                 for id in 0..count.min(20) {

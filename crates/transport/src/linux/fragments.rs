@@ -54,6 +54,8 @@ pub(crate) struct Fragments {
     /// What the subflows that are through their handshakes had for buffers when the connection's was last summed up.
     buffers: u64,
     holder: Option<Holder>,
+    /// It sends once all packets of the instant are taken in; until then the scheduler is not asked again (`mptcp_sched_get_send`).
+    delegated: bool,
 }
 
 impl Fragments {
@@ -177,6 +179,14 @@ impl Fragments {
             since: before.map_or(offset, |it| it.since),
             end: self.end(offset),
         });
+    }
+
+    pub fn delegated(&self) -> bool {
+        self.delegated
+    }
+
+    pub fn delegate(&mut self, delegated: bool) {
+        self.delegated = delegated;
     }
 
     pub fn release(&mut self) {

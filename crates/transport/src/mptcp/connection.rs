@@ -58,6 +58,8 @@ pub struct Connection {
     pub(super) paced: bool,
     /// Data may wait in the subflows' own queues, or the profile's writer and timer follow other rules.
     pub(super) tends_queues: bool,
+    /// Readers and writers run after all packets of an instant.
+    pub(super) processes_run_last: bool,
     /// No deadline lies before this.
     pub(super) deadline: Nanos,
 }
@@ -112,6 +114,7 @@ impl Connection {
             record_decisions: false,
             paced: false,
             tends_queues: false,
+            processes_run_last: config.profile.processes_run_last(),
             deadline: 0,
         };
         connection.tends_queues =

@@ -8,6 +8,7 @@ mod ending;
 mod fallback;
 mod handshake;
 pub mod keys;
+mod processes;
 mod retransmission;
 pub mod segment;
 mod send;

@@ -30,8 +30,21 @@ pub(super) enum Place {
 }
 
 impl Connection {
-    /// Takes a segment that arrived on a subflow.
+    /// Takes a segment that arrived on a subflow, the only one at this instant.
     pub fn on_segment(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
+        self.take_in(me, segment, arrival, now);
+        if self.processes_wait() {
+            self.run_processes(now);
+        }
+    }
+
+    /// Takes a segment that arrived on a subflow. Where processes wait then, [`Connection::run_processes`] is to follow the instant's last
+    /// packet.
+    #[inline(never)]
+    pub fn take_in(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
+        if self.processes_run_last {
+            self.shared.softirq = Some(me);
+        }
         self.shared.now = now;
         self.shared.arriving = arrival.purpose;
         self.shared.counters.increment(Mib::TcpInSegs);
@@ -336,7 +349,6 @@ impl Connection {
 
     fn on_payload(&mut self, me: usize, segment: &Segment) {
         let seq = self.subflows[me].socket.position(segment);
-        self.shared.receive.begin_segment();
         self.with(me, |socket, cx| socket.sample_receiver_rtt(cx, segment));
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
@@ -369,20 +381,6 @@ impl Connection {
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.with(me, |socket, cx| socket.on_payload(cx, arrived));
-        if self.shared.receive.reader_wakes() && self.subflows.len() > 1 {
-            self.reader_takes(me);
-        }
-    }
-
-    /// A reader who takes what a segment of subflow `me` brought acknowledges on the others too what was behind the hole that it filled
-    /// (Linux `mptcp_cleanup_rbuf`).
-    fn reader_takes(&mut self, me: usize) {
-        for other in (0..self.subflows.len()).filter(|&other| other != me) {
-            if self.with(other, |socket, cx| socket.read(cx)) {
-                self.with(other, |socket, cx| socket.flush_ack(cx));
-                self.note_deadline(other);
-            }
-        }
     }
 
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be

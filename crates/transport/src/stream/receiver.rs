@@ -328,8 +328,8 @@ impl Receiver {
         self.reader_wakes() && self.unread <= self.fresh && self.reassembly.is_empty()
     }
 
-    /// A segment arrives that may carry data.
-    pub fn begin_segment(&mut self) {
+    /// The reader ran after the packets of an instant.
+    pub fn end_instant(&mut self) {
         self.fresh = 0;
         self.taken = 0;
     }

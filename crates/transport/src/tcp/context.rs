@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub largest_window: u64,
     /// The application waits for room to write, under upstream's rules (SOCK_NOSPACE).
     pub writer_waits: bool,
+    /// The subflow whose packet is taken in while readers and writers wait for the instant's other packets, under upstream's rules.
+    pub softirq: Option<usize>,
     /// Reused between acknowledgements.
     pub scratch: Vec<(u64, u64)>,
 }
@@ -50,6 +52,7 @@ impl Shared {
             uncorked: false,
             largest_window: 0,
             writer_waits: false,
+            softirq: None,
             scratch: Vec::new(),
         }
     }

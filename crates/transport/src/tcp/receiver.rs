@@ -100,8 +100,6 @@ impl Socket {
             let more_than_one = unacknowledged > cx.shared.receive.acknowledges_beyond(own);
             if self.ack.quick() || (more_than_one && cx.shared.receive.window_moves_on(own)) {
                 self.ack.immediately();
-            } else if self.reader_answers(cx) {
-                self.ack.by_reader();
             } else {
                 self.ack
                     .postpone(cx.shared.now, cx.path.srtt, &cx.shared.config);

@@ -150,6 +150,16 @@ impl End {
     }
 }
 
+/// What one step of an instant had an end do: which subflows sent, and what its writer wrote.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub side: Side,
+    /// The subflow whose packet was taken in. None: the end's processes ran.
+    pub heard: Option<usize>,
+    pub sent: Vec<usize>,
+    pub written: u64,
+}
+
 type Hook = Box<dyn FnMut(&mut Packet) -> Fate>;
 
 pub struct Pair {
@@ -159,6 +169,10 @@ pub struct Pair {
     pub links: Vec<Link>,
     /// Every packet sent, in order.
     pub log: Vec<Packet>,
+    /// Packets of one instant are taken in before processes run.
+    pub together: bool,
+    /// What came of that.
+    pub steps: Vec<Step>,
     hook: Hook,
     queue: BTreeMap<(Nanos, u64), (Packet, Arrival)>,
     sequence: u64,
@@ -188,6 +202,8 @@ impl Pair {
             server: end(server, (0..server_addresses).map(server_address).collect()),
             links,
             log: Vec::new(),
+            together: false,
+            steps: Vec::new(),
             hook: Box::new(|_| Fate::Pass),
             queue: BTreeMap::new(),
             sequence: 0,
@@ -277,7 +293,7 @@ impl Pair {
             let Some(connection) = &mut end.connection else {
                 continue;
             };
-            if end.reading {
+            if end.reading && !connection.processes_wait() {
                 end.read += connection.read(connection.available(), now);
             }
             end.events.append(connection.events());
@@ -362,14 +378,18 @@ impl Pair {
     fn arrive(&mut self, packet: Packet, arrival: Arrival) {
         let side = packet.from.other();
         let tuple = reversed(packet.tuple);
-        let now = self.now;
+        let (now, together) = (self.now, self.together);
         if let Some(connection) = &mut self.end(side).connection {
             if let Some(me) = connection
                 .subflows()
                 .iter()
                 .position(|info| info.tuple == tuple)
             {
-                return connection.on_segment(me, &packet.segment, arrival, now);
+                if !together {
+                    return connection.on_segment(me, &packet.segment, arrival, now);
+                }
+                let take_in = |it: &mut Connection| it.take_in(me, &packet.segment, arrival, now);
+                return self.note_step(side, Some(me), take_in);
             }
         }
         if arrival.corrupted || packet.segment.flags.contains(Flags::RST) {
@@ -379,6 +399,31 @@ impl Pair {
         if !(fresh_syn && side == Side::Server && self.take_syn(tuple, &packet.segment)) {
             self.refuse(side, tuple, &packet.segment);
         }
+    }
+
+    fn note_step(&mut self, side: Side, heard: Option<usize>, act: impl FnOnce(&mut Connection)) {
+        let connection = self.connection(side);
+        let before = connection.written();
+        act(connection);
+        let step = Step {
+            side,
+            heard,
+            sent: connection.transmits().iter().map(|it| it.subflow).collect(),
+            written: connection.written() - before,
+        };
+        self.steps.push(step);
+    }
+
+    /// After the last packet of an instant.
+    fn run_processes(&mut self) {
+        let now = self.now;
+        for side in [Side::Client, Side::Server] {
+            let connection = self.end(side).connection.as_ref();
+            if connection.is_some_and(Connection::processes_wait) {
+                self.note_step(side, None, |it| it.run_processes(now));
+            }
+        }
+        self.follow_up();
     }
 
     fn take_syn(&mut self, tuple: Tuple, syn: &Segment) -> bool {
@@ -465,6 +510,7 @@ impl Pair {
             self.arrive(packet, arrival);
             self.follow_up();
         }
+        self.run_processes();
         true
     }
 

@@ -253,6 +253,18 @@ impl Script {
         self.collect();
     }
 
+    /// Lets a segment of the peer arrive on the first subflow, with others to follow at the same time.
+    pub fn take_in(&mut self, segment: Segment) {
+        (self.connection).take_in(0, &segment, Arrival::default(), self.now);
+        self.collect();
+    }
+
+    /// Nothing more arrives at this time.
+    pub fn run_processes(&mut self) {
+        self.connection.run_processes(self.now);
+        self.collect();
+    }
+
     pub fn write(&mut self, bytes: u64) {
         self.connection.write(bytes, self.now);
         self.collect();

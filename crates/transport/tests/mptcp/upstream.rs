@@ -12,6 +12,7 @@
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a reader acknowledges pushed data where it empties the buffer | `data_behind_a_hole_is_not_acknowledged_by_the_reader` |
 //! | more than a segment is acknowledged at once where nothing is to be read, else by the reader | `two_segments_behind_a_hole_are_acknowledged_at_once` |
+//! | all packets of an instant are taken in before a writer runs, and before another subflow than theirs sends | `other_subflows_and_writers_wait_for_an_instants_packets` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
 use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
@@ -337,4 +338,38 @@ fn a_cork_holds_the_rest_in_the_subflows_queue() {
     assert!(first.1 <= mss && first.1 + rest.1 == 2_000, "{sent:?}");
     assert!(rest.0 - first.0 >= 300 * MS, "{sent:?}");
     pair.assert_whole(Side::Server, 2_000);
+}
+
+#[test]
+fn other_subflows_and_writers_wait_for_an_instants_packets() {
+    let buffer = 131_072;
+    let config = Config {
+        send_buffer: Buffer {
+            minimum: buffer,
+            default: buffer,
+            maximum: buffer,
+        },
+        ..upstream()
+    };
+    let mut pair = meshed(&config, &[20 * MS, 20 * MS]);
+    pair.together = true;
+    pair.write(Side::Client, 10_000_000);
+    pair.run_for(5 * SECOND);
+    pair.assert_whole(Side::Server, 10_000_001);
+    let (mut several, mut delegated, mut written) = (0, 0, 0);
+    let of_client: Vec<_> = (pair.steps.iter().filter(|it| it.side == Side::Client)).collect();
+    for pieces in of_client.windows(2) {
+        let (before, step) = (pieces[0], pieces[1]);
+        let Some(heard) = step.heard else {
+            delegated += usize::from(step.sent.iter().any(|&it| Some(it) != before.heard));
+            written += step.written;
+            continue;
+        };
+        several += usize::from(before.heard.is_some());
+        assert!(step.sent.iter().all(|&it| it == heard), "{step:?}");
+        assert_eq!(step.written, 0, "{step:?}");
+    }
+    assert!(several > 500, "{several} packets came together with others");
+    assert!(delegated > 20, "another subflow sent {delegated} times");
+    assert!(written > 9_000_000, "{written} bytes were written then");
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | Linux's quick-ack start, RFC 9293 section 3.8.6.3 | `the_first_segments_are_acknowledged_at_once`, `every_second_full_segment_is_acknowledged`, `a_lone_segment_is_acknowledged_after_40_ms` |
 //! | Linux `__tcp_ack_snd_check` | `from_the_fourth_on_duplicate_acks_are_compressed` |
+//! | Linux `tcp_cleanup_rbuf`: the reader acknowledges once the instant's packets are taken in | `a_reader_acknowledges_an_instants_packets_together` |
 //! | RFC 5681 section 4.2 | `out_of_order_data_is_acknowledged_at_once`, `a_filled_gap_is_acknowledged_at_once` |
 //! | RFC 2018 section 4 | `the_latest_block_comes_first` |
 //! | RFC 2883 | `a_duplicate_below_the_window_is_reported`, `a_duplicate_out_of_order_is_reported` |
@@ -324,4 +325,41 @@ fn an_acknowledgement_of_the_future_is_answered_and_ignored() {
     script.inject(script.data(1, LEN, 5000));
     script.expect_ack(1);
     assert_eq!(script.connection.available(), 0);
+}
+
+#[test]
+fn a_reader_acknowledges_an_instants_packets_together() {
+    let config = Config {
+        profile: Profile::Linux,
+        receive_buffer: Buffer {
+            minimum: 60_000,
+            default: 60_000,
+            maximum: 60_000,
+        },
+        ..tcp()
+    };
+    let mut script = Script::accepted(&config, Peer::default(), 20 * MS);
+    let pushed = |script: &Script, index: u64| {
+        let mut segment = script.data(1 + 1000 * index, 1000, 1);
+        segment.flags |= Flags::PSH;
+        segment
+    };
+    for index in 0..100 {
+        script.inject(pushed(&script, index));
+        script.read(u64::MAX);
+        script.run_for(MS);
+    }
+    script.drain();
+    // One by one the reader empties the buffer and acknowledges each.
+    for index in 100..102 {
+        script.inject(pushed(&script, index));
+        script.read(u64::MAX);
+        script.expect_ack(1 + 1000 * (index + 1));
+    }
+    for index in 102..104 {
+        script.take_in(pushed(&script, index));
+    }
+    script.run_processes();
+    script.expect_ack(1 + 1000 * 104);
+    script.expect_nothing();
 }

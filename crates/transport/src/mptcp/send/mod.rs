@@ -145,6 +145,13 @@ impl DataSender {
         self.una < self.written
     }
 
+    /// No subflow waits any more for an instant's packets to be taken in.
+    pub fn end_delegation(&mut self) {
+        if let Some(fragments) = &mut self.fragments {
+            fragments.delegate(false);
+        }
+    }
+
     /// What was sent of the first fragment that waits for its data ACK, in pieces of `mss`.
     pub fn head(&self, mss: u32) -> Vec<(u64, u32)> {
         let fragment = |it: &Fragments| it.end(self.una);

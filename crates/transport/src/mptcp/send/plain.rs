@@ -30,14 +30,20 @@ impl Connection {
         }
         self.transmit(false);
         self.check_space();
-        while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
-            self.write_call();
+        if self.shared.softirq.is_none() {
+            self.run_plain_writer();
         }
         self.watch_window();
         debug_assert_eq!(
             self.send.buffers.as_ref().map(WriteQueue::unsent),
             Some(self.send.unsent())
         );
+    }
+
+    pub(super) fn run_plain_writer(&mut self) {
+        while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
+            self.write_call();
+        }
     }
 
     /// One call of the writer (`tcp_sendmsg_locked`).

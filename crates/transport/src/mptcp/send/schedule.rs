@@ -51,6 +51,7 @@ impl Connection {
             return;
         }
         if self.session.multipath.is_some() {
+            self.scheduler.begin();
             self.push_multipath();
         } else {
             self.push_plain();
@@ -62,19 +63,58 @@ impl Connection {
     /// `tcp_data_snd_check`).
     #[inline(never)]
     fn push_queues(&mut self) {
+        self.push_fragments();
+        if self.shared.softirq.is_none() {
+            self.run_writer();
+        }
+        self.watch_window();
+    }
+
+    fn push_fragments(&mut self) {
+        if let Some(fragments) = &mut self.send.fragments
+            && !fragments.delegated()
+        {
+            fragments.release();
+            self.scheduler.begin();
+        }
+        self.push_multipath();
+        self.sum_buffers();
+    }
+
+    fn run_writer(&mut self) {
         loop {
-            if let Some(fragments) = &mut self.send.fragments {
-                fragments.release();
-            }
-            self.push_multipath();
-            self.sum_buffers();
             self.note_held();
             if !self.send.write_call() {
                 break;
             }
             self.note_room();
+            self.push_fragments();
+        }
+    }
+
+    /// What waited for an instant's packets: the subflow that the packet of another gave data (`mptcp_napi_poll`), and the writer.
+    pub(in crate::mptcp) fn push_after_packets(&mut self) {
+        if !self.established || self.ended.is_some() {
+            return;
+        }
+        if self.send.buffers.is_some() {
+            self.run_plain_writer();
+        } else if self.send.fragments.is_some() && self.session.multipath.is_some() {
+            if self
+                .send
+                .fragments
+                .as_ref()
+                .is_some_and(Fragments::delegated)
+            {
+                self.push_fragments();
+            }
+            self.send.end_delegation();
+            self.run_writer();
         }
         self.watch_window();
+        if self.paced {
+            self.settle_pacing();
+        }
     }
 
     /// Before a writer begins again whose data has all arrived: what of it the subflows still hold.
@@ -201,7 +241,6 @@ impl Connection {
 
     fn push_multipath(&mut self) {
         self.revive_subflows();
-        self.scheduler.begin();
         loop {
             let room = |path: &Path| path.established && path.room() > 0;
             if !self.send.queues && !self.paths.iter().any(room) {
@@ -251,7 +290,7 @@ impl Connection {
     fn place_fragment(&mut self, next: Next) -> Decision {
         let holder = |it: &Fragments| it.holder(next.offset);
         if let Some(me) = self.send.fragments.as_ref().and_then(holder) {
-            return Decision::Send(me);
+            return self.now_or_delegated(me);
         }
         self.set_interval();
         let prolonged = self.prolonged(next.offset);
@@ -263,8 +302,22 @@ impl Connection {
             && let Some(fragments) = &mut self.send.fragments
         {
             fragments.hold(me, next.offset, prolonged.is_some());
+            return self.now_or_delegated(me);
         }
         decision
+    }
+
+    /// Data for another subflow than the one whose packet is taken in waits until all packets are (`mptcp_subflow_delegate`).
+    fn now_or_delegated(&mut self, me: usize) -> Decision {
+        let delegated = self.shared.softirq.is_some_and(|own| own != me);
+        if let Some(fragments) = &mut self.send.fragments {
+            fragments.delegate(delegated);
+        }
+        if delegated {
+            Decision::Wait
+        } else {
+            Decision::Send(me)
+        }
     }
 
     /// A decision covers a segment at least, where the subflow takes more (`snd_burst`).

@@ -71,7 +71,7 @@ fn upstreams_window_grows_by_two_segments_to_what_the_buffer_holds() {
     let mut windows = Vec::new();
     for segment in 1..=8 {
         let received = 1 + segment * 1448;
-        receiver.begin_segment();
+        receiver.end_instant();
         receiver.deliver(receiver.next, 1448);
         receiver.in_sequence(Some(&mut own), 1448, false, received, 0, segment);
         assert_eq!(receiver.grew(), segment < 8);

@@ -1,0 +1,91 @@
+"""Completion times of flows that count together."""
+
+from typing import Any
+
+import pytest
+
+import polypath
+from polypath import Recording, Scenario
+from polypath.cli import result
+from polypath.results import completions
+from polypath.results.summary import summary
+
+ALONE = """
+duration = "4 s"
+[defaults]
+congestion = "reno"
+initial_window = 1000
+receive_buffer = "8 MiB"
+send_buffer = "8 MiB"
+[topology]
+kind = "dumbbell"
+pairs = 1
+rate = "10 Mbps"
+delay = "5 ms"
+queue = "10000 packets"
+overhead = 0
+access = { rate = "1 Gbps", delay = "1 ms" }
+[[application]]
+kind = "bulk"
+transport = "tcp"
+client = "client0"
+server = "server0"
+size = "SIZE"
+group = "short"
+"""
+
+
+def run(size: str) -> Recording:
+    return polypath.run(Scenario.parse(ALONE.replace("SIZE", size), "x"))
+
+
+def test_a_flow_alone_takes_little_more_than_the_least() -> None:
+    """1 MB at 10 Mbps is 0.8 s, and three times 7 ms; headers add 3.6 %."""
+    (found,) = completions.of_groups(run("1 MB"))["short"]
+    time = found.mean_ns()
+    assert time is not None
+    assert time / 1e9 == pytest.approx(0.8 * 1500 / 1448 + 0.021, rel=0.01)
+    slowdown = found.mean_slowdown()
+    assert slowdown == pytest.approx(time / 0.821e9)
+
+
+def test_an_unfinished_flow_takes_part_in_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six flows of 100 kB and one of 10 MB, which does not end."""
+    more = "".join(
+        f'[[application]]\nkind = "bulk"\nname = "s{number}"\ntransport = "tcp"\nclient = "client0"\n'
+        f'server = "server0"\nsize = "100 kB"\ngroup = "short"\nstart = "{number * 100} ms"\n'
+        for number in range(6)
+    )
+    recording = polypath.run(Scenario.parse(ALONE.replace("SIZE", "10 MB") + more, "x"))
+    every, small, large = completions.of_groups(recording)["short"]
+    assert (every.sizes, small.sizes, large.sizes) == ("all", "up to 100 kB", "above 1 MB")
+    assert (every.flows, every.unfinished, small.flows, small.unfinished, large.unfinished) == (7, 1, 6, 0, 1)
+    assert every.mean_ns() is every.mean_slowdown() is every.times.quantile(0.95) is large.times.quantile(0.5) is None
+    assert every.times.quantile(0.5) is not None
+    assert small.mean_ns() is not None
+    groups: list[dict[str, Any]] = summary(recording)["groups"]
+    assert groups[0]["completion_s"]["mean"] is groups[0]["completion_s"]["p99"] is None
+    assert groups[1]["slowdown"]["p99"] >= groups[1]["slowdown"]["p50"] >= 1
+    result.show(recording, "x")
+    assert "An unfinished flow is longer than any other" in capsys.readouterr().out
+
+
+def test_without_groups_nothing_is_added() -> None:
+    recording = polypath.run(Scenario.parse(ALONE.replace("SIZE", "10 kB").replace('group = "short"\n', ""), "x"))
+    assert completions.of_groups(recording) == {}
+    assert "groups" not in summary(recording)
+
+
+def test_flows_that_arrive_are_a_group() -> None:
+    text = (
+        'duration = "3 s"\n[topology]\nkind = "fat-tree"\nrate = "100 Mbps"\ndelay = "10 us"\n[[application]]\n'
+        'name = "web"\nkind = "bulk"\nmatrix = "all-to-all"\narrivals = 100\n'
+        'sizes = { kind = "pareto", mean = "50 kB" }\n'
+        'duration = "2 s"\n'
+    )
+    recording = polypath.run(Scenario.parse(text, "x"))
+    every, *by_size = completions.of_groups(recording)["web"]
+    assert 140 < every.flows < 260
+    assert every.flows == sum(each.flows for each in by_size)
+    assert every.unfinished == 0
+    assert min(every.slowdowns.answered) > 1

@@ -185,6 +185,19 @@ def carry(
     that it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
     """
 
+def quic_fetch(settings_json: str, into: int) -> str:
+    """Fetches a file over QUIC and writes it to a descriptor, which it takes over.
+
+    Gives what came of it, in JSON: bytes, sha256, nanoseconds, multipath, paths. Raises OSError with one line, and what
+    a signal's handler raises.
+    """
+
+def quic_serve(settings_json: str, tell: Callable[[str], object]) -> None:
+    """Serves files over QUIC until a signal's handler raises; `tell` is given each piece of news, in JSON.
+
+    Raises OSError with one line.
+    """
+
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 

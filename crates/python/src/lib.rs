@@ -3,6 +3,7 @@
 mod bench;
 mod live;
 mod panics;
+mod quic;
 mod recording;
 mod scripts;
 mod simulation;
@@ -33,6 +34,8 @@ mod _core {
     use crate::bench::{run, works};
     #[pymodule_export]
     use crate::live::carry;
+    #[pymodule_export]
+    use crate::quic::{quic_fetch, quic_serve};
     #[pymodule_export]
     use crate::recording::Recording;
     #[pymodule_export]

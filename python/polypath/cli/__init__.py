@@ -52,6 +52,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
+    "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets."),
     "kernel": Command("kernel", "Build the kernel that `--engine linux` runs on, and say what is there."),
 }
 """Every command by name, in the order of the help."""

@@ -2,6 +2,7 @@
 //!
 //! A [`Connection`] exchanges [`polypath_wire::quic::Datagram`]s: packets as plain data, of exact length, without payload and ciphertext.
 
+mod acknowledgements;
 mod application;
 pub mod bytes;
 mod challenge;
@@ -11,6 +12,7 @@ mod connection;
 mod contents;
 mod control;
 pub mod crypto;
+mod data;
 mod draft;
 pub mod fuzz;
 mod handshake;

@@ -1,0 +1,131 @@
+//! Acknowledgements as they leave, with other frames or alone, on their own path or another (RFC 9000 section 13.2, RFC 10069 section 4.1).
+
+use polypath_wire::quic::Frame;
+
+use super::connection::Connection;
+use super::crypto::Level;
+use super::data::view;
+use super::draft::Draft;
+use crate::config::AckPath;
+use crate::scheduler::{Carried as Report, Decision, Next, PathSet};
+
+impl Connection {
+    /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.
+    #[inline]
+    pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
+        let known = draft.level == Level::OneRtt && !self.members[about].space.received.has_news();
+        if !known {
+            self.add_news(draft, about);
+        }
+    }
+
+    fn add_news(&mut self, draft: &mut Draft, about: usize) {
+        let named =
+            (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
+        let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
+        let exponent = if draft.level == Level::OneRtt {
+            exponent
+        } else {
+            0
+        };
+        let received = match draft.level {
+            Level::OneRtt => &mut self.members[about].space.received,
+            level => match &mut self.handshake.spaces[level as usize] {
+                Some(space) => &mut space.received,
+                None => return,
+            },
+        };
+        if !received.has_news() {
+            return;
+        }
+        let mut ack = self.spares.ack();
+        if !received.acknowledge(now, named, exponent, &mut ack) {
+            return;
+        }
+        let largest = ack.ranges.first().map_or(0, |range| range.1);
+        let frame = Frame::Ack(ack);
+        let len = frame.len();
+        if len > draft.room {
+            return;
+        }
+        received.on_acknowledged();
+        draft.push_measured(frame, len);
+        let path = about as u32;
+        draft.carried.add_ack(path, largest);
+    }
+
+    /// Acknowledgements whose time has come and that no other packet took.
+    pub(super) fn send_acknowledgements(&mut self) {
+        for about in 0..self.members.len() {
+            if self.members[about].space.received.deadline() > self.now {
+                continue;
+            }
+            let Some(path) = self.path_of_ack(about) else {
+                continue;
+            };
+            let Some(mut draft) = self.application_draft(path) else {
+                // Of an abandoned path nobody need hear if no other is left.
+                if self.members[path].closed() {
+                    self.members[about].space.received.on_acknowledged();
+                }
+                continue;
+            };
+            self.add_ack(&mut draft, about);
+            if path != about || self.config.ack_path != AckPath::Same {
+                // A packet that is no part of its path's own traffic takes along what there is of the others.
+                for other in 0..self.members.len() {
+                    self.add_ack(&mut draft, other);
+                }
+            }
+            if draft.is_empty() {
+                self.discard_draft(draft);
+                continue;
+            }
+            self.send(draft);
+            if self.config.ack_path == AckPath::Scheduler {
+                let (_, sent) = self.outgoing.positions();
+                self.scheduler.carried(Report {
+                    path,
+                    offset: sent,
+                    bytes: 0,
+                    new: true,
+                });
+            }
+        }
+    }
+
+    /// The path that carries the acknowledgement of another one, or its own.
+    fn path_of_ack(&mut self, about: usize) -> Option<usize> {
+        let sends = |path: usize| {
+            let shown = &self.paths[path];
+            shown.established && !shown.potentially_failed && !self.members[path].closed()
+        };
+        let fastest = || {
+            (0..self.paths.len())
+                .filter(|&path| sends(path))
+                .min_by_key(|&path| (self.paths[path].srtt, path))
+        };
+        let same = sends(about).then_some(about);
+        match self.config.ack_path {
+            AckPath::Same => same.or_else(fastest),
+            AckPath::Fastest => fastest().or(same),
+            AckPath::Scheduler => {
+                let fallback = fastest();
+                let (_, sent) = self.outgoing.positions();
+                let next = Next {
+                    offset: sent,
+                    len: 1,
+                    carried: PathSet::default(),
+                    reinjection: false,
+                };
+                let view = view(self.now, &self.paths, &self.outgoing, Some(next));
+                match self.scheduler.select(&view) {
+                    Decision::Send(path) if path < self.members.len() => Some(path),
+                    _ => same.or(fallback),
+                }
+            }
+        }
+        // Before a path is open, its acknowledgements have no other way.
+        .or(Some(about))
+    }
+}

@@ -1,0 +1,311 @@
+//! Data as it leaves: what the scheduler decides, and how packets are filled (RFC 9000 section 2.2, RFC 9221, RFC 10069 section 5).
+
+use polypath_wire::quic::Frame;
+
+use super::connection::Connection;
+use super::draft::Draft;
+use super::outgoing::{Chunk, Outgoing};
+use crate::path::Path;
+use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
+use crate::{EventKind, Nanos, Purpose};
+
+/// No STREAM frame is shorter, as [`stream_fields`] has it.
+const LEAST_STREAM: u32 = 4;
+
+/// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
+fn stream_fields(stream: u64, offset: u64) -> u32 {
+    // The length takes two bytes from 64 on.
+    Frame::stream_len(stream, offset, 0) + 1
+}
+
+impl Connection {
+    /// Data, as the scheduler decides.
+    pub(super) fn push_data(&mut self) {
+        self.scheduler.begin();
+        // What is in flight counts: redundant schedulers repeat it.
+        if self.outgoing.is_empty() && self.datagrams.waiting.is_empty() {
+            return;
+        }
+        loop {
+            let open = |path: &Path| path.established && path.room() > 0;
+            if !self.paths.iter().any(open) {
+                break;
+            }
+            let next = self.next_to_send();
+            let decision =
+                self.scheduler
+                    .select(&view(self.now, &self.paths, &self.outgoing, next));
+            let progressed = match decision {
+                Decision::Send(path) => next.is_some_and(|next| self.carry(path, next)),
+                Decision::Repeat { path, offset } => self.repeat(path, offset),
+                Decision::Wait if next.is_none() => self.rescue(),
+                Decision::Wait => false,
+            };
+            if !progressed {
+                break;
+            }
+        }
+        if self.outgoing.wants_to_send() || !self.datagrams.waiting.is_empty() {
+            for (member, path) in self.members.iter_mut().zip(&self.paths) {
+                member.held = path.room() == 0;
+            }
+        }
+    }
+
+    /// What was lost, else something new, if the peer's limits admit any.
+    fn next_to_send(&mut self) -> Option<Next> {
+        if let Some((position, len, _)) = self.outgoing.next_again() {
+            // Any path may carry it again: its earlier packet is gone.
+            return Some(Next {
+                offset: position,
+                len,
+                carried: PathSet::default(),
+                reinjection: true,
+            });
+        }
+        let (_, sent) = self.outgoing.positions();
+        let datagram = self
+            .datagrams
+            .waiting
+            .front()
+            .map(|waiting| (sent, u64::from(waiting.1)));
+        let (offset, len) = datagram.or_else(|| self.outgoing.next_new())?;
+        Some(Next {
+            offset,
+            len,
+            carried: PathSet::default(),
+            reinjection: false,
+        })
+    }
+
+    /// Sends a packet with `next` and whatever else has room in it.
+    fn carry(&mut self, path: usize, next: Next) -> bool {
+        if path >= self.members.len() || !self.paths[path].established {
+            return false;
+        }
+        let Some(mut draft) = self.application_draft(path) else {
+            return false;
+        };
+        self.add_datagrams(&mut draft);
+        let repeats = !draft.is_empty() && self.scheduler.repeats_datagrams();
+        let datagrams = repeats.then(|| draft.frames().to_vec());
+        self.add_ack(&mut draft, path);
+        self.add_control(&mut draft);
+        let again = next.reinjection.then_some(next.offset);
+        self.fill(&mut draft, again);
+        if !draft.eliciting() {
+            self.send_rest(draft);
+            return false;
+        }
+        let data = draft.carried.data();
+        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
+        if self.record_decisions {
+            self.event(EventKind::Scheduled {
+                subflow: path,
+                offset: next.offset,
+                bytes,
+            });
+        }
+        self.send(draft);
+        self.scheduler.carried(Report {
+            path,
+            offset: next.offset,
+            bytes,
+            new: !next.reinjection,
+        });
+        if let Some(datagrams) = datagrams {
+            self.repeat_datagrams(path, &datagrams);
+        }
+        true
+    }
+
+    /// Sends DATAGRAM frames that went on a path on each other one with room, too: none is kept for later.
+    fn repeat_datagrams(&mut self, path: usize, datagrams: &[Frame]) {
+        for other in (0..self.paths.len()).filter(|&other| other != path) {
+            let open = self.paths[other].established && self.paths[other].room() > 0;
+            let draft = if open {
+                self.application_draft(other)
+            } else {
+                None
+            };
+            let Some(mut draft) = draft else {
+                continue;
+            };
+            for frame in datagrams {
+                if frame.len() <= draft.room {
+                    draft.push(frame.clone());
+                }
+            }
+            draft.purpose = Purpose::Reinjection;
+            if draft.eliciting() {
+                self.send(draft);
+            } else {
+                self.discard_draft(draft);
+            }
+        }
+    }
+
+    /// Fills a packet with stream data: what is sent again first. Whether there was any.
+    pub(super) fn fill(&mut self, draft: &mut Draft, first: Option<u64>) -> bool {
+        let mut any = false;
+        let mut again = first;
+        loop {
+            let position = again
+                .take()
+                .or_else(|| self.outgoing.next_again().map(|(position, ..)| position));
+            if any && draft.room < LEAST_STREAM {
+                return true;
+            }
+            let added = match position {
+                Some(position) => self.add_again(draft, position, Purpose::Retransmission),
+                None => self.add_new(draft),
+            };
+            if !added {
+                return any;
+            }
+            any = true;
+        }
+    }
+
+    fn add_new(&mut self, draft: &mut Draft) -> bool {
+        let (path, room) = (draft.path, draft.room);
+        let Some(chunk) = self.outgoing.take_new(path, room, stream_fields) else {
+            return false;
+        };
+        self.members[path].totals.sent += u64::from(chunk.len);
+        if draft.purpose == Purpose::Control {
+            draft.purpose = Purpose::Data;
+        }
+        self.add_chunk(draft, chunk);
+        true
+    }
+
+    pub(super) fn add_again(&mut self, draft: &mut Draft, position: u64, purpose: Purpose) -> bool {
+        let (path, room) = (draft.path, draft.room);
+        let elsewhere = self.outgoing.carried(position);
+        let Some(chunk) = self
+            .outgoing
+            .take_again(position, path, room, stream_fields)
+        else {
+            return false;
+        };
+        let totals = &mut self.members[path].totals;
+        if elsewhere.contains(path) {
+            totals.retransmitted += u64::from(chunk.len);
+            totals.retransmitted_segments += 1;
+            draft.purpose = purpose;
+        } else {
+            totals.sent += u64::from(chunk.len);
+            totals.reinjected += u64::from(chunk.len);
+            draft.purpose = Purpose::Reinjection;
+        }
+        self.add_chunk(draft, chunk);
+        true
+    }
+
+    #[inline]
+    fn add_chunk(&mut self, draft: &mut Draft, chunk: Chunk) {
+        let frame = Frame::Stream {
+            stream: chunk.stream,
+            offset: chunk.offset,
+            len: chunk.len,
+            fin: chunk.fin,
+        };
+        let len = Frame::stream_len(chunk.stream, chunk.offset, chunk.len);
+        draft.push_measured(frame, len);
+        draft.carried.add_data(chunk.position, chunk.end());
+    }
+
+    /// Sends what lies at a position on another path, too.
+    fn repeat(&mut self, path: usize, position: u64) -> bool {
+        if path >= self.members.len() || !self.paths[path].established {
+            return false;
+        }
+        let Some(mut draft) = self.application_draft(path) else {
+            return false;
+        };
+        self.add_ack(&mut draft, path);
+        let Some(end) = self.outgoing.end_of(position) else {
+            return false;
+        };
+        if !self.add_again(&mut draft, position, Purpose::Reinjection) {
+            self.send_rest(draft);
+            // It was acknowledged: the scheduler passes on.
+            self.scheduler.carried(Report {
+                path,
+                offset: position,
+                bytes: (end - position) as u32,
+                new: false,
+            });
+            return true;
+        }
+        let data = draft.carried.data();
+        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
+        self.send(draft);
+        self.scheduler.carried(Report {
+            path,
+            offset: position,
+            bytes,
+            new: false,
+        });
+        true
+    }
+
+    /// Nothing can be sent although a path has room: opportunistic retransmission and penalisation, as far as asked for.
+    fn rescue(&mut self) -> bool {
+        if self.outgoing.unsent() == 0 {
+            return false;
+        }
+        let view = view(self.now, &self.paths, &self.outgoing, None);
+        let rescue = self.rescuer.rescue(&view, Blocked::ReceiveWindow);
+        self.scheduler.blocked(Blocked::ReceiveWindow);
+        if let Some(path) = rescue.penalise {
+            let window = &mut self.paths[path];
+            window.cwnd = (window.cwnd / 2).max(1);
+            window.ssthresh = window.cwnd.max(2);
+            self.event(EventKind::Penalised(path));
+        }
+        match (rescue.repeat_head_on, self.outgoing.head()) {
+            (Some(path), Some(head)) => self.repeat(path, head.offset),
+            _ => false,
+        }
+    }
+
+    fn add_datagrams(&mut self, draft: &mut Draft) {
+        while let Some(&(number, len)) = self.datagrams.waiting.front() {
+            let frame = Frame::Datagram { number, len };
+            if frame.len() > draft.room {
+                if draft.is_empty() {
+                    // It was let in while packets were longer (RFC 9221 section 5).
+                    self.datagrams.waiting.pop_front();
+                    self.event(EventKind::DatagramRefused(len));
+                    continue;
+                }
+                break;
+            }
+            self.datagrams.waiting.pop_front();
+            draft.purpose = Purpose::Data;
+            draft.push(frame);
+        }
+    }
+}
+
+/// What a scheduler sees.
+pub(super) fn view<'a>(
+    now: Nanos,
+    paths: &'a [Path],
+    outgoing: &Outgoing,
+    next: Option<Next>,
+) -> View<'a> {
+    let (una, sent) = outgoing.positions();
+    View {
+        now,
+        paths,
+        next,
+        head: outgoing.head(),
+        una,
+        sent,
+        unsent: outgoing.unsent(),
+        window: outgoing.window(),
+    }
+}

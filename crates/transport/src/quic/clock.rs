@@ -43,15 +43,6 @@ impl Connection {
         self.flush();
     }
 
-    /// Lets bursts go whose time has come. Something else may happen before the timer that waited for it.
-    pub(super) fn release_pacers(&mut self) {
-        for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
-            if member.pacer.release(self.now) {
-                path.paced = false;
-            }
-        }
-    }
-
     /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
     pub fn next_deadline(&self) -> Nanos {
         self.deadline

@@ -21,7 +21,6 @@ impl Connection {
                 self.send_handshake();
             }
             if self.established || self.handshake.writes(Level::OneRtt) {
-                self.release_pacers();
                 self.send_application();
             }
         }
@@ -34,8 +33,12 @@ impl Connection {
         self.note_blocked();
         let now = self.now;
         let (mut errands, mut acknowledges) = (false, false);
-        for member in &mut self.members {
+        for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
             member.held = false;
+            // Something else may happen before the timer that waits for a burst's time.
+            if path.paced && member.pacer.release(now) {
+                path.paced = false;
+            }
             errands |= member.has_errand(now);
             acknowledges |= member.space.received.deadline() <= now;
         }

@@ -56,7 +56,8 @@ def test_an_unfinished_flow_takes_part_in_every_figure(capsys: pytest.CaptureFix
         f'server = "server0"\nsize = "100 kB"\ngroup = "short"\nstart = "{number * 100} ms"\n'
         for number in range(6)
     )
-    recording = polypath.run(Scenario.parse(ALONE.replace("SIZE", "10 MB") + more, "x"))
+    late = ALONE.replace("SIZE", "10 MB") + 'start = "1 s"\n'
+    recording = polypath.run(Scenario.parse(late + more, "x"))
     every, small, large = completions.of_groups(recording)["short"]
     assert (every.sizes, small.sizes, large.sizes) == ("all", "up to 100 kB", "above 1 MB")
     assert (every.flows, every.unfinished, small.flows, small.unfinished, large.unfinished) == (7, 1, 6, 0, 1)

@@ -16,8 +16,8 @@ from polypath.cli.errors import DONE, InputError
 
 app = typer.Typer(
     add_completion=False,
-    help="Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets. It is for tests: the key of "
-    "the certificate is public.",
+    help="Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets.\n\nIt is for tests: the "
+    "key of the certificate is public.",
     no_args_is_help=True,
 )
 

@@ -313,6 +313,8 @@ impl Simulation {
                 .try_for_each(|each| log.sent(own, each.path, each.len, &each.datagram, now))
         });
         let (seals, real) = (connection.seals(), connection.real());
+        // A capture has the secrets before the packets that they decrypt.
+        self.log_secrets(index);
         self.number_paths(index);
         for transmit in &mut departing {
             let bytes = if seals {
@@ -336,7 +338,6 @@ impl Simulation {
         }
         departing.clear();
         self.departing = departing;
-        self.log_secrets(index);
     }
 
     #[cold]

@@ -9,6 +9,8 @@ use crate::{CloseReason, Nanos};
 
 /// An answer to a packet after the end is given for so many probe timeouts (RFC 9000 section 10.2).
 const PERIOD: Nanos = 3;
+/// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
+const SILENCE: Nanos = 3;
 
 /// What the peer is told. An application's close has no frame type.
 #[derive(Clone, Copy, Debug)]
@@ -73,19 +75,31 @@ impl Connection {
         }
     }
 
-    fn send_close_at(&mut self, level: Level, close: Close) {
+    /// The path that a close is likeliest to get through on. A side that only receives has nothing in flight whose loss would tell it that a
+    /// path failed: it knows only which of them fell silent.
+    fn best_for_close(&self) -> Option<usize> {
         let usable = |path: &usize| {
             let member = &self.members[*path];
             self.remote_ids.current(member.id).is_some() && member.established_at.is_some()
         };
-        let best = (0..self.members.len()).filter(usable).min_by_key(|&path| {
+        let heard_at = |path: usize| self.members[path].space.received.largest_at();
+        let paths = || (0..self.members.len()).filter(usable);
+        let newest = paths().map(heard_at).max()?;
+        paths().min_by_key(|&path| {
             (
                 self.paths[path].potentially_failed,
+                heard_at(path) + SILENCE * self.closing_timeout < newest,
                 self.paths[path].srtt,
                 path,
             )
-        });
-        let path = best.filter(|_| level == Level::OneRtt).unwrap_or(0);
+        })
+    }
+
+    fn send_close_at(&mut self, level: Level, close: Close) {
+        let path = match level {
+            Level::OneRtt => self.best_for_close().unwrap_or(0),
+            _ => 0,
+        };
         let allowance = self.members[path].allowance(self.client);
         let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
         let Some(mut draft) = self.draft(level, path, limit) else {

@@ -116,6 +116,11 @@ impl Received {
         self.largest.map(|(number, _)| number)
     }
 
+    /// When the packet of the largest number came, 0 before the first.
+    pub fn largest_at(&self) -> Nanos {
+        self.largest.map_or(0, |(_, at)| at)
+    }
+
     /// When an acknowledgement has to leave.
     #[inline]
     pub fn deadline(&self) -> Nanos {

@@ -137,3 +137,34 @@ fn the_client_closes_when_it_has_read_everything() {
     // The last byte that it read ended it: no timer has to come.
     assert!(pair.now < now + 30 * MS, "{} ms", (pair.now - now) / MS);
 }
+
+#[test]
+fn a_receiver_closes_on_the_path_that_it_still_hears() {
+    // It announces no limits, and so has nothing in flight that would tell it of the path that goes dark.
+    let mut client = multipath();
+    client.receive_buffer.default = 16_000_000;
+    client.receive_buffer.maximum = 16_000_000;
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&client, &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(pair.now + 200 * MS, |_| false);
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    server.write(2_000_000, now);
+    let dark = now + 300 * MS;
+    pair.fate = Box::new(move |_, path, at, _| {
+        if path == 0 && at >= dark {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.run_until(now + 20 * SECOND, |pair| pair.read[0] == 2_000_000);
+    assert_eq!(pair.read[0], 2_000_000);
+    let now = pair.now;
+    assert!(now > dark + SECOND);
+    assert!(!pair.client.paths()[0].potentially_failed);
+    pair.client.abort(now);
+    pair.run_until(now + SECOND, |pair| server_ended(pair).is_some());
+    assert_eq!(server_ended(&pair), Some(CloseReason::Finished));
+}

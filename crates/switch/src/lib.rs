@@ -1,0 +1,24 @@
+//! Switches whose output is decided by flow tables, after OpenFlow 1.3.5 (section numbers below are of that text).
+//!
+//! A [`Switch`] knows its tables, groups and ports, and no network: [`Switch::decide`] says where a packet with given header fields goes,
+//! and changes nothing; [`Switch::credit`] counts what was forwarded so. Whoever asks may therefore keep a decision for as long as
+//! the tables are as they were.
+//!
+//! # What it leaves out
+//! Ethernet addresses, VLANs and MPLS: a packet is known by its port, its IP addresses, its protocol and its ports. Set-field actions,
+//! metadata, meters and queues. Groups name no groups and watch no groups (section 5.6 lets a switch support neither). Packets go to a controller
+//! whole: there is no buffer.
+
+#![forbid(unsafe_code)]
+
+mod fields;
+mod group;
+mod pipeline;
+mod table;
+
+pub use fields::{Fields, Match};
+pub use group::{Bucket, Group, GroupKind};
+pub use pipeline::{Decision, Destination, Limits, MAX_COPIES, Switch, SwitchError};
+pub use table::{
+    Action, Counts, Entry, EntryId, Expired, Instructions, Port, Reason, Removed, Timeouts,
+};

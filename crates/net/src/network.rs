@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use crate::channel::{Channel, Dropped};
 use crate::config::{Change, ChannelConfig, ConfigError};
@@ -148,6 +149,22 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     /// As [`Topology::route_over`].
     pub fn route_over(&mut self, path: &[ChannelId]) -> Option<RouteId> {
         self.topology.route_over(path)
+    }
+
+    /// A route of its own over these channels, which no other call gives, so that it can be cut. Nothing as of [`Topology::route_over`].
+    pub fn lay(&mut self, path: &[ChannelId]) -> Option<RouteId> {
+        self.topology.lay(path)
+    }
+
+    /// Has the packets on a route end at the next node that they reach, wherever they are: they are delivered there. To be used on routes
+    /// that [`Network::lay`] gave.
+    pub fn cut(&mut self, route: RouteId) {
+        self.topology.cut(route);
+    }
+
+    /// The positions of a route's channels in the table of paths, that of its end included.
+    pub fn positions(&self, route: RouteId) -> Range<u32> {
+        self.topology.positions(route)
     }
 
     /// As [`Topology::route_via`].
@@ -464,8 +481,11 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     fn cross<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) -> Option<Output<B>> {
         let header = &mut self.store.headers[slot as usize];
         header.position += 1;
-        let len = header.len;
-        let next = self.topology.routing.table[header.position as usize];
+        let (len, position) = (header.len, header.position);
+        let next = self.topology.routing.table[position as usize];
+        if O::COUNTS {
+            obs.crossed(self.now, position, len);
+        }
         if O::ACTIVE {
             let at = self.now;
             if let Some(packet) = self.located(slot) {

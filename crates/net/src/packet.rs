@@ -69,6 +69,12 @@ pub trait Observer<B> {
     /// Whether it wants to know of every hop. If not, only [`Observer::dropped`] is called.
     const ACTIVE: bool = true;
 
+    /// Whether it wants to hear of [`Observer::crossed`].
+    const COUNTS: bool = false;
+
+    /// A packet of `len` bytes has crossed a channel and goes on from `position` in the table of paths: see [`crate::Network::positions`].
+    fn crossed(&mut self, _at: Nanos, _position: u32, _len: u32) {}
+
     /// The channel took the packet: it is sent at once or waits.
     fn enqueued(&mut self, _at: Nanos, _channel: ChannelId, _packet: &Packet<B>) {}
 

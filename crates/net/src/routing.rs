@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId};
 use crate::random::mix;
@@ -160,11 +161,16 @@ impl Routing {
         if let Some(route) = self.known.get(path) {
             return *route;
         }
+        let route = self.append(path);
+        self.known.insert(path.into(), route);
+        route
+    }
+
+    fn append(&mut self, path: &[ChannelId]) -> RouteId {
         let route = RouteId(self.starts.len() as u32);
         self.starts.push(self.table.len() as u32);
         self.table.extend(path.iter().map(|channel| channel.0));
         self.table.push(END);
-        self.known.insert(path.into(), route);
         route
     }
 }
@@ -308,14 +314,41 @@ impl Topology {
 
     /// The route over these channels, each of which must begin at the node where the one before it ends; nothing for another list or none.
     pub fn route_over(&mut self, path: &[ChannelId]) -> Option<RouteId> {
+        self.joined(path).then(|| self.routing.intern(path))
+    }
+
+    /// As [`Topology::route_over`], but a route that no other call gives.
+    pub(crate) fn lay(&mut self, path: &[ChannelId]) -> Option<RouteId> {
+        self.joined(path).then(|| self.routing.append(path))
+    }
+
+    /// Ends a route behind each of its channels. An interned one would stay cut for whoever asks next.
+    pub(crate) fn cut(&mut self, route: RouteId) {
+        let positions = self.positions(route);
+        for position in positions.skip(1) {
+            self.routing.table[position as usize] = END;
+        }
+    }
+
+    /// Where a route stands in the table of paths, its end included; empty if there is no such route.
+    pub(crate) fn positions(&self, route: RouteId) -> Range<u32> {
+        let starts = &self.routing.starts;
+        let end = self.routing.table.len() as u32;
+        let of = |index: usize| starts.get(index).copied().unwrap_or(end);
+        of(route.index())..of(route.index() + 1)
+    }
+
+    /// Whether each of these channels begins where the one before it ends, and there are any.
+    fn joined(&self, path: &[ChannelId]) -> bool {
         let node = |interface: InterfaceId| self.interfaces[interface.index()].node;
         let ends = path.iter().map(|channel| {
             let edge = self.edges.get(channel.index())?;
             Some((node(edge.from), node(edge.to)))
         });
-        let ends: Vec<_> = ends.collect::<Option<_>>()?;
-        let joined = ends.windows(2).all(|pair| pair[0].1 == pair[1].0);
-        (joined && !path.is_empty()).then(|| self.routing.intern(path))
+        let Some(ends) = ends.collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        !path.is_empty() && ends.windows(2).all(|pair| pair[0].1 == pair[1].0)
     }
 
     /// The channels of a route; empty if there is no such route.

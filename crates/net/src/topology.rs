@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::config::{ChannelConfig, ConfigError};
-use crate::ids::{ChannelId, InterfaceId, NodeId, NodeKind};
+use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind};
 use crate::routing::{Prefix, Routing, StaticRoute};
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -203,6 +203,26 @@ impl Topology {
     /// An unknown interface, or one of an unknown node.
     pub fn node_of(&self, interface: InterfaceId) -> Result<NodeId, TopologyError> {
         Ok(self.checked(interface)?.node)
+    }
+
+    /// A node's interfaces in the order in which they were added; none of an unknown node.
+    pub fn interfaces(&self, node: NodeId) -> &[InterfaceId] {
+        let node = self.nodes.get(node.index());
+        node.map_or(&[], |node| &node.interfaces)
+    }
+
+    /// Every address with the interface that owns it, in the addresses' order.
+    pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, InterfaceId)> + '_ {
+        self.addresses
+            .iter()
+            .map(|(address, owner)| (*address, *owner))
+    }
+
+    /// A channel's propagation delay as built.
+    pub fn propagation(&self, channel: ChannelId) -> Option<Nanos> {
+        self.edges
+            .get(channel.index())
+            .map(|edge| edge.config.delay)
     }
 
     /// The interface that owns an address.

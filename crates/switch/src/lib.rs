@@ -1,6 +1,6 @@
 //! Switches whose output is decided by flow tables, after OpenFlow 1.3.5 (section numbers below are of that text).
 //!
-//! A [`Switch`] knows its tables, groups and ports, and no network: [`Switch::decide`] says where a packet with given header fields goes,
+//! A [`Fabric`] has all switches of a network and the ways that they give to packets. A [`Switch`] knows its tables, groups and ports, and no network: [`Switch::decide`] says where a packet with given header fields goes,
 //! and changes nothing; [`Switch::credit`] counts what was forwarded so. Whoever asks may therefore keep a decision for as long as
 //! the tables are as they were.
 //!
@@ -11,13 +11,17 @@
 
 #![forbid(unsafe_code)]
 
+mod fabric;
 mod fields;
 mod group;
+mod hits;
 mod pipeline;
 mod table;
 
+pub use fabric::{Fabric, Start, TTL};
 pub use fields::{Fields, Match};
 pub use group::{Bucket, Group, GroupKind};
+pub use hits::Hits;
 pub use pipeline::{Decision, Destination, Limits, MAX_COPIES, Switch, SwitchError};
 pub use table::{
     Action, Counts, Entry, EntryId, Expired, Instructions, Port, Reason, Removed, Timeouts,

@@ -9,8 +9,8 @@ use rand_pcg::rand_core::RngCore;
 use serde::Serialize;
 
 use crate::plan::{
-    Application, Attachment, Channel, Choice, Interface, Link, Loss, Node, NodeKind, Plan, Queue,
-    QueueAt, Record, Routing, Stack, Transport, VERSION, Work,
+    Application, Attachment, Channel, Choice, Controller, Interface, Link, Loss, Mode, Node,
+    NodeKind, Plan, Queue, QueueAt, Record, Routing, Stack, Transport, VERSION, Work,
 };
 use crate::{CaptureMode, PlanError, Simulation};
 
@@ -25,7 +25,7 @@ pub struct Definition {
 }
 
 /// Every work, under the names of the project's performance goals.
-pub static WORKS: [Definition; 8] = [
+pub static WORKS: [Definition; 9] = [
     Definition {
         name: "W1",
         description: "fat-tree k=8, permutation, MPTCP with 8 subflows, LIA",
@@ -81,6 +81,13 @@ pub static WORKS: [Definition; 8] = [
         seconds: 30.0,
         capacity: 100e6,
         plan: |seconds| two_paths(Transport::Mpquic, seconds),
+    },
+    Definition {
+        name: "W9",
+        description: "as W2, through the flow tables of a controller",
+        seconds: 3.0,
+        capacity: 100e6,
+        plan: |seconds| ruled(fat_tree(8, 1, seconds)),
     },
 ];
 
@@ -215,6 +222,7 @@ impl Builder {
             links: Vec::new(),
             routes: Vec::new(),
             routing: Routing::Ecmp,
+            controller: None,
             applications: Vec::new(),
             events: Vec::new(),
             record: Record {
@@ -330,6 +338,26 @@ fn fat_tree(k: usize, subflows: u64, seconds: f64) -> Plan {
         builder.bulk(hosts[client], hosts[server], transport);
     }
     builder.plan
+}
+
+/// The same network under a controller that fills the tables as flows begin.
+fn ruled(plan: Plan) -> Plan {
+    let controller = Controller {
+        routing: Choice {
+            name: "hashed".into(),
+            parameters: Default::default(),
+        },
+        mode: Mode::Reactive,
+        rate_bps: Some(1_000_000_000),
+        delay_ns: 10_000,
+        processing_ns: 0,
+        idle_timeout_ns: Some(10_000_000_000),
+    };
+    Plan {
+        routing: Routing::ShortestPath,
+        controller: Some(controller),
+        ..plan
+    }
 }
 
 /// A permutation without fixed points: a single cycle (Sattolo's algorithm).

@@ -57,13 +57,15 @@ impl Controller {
     pub fn place(
         &mut self,
         topology: &Topology,
+        up: impl Fn(ChannelId) -> bool,
         from: NodeId,
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Option<Vec<ChannelId>> {
         let begins = |there: &&Vec<ChannelId>| {
             let last = there.last().and_then(|&channel| topology.ends(channel));
-            last.is_some_and(|(_, end)| topology.node_of(end) == Ok(from))
+            let here = last.is_some_and(|(_, end)| topology.node_of(end) == Ok(from));
+            here && there.iter().all(|channel| up(*channel))
         };
         if let Some(there) = self.paths.get(&(destination, source)).filter(begins) {
             return Some(
@@ -78,15 +80,39 @@ impl Controller {
         let cost = |channel: ChannelId| {
             let count = |known: Option<&u64>| u128::from(known.copied().unwrap_or_default());
             let shared = count(self.shared.get(&(connection, channel)));
-            shared << 80 | 1 << 48 | count(self.load.get(&channel))
+            let broken = u128::from(!up(channel));
+            broken << 110 | shared << 80 | 1 << 48 | count(self.load.get(&channel))
         };
         let path = topology.cheapest(from, source.ip(), destination.ip(), cost)?;
+        if !path.iter().all(|channel| up(*channel)) {
+            return None;
+        }
         for &channel in &path {
             *self.shared.entry((connection, channel)).or_default() += 1;
             *self.load.entry(channel).or_default() += 1;
         }
         self.paths.insert((source, destination), path.clone());
         Some(path)
+    }
+
+    /// Where a flow was put, if it was.
+    pub fn placed(&self, source: SocketAddr, destination: SocketAddr) -> Option<&[ChannelId]> {
+        self.paths.get(&(source, destination)).map(Vec::as_slice)
+    }
+
+    /// Takes a flow off its path, so that it can be placed again.
+    pub fn displace(&mut self, source: SocketAddr, destination: SocketAddr) {
+        let connection = self.connection(source, destination);
+        for channel in self
+            .paths
+            .remove(&(source, destination))
+            .unwrap_or_default()
+        {
+            let shared = self.shared.get_mut(&(connection, channel));
+            for count in shared.into_iter().chain(self.load.get_mut(&channel)) {
+                *count = count.saturating_sub(1);
+            }
+        }
     }
 
     fn connection(&mut self, source: SocketAddr, destination: SocketAddr) -> u32 {

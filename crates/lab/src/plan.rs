@@ -26,6 +26,9 @@ pub struct Plan {
     pub routes: Vec<Route>,
     #[serde(default)]
     pub routing: Routing,
+    /// What rules the routers and switches, which then forward by flow tables; absent: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Controller>,
     pub applications: Vec<Application>,
     #[serde(default)]
     pub events: Vec<Event>,
@@ -252,6 +255,37 @@ pub enum Routing {
     InTurn,
     /// By a controller that keeps the flows of one Multipath TCP connection apart, over whatever way there is.
     Spread,
+}
+
+/// A controller of all routers and switches, each of which has a control link to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Controller {
+    pub routing: Choice,
+    pub mode: Mode,
+    /// Of each control link, in each direction; absent: messages take no time to send.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// How long the controller works on one message.
+    #[serde(default)]
+    pub processing_ns: u64,
+    /// How long an entry for a flow stays without a packet; absent: for good.
+    #[serde(default)]
+    pub idle_timeout_ns: Option<u64>,
+}
+
+/// When a controller fills the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Before the run, for every destination.
+    Proactive,
+    /// When a flow's first packet comes to a switch that does not know it.
+    Reactive,
+    /// Reactively at the switches that hosts are at, proactively at the others.
+    Hybrid,
 }
 
 /// A static route: packets at `node` whose source and destination match leave by `interface`.

@@ -238,6 +238,24 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.enter(first, slot, len, obs);
     }
 
+    /// Sends a packet on from where it was delivered, as [`Network::inject`] would, its marks and faults kept.
+    pub fn forward<O: Observer<B>>(&mut self, route: RouteId, packet: Packet<B>, obs: &mut O) {
+        self.totals.injected += 1;
+        let Some(position) = self.topology.routing.starts.get(route.index()).copied() else {
+            self.totals.lost += 1;
+            return;
+        };
+        let len = packet.len;
+        let (slot, place) = self.store.reserve(Header { position, len });
+        *place = Some(Packet {
+            route,
+            hop: 0,
+            ..packet
+        });
+        let first = self.topology.routing.table[position as usize];
+        self.enter(first, slot, len, obs);
+    }
+
     /// Why the sender's own queue did not take the packet injected last, if it is so. The packet counts as injected and dropped.
     pub fn refusal(&self) -> Option<DropReason> {
         let (number, reason) = self.refusal?;

@@ -187,5 +187,51 @@ tables! {
             received_bytes: u64,
             delay_mean_ns: Option<i64>,
         }
+        /// A switch with tables at a sampling instant.
+        switches: SwitchTable of SwitchRow [optional] {
+            time_ns: i64,
+            /// Its node.
+            switch: u32,
+            /// In all of its tables.
+            entries: u64,
+            /// This and the counts below are running totals.
+            packet_ins: u64,
+            packet_outs: u64,
+            flow_mods: u64,
+        }
+        /// A switch with tables, totals.
+        switch_ends: SwitchEndTable of SwitchEndRow [optional] {
+            switch: u32,
+            name: Text,
+            entries: u64,
+            max_entries: u64,
+            packet_ins: u64,
+            packet_outs: u64,
+            flow_mods: u64,
+            group_mods: u64,
+            flows_removed: u64,
+            port_statuses: u64,
+            /// By tables that said nothing else.
+            dropped_packets: u64,
+            /// Those that had crossed too many links.
+            ttl_exceeded_packets: u64,
+            /// Orders that it refused.
+            errors: u64,
+        }
+        /// How a flow was made known to the switches.
+        flow_setups: FlowSetupTable of FlowSetupRow [optional] {
+            time_ns: i64,
+            /// The switch that did not know it.
+            switch: u32,
+            source: Text,
+            source_port: u32,
+            destination: Text,
+            destination_port: u32,
+            protocol: u32,
+            /// Packets that went to the controller until the first came back.
+            packet_ins: u64,
+            /// Absent: the first never did.
+            delay_ns: Option<i64>,
+        }
     }
 }

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 pub type Text = Cow<'static, str>;
 
 /// Declares the tables of a recording: of each the row's type, the table's type and the columns in
-/// their order; and the recording that holds one of each.
+/// their order; and the recording that holds one of each. Those marked `[optional]` are not there unless they have rows.
 macro_rules! tables {
     (
         $(#[$recording_doc:meta])*
         $recording:ident {
             $(
                 $(#[$row_doc:meta])*
-                $name:ident: $table:ident of $row:ident {
+                $name:ident: $table:ident of $row:ident $([$optional:ident])? {
                     $( $(#[$field_doc:meta])* $field:ident: $type:ty, )+
                 }
             )+
@@ -80,8 +80,17 @@ macro_rules! tables {
                     (self.rows * row) as u64
                 }
 
+                /// Whether the recording has this table: one that is optional only if it has rows.
+                fn is_there(&self) -> bool {
+                    let always = true $( && stringify!($optional).is_empty() )?;
+                    always || self.rows > 0
+                }
+
                 fn digest(&self, hasher: &mut sha2::Sha256) {
                     use sha2::Digest;
+                    if !self.is_there() {
+                        return;
+                    }
                     hasher.update(concat!(stringify!($name), "\0"));
                     hasher.update((self.rows as u64).to_le_bytes());
                     $(
@@ -99,9 +108,13 @@ macro_rules! tables {
         }
 
         impl $recording {
-            /// Every table with its name, empty ones too, in the order of their declaration.
+            /// Every table with its name, in the order of their declaration: empty ones too, unless they are optional.
             pub fn tables(&self) -> Vec<(&'static str, arrow_array::RecordBatch)> {
-                vec![ $( (stringify!($name), self.$name.batch()), )+ ]
+                let mut tables = Vec::new();
+                $( if self.$name.is_there() {
+                    tables.push((stringify!($name), self.$name.batch()));
+                } )+
+                tables
             }
 
             /// Name and schema of every table.

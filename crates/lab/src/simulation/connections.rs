@@ -434,6 +434,12 @@ impl Simulation {
 
     /// Finds a flow's way from a node.
     pub(super) fn route_flow(&mut self, number: u32, node: usize) {
+        if self.control.is_some() {
+            // Its way is found when its first packet leaves, on whose protocol it depends.
+            let here = self.is_local(&self.captures.flows[number as usize]);
+            self.captures.flows[number as usize].here = here;
+            return;
+        }
         let mut flow = self.captures.flows[number as usize].clone();
         let node = NodeId(node as u32);
         if self.stands.is_empty() && self.controller.is_none() {

@@ -3,7 +3,7 @@
 use polypath_net::{Ecn, Packet};
 use polypath_transport::Purpose;
 
-use super::{Owner, Simulation};
+use super::{Owner, Simulation, switches};
 use crate::flow::{Body, Content, End, ip_header_len};
 
 /// UDP's header and ICMP's echo header alike.
@@ -63,6 +63,8 @@ impl Simulation {
     }
 
     pub(super) fn send_datagram(&mut self, flow: u32, content: Content, payload: u32) {
+        let protocol = switches::protocol(&self.captures.flows[flow as usize], &content);
+        self.refresh_way(flow, protocol);
         let state = &mut self.captures.flows[flow as usize];
         let route = state.route;
         if route.is_none() && !state.here {

@@ -9,6 +9,8 @@ use super::Simulation;
 use crate::endpoint::Held;
 use crate::flow::{Body, Content, ip_header_len};
 
+use super::switches::TCP;
+
 impl Simulation {
     /// A flow whose first link has its queue in the host goes there by way of [`Simulation::transmit_to_queue`].
     pub(super) fn find_host_queue(&mut self, index: usize, subflow: usize, flow: u32) {
@@ -39,12 +41,22 @@ impl Simulation {
         }
     }
 
+    /// Has a flow of TCP led by switches' tables as far as they know it.
+    fn find_way(&mut self, index: usize, flow: u32, subflow: usize) {
+        let state = &self.captures.flows[flow as usize];
+        if self.control.is_some() && state.route.or(state.queued_route).is_none() {
+            self.walk_flow(flow, TCP);
+            self.find_host_queue(index, subflow, flow);
+        }
+    }
+
     /// Hands a segment to the queue of its host, unless it follows one that was refused; or puts it on the way that a controller, which
     /// reads it first, gives its flow.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit_to_queue(&mut self, index: usize, flow: u32, transmit: Transmit) {
         self.show_to_controller(index, flow, &transmit);
+        self.find_way(index, flow, transmit.subflow);
         let Transmit {
             subflow,
             segment,

@@ -388,7 +388,7 @@ impl Simulation {
             return None;
         }
         let topology = self.network.topology();
-        controller.place(topology, node, flow.source, flow.destination)
+        controller.place(topology, |_| true, node, flow.source, flow.destination)
     }
 }
 

@@ -10,6 +10,9 @@ mod path_mtu;
 mod processes;
 mod quic;
 mod refusal;
+mod switch_tables;
+mod switches;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -39,6 +42,8 @@ use listener::Extra;
 pub use middleboxes::MiddleboxReport;
 use middleboxes::Stand;
 use processes::Processes;
+use switches::Control;
+pub use switches::SwitchTotals;
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -51,6 +56,7 @@ enum Owner {
     Extra(usize),
     Processes,
     Sample,
+    Control,
 }
 
 /// An application in the run.
@@ -77,6 +83,10 @@ pub struct Simulation {
     qlogs: Qlogs,
     stands: Vec<Stand>,
     controller: Option<Controller>,
+    /// The switches that forward by tables, where there are any.
+    control: Option<Box<Control>>,
+    /// Nobody wants to hear of packets on their way: neither captures nor switches.
+    unwatched: bool,
     apps: Vec<App>,
     endpoints: Vec<Endpoint>,
     extras: Vec<Extra>,
@@ -192,14 +202,18 @@ impl Simulation {
         // Before the sample's, so that a sample of the same instant sees what processes did.
         let processes = Processes::new(network.new_timer());
         let sample_timer = network.new_timer();
+        let control = Control::new(&plan, &mut network)?.map(Box::new);
+        let captures = Captures::open(&plan, captures, directory.as_deref())?;
         let mut simulation = Self {
-            captures: Captures::open(&plan, captures, directory.as_deref())?,
+            unwatched: control.is_none() && !captures.active(),
+            captures,
             qlogs: Qlogs::default(),
             recorder: Recorder::new(&plan),
             ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
             channels,
             stands,
             controller: (plan.routing == Routing::Spread).then(Controller::default),
+            control,
             apps: Vec::new(),
             endpoints: Vec::new(),
             extras: Vec::new(),
@@ -229,6 +243,9 @@ impl Simulation {
         simulation.own(simulation.processes.timer(), Owner::Processes);
         simulation.own(sample_timer, Owner::Sample);
         simulation.own_stand_timers();
+        if let Some(control) = &simulation.control {
+            simulation.own(control.timer, Owner::Control);
+        }
         simulation
             .network
             .set_timer(sample_timer, simulation.plan.record.interval_ns);
@@ -418,10 +435,10 @@ impl Simulation {
             return Ok(Step::Over);
         }
         for _ in 0..OUTPUTS_A_STEP {
-            let output = if self.captures.active() {
-                self.network.poll(until, &mut self.captures)
-            } else {
+            let output = if self.unwatched {
                 self.network.poll(until, &mut ())
+            } else {
+                self.poll_watched(until)
             };
             match output {
                 Some(Output::Delivered { packet, .. } | Output::Local(packet)) => {
@@ -458,6 +475,7 @@ impl Simulation {
             Owner::Middlebox(stand) => self.on_middlebox_timer(stand),
             Owner::Extra(extra) => self.on_extra_timer(extra),
             Owner::Processes => self.run_processes(),
+            Owner::Control => self.on_control_timer(),
             Owner::Sample => {
                 self.sample();
                 self.network
@@ -485,11 +503,10 @@ impl Simulation {
     }
 
     fn inject(&mut self, route: RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {
-        if self.captures.active() {
-            self.network
-                .inject(route, len, flow, ecn, body, &mut self.captures);
-        } else {
+        if self.unwatched {
             self.network.inject(route, len, flow, ecn, body, &mut ());
+        } else {
+            self.inject_watched(route, len, flow, ecn, body);
         }
     }
 
@@ -515,6 +532,9 @@ impl Simulation {
         let (endpoints, channels) = (&mut self.endpoints, &self.channels);
         self.recorder
             .sample(now, endpoints, channels, &mut self.network);
+        if let Some(control) = &mut self.control {
+            control.sample(now, &mut self.recorder.recording);
+        }
     }
 
     /// A change that a host is told of.
@@ -562,6 +582,9 @@ impl Simulation {
         self.sample();
         self.recorder
             .link_ends(&self.plan, &self.channels, &mut self.network);
+        if let Some(control) = &self.control {
+            control.ends(&self.plan, &mut self.recorder.recording);
+        }
         self.recorder
             .middleboxes(self.stands.iter().flat_map(Stand::reports));
         for (index, app) in self.apps.iter().enumerate() {

@@ -37,6 +37,7 @@ impl Simulation {
         let (node, mtu) = (from.node, side.mtu.unwrap_or(u32::MAX));
         let answers = side.icmp
             && self.plan.nodes[node].routes()
+            && self.control.is_none()
             && !matches!(packet.body.content, Content::TooBig { .. });
         let len = packet.len;
         let report = answers

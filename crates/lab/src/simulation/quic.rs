@@ -9,6 +9,7 @@ use polypath_wire::quic::Datagram;
 
 use super::Simulation;
 use super::connections::{Came, Stream};
+use super::switches::UDP;
 use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
@@ -388,6 +389,7 @@ impl Simulation {
     /// Sends a payload of UDP on its flow, if that leads anywhere.
     #[inline(always)]
     fn put_on_route(&mut self, flow: u32, len: u32, ecn: Ecn, purpose: Purpose, content: Content) {
+        self.refresh_way(flow, UDP);
         let state = &mut self.captures.flows[flow as usize];
         let route = state.route.or(state.queued_route);
         if route.is_none() && !state.here {

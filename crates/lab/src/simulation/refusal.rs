@@ -7,6 +7,7 @@ use polypath_wire::mptcp::{MptcpOption, ResetReason};
 use polypath_wire::tcp::header_len;
 
 use super::Simulation;
+use super::switches::TCP;
 use crate::flow::{Body, Content, Flow, ip_header_len};
 
 /// Why a segment is refused.
@@ -82,6 +83,7 @@ impl Simulation {
 
     /// Sends a segment that is no application's connection's.
     pub(super) fn answer(&mut self, flow: u32, segment: Segment, purpose: Purpose) {
+        self.refresh_way(flow, TCP);
         let state = &mut self.captures.flows[flow as usize];
         state.sent = state.sent.wrapping_add(1);
         let Flow {

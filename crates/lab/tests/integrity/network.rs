@@ -46,6 +46,7 @@ pub fn network(draw: &mut Draw, seed: u64, size: Size) -> Plan {
         links: Vec::new(),
         routes: Vec::new(),
         routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp, Routing::InTurn]),
+        controller: None,
         applications: Vec::new(),
         events: Vec::new(),
         record: Record {

@@ -1,0 +1,35 @@
+//! Equal-cost multipath by a central controller: the flow's hash chooses among all ways of fewest links, as RipL-POX's `hashed` does.
+
+use polypath_net::{ChannelId, NodeId, Topology};
+use polypath_transport::registry::{Entry, no_parameters};
+
+use super::{Asked, Graph, Routing, Standing, with_last};
+
+pub(super) const ENTRY: Entry<dyn Routing> = Entry {
+    name: "hashed",
+    description: "One of the paths with fewest links by a hash of addresses, ports and protocol",
+    source: "RipL-POX, HashedStructuredRouting; RFC 2992",
+    parameters: no_parameters,
+    make: |_| Box::new(Hashed),
+};
+
+struct Hashed;
+
+impl Routing for Hashed {
+    fn path(
+        &mut self,
+        graph: &mut Graph,
+        _: &Topology,
+        from: NodeId,
+        flow: &Asked,
+    ) -> Option<Vec<ChannelId>> {
+        let home = graph.home(flow.destination.ip())?;
+        let count = graph.count(from, home.switch);
+        let number = flow.hash.checked_rem(count)?;
+        with_last(graph.way(from, home.switch, number), home.channel)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Hashed
+    }
+}

@@ -1,0 +1,39 @@
+//! A way at random for each new flow.
+
+use polypath_net::{ChannelId, NodeId, Topology, random};
+use polypath_transport::registry::{Entry, no_parameters};
+
+use super::{Asked, Graph, Routing, Standing, with_last};
+
+pub(super) const ENTRY: Entry<dyn Routing> = Entry {
+    name: "random",
+    description: "One of the paths with fewest links at random, drawn for each new flow; in mode proactive for each pair of addresses",
+    source: "RipL-POX, RandomStructuredRouting",
+    parameters: no_parameters,
+    make: |_| Box::new(Random { drawn: 0 }),
+};
+
+struct Random {
+    drawn: u64,
+}
+
+impl Routing for Random {
+    fn path(
+        &mut self,
+        graph: &mut Graph,
+        _: &Topology,
+        from: NodeId,
+        flow: &Asked,
+    ) -> Option<Vec<ChannelId>> {
+        let home = graph.home(flow.destination.ip())?;
+        let count = graph.count(from, home.switch);
+        self.drawn += 1;
+        // The hash has the run's seed in it.
+        let number = random::mix(flow.hash ^ random::mix(self.drawn)).checked_rem(count)?;
+        with_last(graph.way(from, home.switch, number), home.channel)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Pairs
+    }
+}

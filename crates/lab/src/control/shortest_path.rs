@@ -1,0 +1,39 @@
+//! The quickest of the shortest ways for everybody.
+
+use polypath_net::{ChannelId, NodeId, Topology};
+use polypath_transport::registry::{Entry, no_parameters};
+
+use super::{Asked, Graph, Routing, Standing, with_last};
+
+pub(super) const ENTRY: Entry<dyn Routing> = Entry {
+    name: "shortest-path",
+    description: "Of the paths with fewest links the one of least delay, for all flows to a destination",
+    source: "Dijkstra 1959; fast failover: OpenFlow 1.3.5 section 5.6.1",
+    parameters: no_parameters,
+    make: |_| Box::new(ShortestPath),
+};
+
+struct ShortestPath;
+
+impl Routing for ShortestPath {
+    fn path(
+        &mut self,
+        graph: &mut Graph,
+        _: &Topology,
+        from: NodeId,
+        flow: &Asked,
+    ) -> Option<Vec<ChannelId>> {
+        let home = graph.home(flow.destination.ip())?;
+        let (mut node, mut path) = (from, Vec::new());
+        while node != home.switch {
+            let (channel, next) = graph.quickest(node, home.switch)?;
+            path.push(channel);
+            node = next;
+        }
+        with_last(Some(path), home.channel)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Shortest
+    }
+}

@@ -1,0 +1,66 @@
+//! The subflows of one connection on ways with as few links in common as there can be, by what the handshakes of Multipath TCP tell.
+
+use polypath_net::{ChannelId, NodeId, Topology};
+use polypath_transport::Segment;
+use polypath_transport::registry::{Entry, no_parameters};
+
+use super::{Asked, Graph, Routing, Standing};
+use crate::controller::Controller;
+
+pub(super) const ENTRY: Entry<dyn Routing> = Entry {
+    name: "spread",
+    description: "Paths with as few links in common as can be for the subflows of one connection, which it knows from their handshakes; longer ones, too",
+    source: "RFC 8684 sections 3.1 and 3.2",
+    parameters: no_parameters,
+    make: |_| Box::new(Spread::default()),
+};
+
+#[derive(Default)]
+struct Spread {
+    controller: Controller,
+}
+
+impl Routing for Spread {
+    fn read(&mut self, flow: &Asked, segment: &Segment) {
+        self.controller.read(flow.source, flow.destination, segment);
+    }
+
+    fn path(
+        &mut self,
+        graph: &mut Graph,
+        topology: &Topology,
+        from: NodeId,
+        flow: &Asked,
+    ) -> Option<Vec<ChannelId>> {
+        let (source, destination) = (flow.source, flow.destination);
+        let begin = |channel: &ChannelId| {
+            let (interface, _) = topology.ends(*channel)?;
+            topology.node_of(interface).ok()
+        };
+        // A switch that lost its entry asks again: the flow stays where it is.
+        let kept = self.controller.placed(source, destination);
+        let kept = kept.filter(|path| path.iter().all(|channel| graph.is_up(*channel)));
+        let path = match kept {
+            Some(path) => path.to_vec(),
+            None => {
+                self.controller.displace(source, destination);
+                let interface = topology.owner(source.ip())?;
+                let host = topology.node_of(interface).ok()?;
+                let up = |channel: ChannelId| graph.is_up(channel);
+                (self.controller).place(topology, up, host, source, destination)?
+            }
+        };
+        let here = path
+            .iter()
+            .position(|channel| begin(channel) == Some(from))?;
+        Some(path[here..].to_vec())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Nothing
+    }
+
+    fn displace(&mut self, flow: &Asked) {
+        self.controller.displace(flow.source, flow.destination);
+    }
+}

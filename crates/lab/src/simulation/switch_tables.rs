@@ -1,0 +1,66 @@
+//! What a recording has of switches and their controller.
+
+use polypath_trace::{FlowSetupRow, Recording, SwitchEndRow, SwitchRow};
+use polypath_transport::Nanos;
+
+use super::switches::Control;
+use crate::plan::Plan;
+
+impl Control {
+    /// One row for each switch. A second sample at the same instant takes the place of the first.
+    pub fn sample(&mut self, now: Nanos, recording: &mut Recording) {
+        let table = &mut recording.switches;
+        if let Some((at, begin)) = self.last_sample
+            && at == now
+        {
+            table.remove(begin..table.len());
+        }
+        self.last_sample = Some((now, table.len()));
+        for (node, switch) in self.fabric.switches() {
+            let tally = self.tallies.get(&node).copied().unwrap_or_default();
+            table.push(SwitchRow {
+                time_ns: now as i64,
+                switch: node.0,
+                entries: switch.entries() as u64,
+                packet_ins: tally.packet_ins,
+                packet_outs: tally.packet_outs,
+                flow_mods: tally.flow_mods,
+            });
+        }
+    }
+
+    /// The totals of the switches, and how flows were set up.
+    pub fn ends(&self, plan: &Plan, recording: &mut Recording) {
+        for (node, switch) in self.fabric.switches() {
+            let tally = self.tallies.get(&node).copied().unwrap_or_default();
+            recording.switch_ends.push(SwitchEndRow {
+                switch: node.0,
+                name: plan.nodes[node.index()].name.clone().into(),
+                entries: switch.entries() as u64,
+                max_entries: switch.most_entries() as u64,
+                packet_ins: tally.packet_ins,
+                packet_outs: tally.packet_outs,
+                flow_mods: tally.flow_mods,
+                group_mods: tally.group_mods,
+                flows_removed: tally.flows_removed,
+                port_statuses: tally.port_statuses,
+                dropped_packets: tally.dropped,
+                ttl_exceeded_packets: tally.expired,
+                errors: tally.errors,
+            });
+        }
+        for setup in &self.setups {
+            recording.flow_setups.push(FlowSetupRow {
+                time_ns: setup.at as i64,
+                switch: setup.node.0,
+                source: setup.source.ip().to_string().into(),
+                source_port: setup.source.port().into(),
+                destination: setup.destination.ip().to_string().into(),
+                destination_port: setup.destination.port().into(),
+                protocol: setup.protocol.into(),
+                packet_ins: setup.packet_ins,
+                delay_ns: setup.delay.map(|delay| delay as i64),
+            });
+        }
+    }
+}

@@ -25,6 +25,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "queue": "Queue disciplines",
     "loss": "Loss models",
     "middlebox": "Middleboxes",
+    "controller": "Routing of controllers",
     "application": "Applications",
     "topology": "Topologies",
 }

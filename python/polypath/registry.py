@@ -16,7 +16,9 @@ from typing import Any, Literal, get_args
 
 from polypath.units import nearest
 
-Kind = Literal["scheduler", "congestion", "path-manager", "queue", "loss", "middlebox", "application", "topology"]
+Kind = Literal[
+    "scheduler", "congestion", "path-manager", "queue", "loss", "middlebox", "controller", "application", "topology"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 TITLES: dict[Kind, str] = {
@@ -26,6 +28,7 @@ TITLES: dict[Kind, str] = {
     "queue": "queue discipline",
     "loss": "loss model",
     "middlebox": "middlebox",
+    "controller": "controller's routing",
     "application": "application",
     "topology": "topology",
 }

@@ -1,11 +1,11 @@
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 import pytest
 
-from polypath.results import Recording
+from polypath.results import Recording, schema
 from polypath.results.expectations import Row, bound, evaluate
 from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError
@@ -73,10 +73,43 @@ IPERF = {"connection": "iperf"}
             7.5,
         ),
         ("jain", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 196 / 296),
+        ("established", IPERF, 40.0),
+        ("unfinished", {}, 0.0),
+        ("packet_ins", {}, 5.0),
+        ("flow_mods", {}, 30.0),
+        ("table_entries", {}, 9.0),
+        ("table_drops", {}, 1.0),
+        ("setup_mean", {}, 11.0),
+        ("setup_max", {}, 12.0),
     ],
 )
 def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:
-    assert REGISTRY[measure](recording, parameters) == pytest.approx(value)
+    assert REGISTRY[measure](_ruled(recording), parameters) == pytest.approx(value)
+
+
+def _ruled(recording: Recording, *delays: int | None) -> Recording:
+    """The recording with what a controller of two switches leaves, and flows that waited so many milliseconds."""
+    ends = [
+        {**dict.fromkeys(schema.TABLES["switch_ends"], 0), "name": name, "packet_ins": ins, "flow_mods": mods}
+        for name, ins, mods in (("a", 2, 10), ("b", 3, 20))
+    ]
+    ends[0]["max_entries"], ends[1]["max_entries"], ends[1]["dropped_packets"] = 9, 4, 1
+    waited = [None if each is None else each * 1_000_000 for each in delays or (10, 12)]
+    setups = [{**dict.fromkeys(schema.TABLES["flow_setups"]), "delay_ns": each} for each in waited]
+    found = {"switch_ends": ends, "flow_setups": setups}
+    tables = {name: pl.DataFrame(rows, schema=dict(schema.TABLES[name])) for name, rows in found.items()}
+    return replace(recording, tables={**recording.tables, **tables})
+
+
+def test_a_flow_that_was_never_set_up_is_longer_than_any_other(recording: Recording) -> None:
+    ruled = _ruled(recording, 10, None)
+    assert REGISTRY["setup_mean"](ruled, {}) is None
+    assert REGISTRY["setup_max"](ruled, {}) is None
+
+
+def test_a_measure_of_a_controller_needs_one(recording: Recording) -> None:
+    with pytest.raises(MetricError, match="measure 'packet_ins': the run has no controller"):
+        REGISTRY["packet_ins"](recording, {})
 
 
 @pytest.mark.parametrize(

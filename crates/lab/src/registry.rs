@@ -5,9 +5,9 @@ use polypath_noq as noq;
 use polypath_transport::{congestion, path_manager, scheduler};
 use serde_json::{Map, Value, json};
 
-use crate::{application, middlebox};
+use crate::{application, control, middlebox};
 
-/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `middlebox`, `application`) as a JSON list of
+/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `middlebox`, `controller`, `application`) as a JSON list of
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
@@ -17,6 +17,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "queue" => models(QUEUE_MODELS),
         "loss" => models(LOSS_MODELS),
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
+        "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
         "application" => application::describe(),
         _ => return None,
     };

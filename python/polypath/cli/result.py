@@ -10,7 +10,7 @@ from rich.markup import escape
 from polypath.cli import many
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import means, sparkline
-from polypath.results import Recording, completions, metrics
+from polypath.results import Recording, completions, control, metrics
 
 _NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
 
@@ -31,6 +31,7 @@ def show(recording: Recording, title: str) -> None:
             _print_delays(recording, connection)
     for group, completed in completions.of_groups(recording).items():
         _print_completions(group, completed)
+    _print_controller(recording)
     if recording.metadata.interrupted:
         out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
 
@@ -132,6 +133,33 @@ def _print_completions(group: str, completed: Sequence[completions.Completions])
     out.print(rows)
     if any(each.unfinished for each in completed):
         out.print("An unfinished flow is longer than any other: a blank depends on one.")
+
+
+def _print_controller(recording: Recording) -> None:
+    """A row: what passed between switches and controller, and how long flows waited for it."""
+    found = control.of(recording)
+    if found is None:
+        return
+    columns = ("packet-ins", "flow-mods", "most entries", "flows set up", "mean ms", "p50", "p99", "longest")
+    rows = table("controller", *columns, numbers=frozenset(columns))
+    mean, delays = found.mean_delay_ns, found.delays
+    rows.add_row(
+        _rule(recording),
+        f"{found.packet_ins:,}",
+        f"{found.flow_mods:,}",
+        f"{found.most_entries:,}",
+        f"{delays.sent:,}",
+        "" if mean is None else _significant(mean / 1e6),
+        *(_significant_or_blank(delays.quantile(part), 1e6) for part in (0.5, 0.99, 1.0)),
+    )
+    out.print(rows)
+    if delays.unanswered:
+        out.print(f"{delays.unanswered} of these flows were never sent on: a blank depends on one.")
+
+
+def _rule(recording: Recording) -> str:
+    controller = recording.plan["controller"]
+    return escape(f"{controller['routing']['name']}, {controller['mode']}")
 
 
 def _significant(value: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polypath.results import metrics
+from polypath.results import control, metrics
 from polypath.results.recording import Recording
 
 #: None: the run gives no such figure.
@@ -251,6 +251,50 @@ def sent(recording: Recording, *, connection: str, interface: str, side: str | N
     return found / 1e3
 
 
+def _control(recording: Recording, measure: str) -> control.Control:
+    found = control.of(recording)
+    if found is None:
+        raise metrics.MetricError(f"measure '{measure}': the run has no controller")
+    return found
+
+
+def packet_ins(recording: Recording) -> Figure:
+    return float(_control(recording, "packet_ins").packet_ins)
+
+
+def flow_mods(recording: Recording) -> Figure:
+    return float(_control(recording, "flow_mods").flow_mods)
+
+
+def table_entries(recording: Recording) -> Figure:
+    return float(_control(recording, "table_entries").most_entries)
+
+
+def table_drops(recording: Recording) -> Figure:
+    return float(_control(recording, "table_drops").dropped_packets)
+
+
+def setup_mean(recording: Recording) -> Figure:
+    mean = _control(recording, "setup_mean").mean_delay_ns
+    return None if mean is None else mean / 1e6
+
+
+def setup_max(recording: Recording) -> Figure:
+    longest = _control(recording, "setup_max").delays.quantile(1.0)
+    return None if longest is None else longest / 1e6
+
+
+def established(recording: Recording, *, connection: str) -> Figure:
+    of = metrics.connection(recording, connection)
+    ends = recording.table("connection_ends")
+    (at,) = ends.filter(ends["connection"] == of.id)["established_ns"].to_list()
+    return None if at is None else (at - of.start_ns) / 1e6
+
+
+def unfinished(recording: Recording) -> Figure:
+    return float(sum(each.finished is False for each in metrics.connections(recording)))
+
+
 REGISTRY: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -317,6 +361,19 @@ REGISTRY: Mapping[str, Measure] = {
         ),
         Measure("packets", "", "packets that left a link's queue in one direction", packets),
         Measure("sent", "kB", "bytes that were sent first by an interface's subflows or paths; of one side", sent),
+        Measure("packet_ins", "", "packets that switches sent to their controller", packet_ins),
+        Measure("flow_mods", "", "changes of flow tables by the controller", flow_mods),
+        Measure("table_entries", "", "the most entries that any switch's tables had at once", table_entries),
+        Measure("table_drops", "", "packets that switches dropped by their tables", table_drops),
+        Measure(
+            "setup_mean",
+            "ms",
+            "mean time from a flow's first packet at a switch that did not know it until that packet was sent on",
+            setup_mean,
+        ),
+        Measure("setup_max", "ms", "the longest such time", setup_max),
+        Measure("established", "ms", "time from a connection's start until its client is established", established),
+        Measure("unfinished", "", "connections that did not do all that they were to do", unfinished),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

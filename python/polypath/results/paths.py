@@ -149,10 +149,19 @@ def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) ->
         if out is not None:
             edge = next((each for each in edges if each.leaves == (here, out)), None)
         else:
-            if plan.get("routing", _SETTLED) != _SETTLED and _choices(plan, edges, here, last.leaves[0]) > 1:
+            if _detours(plan):
+                raise _Open
+            settled = plan.get("routing", _SETTLED) == _SETTLED and plan.get("controller") is None
+            if not settled and _choices(plan, edges, here, last.leaves[0]) > 1:
                 raise _Open
             edge = last if here == last.leaves[0] else _towards(plan, edges, here, last.leaves[0])
     return None
+
+
+def _detours(plan: Mapping[str, Any]) -> bool:
+    """Whether a controller may choose longer paths than there are."""
+    controller = plan.get("controller")
+    return controller is not None and controller["routing"]["name"] in ("spanning-tree", "spread")
 
 
 def _owner(plan: Mapping[str, Any], address: str) -> tuple[int, int] | None:

@@ -150,7 +150,44 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "received_bytes": pl.UInt64,
         "delay_mean_ns": _TIME,
     },
+    "switches": {
+        "time_ns": _TIME,
+        "switch": pl.UInt32,
+        "entries": pl.UInt64,
+        "packet_ins": pl.UInt64,
+        "packet_outs": pl.UInt64,
+        "flow_mods": pl.UInt64,
+    },
+    "switch_ends": {
+        "switch": pl.UInt32,
+        "name": _TEXT,
+        "entries": pl.UInt64,
+        "max_entries": pl.UInt64,
+        "packet_ins": pl.UInt64,
+        "packet_outs": pl.UInt64,
+        "flow_mods": pl.UInt64,
+        "group_mods": pl.UInt64,
+        "flows_removed": pl.UInt64,
+        "port_statuses": pl.UInt64,
+        "dropped_packets": pl.UInt64,
+        "ttl_exceeded_packets": pl.UInt64,
+        "errors": pl.UInt64,
+    },
+    "flow_setups": {
+        "time_ns": _TIME,
+        "switch": pl.UInt32,
+        "source": _TEXT,
+        "source_port": pl.UInt32,
+        "destination": _TEXT,
+        "destination_port": pl.UInt32,
+        "protocol": pl.UInt32,
+        "packet_ins": pl.UInt64,
+        "delay_ns": _TIME,
+    },
 }
+
+OPTIONAL: Final = frozenset({"switches", "switch_ends", "flow_setups"})
+"""Tables that a recording has only where there is something in them."""
 
 
 def empty(name: str) -> pl.DataFrame:

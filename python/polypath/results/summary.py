@@ -23,6 +23,10 @@
     groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
                     completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
                     slowdown: the time as a multiple of the least that it could take
+    controller      only under one: packet_ins, packet_outs, flow_mods, group_mods, flows_removed, port_statuses,
+                    dropped_packets (by tables), max_entries (of the fullest switch), flow_setups, unanswered (of them),
+                    setup_s {mean, p50, p95, p99, max} (from a flow's first packet at a switch that did not know it
+                    until that packet was sent on; null where it depends on an unanswered one)
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
                     max_queue_packets
     counters        host -> counter -> value
@@ -38,7 +42,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import completions, metrics
+from polypath.results import completions, control, metrics
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -50,6 +54,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "interrupted": recording.metadata.interrupted,
         "connections": [_connection(recording, each) for each in metrics.connections(recording)],
         **_groups(recording),
+        **_controller(recording),
         "links": [
             {
                 "name": row["name"],
@@ -87,6 +92,32 @@ def _groups(recording: Recording) -> dict[str, Any]:
         for each in completed
     ]
     return {"groups": groups}
+
+
+def _controller(recording: Recording) -> dict[str, Any]:
+    found = control.of(recording)
+    if found is None:
+        return {}
+    delays = found.delays
+    return {
+        "controller": {
+            "packet_ins": found.packet_ins,
+            "packet_outs": found.packet_outs,
+            "flow_mods": found.flow_mods,
+            "group_mods": found.group_mods,
+            "flows_removed": found.flows_removed,
+            "port_statuses": found.port_statuses,
+            "dropped_packets": found.dropped_packets,
+            "max_entries": found.most_entries,
+            "flow_setups": delays.sent,
+            "unanswered": delays.unanswered,
+            "setup_s": {
+                "mean": _seconds(found.mean_delay_ns),
+                **{key: _seconds(delays.quantile(part)) for key, part in _QUANTILES.items()},
+                "max": _seconds(delays.quantile(1.0)),
+            },
+        }
+    }
 
 
 def to_json(data: dict[str, Any]) -> str:

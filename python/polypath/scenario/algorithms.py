@@ -71,6 +71,7 @@ def _named(kind: registry.Kind) -> tuple[Any, ...]:
 Scheduler = Annotated[Algorithm, *_named("scheduler")]
 Congestion = Annotated[Algorithm, *_named("congestion")]
 PathManager = Annotated[Algorithm, *_named("path-manager")]
+Routing = Annotated[Algorithm, *_named("controller")]
 Middlebox = Annotated[Algorithm, *_named("middlebox")]
 
 

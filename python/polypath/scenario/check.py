@@ -11,6 +11,7 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Channel, DropTail
 from polypath.scenario.positions import Path
+from polypath.scenario.stack import Stack
 from polypath.scenario.tables import (
     End,
     Expanded,
@@ -201,6 +202,7 @@ def _leaves_at_known_times(channel: Channel) -> bool:
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
 _INTERFACE_CHANGES = ("up", "backup")
+_SWITCH_CHANGES = ("up",)
 
 
 def _given(event: Event) -> list[str]:
@@ -211,11 +213,16 @@ def _given(event: Event) -> list[str]:
 def _events(tables: Tables) -> Iterator[Problem]:
     for index, event in enumerate(tables.event):
         path = ("event", index)
-        if (event.link is None) == (event.interface is None):
-            yield Problem(path, "an event is of either a 'link' or an 'interface'")
+        if sum(each is not None for each in (event.link, event.interface, event.switch)) != 1:
+            yield Problem(path, "an event is of either a 'link', an 'interface' or a 'switch'")
             continue
-        allowed = _LINK_CHANGES if event.link is not None else _INTERFACE_CHANGES
-        what = "a link" if event.link is not None else "an interface"
+        allowed: tuple[str, ...]
+        if event.link is not None:
+            allowed, what = _LINK_CHANGES, "a link"
+        elif event.interface is not None:
+            allowed, what = _INTERFACE_CHANGES, "an interface"
+        else:
+            allowed, what = _SWITCH_CHANGES, "a switch"
         given = _given(event)
         for name in given:
             if name not in allowed:
@@ -224,6 +231,12 @@ def _events(tables: Tables) -> Iterator[Problem]:
             yield Problem(path, f"the event changes nothing; give one of {', '.join(allowed)}")
         if event.link is not None and event.link not in tables.link:
             yield _unknown((*path, "link"), "link", event.link, tables.link)
+        if event.switch is not None:
+            known = {**tables.router, **tables.switch}
+            if event.switch not in known:
+                yield _unknown((*path, "switch"), "router or switch", event.switch, known)
+            if event.direction != "both":
+                yield Problem((*path, "direction"), "'direction' is of links, not of switches")
         if event.interface is not None:
             if event.direction != "both":
                 yield Problem((*path, "direction"), "'direction' is of links, not of interfaces")
@@ -243,6 +256,49 @@ def _spread(tables: Tables) -> Iterator[Problem]:
         if link.middlebox:
             message = f"routing 'spread' knows no middleboxes; take that of link {name} away or choose another"
             yield Problem(("link", name, "middlebox"), message)
+
+
+def _controller(tables: Tables) -> Iterator[Problem]:
+    ruling = tables.controller
+    if ruling is None:
+        return
+    if not tables.router and not tables.switch:
+        yield Problem(("controller",), "there is no router or switch that it could rule; add one or take it away")
+    if tables.routing != "shortest-path":
+        message = f"with a controller there is no 'routing = \"{tables.routing}\"'; give controller.routing instead"
+        yield Problem(("routing",), message)
+    name = ruling.rule.name
+    if name == "spread" and ruling.mode != "reactive":
+        message = f"routing 'spread' has to see each flow begin: there is no mode '{ruling.mode}', take 'reactive'"
+        yield Problem(("controller", "mode"), message)
+    if ruling.mode == "proactive" and ruling.idle_timeout:
+        message = "in mode 'proactive' no entry times out; take 'idle_timeout' away or choose 'reactive' or 'hybrid'"
+        yield Problem(("controller", "idle_timeout"), message)
+    for host, described in tables.host.items():
+        if described.forwards:
+            yield Problem(("host", host), f"host '{host}' forwards for others, and a controller rules no hosts")
+            break
+    for index, route in enumerate(tables.route):
+        if route.node not in tables.host:
+            message = f"a controller fills the tables of '{route.node}'; take the route away"
+            yield Problem(("route", index), message)
+    for name, link in tables.link.items():
+        if link.middlebox:
+            message = f"a controller knows no middleboxes; take that of link {name} away"
+            yield Problem(("link", name, "middlebox"), message)
+    yield from _steered(tables)
+
+
+def _steered(tables: Tables) -> Iterator[Problem]:
+    sides = ("stack", "client_stack", "server_stack")
+    stacks: list[tuple[Path, Stack]] = [(("defaults",), tables.defaults)]
+    stacks += [(("host", name), host) for name, host in tables.host.items()]
+    for index, application in enumerate(tables.application):
+        stacks += [(("application", index, side), getattr(application, side)) for side in sides]
+    for path, stack in stacks:
+        if stack.path_manager is not None and stack.path_manager.name == "binder":
+            message = "path manager 'binder' steers packets through routers, and under a controller tables decide"
+            yield Problem((*path, "path_manager"), message)
 
 
 def _route_nodes(tables: Tables) -> Iterator[Problem]:
@@ -359,6 +415,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _event_times,
     _route_nodes,
     _spread,
+    _controller,
 )
 """Checks of names; those of `_WIRING` need them to hold."""
 

@@ -29,7 +29,7 @@ from polypath.scenario.network import (
 )
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
-from polypath.scenario.tables import Tables, directions, split_end
+from polypath.scenario.tables import Tables, attachments, directions, split_end
 from polypath.scenario.traffic import (
     AnyApplication,
     Bulk,
@@ -168,6 +168,7 @@ class _Builder:
             ],
             "routes": self._routes() + self._source_routes(),
             "routing": tables.routing,
+            **({} if tables.controller is None else {"controller": tables.controller.plan()}),
             "applications": [self._application(application) for application in tables.application],
             "events": [
                 {"at_ns": event.at, "action": action}
@@ -349,6 +350,11 @@ class _Builder:
                     "up": event.up,
                 }
             ]
+        if event.switch is not None:
+            ends = attachments(self.tables)
+            own = [name for name, pair in ends.items() if event.switch in (node for node, _ in pair)]
+            change = {"kind": "link", "direction": "both", "up": event.up, **_UNCHANGED}
+            return [{**change, "link": self.link[name]} for name in own]
         assert event.interface is not None
         end = self._end(event.interface)
         actions: list[dict[str, Any]] = []
@@ -357,6 +363,9 @@ class _Builder:
         if event.up is not None:
             actions.append({"kind": "interface", **end, "up": event.up})
         return actions
+
+
+_UNCHANGED = {"rate_bps": None, "delay_ns": None, "loss": None, "queue": None}
 
 
 def _prefix(address: object, length: int) -> dict[str, Any]:

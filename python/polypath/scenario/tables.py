@@ -12,6 +12,7 @@ from pydantic import Field
 
 from polypath.scenario import flows
 from polypath.scenario.base import Model
+from polypath.scenario.controller import Controller
 from polypath.scenario.fields import Name, Period
 from polypath.scenario.matrices import AnyMatrix, Pair
 from polypath.scenario.network import Channel, Host, Interface, Link, Route, Router, Switch
@@ -52,6 +53,8 @@ class Tables(Model):
     one for each new flow, as a controller places them that sees all flows. "spread" is a controller that reads
     Multipath TCP's handshakes and gives the subflows of a connection paths with as few links in common as there can
     be, longer ones, too."""
+    controller: Controller | None = None
+    """What rules the routers and switches; left out: nothing does, and they forward along the paths of `routing`."""
     application: list[AnyApplication] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)

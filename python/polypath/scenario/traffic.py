@@ -234,7 +234,8 @@ AnyApplication = Annotated[
 
 
 class Event(Model):
-    """A change at a time: of a link (rate, delay, loss, queue, up) or of a host's interface (up, backup)."""
+    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup), or of a router
+    or switch (up)."""
 
     at: Time
     """When."""
@@ -252,6 +253,8 @@ class Event(Model):
     """New queue."""
     interface: str | None = None
     """The interface that changes, "client:eth0"; its host is told."""
+    switch: str | None = None
+    """The router or switch that fails or comes back: all of its links go down or up."""
     up: bool | None = None
     """Whether the link or interface carries anything from now on."""
     backup: bool | None = None

@@ -46,7 +46,7 @@ pub(crate) enum Standing {
 }
 
 /// Which way a flow takes.
-pub(crate) trait Routing {
+pub(crate) trait Routing: Send + Sync {
     /// Sees a flow's first packet, before [`Routing::path`] is asked.
     fn read(&mut self, _flow: &Asked, _segment: &Segment) {}
 

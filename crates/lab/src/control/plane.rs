@@ -47,6 +47,9 @@ impl Rule {
 /// Which packets a rule is for: those to an address, from one or from any.
 type Pair = (Option<IpAddr>, IpAddr);
 
+/// A flow, and the switch where it begins to have a way, if there can be several.
+type Key = (Fields, Option<NodeId>);
+
 /// A flow that the controller has put on a way.
 #[derive(Clone, Debug)]
 struct Installed {
@@ -73,7 +76,7 @@ pub(crate) struct Plane {
     groups: BTreeMap<(NodeId, Rule), u32>,
     next_group: u32,
     pairs: BTreeMap<(IpAddr, IpAddr), Vec<ChannelId>>,
-    installed: BTreeMap<Fields, Installed>,
+    installed: BTreeMap<Key, Installed>,
 }
 
 fn begins(topology: &Topology, channel: ChannelId) -> NodeId {
@@ -288,43 +291,64 @@ impl Plane {
     }
 
     /// A switch sends a packet that it does not know: the entries for its flow, and the packet itself, which leaves by the last switch at once, as
-    /// RipL-POX has it.
+    /// RipL-POX has it. A flow that has a way keeps it.
     pub fn packet_in(&mut self, topology: &Topology, node: NodeId, held: Box<Held>) -> Answer {
         let Held { flow, fields, .. } = *held;
         if let Content::Tcp(segment) = &held.packet.body.content {
             self.routing.read(&flow, segment);
         }
-        let found = self.routing.path(&mut self.graph, topology, node, &flow);
-        let usable = |path: &Vec<ChannelId>| path.iter().all(|each| self.graph.is_up(*each));
-        let Some(path) = found.filter(usable) else {
-            return Answer::NoWay;
-        };
-        let Some(&last) = path.last() else {
+        let home = self.graph.home(flow.destination.ip());
+        let home = home.filter(|home| self.graph.is_up(home.channel));
+        let Some(home) = home.filter(|home| self.graph.count(node, home.switch) > 0) else {
             return Answer::NoWay;
         };
         let mut orders = Vec::new();
-        match self.mode {
-            Mode::Hybrid => {
-                let first = path[..1].to_vec();
-                orders.push(self.entry(topology, first[0], &fields, true));
-                let path = first;
-                self.installed
-                    .insert(fields.at(0), Installed { flow, path });
-            }
-            Mode::Reactive | Mode::Proactive => {
-                for (index, &channel) in path.iter().enumerate() {
-                    orders.push(self.entry(topology, channel, &fields, index == 0));
-                }
-                self.remember(topology, node, &fields, flow, path);
-            }
+        for (index, channel) in self.way(topology, node, &fields, &flow).iter().enumerate() {
+            orders.push(self.entry(topology, *channel, &fields, index == 0));
         }
-        let down = Down::PacketOut {
-            port: self.graph.port(last),
-            held,
-        };
-        let node = begins(topology, last);
+        let port = self.graph.port(home.channel);
+        let node = home.switch;
+        let down = Down::PacketOut { port, held };
         orders.push(Order { node, down });
         Answer::Orders(orders)
+    }
+
+    /// Which entry of the controller's list a flow's way from a switch is.
+    fn key(&self, fields: &Fields, node: NodeId) -> Key {
+        // In mode hybrid each switch that hosts are at has a choice of its own.
+        (fields.at(0), (self.mode == Mode::Hybrid).then_some(node))
+    }
+
+    /// The channels from a switch that entries are to lead a flow over, which are noted; none for a packet that was on a way that its flow no
+    /// longer takes.
+    fn way(
+        &mut self,
+        topology: &Topology,
+        node: NodeId,
+        fields: &Fields,
+        flow: &Asked,
+    ) -> Vec<ChannelId> {
+        let whole = |path: &[ChannelId]| path.iter().all(|each| self.graph.is_up(*each));
+        let key = self.key(fields, node);
+        let known = self.installed.get(&key);
+        if let Some(known) = known.filter(|known| whole(&known.path)) {
+            let mut nodes = known.path.iter().map(|channel| begins(topology, *channel));
+            let here = nodes.position(|each| each == node);
+            return here.map_or_else(Vec::new, |here| known.path[here..].to_vec());
+        }
+        let found = self.routing.path(&mut self.graph, topology, node, flow);
+        let mut path = found.unwrap_or_default();
+        if !path.iter().all(|each| self.graph.is_up(*each)) {
+            path.clear();
+        }
+        if self.mode == Mode::Hybrid {
+            path.truncate(1);
+        }
+        if !path.is_empty() {
+            let (flow, path) = (*flow, path.clone());
+            self.installed.insert(key, Installed { flow, path });
+        }
+        path
     }
 
     fn entry(
@@ -346,29 +370,9 @@ impl Plane {
         }
     }
 
-    /// Notes a flow's way, in front of it what leads to `node` where the flow was known to pass there.
-    fn remember(
-        &mut self,
-        topology: &Topology,
-        node: NodeId,
-        fields: &Fields,
-        flow: Asked,
-        path: Vec<ChannelId>,
-    ) {
-        let key = fields.at(0);
-        let known = self.installed.get(&key);
-        let before = known.and_then(|known| {
-            let mut nodes = known.path.iter().map(|channel| begins(topology, *channel));
-            let place = nodes.position(|each| each == node)?;
-            Some(known.path[..place].to_vec())
-        });
-        let path = before.into_iter().flatten().chain(path).collect();
-        self.installed.insert(key, Installed { flow, path });
-    }
-
     /// The first switch of a flow's way has dropped its entry.
-    pub fn flow_removed(&mut self, fields: &Fields) {
-        self.installed.remove(&fields.at(0));
+    pub fn flow_removed(&mut self, node: NodeId, fields: &Fields) {
+        self.installed.remove(&self.key(fields, node));
     }
 
     /// A link went up or down, as one of its switches says.
@@ -389,14 +393,14 @@ impl Plane {
     fn reroute(&mut self, topology: &Topology) -> Vec<Order> {
         let broken = |each: &Installed| each.path.iter().any(|channel| !self.graph.is_up(*channel));
         let broken = self.installed.iter().filter(|(_, each)| broken(each));
-        let broken: Vec<(Fields, Installed)> = broken
-            .map(|(fields, each)| (*fields, each.clone()))
-            .collect();
+        let broken: Vec<(Key, Installed)> =
+            broken.map(|(key, each)| (*key, each.clone())).collect();
         for (_, each) in &broken {
             self.routing.displace(&each.flow);
         }
         let mut orders = Vec::new();
-        for (fields, Installed { flow, path: old }) in broken {
+        for (key, Installed { flow, path: old }) in broken {
+            let fields = key.0;
             let Some(first) = old.first().map(|channel| begins(topology, *channel)) else {
                 continue;
             };
@@ -419,9 +423,9 @@ impl Plane {
                 }
             }
             if path.is_empty() {
-                self.installed.remove(&fields);
+                self.installed.remove(&key);
             } else {
-                self.installed.insert(fields, Installed { flow, path });
+                self.installed.insert(key, Installed { flow, path });
             }
         }
         orders
@@ -430,13 +434,14 @@ impl Plane {
     /// The first links of flows whose first links are not the right ones any more.
     fn choose_again(&mut self, topology: &Topology) -> Vec<Order> {
         let mut orders = Vec::new();
-        let all: Vec<(Fields, Installed)> = self
+        let all: Vec<(Key, Installed)> = self
             .installed
             .iter()
-            .map(|(fields, each)| (*fields, each.clone()))
+            .map(|(key, each)| (*key, each.clone()))
             .collect();
         let keeps = matches!(self.routing.standing(), Standing::Hashed | Standing::Pairs);
-        for (fields, Installed { flow, path: old }) in all {
+        for (key, Installed { flow, path: old }) in all {
+            let fields = key.0;
             let (Some(&channel), Some(home)) =
                 (old.first(), self.graph.home(flow.destination.ip()))
             else {
@@ -454,13 +459,13 @@ impl Plane {
                 Some(first) => {
                     orders.push(self.entry(topology, first, &fields, true));
                     let path = vec![first];
-                    self.installed.insert(fields, Installed { flow, path });
+                    self.installed.insert(key, Installed { flow, path });
                 }
                 None => {
                     let (matching, priority) = (Match::flow(&fields), FLOW);
                     let down = Down::Delete { matching, priority };
                     orders.push(Order { node, down });
-                    self.installed.remove(&fields);
+                    self.installed.remove(&key);
                 }
             }
         }

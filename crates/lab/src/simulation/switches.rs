@@ -535,7 +535,7 @@ impl Simulation {
             }
             Up::PortStatus { channel, up } => control.plane.port_status(topology, channel, up),
             Up::FlowRemoved { fields } => {
-                control.plane.flow_removed(&fields);
+                control.plane.flow_removed(node, &fields);
                 Vec::new()
             }
         };

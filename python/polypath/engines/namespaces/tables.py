@@ -90,7 +90,7 @@ class Tables:
         self.job = job
         self.plan = job.plan
         self.out = out
-        self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES}
+        self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES if name not in schema.OPTIONAL}
         self.nodes = self.plan["nodes"]
         self.connections = list(self._read_connections())
         self.end_ns = self._end()

@@ -21,6 +21,7 @@ def translate(
         raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
     _check_transports(data)
     _check_middleboxes(data)
+    _check_controller(data)
     _check_ports(data)
     network = Network(data)
     laid = wires(network)
@@ -44,6 +45,11 @@ def _check_middleboxes(data: dict[str, Any]) -> None:
                 f"link {link['name']} has a middlebox, {middlebox['name']}: the kernel's links have none"
                 " (engine sim has)"
             )
+
+
+def _check_controller(data: dict[str, Any]) -> None:
+    if data.get("controller") is not None:
+        raise EngineError("Linux's routers have no flow tables that a controller could fill (engine sim has)")
 
 
 def _check_ports(data: dict[str, Any]) -> None:

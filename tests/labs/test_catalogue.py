@@ -26,6 +26,7 @@ NAMES = [
     "delay-sigmoid",
     "failover",
     "fairness",
+    "fat-tree-controller",
     "fat-tree-permutation",
     "fat-tree-subflows",
     "khalili-a",
@@ -49,6 +50,7 @@ NAMES = [
     "scheduler-reqres",
     "settings-grid",
     "shared-bottleneck",
+    "switch-failure",
     "window-sweep",
 ]
 

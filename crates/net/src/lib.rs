@@ -15,7 +15,7 @@
 //! on every machine.
 //!
 //! # What it leaves out
-//! Links are point to point: no shared medium and no collisions. Routes do not react to links that fail. Switches do not learn or
+//! Links are point to point: no shared medium and no collisions. Routes do not react to links that fail, but their owner may cut them. Switches do not learn or
 //! flood. Link layers do not retransmit. Packets are not fragmented.
 
 #![forbid(unsafe_code)]

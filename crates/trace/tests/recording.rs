@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, Float64Array, Int64Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Schema};
-use polypath_trace::{EventRow, Recording, RequestRow};
+use polypath_trace::{EventRow, Recording, RequestRow, SwitchRow};
 
 const DOCUMENT: &str = include_str!("../../../docs/recording.md");
 
@@ -109,6 +109,32 @@ fn event(detail: &'static str) -> EventRow {
     }
 }
 
+/// Tables that are not there without rows.
+const OPTIONAL: [&str; 3] = ["switches", "switch_ends", "flow_setups"];
+
+#[test]
+fn an_optional_table_is_there_as_soon_as_it_has_a_row() {
+    let names = |recording: &Recording| -> Vec<&str> {
+        let tables = recording.tables();
+        tables.iter().map(|(name, _)| *name).collect()
+    };
+    let mut recording = Recording::default();
+    let (before, hash) = (names(&recording), recording.hash());
+    assert!(before.iter().all(|name| !OPTIONAL.contains(name)));
+    recording.switches.push(SwitchRow {
+        time_ns: 5,
+        switch: 1,
+        entries: 2,
+        packet_ins: 3,
+        packet_outs: 3,
+        flow_mods: 4,
+    });
+    assert_eq!(names(&recording), [&before[..], &["switches"]].concat());
+    assert_ne!(recording.hash(), hash);
+    recording.switches.remove(0..1);
+    assert_eq!((names(&recording), recording.hash()), (before, hash));
+}
+
 #[test]
 fn rows_come_back() {
     let mut recording = Recording::default();
@@ -119,7 +145,7 @@ fn rows_come_back() {
         ..event("second")
     });
     let tables = recording.tables();
-    assert_eq!(tables.len(), Recording::schemas().len());
+    assert_eq!(tables.len(), Recording::schemas().len() - OPTIONAL.len());
     let (_, events) = tables
         .into_iter()
         .find(|(name, _)| *name == "events")

@@ -31,7 +31,7 @@ from polypath.cli import errors
         ),
         (["run", "aggregation", "--engine", "linux"], "unknown engine 'linux'; there is sim"),
         (["algorithms", "shedulers"], None),
-        (["bench", "W9"], None),
+        (["bench", "W99"], None),
         (["run", "aggregation", "--seed", "-1"], None),
         (["run", "aggregation", "--seed", "x"], None),
         (["run", "aggregation", "--pcap", "all"], None),

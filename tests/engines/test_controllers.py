@@ -66,6 +66,19 @@ def test_every_transfer_ends_though_a_switch_fails(routing: str, mode: str) -> N
     assert (found.packet_ins > 0) == (mode != "proactive")
 
 
+@pytest.mark.parametrize(("routing", "mode"), RULES)
+def test_switches_that_stay_away_are_gone_round(routing: str, mode: str) -> None:
+    """The core switch that is the tree's root, and one of two ways up from a pod."""
+    gone = "".join(
+        f'[[event]]\nat = "200 ms"\nswitch = "{name}"\nup = false\n' for name in ("core0", "pod0-aggregation1")
+    )
+    recording = run(FAT_TREE + PERMUTATION + gone, routing, mode)
+    ends = recording.table("connection_ends")
+    assert ends["state"].unique().to_list() == ["finished"]
+    # Whoever was on a broken way waits for one retransmission timeout or two, and not for the switch.
+    assert ends["last_byte_ns"].max() < 8_000 * MS  # type: ignore[operator]
+
+
 def test_a_handshake_waits_for_the_controller_twice() -> None:
     established = {}
     for mode in ("proactive", "reactive", "hybrid"):

@@ -1,5 +1,7 @@
 """Switches under a controller: modes, their cost, failures, and what is refused."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -135,6 +137,53 @@ def test_what_the_run_cuts_short_is_unfinished() -> None:
 def test_the_same_run_twice_is_the_same() -> None:
     hashes = {run(FAT_TREE + PERMUTATION, "random").metadata.recording_sha256 for _ in range(2)}
     assert len(hashes) == 1
+
+
+EVERYTHING = """
+[topology]
+kind = "fat-tree"
+k = 4
+rate = "10 Mbps"
+interfaces = 2
+queue = "50 packets"
+access = { queue_at = "host-netem" }
+[host.h0.interface.eth0]
+address = ["10.200.0.1", "fd00::1"]
+[host.h15.interface.eth0]
+address = ["10.200.0.2", "fd00::2"]
+[[application]]
+name = "quic"
+kind = "fetch"
+transport = "mpquic"
+client = "h1"
+server = "h14"
+size = "100 kB"
+[[application]]
+name = "ping"
+kind = "ping"
+client = "h0"
+server = "h15"
+count = 3
+interval = "100 ms"
+[[application]]
+name = "six"
+kind = "bulk"
+client = "h0"
+server = "h15"
+source = "fd00::1"
+destination = "fd00::2"
+size = "100 kB"
+"""
+
+
+@pytest.mark.parametrize("mode", ["proactive", "reactive", "hybrid"])
+def test_every_transport_goes_through_tables_and_captures_change_nothing(mode: str, tmp_path: Path) -> None:
+    scenario = Scenario.parse(HEAD.replace("ROUTING", "hashed").replace("MODE", mode) + EVERYTHING, "x")
+    recording = polypath.run(scenario)
+    assert recording.table("connection_ends")["state"].unique().to_list() == ["finished"]
+    assert len(recording.table("requests")["delay_ns"].drop_nulls()) == 4
+    captured = polypath.run(scenario, captures="hosts", directory=tmp_path)
+    assert captured.metadata.recording_sha256 == recording.metadata.recording_sha256
 
 
 def test_runs_without_a_controller_have_no_table_of_it() -> None:

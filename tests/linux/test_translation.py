@@ -77,6 +77,7 @@ def _many_addresses(plan: Plan) -> None:
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
+        (lambda plan: plan.update(controller={"mode": "reactive"}), "no flow tables that a controller could fill"),
     ],
 )
 def test_what_the_kernel_lacks_is_refused_with_the_reason(

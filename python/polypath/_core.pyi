@@ -136,6 +136,28 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class Flow:
+    """A flow that a controller has to give a path, by its first packet."""
+
+    @property
+    def time(self) -> float:
+        """Seconds since the start of the run."""
+    @property
+    def source(self) -> str: ...
+    @property
+    def source_port(self) -> int: ...
+    @property
+    def destination(self) -> str: ...
+    @property
+    def destination_port(self) -> int: ...
+    @property
+    def protocol(self) -> str:
+        """`tcp`, `udp` (QUIC, too) or `icmp`."""
+    @property
+    def hash(self) -> int:
+        """Of addresses, ports, protocol and the run's seed: what `hashed` goes by."""
+
+@final
 class Recording:
     """The tables of docs/recording.md."""
 

@@ -20,6 +20,7 @@ mod simulation;
 
 pub use build::{Built, build};
 pub use capture::CaptureMode;
+pub use control::{Chooser, Choosers, NewFlow};
 pub use error::PlanError;
 pub use flow::label;
 pub use middlebox::Tally;

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::simulation::Simulation;
     #[pymodule_export]
-    use crate::views::{Address, Path, PathManagerView, View};
+    use crate::views::{Address, Flow, Path, PathManagerView, View};
     #[pymodule_export]
     use crate::{PlanError, ScriptError};
 

@@ -1,4 +1,4 @@
-//! Schedulers and path managers that are written in Python.
+//! Schedulers, path managers and controllers that are written in Python.
 //!
 //! What one raises is kept until the run's next step returns; meanwhile it is not asked again.
 
@@ -12,6 +12,7 @@ use polypath_lab::transport::scheduler::{
     self, Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready,
 };
 use polypath_lab::transport::{Choice, Foreign, NEVER, Nanos, SECOND};
+use polypath_lab::{Chooser, Choosers, NewFlow};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
@@ -161,6 +162,65 @@ impl Foreign for Scripts {
                 fate: self.fate.clone(),
                 wake: NEVER,
             }) as Box<dyn PathManager>)
+        })
+    }
+}
+
+impl Choosers for Scripts {
+    fn chooser(&self, choice: &Choice) -> Option<Result<Box<dyn Chooser>, RegistryError>> {
+        (choice.name == NAME).then(|| {
+            Ok(Box::new(Ruler {
+                object: self.instance("controller", choice)?,
+                fate: self.fate.clone(),
+            }) as Box<dyn Chooser>)
+        })
+    }
+}
+
+/// A controller in Python.
+struct Ruler {
+    object: Py<PyAny>,
+    fate: Arc<Fate>,
+}
+
+impl Ruler {
+    fn ask(&self, py: Python<'_>, flow: &NewFlow, ways: &[Vec<&str>]) -> PyResult<Option<usize>> {
+        let answer = (self.object).call_method1(py, "choose", (views::Flow::new(flow), ways))?;
+        let answer = answer.bind(py);
+        if answer.is_none() {
+            return Ok(None);
+        }
+        let number = (!answer.is_instance_of::<PyBool>())
+            .then(|| answer.extract::<i64>().ok())
+            .flatten();
+        let index = number.and_then(|number| usize::try_from(number).ok());
+        let index = index.filter(|index| *index < ways.len());
+        index.map(Some).ok_or_else(|| {
+            let shown = answer.repr().map_or("?".into(), |text| text.to_string());
+            let last = ways.len().saturating_sub(1);
+            PyValueError::new_err(format!(
+                "choose returned {shown}; it returns the index of a path, 0 to {last}, or None to drop the packet"
+            ))
+        })
+    }
+}
+
+impl Chooser for Ruler {
+    fn choose(&mut self, flow: &NewFlow, ways: &[Vec<&str>]) -> Option<usize> {
+        if self.fate.failed() {
+            return None;
+        }
+        Python::attach(|py| match self.ask(py, flow, ways) {
+            Ok(index) => index,
+            Err(error) => {
+                self.fate.fail(Failure {
+                    error,
+                    at: flow.at,
+                    object: self.object.clone_ref(py),
+                    method: "choose",
+                });
+                None
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use polypath_lab::plan::Plan;
 use polypath_lab::transport::Foreign;
-use polypath_lab::{CaptureMode, Simulation as Lab, Step};
+use polypath_lab::{CaptureMode, Choosers, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -42,14 +42,21 @@ impl Simulation {
         let mode = capture_mode(captures)?;
         let scripts = load.map(Scripts::new);
         let fate = scripts.as_ref().map(Scripts::fate);
-        let foreign = scripts.map(|scripts| Arc::new(scripts) as Arc<dyn Foreign>);
+        let scripts = scripts.map(Arc::new);
+        let foreign = scripts.clone().map(|scripts| scripts as Arc<dyn Foreign>);
         let (lab, aside) = py
             .detach(|| {
                 guarded(|| {
                     let mut plan: Plan = serde_json::from_str(plan_json)?;
                     let aside = segments && !plan.record.segments;
                     plan.record.segments |= segments;
-                    let mut lab = Lab::with_foreign(plan, mode, directory, foreign)?;
+                    let mut lab = Lab::with_foreign(
+                        plan,
+                        mode,
+                        directory,
+                        foreign,
+                        scripts.as_deref().map(|scripts| scripts as &dyn Choosers),
+                    )?;
                     if let Some(qlogs) = qlogs {
                         lab.write_qlogs(qlogs)?;
                     }

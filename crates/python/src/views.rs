@@ -1,5 +1,6 @@
 //! What algorithms in Python see. Times are in seconds, sizes in bytes, windows in packets.
 
+use polypath_lab::NewFlow;
 use polypath_lab::transport::path::{self, CaState, INFINITE_SSTHRESH};
 use polypath_lab::transport::path_manager::PmView;
 use polypath_lab::transport::scheduler;
@@ -8,6 +9,36 @@ use pyo3::types::PyTuple;
 
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
+}
+
+/// A flow that a controller has to give a path.
+#[pyclass(frozen, get_all, module = "polypath._core")]
+pub struct Flow {
+    time: f64,
+    source: String,
+    source_port: u16,
+    destination: String,
+    destination_port: u16,
+    protocol: &'static str,
+    hash: u64,
+}
+
+impl Flow {
+    pub fn new(flow: &NewFlow) -> Self {
+        Self {
+            time: seconds(flow.at),
+            source: flow.source.ip().to_string(),
+            source_port: flow.source.port(),
+            destination: flow.destination.ip().to_string(),
+            destination_port: flow.destination.port(),
+            protocol: match flow.protocol {
+                6 => "tcp",
+                17 => "udp",
+                _ => "icmp",
+            },
+            hash: flow.hash,
+        }
+    }
 }
 
 /// A path of a connection at a decision.

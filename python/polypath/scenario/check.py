@@ -11,6 +11,7 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Channel, DropTail
 from polypath.scenario.positions import Path
+from polypath.scenario.script import is_script
 from polypath.scenario.stack import Stack
 from polypath.scenario.tables import (
     End,
@@ -268,8 +269,8 @@ def _controller(tables: Tables) -> Iterator[Problem]:
         message = f"with a controller there is no 'routing = \"{tables.routing}\"'; give controller.routing instead"
         yield Problem(("routing",), message)
     name = ruling.rule.name
-    if name == "spread" and ruling.mode != "reactive":
-        message = f"routing 'spread' has to see each flow begin: there is no mode '{ruling.mode}', take 'reactive'"
+    if (name == "spread" or is_script(name)) and ruling.mode != "reactive":
+        message = f"routing '{name}' has to see each flow begin: there is no mode '{ruling.mode}', take 'reactive'"
         yield Problem(("controller", "mode"), message)
     if ruling.mode == "proactive" and ruling.idle_timeout:
         message = "in mode 'proactive' no entry times out; take 'idle_timeout' away or choose 'reactive' or 'hybrid'"

@@ -15,8 +15,11 @@ from polypath.units import nearest
 NAME = "python"
 """What a plan calls an algorithm that it carries in source."""
 
-METHODS: dict[str, str] = {"scheduler": "select", "path-manager": "manage"}
+METHODS: dict[str, str] = {"scheduler": "select", "path-manager": "manage", "controller": "choose"}
 """The method that an algorithm of each kind must have."""
+
+ARGUMENTS: dict[str, str] = {"controller": "flow, paths"}
+"""What that method takes besides `self`, where it is not `view`."""
 
 PATTERN = r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$"
 _REFERENCE = re.compile(PATTERN)
@@ -53,7 +56,7 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     Raises RegistryError where the file cannot be read, is no Python, or has no such class with the method of its kind.
     """
     if kind not in METHODS:
-        raise RegistryError(f"{name}: only schedulers and path managers can be written in Python")
+        raise RegistryError(f"{name}: only schedulers, path managers and controllers can be written in Python")
     file, _, wanted = name.rpartition(":")
     try:
         source = read_text(Path(file), "Python file")
@@ -70,7 +73,8 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
         raise RegistryError(f"{file}: no class '{wanted}'{known}", hint)
     made = classes[wanted]
     method = METHODS[kind]
+    takes = ARGUMENTS.get(kind, "view")
     inherits = any(not (isinstance(base, ast.Name) and base.id in ("object", "Protocol")) for base in made.bases)
     if not inherits and not any(isinstance(node, ast.FunctionDef) and node.name == method for node in made.body):
-        raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{method}(self, view)'")
+        raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{method}(self, {takes})'")
     return {"file": Path(file).name, "class": wanted, "source": source, "arguments": given}

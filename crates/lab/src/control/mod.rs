@@ -1,5 +1,6 @@
 //! Controllers of switches: which way each flow takes, when the tables are told, and what that costs on the links between.
 
+mod chosen;
 mod graph;
 mod hashed;
 mod message;
@@ -12,10 +13,12 @@ mod wires;
 
 use std::net::SocketAddr;
 
-use polypath_net::{ChannelId, NodeId, Topology};
+use polypath_net::{ChannelId, Nanos, NodeId, Topology};
 use polypath_transport::Segment;
 use polypath_transport::registry::Registry;
 
+pub(crate) use chosen::Chosen;
+pub use chosen::{Chooser, Choosers, NewFlow};
 pub(crate) use graph::Graph;
 pub(crate) use message::{Down, Held, Order, Up};
 pub(crate) use plane::{Answer, Plane, asked};
@@ -24,8 +27,11 @@ pub(crate) use wires::{Due, Wires};
 /// A flow that a controller is asked about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
+    /// When it is asked about.
+    pub at: Nanos,
     pub source: SocketAddr,
     pub destination: SocketAddr,
+    pub protocol: u8,
     /// Of its addresses, ports and protocol.
     pub hash: u64,
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use polypath_net::{ChannelId, NodeId, Topology, random};
+use polypath_net::{ChannelId, Nanos, NodeId, Topology, random};
 use polypath_switch::{Action, Bucket, Fields, Group, GroupKind, Instructions, Match};
 
 use super::message::{Down, Held, Order};
@@ -292,8 +292,15 @@ impl Plane {
 
     /// A switch sends a packet that it does not know: the entries for its flow, and the packet itself, which leaves by the last switch at once, as
     /// RipL-POX has it. A flow that has a way keeps it.
-    pub fn packet_in(&mut self, topology: &Topology, node: NodeId, held: Box<Held>) -> Answer {
+    pub fn packet_in(
+        &mut self,
+        now: Nanos,
+        topology: &Topology,
+        node: NodeId,
+        held: Box<Held>,
+    ) -> Answer {
         let Held { flow, fields, .. } = *held;
+        let flow = Asked { at: now, ..flow };
         if let Content::Tcp(segment) = &held.packet.body.content {
             self.routing.read(&flow, segment);
         }
@@ -302,8 +309,11 @@ impl Plane {
         let Some(home) = home.filter(|home| self.graph.count(node, home.switch) > 0) else {
             return Answer::NoWay;
         };
+        let Some(way) = self.way(topology, node, &fields, &flow) else {
+            return Answer::NoWay;
+        };
         let mut orders = Vec::new();
-        for (index, channel) in self.way(topology, node, &fields, &flow).iter().enumerate() {
+        for (index, channel) in way.iter().enumerate() {
             orders.push(self.entry(topology, *channel, &fields, index == 0));
         }
         let port = self.graph.port(home.channel);
@@ -319,36 +329,31 @@ impl Plane {
         (fields.at(0), (self.mode == Mode::Hybrid).then_some(node))
     }
 
-    /// The channels from a switch that entries are to lead a flow over, which are noted; none for a packet that was on a way that its flow no
-    /// longer takes.
+    /// The channels from a switch that entries are to lead a flow over, which are noted; an empty list for a packet that was on a way that its
+    /// flow no longer takes. Nothing: the flow gets no way.
     fn way(
         &mut self,
         topology: &Topology,
         node: NodeId,
         fields: &Fields,
         flow: &Asked,
-    ) -> Vec<ChannelId> {
-        let whole = |path: &[ChannelId]| path.iter().all(|each| self.graph.is_up(*each));
+    ) -> Option<Vec<ChannelId>> {
+        let whole = |graph: &Graph, path: &[ChannelId]| path.iter().all(|each| graph.is_up(*each));
         let key = self.key(fields, node);
         let known = self.installed.get(&key);
-        if let Some(known) = known.filter(|known| whole(&known.path)) {
+        if let Some(known) = known.filter(|known| whole(&self.graph, &known.path)) {
             let mut nodes = known.path.iter().map(|channel| begins(topology, *channel));
             let here = nodes.position(|each| each == node);
-            return here.map_or_else(Vec::new, |here| known.path[here..].to_vec());
+            return Some(here.map_or_else(Vec::new, |here| known.path[here..].to_vec()));
         }
         let found = self.routing.path(&mut self.graph, topology, node, flow);
-        let mut path = found.unwrap_or_default();
-        if !path.iter().all(|each| self.graph.is_up(*each)) {
-            path.clear();
-        }
+        let mut path = found.filter(|path| whole(&self.graph, path) && !path.is_empty())?;
         if self.mode == Mode::Hybrid {
             path.truncate(1);
         }
-        if !path.is_empty() {
-            let (flow, path) = (*flow, path.clone());
-            self.installed.insert(key, Installed { flow, path });
-        }
-        path
+        let (flow, kept) = (*flow, path.clone());
+        self.installed.insert(key, Installed { flow, path: kept });
+        Some(path)
     }
 
     fn entry(
@@ -376,21 +381,27 @@ impl Plane {
     }
 
     /// A link went up or down, as one of its switches says.
-    pub fn port_status(&mut self, topology: &Topology, channel: ChannelId, up: bool) -> Vec<Order> {
+    pub fn port_status(
+        &mut self,
+        now: Nanos,
+        topology: &Topology,
+        channel: ChannelId,
+        up: bool,
+    ) -> Vec<Order> {
         if !self.graph.set_link(channel, up) {
             return Vec::new();
         }
         let mut orders = self.stand(topology);
         match self.mode {
             Mode::Proactive => {}
-            Mode::Hybrid => orders.extend(self.choose_again(topology)),
-            Mode::Reactive => orders.extend(self.reroute(topology)),
+            Mode::Hybrid => orders.extend(self.choose_again(now, topology)),
+            Mode::Reactive => orders.extend(self.reroute(now, topology)),
         }
         orders
     }
 
     /// New ways for the flows whose ways are broken.
-    fn reroute(&mut self, topology: &Topology) -> Vec<Order> {
+    fn reroute(&mut self, now: Nanos, topology: &Topology) -> Vec<Order> {
         let broken = |each: &Installed| each.path.iter().any(|channel| !self.graph.is_up(*channel));
         let broken = self.installed.iter().filter(|(_, each)| broken(each));
         let broken: Vec<(Key, Installed)> =
@@ -400,7 +411,7 @@ impl Plane {
         }
         let mut orders = Vec::new();
         for (key, Installed { flow, path: old }) in broken {
-            let fields = key.0;
+            let (fields, flow) = (key.0, Asked { at: now, ..flow });
             let Some(first) = old.first().map(|channel| begins(topology, *channel)) else {
                 continue;
             };
@@ -432,7 +443,7 @@ impl Plane {
     }
 
     /// The first links of flows whose first links are not the right ones any more.
-    fn choose_again(&mut self, topology: &Topology) -> Vec<Order> {
+    fn choose_again(&mut self, now: Nanos, topology: &Topology) -> Vec<Order> {
         let mut orders = Vec::new();
         let all: Vec<(Key, Installed)> = self
             .installed
@@ -441,7 +452,7 @@ impl Plane {
             .collect();
         let keeps = matches!(self.routing.standing(), Standing::Hashed | Standing::Pairs);
         for (key, Installed { flow, path: old }) in all {
-            let fields = key.0;
+            let (fields, flow) = (key.0, Asked { at: now, ..flow });
             let (Some(&channel), Some(home)) =
                 (old.first(), self.graph.home(flow.destination.ip()))
             else {
@@ -490,8 +501,10 @@ pub(crate) fn asked(
 ) -> Asked {
     let label = crate::flow::label(source, destination);
     Asked {
+        at: 0,
         source,
         destination,
+        protocol,
         hash: random::mix(random::mix(seed ^ label) ^ u64::from(protocol)),
     }
 }

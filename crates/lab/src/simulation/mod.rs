@@ -30,6 +30,7 @@ use crate::PlanError;
 use crate::application::{Datagrams, Frames, Request, Session, Side, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
+use crate::control::Choosers;
 use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::error::route_problem;
@@ -164,7 +165,7 @@ impl Simulation {
         captures: CaptureMode,
         directory: Option<PathBuf>,
     ) -> Result<Self, PlanError> {
-        Self::with_foreign(plan, captures, directory, None)
+        Self::with_foreign(plan, captures, directory, None, None)
     }
 
     /// As [`Simulation::from_plan`], with algorithms of which the registries know nothing.
@@ -176,6 +177,7 @@ impl Simulation {
         captures: CaptureMode,
         directory: Option<PathBuf>,
         foreign: Option<Arc<dyn Foreign>>,
+        choosers: Option<&dyn Choosers>,
     ) -> Result<Self, PlanError> {
         if plan.version != plan::VERSION {
             return Err(PlanError::Version {
@@ -202,7 +204,7 @@ impl Simulation {
         // Before the sample's, so that a sample of the same instant sees what processes did.
         let processes = Processes::new(network.new_timer());
         let sample_timer = network.new_timer();
-        let control = Control::new(&plan, &mut network)?.map(Box::new);
+        let control = Control::new(&plan, &mut network, choosers)?.map(Box::new);
         let captures = Captures::open(&plan, captures, directory.as_deref())?;
         let mut simulation = Self {
             unwatched: control.is_none() && !captures.active(),

@@ -6,12 +6,13 @@ use polypath_net::{ChannelId, InterfaceId, Nanos, Network, NodeId, Packet, Timer
 use polypath_switch::{
     Destination, Entry, Fabric, Fields, Limits, Reason, Start, Switch, TTL, Timeouts,
 };
-use serde_json::Map;
+use polypath_transport::Choice;
 
 use super::Simulation;
 use crate::PlanError;
 use crate::control::{
-    Answer, Down, Due, Graph, Held, Order, Plane, REGISTRY, Standing, Up, Wires, asked,
+    Answer, Choosers, Chosen, Down, Due, Graph, Held, Order, Plane, REGISTRY, Routing as RoutingOf,
+    Standing, Up, Wires, asked,
 };
 use crate::flow::{Body, Content, Flow};
 use crate::plan::{self, Mode, Plan, Routing};
@@ -99,17 +100,16 @@ pub(super) struct Control {
 
 impl Control {
     /// The switches of a plan; nothing where no controller rules.
-    pub fn new(plan: &Plan, network: &mut Network<Body>) -> Result<Option<Self>, PlanError> {
+    pub fn new(
+        plan: &Plan,
+        network: &mut Network<Body>,
+        choosers: Option<&dyn Choosers>,
+    ) -> Result<Option<Self>, PlanError> {
         let Some(settings) = &plan.controller else {
             return Ok(None);
         };
         check(plan)?;
-        let parameters = Map::from_iter(settings.routing.parameters.clone());
-        let routing = REGISTRY.make(&settings.routing.name, &parameters);
-        let routing = routing.map_err(|error| PlanError::Registry {
-            place: "controller".into(),
-            error,
-        })?;
+        let routing = routing(plan, settings, choosers)?;
         let addresses = plan.nodes.iter().flat_map(|node| &node.interfaces);
         let addresses = addresses
             .map(|interface| interface.addresses.len())
@@ -154,7 +154,9 @@ impl Control {
         // Links that are down from the start are known to be.
         for channel in (0..network.topology().channels() as u32).map(ChannelId) {
             for (_, _, up) in control.fabric.link_changed(network, channel) {
-                control.plane.port_status(network.topology(), channel, up);
+                control
+                    .plane
+                    .port_status(0, network.topology(), channel, up);
             }
         }
         for order in control.plane.start(network.topology()) {
@@ -246,6 +248,30 @@ impl Control {
             delay: None,
         });
     }
+}
+
+/// The routing that a controller has: of the registry, or a chooser's.
+fn routing(
+    plan: &Plan,
+    settings: &plan::Controller,
+    choosers: Option<&dyn Choosers>,
+) -> Result<Box<dyn RoutingOf>, PlanError> {
+    let choice = Choice {
+        name: settings.routing.name.clone(),
+        parameters: settings.routing.parameters.clone().into_iter().collect(),
+    };
+    let chooser = choosers.and_then(|choosers| choosers.chooser(&choice));
+    let made = match chooser {
+        Some(chooser) => chooser.map(|chooser| {
+            let names = plan.nodes.iter().map(|node| node.name.clone());
+            Box::new(Chosen::new(chooser, names.collect())) as Box<dyn RoutingOf>
+        }),
+        None => REGISTRY.make(&choice.name, &choice.parameters),
+    };
+    made.map_err(|error| PlanError::Registry {
+        place: "controller".into(),
+        error,
+    })
 }
 
 /// What a controller cannot rule.
@@ -524,7 +550,7 @@ impl Simulation {
         let orders = match up {
             Up::PacketIn(held) => {
                 let flow = held.fields.at(0);
-                match control.plane.packet_in(topology, node, held) {
+                match control.plane.packet_in(now, topology, node, held) {
                     Answer::Orders(orders) => orders,
                     Answer::NoWay => {
                         control.unroutable += 1;
@@ -533,7 +559,7 @@ impl Simulation {
                     }
                 }
             }
-            Up::PortStatus { channel, up } => control.plane.port_status(topology, channel, up),
+            Up::PortStatus { channel, up } => control.plane.port_status(now, topology, channel, up),
             Up::FlowRemoved { fields } => {
                 control.plane.flow_removed(node, &fields);
                 Vec::new()

@@ -23,6 +23,7 @@ PYTHON = {
     "engines": {"_core", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
+    "report": {"results"},
     "sweep": {"engines", "results", "scenario"},
     "cli": {
         "_core",
@@ -32,6 +33,7 @@ PYTHON = {
         "labs",
         "plots",
         "registry",
+        "report",
         "results",
         "scenario",
         "sweep",

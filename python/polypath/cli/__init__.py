@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "show": Command("show", "Show a lab's question, its topology and what is expected of it."),
     "check": Command("check", "Run labs and compare with what is published of them."),
     "compare": Command("compare", "Run a lab or a scenario on several engines and lay their figures side by side."),
+    "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(
         "size_buffers",
         "Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.",

@@ -13,9 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from polypath.results import Recording, metrics
-
-#: Okabe and Ito's palette ("Color Universal Design", 2008), which the colour-blind can tell apart; yellow left out.
-PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+from polypath.results.palette import PALETTE
 
 _STYLE: Final = {
     "font.family": "DejaVu Sans",
@@ -124,5 +122,4 @@ def transfers(recording: Recording) -> list[metrics.Connection]:
 
 
 def label(subflow: metrics.Subflow) -> str:
-    note = ", backup" if subflow.backup else ""
-    return f"{subflow.kind} {subflow.id} ({subflow.interface}{note})"
+    return subflow.label

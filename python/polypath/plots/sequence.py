@@ -11,8 +11,9 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from polypath.plots.base import LEFT, PALETTE, arrange, colour, head, label, transfers
+from polypath.plots.base import LEFT, arrange, colour, head, label, transfers
 from polypath.results import Recording, metrics
+from polypath.results.palette import PALETTE
 
 #: Marker, its area in square points, and what the legend adds: what is sent again stands out.
 _MARKS = {

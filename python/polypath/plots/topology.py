@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Bezier
 
-from polypath.plots.base import PALETTE, title
+from polypath.plots.base import title
 from polypath.results import Recording
+from polypath.results.palette import PALETTE
 from polypath.results.places import Places, parallel, places
 
 _SHAPES = {"host": ("s", PALETTE[0]), "router": ("o", PALETTE[1]), "switch": ("D", PALETTE[2])}

@@ -68,6 +68,7 @@ RUN = Kind(
         layout.PLAN,
         layout.SCENARIO,
         layout.SUMMARY,
+        layout.REPORT,
         f"{layout.EVENTS}.parquet",
         f"{layout.SERIES}/*.parquet",
         f"{layout.CAPTURE}/*.pcapng",
@@ -76,7 +77,9 @@ RUN = Kind(
         f"{layout.PLOTS}/*.png",
     ),
 )
-SWEEP = Kind("sweep", "a sweep", layout.INDEX, (layout.POINTS, layout.STATISTICS, f"{layout.PLOTS}/*.png"))
+SWEEP = Kind(
+    "sweep", "a sweep", layout.INDEX, (layout.POINTS, layout.STATISTICS, layout.REPORT, f"{layout.PLOTS}/*.png")
+)
 COMPARISON = Kind("comparison", "a comparison", layout.COMPARISON, (layout.RATES,))
 _KINDS = (RUN, SWEEP, COMPARISON)
 

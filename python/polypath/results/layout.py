@@ -16,6 +16,7 @@ CAPTURE = "capture"
 KEY_LOG = f"{CAPTURE}/keys.log"
 QLOG = "qlog"
 PLOTS = "plots"
+REPORT = "report.html"
 
 #: Of a sweep.
 INDEX = "sweep.json"

@@ -328,6 +328,11 @@ class Subflow:
     #: What it is to a person: "subflow", or "path" of QUIC.
     kind: str = "subflow"
 
+    @property
+    def label(self) -> str:
+        """Its name in legends."""
+        return f"{self.kind} {self.id} ({self.interface}{', backup' if self.backup else ''})"
+
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
     """The connection's subflows by id."""

@@ -1,0 +1,291 @@
+"""polypath report: runs as one interactive page."""
+
+from __future__ import annotations
+
+import json
+import os
+import webbrowser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import polars as pl
+import typer
+
+from polypath import _core, engines, labs
+from polypath.cli import jobs, progress
+from polypath.cli.check import causes, is_stale
+from polypath.cli.console import err, warn
+from polypath.cli.errors import INTERRUPTED, InputError
+from polypath.cli.options import Runs, Seed, Settings
+from polypath.engines import Options
+from polypath.labs import Lab
+from polypath.report import Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
+from polypath.results import OutputError, Recording, folder, layout
+from polypath.results.expectations import Row, Sample, evaluate
+from polypath.results.files import write_text
+
+#: Runs with charts on a page; of a sweep with more points the rest is linked.
+MOST_RUNS = 200
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A run or a sweep that the page shows; `place` is its folder."""
+
+    name: str
+    runs: Sequence[Labelled]
+    place: Path | None = None
+    index: Mapping[str, Any] | None = None
+
+
+def report(
+    targets: Annotated[
+        list[str], typer.Argument(metavar="DIR|LAB|SCENARIO.toml..", help="Results of `run --out`, or what is run now.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The page; left out: report.html in the result's folder, else NAME-report.html here.",
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    runs: Runs = None,
+) -> int | None:
+    """Write runs as one interactive page of HTML, which needs no network.
+
+    It has the network as it was used, rates, windows, RTTs and queues over time, segments where they are recorded
+    (`run --plot`), requests, what cost time, and what a lab expects. Several results stand side by side.
+
+    Examples: `polypath report results --open`, `polypath report before after --out both.html`,
+    `polypath report aggregation --run mptcp`.
+    """
+    folders = [Path(target) for target in targets if _is_result(target)]
+    if (settings or seed is not None or runs) and len(folders) == len(targets):
+        raise InputError("--set, --seed and --run are of labs and scenarios that are run now; these are results")
+    into = _place(targets, folders, out)
+    _require_free(into)
+    found: list[_Found] = []
+    for target in targets:
+        if _is_result(target):
+            found += _in(Path(target), into.parent)
+        else:
+            for one in _run(target, runs or (), settings or (), seed):
+                found.append(one)
+                if one.runs[0].recording.metadata.interrupted:
+                    return INTERRUPTED
+    text = html(build(_page(found, targets, into.parent)))
+    _write(into, text)
+    err.print(f"report in {into}", markup=False)
+    if show and not webbrowser.open(into.resolve().as_uri()):
+        warn(f"no browser was found; open {into}")
+    return None
+
+
+def _is_result(target: str) -> bool:
+    """Whether it is a folder to be read; a lab's name is the lab unless a folder of that name holds results."""
+    path = Path(target)
+    if not path.is_dir():
+        return False
+    return target not in labs.names() or any(_markers(path))
+
+
+def _markers(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
+    """The results in a folder: itself, or those in it."""
+    for kind in (folder.RUN, folder.SWEEP):
+        if folder.located(directory, kind.marker).is_file():
+            yield directory, kind
+            return
+    for path in sorted(each for each in directory.iterdir() if each.is_dir() and not each.name.startswith(".")):
+        for kind in (folder.RUN, folder.SWEEP):
+            if folder.located(path, kind.marker).is_file():
+                yield path, kind
+                break
+
+
+def _place(targets: Sequence[str], folders: Sequence[Path], out: Path | None) -> Path:
+    if out is not None:
+        if out.is_dir():
+            raise InputError(f"--out {out} is a folder; name a file")
+        return out
+    if len(targets) == 1:
+        name = Path(targets[0]).stem
+        return folders[0] / layout.REPORT if folders else Path(f"{name}-{layout.REPORT}")
+    return Path(layout.REPORT)
+
+
+def _require_free(path: Path) -> None:
+    """Raises InputError where a file would be lost that is not a page as it was written."""
+    if path.is_symlink() or (path.exists() and not is_unchanged(path)):
+        raise InputError(f"{path} exists and is not an unchanged report; name another file with --out, or remove it")
+
+
+def _write(path: Path, text: str) -> None:
+    """A page in a result's folder becomes part of the result."""
+    if path.name == layout.REPORT:
+        for kind in (folder.RUN, folder.SWEEP):
+            if folder.files(path.parent, kind) is not None:
+                with folder.claim(path.parent, kind) as held:
+                    write_text(held.stage() / layout.REPORT, text)
+                    held.commit(keep=True)
+                return
+    write_text(path, text)
+
+
+def _in(directory: Path, page: Path) -> list[_Found]:
+    """The runs and sweeps in a folder. Raises OutputError where there is none."""
+    markers = list(_markers(directory))
+    if not markers:
+        raise OutputError(f"no results in {directory}; name a folder that `polypath run --out` wrote")
+    found = []
+    for path, kind in markers:
+        if kind is folder.RUN:
+            recording = Recording.load(path)
+            run = Labelled(recording.metadata.scenario, recording, folder=_link(path, page))
+            found.append(_Found(run.name, [run], path))
+        else:
+            found.append(_sweep(path, page))
+    return _in_order(found)
+
+
+def _in_order(found: list[_Found]) -> list[_Found]:
+    """Runs of one lab in the lab's order."""
+    known = {one.name.partition("/")[0] for one in found}
+    if len(known) != 1 or not known <= set(labs.names()):
+        return found
+    lab = labs.get(known.pop())
+    order = {run.name: number for number, run in enumerate(lab.runs)}
+    return sorted(found, key=lambda one: order.get(one.name.partition("/")[2], len(order)))
+
+
+def _sweep(path: Path, page: Path) -> _Found:
+    try:
+        index = json.loads(folder.located(path, layout.INDEX).read_text(encoding="utf-8"))
+        points = index["points"]
+        name = str(index["name"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"no sweep in {path}: {layout.INDEX} cannot be read") from error
+    runs: list[Labelled] = []
+    for point in points:
+        if point["state"] == "done" and len(runs) < MOST_RUNS:
+            recording = Recording.load(path / point["folder"])
+            title = ", ".join(f"{axis}={label}" for axis, label in point["values"].items())
+            link = _link(path / point["folder"], page)
+            runs.append(Labelled(f"{name} ({title})", recording, folder=link, values=point["values"]))
+    return _Found(name, runs, path, index)
+
+
+def _link(path: Path, page: Path) -> str:
+    """A folder as a page in another one names it."""
+    return quote(Path(os.path.relpath(path.resolve(), page.resolve())).as_posix()) + "/"
+
+
+def _run(target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None) -> Iterator[_Found]:
+    """Runs a lab's or a scenario's runs, with their segments."""
+    todo = jobs.of_target(target, chosen, settings, seed)
+    for job in todo:
+        if job.varies:
+            raise InputError(
+                f"{job.name} is a sweep; run it with `polypath run {target} --out DIR`, then `polypath report DIR`"
+            )
+    for job in todo:
+        with progress.shown(job.name) as callback:
+            recording = engines.get("sim").run(job.plan, Options(segments=True), callback)
+        recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
+        yield _Found(job.name, [Labelled(job.name, recording)])
+
+
+def _page(found: Sequence[_Found], targets: Sequence[str], directory: Path) -> Page:
+    runs: list[Labelled] = []
+    sweeps = []
+    shown = _labs(found)
+    for one in found:
+        lab = next((lab for lab in shown if one.name.partition("/")[0] == lab), None)
+        first = len(runs)
+        runs += [replace(run, lab=lab) for run in one.runs]
+        if one.index is not None and one.place is not None:
+            sweeps.append(_table(one.name, one.place, one.index, first, len(one.runs), directory))
+    described = [
+        _described(labs.get(lab), [one for one in found if one.name.partition("/")[0] == lab]) for lab in shown
+    ]
+    title = described[0].title if len(described) == 1 else ", ".join(dict.fromkeys(Path(each).name for each in targets))
+    if not described and len(found) == 1:
+        title = found[0].name
+    return Page(title, _core.version(), runs, described, sweeps)
+
+
+def _table(name: str, place: Path, index: Mapping[str, Any], first: int, count: int, directory: Path) -> SweepOf:
+    """A sweep whose `count` runs have the numbers from `first` on."""
+    try:
+        statistics = pl.read_parquet(folder.located(place, layout.STATISTICS)).to_dicts()
+    except (OSError, pl.exceptions.PolarsError):
+        statistics = []  # the sweep was interrupted before its end
+    numbers: list[int | None] = []
+    number = first
+    for point in index["points"]:
+        there = point["state"] == "done" and number < first + count
+        numbers.append(number if there else None)
+        number += there
+    return SweepOf(name, index, statistics, numbers, _link(place, directory))
+
+
+def _labs(found: Sequence[_Found]) -> list[str]:
+    known = labs.names()
+    return [name for name in dict.fromkeys(one.name.partition("/")[0] for one in found) if name in known]
+
+
+def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
+    """A lab with those of its expectations whose runs are there."""
+    several = len(lab.runs) > 1
+    recorded: dict[str, Recording | Sequence[Sample]] = {}
+    own = {run.name for run in lab.runs}
+    for one in found:
+        name = one.name.partition("/")[2] if several else lab.runs[0].name
+        if name in own and name not in recorded:
+            recorded[name] = one.runs[0].recording if one.index is None else _samples(one)
+    rows: list[Row] = []
+    for expectation in lab.expectations:
+        needed = {expectation.run, (expectation.relative_to or {}).get("run", expectation.run)}
+        if needed <= recorded.keys():
+            rows.append(evaluate(expectation, recorded))
+    known = causes(lab)
+    judged = [Judged(row, _verdict(lab, row, known), known.get(row.name, "")) for row in rows]
+    left = len(lab.expectations) - len(rows)
+    notes = []
+    if changed := _changed(lab, found):
+        notes.append(f"Not run as the lab has it: {', '.join(changed)}. The bounds are those of the lab as it is.")
+    if left:
+        notes.append(f"{left} of {len(lab.expectations)} expectations are of runs that are not here.")
+    return LabOf(lab.name, lab.title, lab.question, lab.source, judged, " ".join(notes))
+
+
+def _samples(one: _Found) -> Sequence[Sample]:
+    return [Sample(run.values, run.recording) for run in one.runs]
+
+
+def _verdict(lab: Lab, row: Row, known: Mapping[str, str]) -> str:
+    if row.ok:
+        return "stale" if is_stale(lab, row) else "ok"
+    return "known" if known.get(row.name) else "miss"
+
+
+def _changed(lab: Lab, found: Sequence[_Found]) -> list[str]:
+    """The runs whose plans are not the lab's own."""
+    plans = {
+        (job.name, tuple(point.values.items())): point.plan.sha256()
+        for job in jobs.of_lab(lab, (), (), None)
+        for point in job.points
+    }
+    return [
+        one.name
+        for one in found
+        if any(
+            plans.get((one.name, tuple(run.values.items()))) != run.recording.metadata.plan_sha256 for run in one.runs
+        )
+    ]

@@ -1,0 +1,9 @@
+"""The report page: what runs left, as one file of HTML that a browser opens without a network.
+
+`document.html(page.build(..))` is the file. Its program is `page.html`, which `make web` builds from `web/`.
+"""
+
+from polypath.report.document import html, is_unchanged
+from polypath.report.page import Judged, Labelled, LabOf, Page, SweepOf, build
+
+__all__ = ["Judged", "LabOf", "Labelled", "Page", "SweepOf", "build", "html", "is_unchanged"]

@@ -1,0 +1,64 @@
+"""The network as it is drawn: nodes, links, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polypath.results import Recording
+from polypath.results.places import parallel, places
+
+
+def drawn(recording: Recording) -> dict[str, Any] | None:
+    """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network."""
+    nodes, links = recording.plan.get("nodes", []), recording.plan.get("links", [])
+    if not nodes or not links:
+        return None
+    where = places(recording.plan)
+    bends = {}
+    for group in parallel(links).values():
+        for rank, link in enumerate(group):
+            bends[id(link)] = (len(group) - 1) / 2 - rank
+    return {
+        "nodes": [
+            {"name": node["name"], "kind": node["kind"], "x": round(where[index][0], 4), "y": round(where[index][1], 4)}
+            for index, node in enumerate(nodes)
+        ],
+        "links": [
+            {
+                "name": link["name"],
+                "a": link["a"]["node"],
+                "b": link["b"]["node"],
+                "bend": bends[id(link)],
+                "forward": _channel(link["forward"]),
+                "backward": _channel(link["backward"]),
+            }
+            for link in links
+        ],
+    }
+
+
+def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
+    queue = channel.get("queue", {})
+    loss = channel.get("loss", {})
+    return {
+        "rate_bps": channel.get("rate_bps"),
+        "delay_ns": channel.get("delay_ns", 0),
+        "loss": loss.get("probability") if loss.get("kind") == "random" else None,
+        "queue_packets": queue.get("packets"),
+        "up": channel.get("up", True),
+    }
+
+
+def changes(recording: Recording) -> list[dict[str, Any]]:
+    """When links go down and come up again."""
+    return [
+        {
+            "t": event["at_ns"] / 1e9,
+            "link": event["action"]["link"],
+            "direction": event["action"]["direction"],
+            "up": event["action"]["up"],
+        }
+        for event in recording.plan.get("events", [])
+        if event["action"]["kind"] == "link" and event["action"].get("up") is not None
+    ]

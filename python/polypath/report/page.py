@@ -1,0 +1,244 @@
+"""A page's data: runs, sweeps, labs. Text is what a person wrote, unescaped; the page shows it as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from polypath.report import asked, columns, network, series
+from polypath.results import Recording, causes, metrics, summary
+from polypath.results.expectations import Row
+from polypath.results.metrics import Connection, Subflow
+from polypath.results.palette import PALETTE
+from polypath.results.points import MEASURES, SEED
+
+FORMAT: Final = 1
+#: Connections of a run that have charts, and events that are listed.
+MOST_CONNECTIONS: Final = 40
+MOST_EVENTS: Final = 4000
+#: Runs of a page that have charts of full resolution.
+FINE_RUNS: Final = 12
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A run on the page."""
+
+    name: str
+    recording: Recording
+    lab: str | None = None
+    #: Where its folder is, from the page; None: not saved.
+    folder: str | None = None
+    #: Of a sweep's point its label on each axis.
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An expectation, and what was made of it: ok, known, stale or miss."""
+
+    row: Row
+    verdict: str
+    cause: str
+
+
+@dataclass(frozen=True)
+class LabOf:
+    """What a lab asks, and what is expected of it."""
+
+    name: str
+    title: str
+    question: str
+    source: str
+    judged: Sequence[Judged]
+    #: What a reader must know of the expectations.
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SweepOf:
+    """A sweep: its index, its table over seeds, and the number on the page of each point's run (None: not there)."""
+
+    name: str
+    index: Mapping[str, Any]
+    statistics: Sequence[Mapping[str, Any]]
+    runs: Sequence[int | None]
+    #: Where its folder is, from the page.
+    folder: str | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows."""
+
+    title: str
+    version: str
+    runs: Sequence[Labelled]
+    labs: Sequence[LabOf] = ()
+    sweeps: Sequence[SweepOf] = ()
+
+
+def build(page: Page) -> dict[str, Any]:
+    """The page as data for JSON."""
+    paths: dict[str, int] = {}
+    coarse = len(page.runs) > FINE_RUNS
+    return {
+        "format": FORMAT,
+        "title": page.title,
+        "version": page.version,
+        "palette": list(PALETTE),
+        "labs": [_lab(each) for each in page.labs],
+        "runs": [_run(each, paths, coarse) for each in page.runs],
+        "sweeps": [_sweep(each) for each in page.sweeps],
+    }
+
+
+def _lab(lab: LabOf) -> dict[str, Any]:
+    return {
+        "name": lab.name,
+        "title": lab.title,
+        "question": lab.question,
+        "source": lab.source,
+        "note": lab.note,
+        "expectations": [
+            {
+                "name": each.row.name,
+                "published": each.row.published,
+                "bound": each.row.bound,
+                "measured": each.row.measured,
+                "verdict": each.verdict,
+                "cause": each.cause,
+            }
+            for each in lab.judged
+        ],
+    }
+
+
+def _run(run: Labelled, paths: dict[str, int], coarse: bool) -> dict[str, Any]:
+    recording, made = run.recording, run.recording.metadata
+    figures = summary(recording)
+    connections = metrics.connections(recording)
+    shown = {id(each) for each in sorted(connections, key=lambda each: -each.bytes)[:MOST_CONNECTIONS]}
+    data: dict[str, Any] = {"connections": {}, "links": series.of_links(recording)}
+    described = []
+    for number, each in enumerate(connections):
+        lanes = metrics.subflows(recording, each)
+        del figures["connections"][number]["goodput_series"]
+        figures["connections"][number]["requests"].pop("delay_s")
+        if id(each) in shown:
+            charts = series.of_connection(recording, each, lanes, coarse) if each.id is not None else {}
+            requests = asked.of_connection(recording, each, lanes)
+            data["connections"][f"{number}"] = {**charts, **({} if requests is None else {"requests": requests})}
+        described.append(_connection(recording, each, lanes, paths, charted=id(each) in shown))
+    if (queues := series.of_queues(recording, coarse)) is not None:
+        data["queues"] = queues
+    events = _events(recording)
+    return {
+        "name": run.name,
+        "scenario": made.scenario,
+        "lab": run.lab,
+        "folder": run.folder,
+        "values": dict(run.values),
+        "seed": made.seed,
+        "engine": made.engine,
+        "end_s": made.end_ns / 1e9,
+        "interrupted": made.interrupted,
+        "plan_sha256": made.plan_sha256,
+        "recording_sha256": made.recording_sha256,
+        "versions": dict(made.versions),
+        "summary": figures,
+        "connections": described,
+        "network": network.drawn(recording),
+        "changes": network.changes(recording),
+        "events": events[:MOST_EVENTS],
+        "events_of": len(events),
+        "data": columns.deflated(data),
+    }
+
+
+def _connection(
+    recording: Recording, of: Connection, lanes: Sequence[Subflow], paths: dict[str, int], *, charted: bool
+) -> dict[str, Any]:
+    """`path` is the number of the interface among all of the page, which has a colour; `shade` counts on it."""
+    on: dict[str, int] = {}
+    subflows = []
+    for lane in lanes:
+        shade = on.get(lane.interface, 0)
+        on[lane.interface] = shade + 1
+        subflows.append(
+            {"id": lane.id, "label": lane.label, "path": paths.setdefault(lane.interface, len(paths)), "shade": shade}
+        )
+    return {
+        "id": of.id,
+        "lane": of.lane,
+        "receiver": of.receiver,
+        "charted": charted,
+        "subflows": subflows,
+        "causes": [
+            {
+                "kind": each.kind,
+                "time_s": each.time_ns / 1e9,
+                "sentence": each.sentence,
+                "at_s": None if each.at_ns is None else each.at_ns / 1e9,
+            }
+            for each in causes.of_connection(recording, of)
+        ]
+        if charted
+        else [],
+    }
+
+
+def _events(recording: Recording) -> list[dict[str, Any]]:
+    columns = ("time_ns", "kind", "host", "connection", "subflow", "link", "value", "detail")
+    return [
+        {
+            "t": time / 1e9,
+            "kind": kind,
+            "host": host,
+            "connection": connection,
+            "subflow": subflow,
+            "link": link,
+            "value": value,
+            "detail": detail,
+        }
+        for time, kind, host, connection, subflow, link, value, detail in recording.table("events")
+        .select(columns)
+        .iter_rows()
+    ]
+
+
+def _sweep(sweep: SweepOf) -> dict[str, Any]:
+    axes = [axis for axis in sweep.index["axes"] if axis["name"] != SEED]
+    return {
+        "name": sweep.name,
+        "folder": sweep.folder,
+        "axes": [{"name": axis["name"], "labels": axis["labels"], "numbers": axis["numbers"]} for axis in axes],
+        "measures": [
+            {"name": name, "title": each.title, "heading": each.heading, "printed": each.printed}
+            for name, each in MEASURES.items()
+            if any(row["measure"] == name and (row["mean"] or row["unfinished"]) for row in sweep.statistics)
+        ],
+        "statistics": [
+            {
+                "place": [row[axis["name"]] for axis in axes],
+                **{
+                    key: row[key]
+                    for key in ("connection", "measure", "n", "unfinished", "mean", "median", "low", "high")
+                },
+                "method": row["method"],
+            }
+            for row in sweep.statistics
+        ],
+        "points": [
+            {
+                "place": [point["values"][axis["name"]] for axis in axes],
+                "seed": point["seed"],
+                "folder": point["folder"],
+                "state": point["state"],
+                "failure": point.get("failure"),
+                "run": run,
+            }
+            for point, run in zip(sweep.index["points"], sweep.runs, strict=True)
+        ],
+    }

@@ -1,0 +1,245 @@
+"""What a run's charts show, from its Recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from polypath.report.columns import MOST_VALUES, Chart, differences
+from polypath.results import Recording, metrics
+from polypath.results.metrics import Connection, Subflow
+
+#: Steps of the network's animation at most, and values.
+_STEPS: Final = 2000
+_LINK_VALUES: Final = 120_000
+#: Links with a queue whose length is drawn over time.
+_QUEUES: Final = 8
+#: Segments that are drawn one by one; of more, those that carry data for the first time are put together by time.
+MOST_SEGMENTS: Final = 160_000
+_SPANS: Final = 3000
+_KINDS: Final = ("data", "retransmission", "reinjection")
+
+
+def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow], coarse: bool) -> dict[str, Any]:
+    """A connection's charts by name; those without data are left out. `coarse`: a quarter of the resolution."""
+    most = MOST_VALUES // 4 if coarse else MOST_VALUES
+    charts = {
+        "rate": _rate(recording, of, lanes),
+        "delivered": Chart(*_delivered(recording, of)),
+        "window": _sampled(recording, of, of.sender, "cwnd_packets", lanes),
+        "flight": _sampled(recording, of, of.sender, "in_flight_packets", lanes),
+        "rtt": _sampled(recording, of, of.sender, "srtt_us", lanes, without=0),
+        "reassembly": _reassembly(recording, of, lanes),
+    }
+    found: dict[str, Any] = {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
+    if not coarse and (sent := sequence(recording, of)) is not None:
+        found["sequence"] = sent
+    return found
+
+
+def _says_something(chart: Chart) -> bool:
+    return len(chart.times_ns) > 0 and any(value is not None for column in chart.series for value in column)
+
+
+def _rate(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
+    """Goodput, then the rate of each subflow, in bit/s over the interval that ends at the time."""
+    ends, goodput = metrics.goodput_series(recording, of)
+    own = [metrics.subflow_series(recording, of, lane)[1] for lane in lanes]
+    return Chart(
+        [round(end * metrics.SECOND) for end in ends], [[rate * 1e6 for rate in one] for one in (goodput, *own)]
+    )
+
+
+def _delivered(recording: Recording, of: Connection) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+    times, totals = metrics.delivered(recording, of)
+    return times, [totals]
+
+
+def _samples(recording: Recording, of: Connection, side: str, name: str) -> pl.DataFrame:
+    own = (pl.col("connection") == of.id) & (pl.col("side") == side)
+    return recording.table(name).filter(own).sort("time_ns", maintain_order=True)
+
+
+def _sampled(
+    recording: Recording,
+    of: Connection,
+    side: str,
+    column: str,
+    lanes: Sequence[Subflow],
+    without: int | None = None,
+) -> Chart:
+    """A column of the samples by subflow; null where a subflow has none at a time."""
+    rows = _samples(recording, of, side, "subflows").select("time_ns", "subflow", pl.col(column).cast(pl.Int64))
+    if without is not None:
+        rows = rows.filter(pl.col(column) != without)
+    return _aligned(rows, column, lanes)
+
+
+def _aligned(rows: pl.DataFrame, column: str, lanes: Sequence[Subflow]) -> Chart:
+    wide = rows.select(pl.col("time_ns").unique().sort())
+    for lane in lanes:
+        own = rows.filter(pl.col("subflow") == lane.id).unique("time_ns", keep="last", maintain_order=True)
+        wide = wide.join(own.select("time_ns", pl.col(column).alias(f"{lane.id}")), on="time_ns", how="left")
+    return Chart(wide["time_ns"].to_list(), [wide[f"{lane.id}"].to_list() for lane in lanes])
+
+
+def _reassembly(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
+    """Bytes that wait at the receiver: between subflows, then within each; nothing where an engine cannot know."""
+    whole = _samples(recording, of, of.receiver, "connections").select(
+        "time_ns", pl.col("reassembly_bytes").cast(pl.Int64)
+    )
+    if whole.is_empty() or whole["reassembly_bytes"].null_count() == whole.height:
+        return Chart((), ())
+    within = _sampled(recording, of, of.receiver, "out_of_order_bytes", lanes)
+    columns = {f"{index}": column for index, column in enumerate(within.series)}
+    beside = pl.DataFrame({"time_ns": within.times_ns, **columns}, schema_overrides={"time_ns": pl.Int64})
+    both = whole.unique("time_ns", keep="last", maintain_order=True).join(
+        beside, on="time_ns", how="full", coalesce=True
+    )
+    both = both.sort("time_ns")
+    return Chart(both["time_ns"].to_list(), [both[name].to_list() for name in ("reassembly_bytes", *columns)])
+
+
+def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:
+    """Every segment of the main direction that carries data, in the order of sending; None where none is recorded.
+
+    Of more than MOST_SEGMENTS, what is sent for the first time is put together: a row is all that a subflow sent in a
+    step of time, from its first to its last byte.
+    """
+    sent = _samples(recording, of, of.sender, "segments").filter(
+        pl.col("dsn").is_not_null() & (pl.col("payload_bytes") > 0)
+    )
+    if sent.is_empty():
+        return None
+    rows = sent.select(
+        "time_ns",
+        "subflow",
+        pl.col("dsn").cast(pl.Int64),
+        pl.col("seq").cast(pl.Int64),
+        pl.col("payload_bytes").cast(pl.Int64).alias("length"),
+        pl.col("kind").replace_strict({name: number for number, name in enumerate(_KINDS)}, default=0).alias("kind"),
+        pl.lit(1).alias("count"),
+    )
+    of_all = rows.height
+    if rows.height > MOST_SEGMENTS:
+        rows = _together(rows)
+    return {
+        "of": of_all,
+        "t": differences(rows["time_ns"].to_list()),
+        "lane": rows["subflow"].to_list(),
+        "dsn": differences(rows["dsn"].to_list()),
+        "seq": differences(rows["seq"].to_list()),
+        "length": differences(rows["length"].to_list()),
+        "kind": rows["kind"].to_list(),
+        "count": rows["count"].to_list() if rows.height < of_all else None,
+    }
+
+
+def _together(rows: pl.DataFrame) -> pl.DataFrame:
+    first, last = rows["time_ns"].item(0), rows["time_ns"].item(-1)
+    step = max(1, (last - first) // _SPANS)
+    piece = ((pl.col("time_ns") - first) // step).alias("piece")
+    put = (
+        rows.with_columns(piece, (pl.col("dsn") + pl.col("length")).alias("beyond"))
+        .group_by("piece", "subflow", "kind", maintain_order=True)
+        .agg(
+            pl.col("time_ns").first(),
+            pl.col("dsn").min(),
+            pl.col("seq").min(),
+            pl.col("beyond").max(),
+            pl.col("count").sum(),
+        )
+    )
+    return put.select(
+        "time_ns", "subflow", "dsn", "seq", (pl.col("beyond") - pl.col("dsn")).alias("length"), "kind", "count"
+    ).sort("time_ns", maintain_order=True)
+
+
+def of_links(recording: Recording) -> dict[str, Any]:
+    """Use and queue of each direction of each link over time: of several samples in a step the greatest.
+
+    Use is the part of its rate in thousandths, of a link without a rate null; `mbps` beside it in kbit/s.
+    """
+    rows = recording.table("links").sort("time_ns", maintain_order=True)
+    if rows.is_empty():
+        return {}
+    links = recording.plan.get("links", [])
+    key = ("link", "direction")
+    sent = pl.col("sent_bytes").cast(pl.Int64)
+    rows = rows.with_columns(
+        pl.col("time_ns").shift(1, fill_value=0).over(key).alias("before"),
+        (sent - sent.shift(1, fill_value=0).over(key)).alias("bytes"),
+    ).filter(pl.col("time_ns") > pl.col("before"))
+    if rows.is_empty():
+        return {}
+    rates = pl.DataFrame(
+        list(_rates(recording, links)),
+        schema={"link": pl.UInt32, "direction": pl.String, "time_ns": pl.Int64, "rate": pl.Int64},
+        orient="row",
+    ).sort("time_ns")
+    rows = rows.sort("before").join_asof(
+        rates, left_on="before", right_on="time_ns", by=list(key), strategy="backward", check_sortedness=False
+    )
+    bits = pl.col("bytes") * 8 * metrics.SECOND / (pl.col("time_ns") - pl.col("before"))
+    rows = rows.with_columns(
+        (bits / 1000).round().cast(pl.Int64).alias("kbps"),
+        (1000 * bits / pl.col("rate")).round().clip(0, 1000).cast(pl.Int64).alias("use"),
+    )
+    directions = [(number, way) for number in range(len(links)) for way in ("forward", "backward")]
+    times = rows["time_ns"].unique().sort()
+    steps = max(1, min(_STEPS, _LINK_VALUES // max(1, len(directions))))
+    if len(times) > steps:
+        length = -(-recording.metadata.end_ns // steps)
+        rows = rows.with_columns((-(-pl.col("time_ns") // length) * length).alias("time_ns"))
+        rows = rows.group_by("time_ns", *key).agg(
+            pl.col("use").max(), pl.col("kbps").max(), pl.col("queue_packets").max(), pl.col("queue_bytes").max()
+        )
+        times = rows["time_ns"].unique().sort()
+    grid = pl.DataFrame({"time_ns": times})
+    found: dict[str, Any] = {"t": differences([round(time / 1000) for time in times.to_list()])}
+    groups = rows.partition_by(*key, as_dict=True)
+    for name, column in (("use", "use"), ("kbps", "kbps"), ("queue", "queue_packets")):
+        found[name] = []
+        for direction in directions:
+            group = groups.get(direction)
+            if group is None:
+                found[name].append([])
+                continue
+            own = group.unique("time_ns", keep="last").select("time_ns", pl.col(column).cast(pl.Int64))
+            found[name].append(differences(grid.join(own, on="time_ns", how="left").sort("time_ns")[column].to_list()))
+    return found
+
+
+def _rates(recording: Recording, links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, int, int | None]]:
+    """The rate of each direction from a time on, as the plan has it."""
+    for number, link in enumerate(links):
+        for way in ("forward", "backward"):
+            yield number, way, 0, link[way]["rate_bps"]
+    for event in recording.plan.get("events", []):
+        action = event["action"]
+        if action["kind"] == "link" and action.get("rate_bps") is not None:
+            for way in ("forward", "backward") if action["direction"] == "both" else (action["direction"],):
+                yield action["link"], way, event["at_ns"], action["rate_bps"]
+
+
+def of_queues(recording: Recording, coarse: bool) -> dict[str, Any] | None:
+    """The longest queues over time, in packets: names, and a chart."""
+    ends = recording.table("link_ends").filter(pl.col("max_queue_packets") > 1)
+    longest = ends.sort("max_queue_packets", descending=True, maintain_order=True).head(_QUEUES)
+    if longest.is_empty():
+        return None
+    rows = recording.table("links").sort("time_ns", maintain_order=True)
+    wide = rows.select(pl.col("time_ns").unique().sort())
+    chosen = longest.sort("link", "direction", descending=[False, True]).select("link", "direction", "name")
+    for number, (link, way, _) in enumerate(chosen.iter_rows()):
+        own = rows.filter((pl.col("link") == link) & (pl.col("direction") == way))
+        own = own.unique("time_ns", keep="last", maintain_order=True)
+        queue = own.select("time_ns", pl.col("queue_packets").cast(pl.Int64).alias(f"{number}"))
+        wide = wide.join(queue, on="time_ns", how="left")
+    chart = Chart(wide["time_ns"].to_list(), [wide[f"{number}"].to_list() for number in range(chosen.height)])
+    if not _says_something(chart):
+        return None
+    packed = chart.packed(MOST_VALUES // 4 if coarse else MOST_VALUES)
+    return {**packed, "links": [{"link": link, "direction": way} for link, way, _ in chosen.iter_rows()]}

@@ -1,0 +1,250 @@
+"""Why a connection was not faster: what cost it time, in sentences, the dearest first.
+
+Some of it is exact: how long data waited at the receiver, by what it waited for (docs/recording.md), and handshakes.
+The rest is of the samples, and so no finer than their interval: the time in which nothing was delivered though data was
+there to be sent, and the time in which the receive window was full while a congestion window had room. Causes may hold
+at the same time, so that their times do not add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+import polars as pl
+
+from polypath.results import metrics
+from polypath.results.metrics import SECOND, Blocking, Connection, Subflow
+from polypath.results.recording import Recording
+
+#: A receive window is full when this part of it is outstanding: what is left may be less than a segment.
+_FULL = 0.9
+#: A congestion window has room when less than this part of it is in flight.
+_ROOM = 0.9
+#: Causes that cost less than this part of the connection's time are left out.
+_LEAST = 0.001
+#: How long after a loss the wait for its repair is looked for.
+_AFTER_LOSS_NS = SECOND
+#: A path is slower than another if its RTT is this many times as long.
+_SLOWER = 1.2
+_LOSSES = ("loss", "timeout", "tail-loss-probe", "reinjection")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Something that cost time."""
+
+    #: waiting, stalled, window, handshake or joining.
+    kind: str
+    time_ns: int
+    sentence: str
+    #: A moment at which it can be seen; None where there is none to be had.
+    at_ns: int | None
+
+
+def of_connection(recording: Recording, of: Connection) -> list[Cause]:
+    """What cost a connection time, the dearest first; nothing of what has no connection."""
+    if of.id is None:
+        return []
+    found = [
+        *_waiting(recording, of),
+        *_stalled(recording, of),
+        *_window(recording, of),
+        *_handshakes(recording, of),
+    ]
+    least = _LEAST * (of.until_ns - of.start_ns)
+    return sorted((each for each in found if each.time_ns > least), key=lambda each: -each.time_ns)
+
+
+def _waiting(recording: Recording, of: Connection) -> Iterator[Cause]:
+    """The accounts of head-of-line blocking."""
+    lanes = {each.id: each for each in metrics.subflows(recording, of)}
+    for each in metrics.blocking(recording, of) or ():
+        sentence = f"{_because(recording, of, lanes, each)}; at most {_amount(each.max_bytes)} waited at once"
+        yield Cause("waiting", each.time_ns, f"{sentence}.", _moment(recording, of, each))
+
+
+def _because(recording: Recording, of: Connection, lanes: dict[int, Subflow], each: Blocking) -> str:
+    lane = None if each.subflow is None else lanes.get(each.subflow)
+    where = f"{of.lane} {each.subflow}" if lane is None else lane.label
+    if each.level == "subflow":
+        return {
+            "late": f"On {where} data waited for bytes that were reordered on that {of.lane}",
+            "retransmitted": f"On {where} data waited behind bytes lost there until they had been retransmitted",
+            "reinjected": f"On {where} data waited behind bytes that came as a copy on another {of.lane}",
+        }.get(each.cause, f"On {where} data waited behind bytes that never came")
+    return {
+        "late": f"Data waited for bytes still on their way on {where}{_slower(recording, of, lane, lanes)}",
+        "retransmitted": f"Data waited for bytes lost on {where} until they had been retransmitted there",
+        "reinjected": f"Data waited for bytes that came as a copy on {where}, because another {of.lane} held them up",
+    }.get(each.cause, "Data waited for bytes that never came")
+
+
+def _slower(recording: Recording, of: Connection, lane: Subflow | None, lanes: dict[int, Subflow]) -> str:
+    if lane is None:
+        return ""
+    rtts = {each: fmean(samples) / 1e3 for each in lanes if (samples := metrics.srtt_us(recording, of, each))}
+    own = rtts.pop(lane.id, None)
+    if own is None or not rtts:
+        return ""
+    other = min(rtts, key=lambda each: (rtts[each], each))
+    if own < _SLOWER * rtts[other]:
+        return ""
+    return f", whose RTT was {own:.0f} ms on average against {rtts[other]:.0f} ms of {lanes[other].label}"
+
+
+def _amount(count: int) -> str:
+    for size, unit in ((1e6, "MB"), (1e3, "kB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def _moment(recording: Recording, of: Connection, each: Blocking) -> int | None:
+    """When most waited, of the samples: after the subflow's losses where these are the cause, else apart from them."""
+    if each.level == "subflow":
+        samples = recording.groups("subflows", ("connection", "subflow", "side"), ("time_ns",))
+        key: tuple[object, ...] = (of.id, each.subflow, of.receiver)
+        waiting = samples.column("out_of_order_bytes", *key)
+    else:
+        samples = recording.groups("connections", ("connection", "side"), ("time_ns",))
+        key = (of.id, of.receiver)
+        waiting = samples.column("reassembly_bytes", *key)
+    pairs = [(time, size) for time, size in zip(samples.column("time_ns", *key), waiting, strict=True) if size]
+    losses = _losses(recording, of, each.subflow)
+    after = [pair for pair in pairs if any(loss <= pair[0] <= loss + _AFTER_LOSS_NS for loss in losses)]
+    apart = [pair for pair in pairs if pair not in after]
+    chosen = (apart if each.cause == "late" else after) or pairs
+    if chosen:
+        return int(max(chosen, key=lambda pair: (pair[1], -pair[0]))[0])
+    return losses[0] if losses and each.cause != "late" else None
+
+
+def _losses(recording: Recording, of: Connection, subflow: int | None) -> list[int]:
+    events = recording.table("events").filter(pl.col("connection") == of.id, pl.col("kind").is_in(_LOSSES))
+    own = events if subflow is None else events.filter(pl.col("subflow") == subflow)
+    return own["time_ns"].to_list()
+
+
+def _stalled(recording: Recording, of: Connection) -> Iterator[Cause]:
+    """The stretches between samples in which nothing was delivered though one side had data to send."""
+    delivered = recording.groups("connections", ("connection", "side"), ("time_ns",))
+    times = delivered.column("time_ns", of.id, of.receiver)
+    totals = delivered.column("delivered_bytes", of.id, of.receiver)
+    waiting = set()
+    for side in ("client", "server"):
+        queued = zip(
+            delivered.column("time_ns", of.id, side),
+            delivered.column("send_queue_bytes", of.id, side),
+            strict=True,
+        )
+        waiting |= {time for time, size in queued if size}
+    still = [
+        (before, after)
+        for (before, first), (after, then) in pairwise(zip(times, totals, strict=True))
+        if first == then and before in waiting and after in waiting and (of.established_ns or 0) <= before < of.until_ns
+    ]
+    stretches = _joined(still)
+    if not stretches:
+        return
+    longest = max(stretches, key=lambda each: (each[1] - each[0], -each[0]))
+    total = sum(after - before for before, after in stretches)
+    number = "" if len(stretches) == 1 else f" in {len(stretches)} stretches, the longest"
+    length = "" if len(stretches) == 1 else f" of {_seconds(longest[1] - longest[0])}"
+    why = _meanwhile(recording, of, *longest)
+    yield Cause(
+        "stalled",
+        total,
+        f"Nothing was delivered though data was there to be sent{number}{length} from {_seconds(longest[0])} on{why}.",
+        longest[0],
+    )
+
+
+def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for before, after in intervals:
+        if found and found[-1][1] == before:
+            found[-1] = (found[-1][0], after)
+        else:
+            found.append((before, after))
+    return found
+
+
+def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> str:
+    """What happened on the way into a stretch and in it, in words."""
+    events = recording.table("events").filter(
+        pl.col("time_ns").is_between(since - SECOND, until)
+        & ((pl.col("connection") == of.id) | pl.col("kind").is_in(("link-changed", "interface-changed")))
+    )
+    parts = []
+    links = recording.plan.get("links", [])
+    for row in events.filter(pl.col("kind") == "link-changed").iter_rows(named=True):
+        name = links[row["link"]]["name"] if row["link"] is not None and row["link"] < len(links) else "a link"
+        parts.append(f"{name} changed ({row['detail']}) at {_seconds(row['time_ns'])}")
+    for row in events.filter(pl.col("kind") == "interface-changed").iter_rows(named=True):
+        parts.append(f"{row['host']}: {row['detail']} at {_seconds(row['time_ns'])}")
+    timeouts = events.filter(pl.col("kind") == "timeout").height
+    if timeouts:
+        parts.append(f"{timeouts} {'timeout' if timeouts == 1 else 'timeouts'}")
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def _window(recording: Recording, of: Connection) -> Iterator[Cause]:
+    """The samples at which the receive window held data back that a congestion window had room for."""
+    own = recording.table("subflows").filter(pl.col("connection") == of.id)
+    if own.is_empty():
+        return
+    sent = (
+        own.filter(side=of.sender)
+        .group_by("time_ns")
+        .agg(
+            (pl.col("sent_bytes").cast(pl.Int64) - pl.col("acked_bytes").cast(pl.Int64)).sum().alias("outstanding"),
+            (pl.col("in_flight_packets") < _ROOM * pl.col("cwnd_packets")).any().alias("room"),
+        )
+    )
+    offered = own.filter(side=of.receiver).group_by("time_ns").agg(pl.col("receive_window_bytes").max())
+    both = sent.join(offered, on="time_ns").filter(pl.col("time_ns") < of.until_ns).sort("time_ns")
+    full = (
+        pl.col("room") & (pl.col("outstanding") >= _FULL * pl.col("receive_window_bytes")) & (pl.col("outstanding") > 0)
+    )
+    marked = both.with_columns(full.alias("full"), (pl.col("time_ns").shift(-1) - pl.col("time_ns")).alias("length"))
+    held = marked.filter("full").drop_nulls("length")
+    if held.is_empty():
+        return
+    window = int(held["receive_window_bytes"].median() or 0)  # type: ignore[arg-type]
+    yield Cause(
+        "window",
+        int(held["length"].sum()),
+        f"The receive window was full (median {_amount(window)}) while a congestion window had room.",
+        int(held["time_ns"][0]),
+    )
+
+
+def _handshakes(recording: Recording, of: Connection) -> Iterator[Cause]:
+    if of.established_ns is not None:
+        passed = of.established_ns - of.start_ns
+        yield Cause("handshake", passed, "The handshake came before the first data.", of.start_ns)
+    ends = recording.table("connection_ends").filter(pl.col("connection") == of.id)
+    first_byte = next(iter(ends["first_byte_ns"].drop_nulls()), of.until_ns)
+    begun = max(of.start_ns, of.established_ns or 0, first_byte)
+    for lane in metrics.subflows(recording, of):
+        if lane.established_ns is None:
+            whole = of.until_ns - begun
+            yield Cause("joining", whole, f"{_sentence(lane.label)} was never established.", begun)
+        elif lane.id and not lane.backup and lane.established_ns > begun:
+            yield Cause(
+                "joining",
+                lane.established_ns - begun,
+                f"{_sentence(lane.label)} was there only from {_seconds(lane.established_ns)} on.",
+                begun,
+            )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns / SECOND:.4g} s"

@@ -1,0 +1,141 @@
+// Several runs on one axis of time, and their figures in one table.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart, Swatch, type Line } from "./chart";
+import { pathColour } from "./colour";
+import { dataOf, type Page, type RunData, type Series } from "./data";
+import { Expectations } from "./expectations";
+import { mbps, milliseconds, seconds } from "./format";
+import { end, hrefOf, theme, useValue, zoom } from "./store";
+
+/** Runs that are drawn at first, and colours that are told apart. */
+const FIRST = 6;
+
+export function AllRuns(props: { page: Page }) {
+  const { page } = props;
+  useValue(theme);
+  const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(page.runs.slice(0, FIRST).map((_, index) => index)));
+  const names = [...new Set(page.runs.flatMap((run) => run.summary.connections.map((each) => each.name)))];
+  const [name, setName] = useState(names[0] ?? "");
+  const [data, setData] = useState<ReadonlyMap<number, RunData>>(new Map());
+  useEffect(() => {
+    let wanted = true;
+    const chosen = [...ticked].sort((a, b) => a - b);
+    end.set(Math.max(...chosen.map((index) => page.runs[index]?.end_s ?? 0), 1e-3));
+    zoom.set(null);
+    void Promise.all(chosen.map(async (index) => [index, await dataOf(page.runs[index] as never)] as const)).then((found) => {
+      if (wanted) setData(new Map(found));
+    });
+    return () => {
+      wanted = false;
+    };
+  }, [ticked]);
+
+  const toggle = (index: number) => {
+    const next = new Set(ticked);
+    if (!next.delete(index)) next.add(index);
+    setTicked(next);
+  };
+  return (
+    <main data-ready={data.size > 0 || ticked.size === 0 ? "" : undefined}>
+      <section aria-label="All runs">
+        <h2>All runs</h2>
+        <div class="wide">
+          <table data-table="runs">
+            <thead>
+              <tr>
+                <th scope="col">run</th>
+                <th scope="col">connection</th>
+                <th scope="col">transport</th>
+                <th scope="col" class="number">Mbps</th>
+                <th scope="col" class="number">time</th>
+                <th scope="col" class="number">median delay</th>
+                <th scope="col" class="number">95 %</th>
+              </tr>
+            </thead>
+            <tbody>
+              {page.runs.flatMap((run, index) =>
+                run.summary.connections.slice(0, 12).map((each, number) => (
+                  <tr key={`${index}.${number}`}>
+                    <th scope="row">
+                      {number === 0 && (
+                        <>
+                          <label>
+                            <input
+                              type="checkbox"
+                              checked={ticked.has(index)}
+                              aria-label={`draw ${run.name}`}
+                              onChange={() => toggle(index)}
+                            />{" "}
+                            <Swatch colour={() => pathColour(index)} dash={index >= page.palette.length} />
+                          </label>{" "}
+                          <a href={hrefOf({ view: "run", run: index })}>{run.name}</a>
+                        </>
+                      )}
+                    </th>
+                    <td>{each.name}</td>
+                    <td>{each.transport}</td>
+                    <td class="number">{each.bytes ? mbps(each.goodput_mbps) : ""}</td>
+                    <td class="number">{each.completion_s === null ? "" : seconds(each.completion_s)}</td>
+                    <td class="number">{milliseconds(each.requests.median_s)}</td>
+                    <td class="number">{milliseconds(each.requests.p95_s)}</td>
+                  </tr>
+                )),
+              )}
+            </tbody>
+          </table>
+        </div>
+        {names.length > 1 && (
+          <label>
+            connection{" "}
+            <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
+              {names.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        <Overlay page={page} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
+        <Overlay page={page} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
+      </section>
+      {page.labs.map((lab) => (
+        <Expectations key={lab.name} lab={lab} />
+      ))}
+    </main>
+  );
+}
+
+function Overlay(props: {
+  page: Page;
+  data: ReadonlyMap<number, RunData>;
+  name: string;
+  of: "rate" | "delivered";
+  title: string;
+  unit: string;
+}) {
+  const { page, data, name, of } = props;
+  const { times, lines } = useMemo(() => {
+    const own: { index: number; series: Series }[] = [];
+    for (const [index, each] of data) {
+      const number = page.runs[index]?.summary.connections.findIndex((connection) => connection.name === name) ?? -1;
+      const series = each.connections.get(number)?.[of];
+      if (series) own.push({ index, series });
+    }
+    const all = [...new Set(own.flatMap(({ series }) => series.t))].sort((a, b) => a - b);
+    const places = new Map(all.map((time, place) => [time, place]));
+    const made = own.map(({ index, series }): Line => {
+      const values: (number | null)[] = new Array<number | null>(all.length).fill(null);
+      series.t.forEach((time, row) => (values[places.get(time) as number] = series.v[0]?.[row] ?? null));
+      return {
+        label: page.runs[index]?.name ?? "",
+        values,
+        colour: () => pathColour(index),
+        ...(index >= page.palette.length ? { dash: [6, 3] } : {}),
+        ...(of === "rate" ? { step: -1 as const } : {}),
+      };
+    });
+    return { times: all, lines: made };
+  }, [data, name]);
+  if (lines.length === 0) return null;
+  return <Chart name={`all-${of}`} title={props.title} unit={props.unit} times={times} lines={lines} marks={[]} />;
+}

@@ -1,0 +1,386 @@
+// What the page is given: `polypath.report.page` writes it, and the names are those there.
+
+export interface Page {
+  format: number;
+  title: string;
+  version: string;
+  palette: string[];
+  labs: Lab[];
+  runs: Run[];
+  sweeps: Sweep[];
+}
+
+export interface Lab {
+  name: string;
+  title: string;
+  question: string;
+  source: string;
+  note: string;
+  expectations: Expectation[];
+}
+
+export interface Expectation {
+  name: string;
+  published: string;
+  bound: string;
+  measured: string;
+  verdict: "ok" | "known" | "stale" | "miss";
+  cause: string;
+}
+
+export interface Run {
+  name: string;
+  scenario: string;
+  lab: string | null;
+  folder: string | null;
+  values: Record<string, string>;
+  seed: number;
+  engine: string;
+  end_s: number;
+  interrupted: boolean;
+  plan_sha256: string;
+  recording_sha256: string;
+  versions: Record<string, string>;
+  summary: Summary;
+  connections: Connection[];
+  network: Network | null;
+  changes: Change[];
+  events: Happened[];
+  events_of: number;
+  data: string;
+}
+
+export interface Summary {
+  interrupted: boolean;
+  connections: ConnectionSummary[];
+  links: LinkSummary[];
+  counters: Record<string, Record<string, number>>;
+}
+
+export interface ConnectionSummary {
+  name: string;
+  transport: string;
+  goodput_mbps: number | null;
+  bytes: number;
+  start_s: number;
+  end_s: number;
+  finished: boolean | null;
+  completion_s: number | null;
+  reassembly_max_bytes: number | null;
+  requests: { count: number; unanswered: number; refused: number; median_s: number | null; p95_s: number | null };
+  subflows: SubflowSummary[];
+}
+
+export interface SubflowSummary {
+  id: number;
+  source: string;
+  destination: string;
+  interface: string;
+  backup: boolean;
+  established_s: number | null;
+  closed_s: number | null;
+  bytes: number;
+  share: number;
+  goodput_mbps: number | null;
+  retransmitted_bytes: number;
+  reinjected_bytes: number | null;
+  srtt_ms: { mean: number | null; p50: number | null; p95: number | null; max: number | null };
+}
+
+export interface LinkSummary {
+  name: string;
+  direction: Direction;
+  utilisation: number;
+  dropped_packets: number;
+  max_queue_packets: number;
+}
+
+export type Direction = "forward" | "backward";
+
+export interface Connection {
+  id: number | null;
+  lane: string;
+  receiver: string;
+  charted: boolean;
+  subflows: Lane[];
+  causes: Cause[];
+}
+
+/** A subflow, or a path of QUIC: `path` has a colour, `shade` counts the subflows on it. */
+export interface Lane {
+  id: number;
+  label: string;
+  path: number;
+  shade: number;
+}
+
+export interface Cause {
+  kind: string;
+  time_s: number;
+  sentence: string;
+  at_s: number | null;
+}
+
+export interface Network {
+  nodes: { name: string; kind: string; x: number; y: number }[];
+  links: Link[];
+}
+
+export interface Link {
+  name: string;
+  a: number;
+  b: number;
+  bend: number;
+  forward: Channel;
+  backward: Channel;
+}
+
+export interface Channel {
+  rate_bps: number | null;
+  delay_ns: number;
+  loss: number | null;
+  queue_packets: number | null;
+  up: boolean;
+}
+
+export interface Change {
+  t: number;
+  link: number;
+  direction: string;
+  up: boolean;
+}
+
+export interface Happened {
+  t: number;
+  kind: string;
+  host: string;
+  connection: number | null;
+  subflow: number | null;
+  link: number | null;
+  value: number | null;
+  detail: string;
+}
+
+export interface Sweep {
+  name: string;
+  folder: string | null;
+  axes: { name: string; labels: string[]; numbers: number[] | null }[];
+  measures: { name: string; title: string; heading: string; printed: number }[];
+  statistics: Estimate[];
+  points: Point[];
+}
+
+export interface Estimate {
+  place: string[];
+  connection: string;
+  measure: string;
+  n: number;
+  unfinished: number;
+  mean: number | null;
+  median: number | null;
+  low: number | null;
+  high: number | null;
+  method: string;
+}
+
+export interface Point {
+  place: string[];
+  seed: number;
+  folder: string;
+  state: "done" | "failed" | "missing";
+  failure: string | null;
+  run: number | null;
+}
+
+type Packed = (number | null)[];
+
+interface PackedChart {
+  t: Packed;
+  v: Packed[];
+  of: number;
+}
+
+interface PackedData {
+  connections: Record<
+    string,
+    {
+      rate?: PackedChart;
+      delivered?: PackedChart;
+      window?: PackedChart;
+      flight?: PackedChart;
+      rtt?: PackedChart;
+      reassembly?: PackedChart;
+      sequence?: {
+        of: number;
+        t: Packed;
+        lane: number[];
+        dsn: Packed;
+        seq: Packed;
+        length: Packed;
+        kind: number[];
+        count: number[] | null;
+      };
+      requests?: {
+        of: number;
+        messages: boolean;
+        index: Packed;
+        sent: Packed;
+        delay: Packed;
+        first: Packed;
+        by: number[][] | null;
+      };
+    }
+  >;
+  links: { t?: Packed; use?: Packed[]; kbps?: Packed[]; queue?: Packed[] };
+  queues?: PackedChart & { links: { link: number; direction: Direction }[] };
+}
+
+export type Column = (number | null)[];
+
+/** Series over the same times, in seconds; `of` is the number of samples before some were left out. */
+export interface Series {
+  t: number[];
+  v: Column[];
+  of: number;
+}
+
+export interface Sequence {
+  of: number;
+  t: Float64Array;
+  lane: number[];
+  dsn: Float64Array;
+  seq: Float64Array;
+  length: Float64Array;
+  kind: number[];
+  count: number[] | null;
+}
+
+export interface Requests {
+  of: number;
+  messages: boolean;
+  index: number[];
+  sent: number[];
+  delay: Column;
+  first: Column;
+  by: number[][] | null;
+}
+
+export interface ConnectionData {
+  rate?: Series;
+  delivered?: Series;
+  window?: Series;
+  flight?: Series;
+  rtt?: Series;
+  reassembly?: Series;
+  sequence?: Sequence;
+  requests?: Requests;
+}
+
+/** Every column lies in the order of links, forward before backward. */
+export interface LinkData {
+  t: number[];
+  use: Column[];
+  kbps: Column[];
+  queue: Column[];
+}
+
+export interface RunData {
+  connections: Map<number, ConnectionData>;
+  links: LinkData;
+  queues: (Series & { links: { link: number; direction: Direction }[] }) | null;
+}
+
+const MICRO = 1e6;
+const NANO = 1e9;
+
+/** The sums of the differences, each as a part of `unit`. */
+function summed(packed: Packed, unit = 1): Column {
+  let sum = 0;
+  return packed.map((step) => (step === null ? null : (sum += step) / unit));
+}
+
+function numbers(packed: Packed, unit = 1): number[] {
+  let sum = 0;
+  return packed.map((step) => (sum += step ?? 0) / unit);
+}
+
+function series(packed: PackedChart, unit = 1): Series {
+  return { t: numbers(packed.t, MICRO), v: packed.v.map((column) => summed(column, unit)), of: packed.of };
+}
+
+async function inflated(text: string): Promise<PackedData> {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return (await new Response(stream).json()) as PackedData;
+}
+
+async function unpacked(text: string): Promise<RunData> {
+  const data = await inflated(text);
+  const connections = new Map<number, ConnectionData>();
+  for (const [number, packed] of Object.entries(data.connections)) {
+    const found: ConnectionData = {};
+    if (packed.rate) found.rate = series(packed.rate, 1e6);
+    if (packed.delivered) found.delivered = series(packed.delivered, 1e6);
+    if (packed.window) found.window = series(packed.window);
+    if (packed.flight) found.flight = series(packed.flight);
+    if (packed.rtt) found.rtt = series(packed.rtt, 1e3);
+    if (packed.reassembly) found.reassembly = series(packed.reassembly, 1e3);
+    if (packed.sequence) {
+      const { t, dsn, seq, length, ...rest } = packed.sequence;
+      found.sequence = {
+        ...rest,
+        t: Float64Array.from(numbers(t, NANO)),
+        dsn: Float64Array.from(numbers(dsn)),
+        seq: Float64Array.from(numbers(seq)),
+        length: Float64Array.from(numbers(length)),
+      };
+    }
+    if (packed.requests) {
+      const { index, sent, delay, first, ...rest } = packed.requests;
+      const seconds = (column: Packed) => column.map((value) => (value === null ? null : value / MICRO));
+      found.requests = {
+        ...rest,
+        index: numbers(index),
+        sent: numbers(sent, MICRO),
+        delay: seconds(delay),
+        first: seconds(first),
+      };
+    }
+    connections.set(Number(number), found);
+  }
+  const { t = [], use = [], kbps = [], queue = [] } = data.links;
+  return {
+    connections,
+    links: {
+      t: numbers(t, MICRO),
+      use: use.map((column) => summed(column, 1000)),
+      kbps: kbps.map((column) => summed(column)),
+      queue: queue.map((column) => summed(column)),
+    },
+    queues: data.queues ? { ...series(data.queues), links: data.queues.links } : null,
+  };
+}
+
+const known = new WeakMap<Run, Promise<RunData>>();
+
+/** A run's columns, which are unpacked when first asked for. */
+export function dataOf(run: Run): Promise<RunData> {
+  let found = known.get(run);
+  if (!found) {
+    found = unpacked(run.data);
+    known.set(run, found);
+  }
+  return found;
+}
+
+/** The place of the last value that is not after `at`, in ascending order; -1 where all are. */
+export function lastUpTo(values: ArrayLike<number>, at: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((values[middle] as number) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

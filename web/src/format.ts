@@ -1,0 +1,59 @@
+// Numbers as the terminal prints them.
+
+/** Two decimals, more for a rate that would be nothing with them. */
+export function mbps(rate: number | null): string {
+  if (rate === null) return "";
+  return rate >= 0.1 || rate === 0 ? rate.toFixed(2) : significant(rate, 2);
+}
+
+export function percent(part: number, decimals = 1): string {
+  return `${(part * 100).toFixed(decimals)}%`;
+}
+
+export function significant(value: number, digits = 3): string {
+  return value === 0 ? "0" : String(Number(value.toPrecision(digits)));
+}
+
+/** A time with as many digits as tell it from its neighbours at this zoom. */
+export function seconds(value: number, step = 1e-3): string {
+  const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step))));
+  return `${value.toFixed(decimals)} s`;
+}
+
+/** A length of time: milliseconds below a second. */
+export function duration(value: number): string {
+  if (value >= 1) return `${significant(value, 4)} s`;
+  return value >= 1e-3 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
+}
+
+export function milliseconds(value: number | null): string {
+  return value === null ? "" : `${(value * 1e3).toFixed(1)} ms`;
+}
+
+export function amount(bytes: number): string {
+  for (const [size, unit] of [
+    [1e9, "GB"],
+    [1e6, "MB"],
+    [1e3, "kB"],
+  ] as const) {
+    if (bytes >= size) return `${significant(bytes / size)} ${unit}`;
+  }
+  return `${bytes} B`;
+}
+
+export function rate(bits: number | null): string {
+  if (bits === null) return "";
+  for (const [size, unit] of [
+    [1e9, "Gbps"],
+    [1e6, "Mbps"],
+    [1e3, "kbps"],
+  ] as const) {
+    if (bits >= size) return `${significant(bits / size, 4)} ${unit}`;
+  }
+  return `${bits} bit/s`;
+}
+
+/** Seven digits or fewer of a number on an axis. */
+export function tick(value: number): string {
+  return Math.abs(value) >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(7)));
+}

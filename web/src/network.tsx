@@ -1,0 +1,290 @@
+// The network at a moment: links coloured by use, with what waits in their queues.
+
+import { ink, useColour } from "./colour";
+import { lastUpTo, type Channel, type Direction, type Link, type LinkData, type Network, type Run } from "./data";
+import { percent, rate } from "./format";
+import { moment, theme, useValue } from "./store";
+
+const COLUMN = 210;
+const ROW = 120;
+const MARGIN = 70;
+const BEND = 56;
+/** Half the distance of a link's two directions. */
+const APART = 4;
+/** With more links, they have no names in the picture, and no row in the table unless they carry something. */
+const NAMED = 24;
+const ROWS = 16;
+const QUEUE = { width: 7, height: 26 };
+
+/** What one direction of a link does at a moment. */
+export interface State {
+  up: boolean;
+  use: number | null;
+  kbps: number;
+  queue: number;
+}
+
+export function stateAt(run: Run, links: LinkData, link: number, direction: Direction, at: number): State {
+  const row = Math.min(lastUpTo(links.t, at - 1e-9) + 1, links.t.length - 1);
+  const column = 2 * link + (direction === "forward" ? 0 : 1);
+  let up = run.network?.links[link]?.[direction].up ?? true;
+  for (const change of run.changes) {
+    if (change.t > at) break;
+    if (change.link === link && (change.direction === "both" || change.direction === direction)) up = change.up;
+  }
+  return {
+    up,
+    use: links.use[column]?.[row] ?? null,
+    kbps: links.kbps[column]?.[row] ?? 0,
+    queue: links.queue[column]?.[row] ?? 0,
+  };
+}
+
+export function NetworkView(props: { run: Run; network: Network; links: LinkData }) {
+  const at = useValue(moment);
+  useValue(theme);
+  const { run, network, links } = props;
+  const box = boxOf(network);
+  const named = network.links.length <= NAMED;
+  return (
+    <section class="network" aria-label="Network">
+      <h2>Network</h2>
+      <div class="network-parts">
+        <div class="network-picture">
+          <svg
+            viewBox={`${box.left} ${box.top} ${box.width} ${box.height}`}
+            role="img"
+            aria-label={`The network: ${network.nodes.length} nodes, ${network.links.length} links`}
+          >
+            {network.links.map((link, index) => (
+              <LinkPicture key={index} {...{ run, network, links, link, index, at, named }} />
+            ))}
+            {network.nodes.map((node, index) => {
+              const { x, y } = place(node);
+              return (
+                <g key={index} transform={`translate(${x} ${y})`} class="node">
+                  <NodeShape kind={node.kind} />
+                  <text y="28" text-anchor="middle">
+                    {node.name}
+                  </text>
+                </g>
+              );
+            })}
+          </svg>
+          <Scale />
+        </div>
+        <LinkTable {...{ run, network, links, at }} />
+      </div>
+    </section>
+  );
+}
+
+function Scale() {
+  const parts = [0, 0.25, 0.5, 0.75, 1];
+  return (
+    <p class="scale">
+      use of a link{" "}
+      {parts.map((part) => (
+        <span key={part}>
+          <svg width="22" height="10" aria-hidden="true">
+            <line x1="0" x2="22" y1="5" y2="5" stroke={useColour(part)} stroke-width={width(part)} />
+          </svg>{" "}
+          {percent(part, 0)}{" "}
+        </span>
+      ))}
+      · bar: queue of the direction that begins there
+    </p>
+  );
+}
+
+function place(node: { x: number; y: number }): { x: number; y: number } {
+  return { x: node.x * COLUMN, y: -node.y * ROW };
+}
+
+function boxOf(network: Network) {
+  const places = network.nodes.map(place);
+  const bends = network.links.map((link) => Math.abs(link.bend) * BEND);
+  const room = Math.max(0, ...bends);
+  const xs = places.map((each) => each.x);
+  const ys = places.map((each) => each.y);
+  const left = Math.min(...xs) - MARGIN;
+  const top = Math.min(...ys) - Math.max(MARGIN - 20, room + 40);
+  return {
+    left,
+    top,
+    width: Math.max(...xs) + MARGIN - left,
+    height: Math.max(...ys) + Math.max(MARGIN - 20, room + 40) - top,
+  };
+}
+
+function NodeShape(props: { kind: string }) {
+  if (props.kind === "host") return <rect x="-13" y="-13" width="26" height="26" rx="3" class="host" />;
+  if (props.kind === "switch") return <rect x="-11" y="-11" width="22" height="22" transform="rotate(45)" class="switch" />;
+  return <circle r="13" class="router" />;
+}
+
+function width(use: number): number {
+  return 2.5 + 4 * use;
+}
+
+interface OneLink {
+  run: Run;
+  network: Network;
+  links: LinkData;
+  link: Link;
+  index: number;
+  at: number;
+  named: boolean;
+}
+
+function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
+  const nodes = [network.nodes[link.a], network.nodes[link.b]];
+  if (!nodes[0] || !nodes[1]) return null;
+  const a = place(nodes[0]);
+  const b = place(nodes[1]);
+  // Parallel links bend apart, each to the same side whichever end comes first.
+  const turned = a.x > b.x || (a.x === b.x && a.y > b.y);
+  const [from, to] = turned ? [b, a] : [a, b];
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  const across = { x: (to.y - from.y) / length, y: -(to.x - from.x) / length };
+  const off = (amount: number) => ({ x: across.x * amount, y: across.y * amount });
+  const bend = link.bend * BEND;
+  const middle = { x: (from.x + to.x) / 2 + off(bend).x, y: (from.y + to.y) / 2 + off(bend).y };
+  return (
+    <g class="link">
+      {(["forward", "backward"] as const).map((direction) => {
+        const state = stateAt(run, links, index, direction, at);
+        const side = (direction === "forward") !== turned ? APART : -APART;
+        const shift = off(side);
+        const control = {
+          x: (from.x + to.x) / 2 + off(2 * bend).x + shift.x,
+          y: (from.y + to.y) / 2 + off(2 * bend).y + shift.y,
+        };
+        const curve = `M${from.x + shift.x} ${from.y + shift.y}Q${control.x} ${control.y} ${to.x + shift.x} ${to.y + shift.y}`;
+        const use = state.use ?? 0;
+        const start = (direction === "forward") !== turned ? 0.17 : 0.83;
+        const spot = at2(from, control, to, start, shift);
+        return (
+          <g key={direction} data-link={link.name} data-direction={direction} data-use={use.toFixed(3)}>
+            <path
+              d={curve}
+              fill="none"
+              stroke={state.up ? (state.use === null && state.kbps > 0 ? ink("quiet") : useColour(use)) : ink("bad")}
+              stroke-width={state.up ? width(use) : 2}
+              {...(state.up ? {} : { "stroke-dasharray": "3 5" })}
+            />
+            <QueueBar channel={link[direction]} queue={state.queue} x={spot.x} y={spot.y} side={side} />
+          </g>
+        );
+      })}
+      {named && (
+        <text x={middle.x} y={middle.y} text-anchor="middle" class="name">
+          <tspan x={middle.x} dy={bend >= 0 && length > 0 ? -10 : 20}>
+            {link.name}
+          </tspan>
+          {describe(link.forward) && <tspan class="quiet">{`  ${describe(link.forward)}`}</tspan>}
+        </text>
+      )}
+    </g>
+  );
+}
+
+interface Xy {
+  x: number;
+  y: number;
+}
+
+function at2(from: Xy, control: Xy, to: Xy, part: number, shift: Xy): Xy {
+  const rest = 1 - part;
+  const mix = (a: number, b: number, c: number) => rest * rest * a + 2 * rest * part * b + part * part * c;
+  return {
+    x: mix(from.x + shift.x, control.x, to.x + shift.x),
+    y: mix(from.y + shift.y, control.y, to.y + shift.y),
+  };
+}
+
+function QueueBar(props: { channel: Channel; queue: number; x: number; y: number; side: number }) {
+  const most = props.channel.queue_packets;
+  if (!most) return null;
+  const part = Math.min(props.queue / most, 1);
+  const top = props.side > 0 ? props.y - QUEUE.height - 6 : props.y + 6;
+  return (
+    <g class="queue">
+      <rect x={props.x - QUEUE.width / 2} y={top} width={QUEUE.width} height={QUEUE.height} class="queue-room" />
+      <rect
+        x={props.x - QUEUE.width / 2}
+        y={top + QUEUE.height * (1 - part)}
+        width={QUEUE.width}
+        height={QUEUE.height * part}
+        fill={useColour(0.4 + 0.6 * part)}
+      />
+    </g>
+  );
+}
+
+function describe(channel: Channel): string {
+  const parts = [rate(channel.rate_bps)];
+  if (channel.delay_ns) parts.push(`${channel.delay_ns / 1e6} ms`);
+  if (channel.loss) parts.push(`${channel.loss * 100} % loss`);
+  return parts.filter((part) => part).join(", ");
+}
+
+function LinkTable(props: { run: Run; network: Network; links: LinkData; at: number }) {
+  const { run, network, links, at } = props;
+  const rows = network.links.flatMap((link, index) =>
+    (["forward", "backward"] as const).map((direction) => ({
+      link,
+      direction,
+      index,
+      carried: (links.kbps[2 * index + (direction === "forward" ? 0 : 1)] ?? []).some((value) => (value ?? 0) > 0),
+    })),
+  );
+  const carrying = rows.filter((row) => row.carried && row.link[row.direction].rate_bps !== null);
+  const chosen = (carrying.length > 0 ? carrying : rows.filter((row) => row.carried)).slice(0, ROWS);
+  const ends = (link: Link, direction: Direction) => {
+    const [a, b] = [network.nodes[link.a]?.name, network.nodes[link.b]?.name];
+    return direction === "forward" ? `${a} → ${b}` : `${b} → ${a}`;
+  };
+  if (chosen.length === 0) return null;
+  return (
+    <table class="now">
+      <caption>
+        At <output>{at.toFixed(3)}</output> s
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">link</th>
+          <th scope="col" class="number">
+            Mbps
+          </th>
+          <th scope="col" class="number">
+            use
+          </th>
+          <th scope="col" class="number">
+            queue
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {chosen.map(({ link, direction, index }) => {
+          const state = stateAt(run, links, index, direction, at);
+          const most = link[direction].queue_packets;
+          return (
+            <tr key={`${index}${direction}`}>
+              <th scope="row">
+                {link.name} <span class="quiet">{ends(link, direction)}</span>
+              </th>
+              <td class="number">{state.up ? (state.kbps / 1000).toFixed(2) : "down"}</td>
+              <td class="number">{state.use === null ? "" : percent(state.use, 0)}</td>
+              <td class="number">
+                {state.queue}
+                {most ? <span class="quiet">/{most}</span> : null}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+

@@ -1,0 +1,96 @@
+// Requests: their delays over time, and a bar for each: waiting, then the answer coming, by path.
+
+import { useMemo, useState } from "preact/hooks";
+import { Chart, Swatch, type Mark } from "./chart";
+import { ink, laneColour } from "./colour";
+import type { Connection, Requests } from "./data";
+import { milliseconds } from "./format";
+import { look, shown, theme, useValue, zoom } from "./store";
+
+const BARS = 40;
+
+export function RequestViews(props: { of: Requests; connection: Connection; marks: Mark[] }) {
+  const { of, connection, marks } = props;
+  const what = of.messages ? "message" : "request";
+  useValue(zoom);
+  useValue(theme);
+  const [slowest, setSlowest] = useState(false);
+  const lines = useMemo(
+    () => [
+      {
+        label: `delay of a ${what}`,
+        values: of.delay.map((value) => (value === null ? null : value * 1e3)),
+        colour: () => ink("accent"),
+        points: true,
+      },
+    ],
+    [of],
+  );
+  const { min, max } = shown();
+  const inSight = of.sent.flatMap((sent, row) => (sent <= max && sent + (of.delay[row] ?? 0) >= min ? [row] : []));
+  const length = (row: number) => of.delay[row] ?? Infinity;
+  const chosen = (slowest ? [...inSight].sort((a, b) => length(b) - length(a)) : inSight).slice(0, BARS);
+  const most = Math.max(1e-9, ...chosen.map((row) => of.delay[row] ?? 0));
+  return (
+    <section aria-label="Requests" class="requests">
+      <h2>{of.messages ? "Messages" : "Requests"}</h2>
+      <Chart name="delays" title="Delay, by time of sending" unit="ms" times={of.sent} lines={lines} marks={marks} />
+      <p>
+        <Swatch colour={() => ink("waiting")} /> {of.by ? "waiting for the first byte of the answer" : "waiting"}{" "}
+        {of.by &&
+          connection.subflows.map((lane) => (
+            <span key={lane.id}>
+              <Swatch colour={() => laneColour(lane)} /> answer by {lane.label}{" "}
+            </span>
+          ))}
+        <label>
+          <input type="checkbox" checked={slowest} onChange={(event) => setSlowest(event.currentTarget.checked)} /> longest
+          first
+        </label>
+      </p>
+      <ol class="bars" data-table="requests">
+        {chosen.map((row) => (
+          <li key={row}>
+            <button
+              type="button"
+              class="plain"
+              onClick={() => look((of.sent[row] ?? 0) + (of.delay[row] ?? 0) / 2, Math.max(of.delay[row] ?? 0.1, 0.01))}
+            >
+              {of.index[row]}
+            </button>
+            <Bar of={of} row={row} connection={connection} most={most} />
+            <span class="number">{of.delay[row] === null ? (of.messages ? "lost" : "unanswered") : milliseconds(of.delay[row] ?? null)}</span>
+          </li>
+        ))}
+      </ol>
+      <p class="quiet">
+        {inSight.length > BARS ? `${BARS} of the ${inSight.length} in the time that is shown. ` : ""}
+        {of.sent.length < of.of ? `The page has the longest ${of.sent.length} of ${of.of}. ` : ""}
+        {of.by || of.messages ? "" : "Paths are known of runs with segments (run --plot), with one request at a time."}
+      </p>
+    </section>
+  );
+}
+
+function Bar(props: { of: Requests; row: number; connection: Connection; most: number }) {
+  const { of, row, connection, most } = props;
+  const delay = of.delay[row];
+  if (delay === null || delay === undefined) return <svg class="bar" width="100%" height="12" aria-hidden="true" />;
+  const first = of.by ? (of.first[row] ?? delay) : delay;
+  const bytes = of.by?.[row] ?? [];
+  const total = bytes.reduce((sum, each) => sum + each, 0) || 1;
+  const parts = [{ part: first / most, colour: ink("waiting") }];
+  connection.subflows.forEach((lane, place) => {
+    parts.push({ part: ((delay - first) / most) * ((bytes[place] ?? 0) / total), colour: laneColour(lane) });
+  });
+  let from = 0;
+  return (
+    <svg class="bar" width="100%" height="12" aria-hidden="true">
+      {parts.map(({ part, colour }, index) => {
+        const x = from;
+        from += part;
+        return <rect key={index} x={`${100 * x}%`} width={`${100 * part}%`} height="12" fill={colour} />;
+      })}
+    </svg>
+  );
+}

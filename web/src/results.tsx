@@ -1,0 +1,147 @@
+// The figures of a run: the table that the terminal prints, and what its links came to.
+
+import { laneColour } from "./colour";
+import { Swatch } from "./chart";
+import type { ConnectionSummary, Run, SubflowSummary } from "./data";
+import { amount, mbps, milliseconds, percent, seconds } from "./format";
+import { theme, useValue } from "./store";
+import { useState } from "preact/hooks";
+
+/** With more rows, the rest is shown when asked for. */
+const ROWS = 40;
+
+export function Results(props: { run: Run }) {
+  useValue(theme);
+  const { run } = props;
+  const [all, setAll] = useState(false);
+  const connections = run.summary.connections;
+  const rows = connections.flatMap((each, number) => [
+    <ConnectionRow key={number} of={each} />,
+    ...each.subflows.map((subflow, place) => (
+      <SubflowRow key={`${number}.${place}`} run={run} number={number} of={subflow} whole={each} />
+    )),
+  ]);
+  return (
+    <section aria-label="Results">
+      <h2>Results</h2>
+      <div class="wide">
+        <table class="results" data-table="results">
+          <thead>
+            <tr>
+              <th scope="col">connection</th>
+              <th scope="col">transport</th>
+              <th scope="col" class="number">Mbps</th>
+              <th scope="col" class="number">share</th>
+              <th scope="col" class="number">RTT ms</th>
+              <th scope="col" class="number">resent</th>
+              <th scope="col" class="number">reinjected</th>
+              <th scope="col" class="number">time</th>
+            </tr>
+          </thead>
+          <tbody>{all ? rows : rows.slice(0, ROWS)}</tbody>
+        </table>
+      </div>
+      {rows.length > ROWS && !all && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {rows.length} rows
+        </button>
+      )}
+      {connections.map((each, number) => {
+        const text = words(each);
+        return text && number < ROWS ? (
+          <p key={number} class="words">
+            <b>{each.name}</b>: {text}
+          </p>
+        ) : null;
+      })}
+      {run.interrupted && <p class="warning">Interrupted at {seconds(run.end_s)} of simulated time.</p>}
+    </section>
+  );
+}
+
+function ConnectionRow(props: { of: ConnectionSummary }) {
+  const { of } = props;
+  return (
+    <tr class="connection">
+      <th scope="row">{of.name}</th>
+      <td>{of.transport}</td>
+      <td class="number">{of.bytes ? mbps(of.goodput_mbps) : ""}</td>
+      <td />
+      <td />
+      <td />
+      <td />
+      <td class="number">{of.completion_s === null ? "" : seconds(of.completion_s)}</td>
+    </tr>
+  );
+}
+
+function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole: ConnectionSummary }) {
+  const { of } = props;
+  const lane = props.run.connections[props.number]?.subflows.find((each) => each.id === of.id);
+  const notes = [of.backup ? ", backup" : "", of.established_s === null ? ", not established" : ""].join("");
+  const resent = of.bytes ? of.retransmitted_bytes / of.bytes : 0;
+  return (
+    <tr>
+      <th scope="row" class="subflow">
+        {lane && <Swatch colour={() => laneColour(lane)} />} {of.source} → {of.destination}
+        {notes}
+      </th>
+      <td>{of.interface}</td>
+      <td class="number">{mbps(of.goodput_mbps)}</td>
+      <td class="number">{percent(of.share)}</td>
+      <td class="number">{of.srtt_ms.mean === null ? "" : of.srtt_ms.mean.toFixed(1)}</td>
+      <td class="number">{percent(resent, 2)}</td>
+      <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
+      <td />
+    </tr>
+  );
+}
+
+/** Requests in words, as the terminal has them. */
+function words(of: ConnectionSummary): string {
+  const { count, unanswered, refused, median_s, p95_s } = of.requests;
+  const parts: string[] = [];
+  if (count) {
+    parts.push(`${count} sent`);
+    if (median_s !== null) parts.push(`delay median ${milliseconds(median_s)}`);
+    if (p95_s !== null) parts.push(`95th percentile ${milliseconds(p95_s)}`);
+    if (unanswered) parts.push(`${unanswered} without an answer`);
+    if (refused) parts.push(`${refused} of them fit no packet`);
+  }
+  if (of.finished === false) parts.push("unfinished");
+  return parts.join(", ");
+}
+
+export function Links(props: { run: Run }) {
+  const rows = props.run.summary.links.filter((each) => each.utilisation > 0 || each.dropped_packets > 0 || each.max_queue_packets > 0);
+  if (rows.length === 0) return null;
+  return (
+    <details>
+      <summary>Links: use, drops, longest queue</summary>
+      <div class="wide">
+        <table data-table="links">
+          <thead>
+            <tr>
+              <th scope="col">link</th>
+              <th scope="col">direction</th>
+              <th scope="col" class="number">use</th>
+              <th scope="col" class="number">dropped</th>
+              <th scope="col" class="number">longest queue</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, 400).map((each, number) => (
+              <tr key={number}>
+                <th scope="row">{each.name}</th>
+                <td>{each.direction}</td>
+                <td class="number">{percent(each.utilisation)}</td>
+                <td class="number">{each.dropped_packets}</td>
+                <td class="number">{each.max_queue_packets}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,232 @@
+// One run: its network, figures, what cost time, and everything over time.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart, type Line, type Mark } from "./chart";
+import { ink, laneColour, pathColour } from "./colour";
+import { dataOf, type Connection, type Lab, type Page, type Run, type RunData, type Series } from "./data";
+import { Events, marks } from "./events";
+import { Expectations } from "./expectations";
+import { NetworkView } from "./network";
+import { RequestViews } from "./requests";
+import { Links, Results } from "./results";
+import { SequenceChart } from "./sequence";
+import { end, goTo, moment, zoom } from "./store";
+import { Why } from "./why";
+
+export function useData(run: Run): RunData | null {
+  const [found, setFound] = useState<{ run: Run; data: RunData } | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    void dataOf(run).then((data) => {
+      if (wanted) setFound({ run, data });
+    });
+    return () => {
+      wanted = false;
+    };
+  }, [run]);
+  return found?.run === run ? found.data : null;
+}
+
+export function RunView(props: { page: Page; run: Run }) {
+  const { page, run } = props;
+  const data = useData(run);
+  const lab = page.labs.find((each) => each.name === run.lab);
+  const charted = run.connections.flatMap((each, number) => (each.charted ? [number] : []));
+  const busiest = [...charted].sort(
+    (a, b) => (run.summary.connections[b]?.bytes ?? 0) - (run.summary.connections[a]?.bytes ?? 0),
+  )[0];
+  const [chosen, setChosen] = useState<number | undefined>(undefined);
+  const number = chosen !== undefined && charted.includes(chosen) ? chosen : busiest;
+  const connection = number === undefined ? undefined : run.connections[number];
+  const name = number === undefined ? "" : (run.summary.connections[number]?.name ?? "");
+  const changes = useMemo(() => marks(run), [run]);
+
+  useEffect(() => {
+    end.set(run.end_s || 1);
+    zoom.set(null);
+    goTo(moment.get());
+  }, [run]);
+
+  return (
+    <main data-ready={data ? "" : undefined}>
+      <p class="facts">
+        <b>{run.name}</b> · engine {run.engine} · seed {run.seed} · {run.end_s.toFixed(3)} s simulated
+        {run.folder && (
+          <>
+            {" · "}
+            <a href={run.folder}>folder</a>
+          </>
+        )}
+      </p>
+      {data && run.network && <NetworkView run={run} network={run.network} links={data.links} />}
+      <Results run={run} />
+      {connection && <Why connection={connection} name={name} end={run.end_s} />}
+      {lab && <Expectations lab={lab} />}
+      {data && (
+        <section aria-label="Over time">
+          <h2>Over time</h2>
+          <p class="quiet">
+            Drag to zoom all charts, click to go to a moment, double-click for the whole run. Dashed: what the scenario
+            changes.
+          </p>
+          {charted.length > 1 && (
+            <label>
+              connection{" "}
+              <select value={String(number)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+                {charted.map((each) => (
+                  <option value={String(each)} key={each}>
+                    {run.summary.connections[each]?.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          {charted.length < run.connections.length && (
+            <p class="quiet">
+              {charted.length} of {run.connections.length} connections have charts: those with most bytes.
+            </p>
+          )}
+          {number !== undefined && connection && (
+            <Charts key={`${run.name}/${number}`} {...{ run, data, number, connection, changes }} />
+          )}
+        </section>
+      )}
+      <section aria-label="More">
+        <h2>More</h2>
+        <Links run={run} />
+        <Events run={run} />
+        <Provenance run={run} lab={lab} />
+      </section>
+    </main>
+  );
+}
+
+interface Drawn {
+  run: Run;
+  data: RunData;
+  number: number;
+  connection: Connection;
+  changes: Mark[];
+}
+
+function Charts({ run, data, number, connection, changes }: Drawn) {
+  const own = data.connections.get(number) ?? {};
+  return (
+    <>
+      {own.rate && (
+        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named {...{ connection, changes }} />
+      )}
+      {own.window && <LaneChart name="window" title="Congestion window" unit="packets" of={own.window} step={1} {...{ connection, changes }} />}
+      {own.rtt && <LaneChart name="rtt" title="Smoothed RTT" unit="ms" of={own.rtt} {...{ connection, changes }} />}
+      {data.queues && <QueueChart {...{ run, data, changes }} />}
+      {own.reassembly && (
+        <LaneChart
+          name="reassembly"
+          title="Waiting at the receiver"
+          unit="kB"
+          of={own.reassembly}
+          step={1}
+          first={`between ${connection.lane}s`}
+          {...{ connection, changes }}
+        />
+      )}
+      {own.sequence && <SequenceChart of={own.sequence} connection={connection} marks={changes} />}
+      {own.requests && <RequestViews of={own.requests} connection={connection} marks={changes} />}
+    </>
+  );
+}
+
+/** A chart with a line for each subflow, and before them, in the colour of text, one of the connection. */
+function LaneChart(props: {
+  name: string;
+  title: string;
+  unit: string;
+  of: Series;
+  step?: 1 | -1;
+  first?: string;
+  named?: boolean;
+  connection: Connection;
+  changes: Mark[];
+}) {
+  const { of, connection, first, step } = props;
+  const lines = useMemo(() => {
+    const stepped = step === undefined ? {} : { step };
+    const offset = first === undefined ? 0 : 1;
+    const found: Line[] = connection.subflows.map((lane, index) => ({
+      label: lane.label,
+      values: of.v[index + offset] ?? [],
+      colour: () => laneColour(lane),
+      ...(lane.shade ? { dash: [6, 3] } : {}),
+      ...stepped,
+    }));
+    if (first !== undefined) {
+      found.unshift({ label: first, values: of.v[0] ?? [], colour: () => ink("quiet"), fill: true, ...stepped });
+    }
+    return found.filter((line) => line.values.some((value) => value !== null));
+  }, [of, connection]);
+  return (
+    <Chart
+      name={props.name}
+      title={props.title}
+      unit={props.unit}
+      times={of.t}
+      lines={lines}
+      marks={props.changes}
+      note={thinned(of)}
+      named={props.named ?? false}
+    />
+  );
+}
+
+function QueueChart({ run, data, changes }: { run: Run; data: RunData; changes: Mark[] }) {
+  const { queues } = data;
+  const lines = useMemo(
+    () =>
+      (queues?.links ?? []).map(({ link, direction }, index): Line => {
+        const name = run.network?.links[link]?.name ?? "link";
+        return {
+          label: direction === "forward" ? name : `${name}, back`,
+          values: queues?.v[index] ?? [],
+          colour: () => pathColour(index),
+          step: 1,
+        };
+      }),
+    [queues],
+  );
+  if (!queues) return null;
+  return (
+    <Chart name="queue" title="Queues of links" unit="packets" times={queues.t} lines={lines} marks={changes} note={thinned(queues)} />
+  );
+}
+
+function thinned(of: Series): string {
+  return of.t.length < of.of ? `${of.t.length} of ${of.of} samples, with the least and greatest of each stretch` : "";
+}
+
+function Provenance({ run, lab }: { run: Run; lab: Lab | undefined }) {
+  return (
+    <details>
+      <summary>Where this comes from</summary>
+      <dl>
+        <dt>scenario</dt>
+        <dd>{run.scenario}</dd>
+        {lab && (
+          <>
+            <dt>lab</dt>
+            <dd>{lab.title}</dd>
+          </>
+        )}
+        <dt>plan</dt>
+        <dd class="hash">{run.plan_sha256}</dd>
+        <dt>recording</dt>
+        <dd class="hash">{run.recording_sha256}</dd>
+        {Object.entries(run.versions).map(([what, version]) => (
+          <>
+            <dt>{what}</dt>
+            <dd>{version}</dd>
+          </>
+        ))}
+      </dl>
+    </details>
+  );
+}

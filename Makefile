@@ -1,6 +1,7 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
+# make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation's sweeps (docs/figures)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
@@ -11,6 +12,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := python/polypath/_core.abi3.so
+PAGE := web/node_modules
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # Only maturin links the module without libpython by itself; plain cargo must be told.
@@ -19,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build kernel soak campaign docs figures bench clean tools kernel-tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build web kernel soak campaign docs figures bench clean tools kernel-tools web-tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -58,11 +60,23 @@ lint-python: build
 	@.ci/step 'ruff format' $(BIN)/ruff format --check .
 	@.ci/step mypy $(BIN)/mypy
 
-test-python: build
+test-python: build $(PAGE)/.ready
+	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
 	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+# The built page is part of the package; tests check that it is current.
+web: $(PAGE)/.ready
+	cd web && npm run --silent check && npm run --silent build
+
+$(PAGE)/.ready: web/package.json web/package-lock.json web/.npmrc | web-tools
+	cd web && npm ci --silent
+	@touch $@
+
+web-tools:
+	@.ci/need 'command -v npm' nodejs npm
 
 # Instructions per packet-hop against benches/instructions.toml.
 test-speed: $(VENV)/.ready
@@ -111,4 +125,4 @@ bench: build
 	@$(BIN)/polypath bench
 
 clean:
-	rm -rf $(VENV) $(NATIVE) target docs/_build
+	rm -rf $(VENV) $(NATIVE) $(PAGE) target docs/_build

@@ -18,7 +18,10 @@ def test_the_set_up_installs_every_extra() -> None:
     assert extras <= set(project["dependency-groups"]["dev"])
 
 
-@pytest.mark.parametrize("program", ["cargo", "cc", "ip", "iperf3", "prlimit", "setpriv", "tshark", "unshare"])
+PROGRAMS = ["cargo", "cc", "chromium", "ip", "iperf3", "node", "prlimit", "setpriv", "tshark", "unshare"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_the_set_up_installs_every_program(program: str) -> None:
     assert shutil.which(program), f"{program} is missing; make test-python installs it"
 

@@ -93,7 +93,7 @@ function Places(props: { page: Page; where: Where }) {
     <nav aria-label="Runs">
       {page.sweeps.map((sweep, index) => link({ view: "sweep", sweep: index }, sweep.name))}
       {page.runs.length > 1 && link({ view: "all" }, "all runs")}
-      {page.runs.length <= 12 ? (
+      {page.runs.length <= 12 && page.sweeps.length === 0 ? (
         page.runs.map((run, index) => link({ view: "run", run: index }, run.name))
       ) : (
         <label>

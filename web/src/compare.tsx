@@ -40,7 +40,7 @@ export function AllRuns(props: { page: Page }) {
     <main data-ready={data.size > 0 || ticked.size === 0 ? "" : undefined}>
       <section aria-label="All runs">
         <h2>All runs</h2>
-        <div class="wide">
+        <div class="wide" tabIndex={0} role="group" aria-label="Table">
           <table data-table="runs">
             <thead>
               <tr>

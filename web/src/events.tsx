@@ -52,7 +52,7 @@ export function Events(props: { run: Run }) {
           ))}
         </select>
       </label>
-      <div class="wide">
+      <div class="wide" tabIndex={0} role="group" aria-label="Table">
         <table data-table="events">
           <thead>
             <tr>

@@ -10,7 +10,7 @@ export function Expectations(props: { lab: Lab }) {
     <section aria-label="Expectations">
       <h2>Expected and measured</h2>
       {lab.expectations.length > 0 && (
-        <div class="wide">
+        <div class="wide" tabIndex={0} role="group" aria-label="Table">
           <table data-table="expectations">
             <thead>
               <tr>

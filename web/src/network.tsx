@@ -6,7 +6,7 @@ import { percent, rate } from "./format";
 import { moment, theme, useValue } from "./store";
 
 const COLUMN = 210;
-const ROW = 120;
+const ROW = 190;
 const MARGIN = 70;
 const BEND = 56;
 /** Half the distance of a link's two directions. */
@@ -162,7 +162,7 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
         };
         const curve = `M${from.x + shift.x} ${from.y + shift.y}Q${control.x} ${control.y} ${to.x + shift.x} ${to.y + shift.y}`;
         const use = state.use ?? 0;
-        const start = (direction === "forward") !== turned ? 0.17 : 0.83;
+        const start = (direction === "forward") !== turned ? 0.2 : 0.8;
         const spot = at2(from, control, to, start, shift);
         return (
           <g key={direction} data-link={link.name} data-direction={direction} data-use={use.toFixed(3)}>
@@ -179,7 +179,7 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
       })}
       {named && (
         <text x={middle.x} y={middle.y} text-anchor="middle" class="name">
-          <tspan x={middle.x} dy={bend >= 0 && length > 0 ? -10 : 20}>
+          <tspan x={middle.x} dy="4">
             {link.name}
           </tspan>
           {describe(link.forward) && <tspan class="quiet">{`  ${describe(link.forward)}`}</tspan>}

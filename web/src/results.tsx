@@ -24,7 +24,7 @@ export function Results(props: { run: Run }) {
   return (
     <section aria-label="Results">
       <h2>Results</h2>
-      <div class="wide">
+      <div class="wide" tabIndex={0} role="group" aria-label="Table">
         <table class="results" data-table="results">
           <thead>
             <tr>
@@ -118,7 +118,7 @@ export function Links(props: { run: Run }) {
   return (
     <details>
       <summary>Links: use, drops, longest queue</summary>
-      <div class="wide">
+      <div class="wide" tabIndex={0} role="group" aria-label="Table">
         <table data-table="links">
           <thead>
             <tr>

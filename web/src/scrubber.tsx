@@ -15,7 +15,8 @@ export function Scrubber() {
   const until = useValue(end);
   const runs = useValue(playing);
   const zoomed = useValue(zoom);
-  const [speed, setSpeed] = useState(() => SPEEDS.find((each) => until / each <= PATIENCE) ?? 10);
+  const [chosen, setSpeed] = useState<number | null>(null);
+  const speed = chosen ?? SPEEDS.find((each) => until / each <= PATIENCE) ?? 10;
   const pace = useRef(speed);
   pace.current = speed;
 

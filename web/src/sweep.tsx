@@ -76,7 +76,7 @@ export function SweepView(props: { page: Page; sweep: Sweep }) {
             </label>
           )}
         </p>
-        <div class="wide">
+        <div class="wide" tabIndex={0} role="group" aria-label="Table">
           <table class="matrix" data-table="matrix">
             <caption>
               {chosen ? `${chosen.heading}, mean over seeds with half of its 95 % interval` : "runs"}

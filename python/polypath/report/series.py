@@ -86,7 +86,7 @@ def _aligned(rows: pl.DataFrame, column: str, lanes: Sequence[Subflow]) -> Chart
 
 
 def _reassembly(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
-    """Bytes that wait at the receiver: between subflows, then within each; nothing where an engine cannot know."""
+    """Bytes that wait at the receiver: between subflows, then within each; nothing where none do, or nobody knows."""
     whole = _samples(recording, of, of.receiver, "connections").select(
         "time_ns", pl.col("reassembly_bytes").cast(pl.Int64)
     )
@@ -99,7 +99,10 @@ def _reassembly(recording: Recording, of: Connection, lanes: Sequence[Subflow]) 
         beside, on="time_ns", how="full", coalesce=True
     )
     both = both.sort("time_ns")
-    return Chart(both["time_ns"].to_list(), [both[name].to_list() for name in ("reassembly_bytes", *columns)])
+    waiting = [both[name].to_list() for name in ("reassembly_bytes", *columns)]
+    if not any(value for column in waiting for value in column):
+        return Chart((), ())
+    return Chart(both["time_ns"].to_list(), waiting)
 
 
 def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:

@@ -29,7 +29,8 @@ _LEAST = 0.001
 _AFTER_LOSS_NS = SECOND
 #: A path is slower than another if its RTT is this many times as long.
 _SLOWER = 1.2
-_LOSSES = ("loss", "timeout", "tail-loss-probe", "reinjection")
+_LOSSES = ("loss", "timeout", "tail-loss-probe")
+_REINJECTIONS = ("reinjection",)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _amount(count: int) -> str:
 
 
 def _moment(recording: Recording, of: Connection, each: Blocking) -> int | None:
-    """When most waited, of the samples: after the subflow's losses where these are the cause, else apart from them."""
+    """When most waited, of the samples: after what the cause follows; of bytes that were late, apart from any loss."""
     if each.level == "subflow":
         samples = recording.groups("subflows", ("connection", "subflow", "side"), ("time_ns",))
         key: tuple[object, ...] = (of.id, each.subflow, of.receiver)
@@ -113,7 +114,12 @@ def _moment(recording: Recording, of: Connection, each: Blocking) -> int | None:
         key = (of.id, of.receiver)
         waiting = samples.column("reassembly_bytes", *key)
     pairs = [(time, size) for time, size in zip(samples.column("time_ns", *key), waiting, strict=True) if size]
-    losses = _losses(recording, of, each.subflow)
+    if each.cause == "late":
+        losses = _times(recording, of, (*_LOSSES, *_REINJECTIONS))
+    elif each.cause == "reinjected":
+        losses = _times(recording, of, _REINJECTIONS)
+    else:
+        losses = _times(recording, of, _LOSSES, each.subflow)
     after = [pair for pair in pairs if any(loss <= pair[0] <= loss + _AFTER_LOSS_NS for loss in losses)]
     apart = [pair for pair in pairs if pair not in after]
     chosen = (apart if each.cause == "late" else after) or pairs
@@ -122,8 +128,9 @@ def _moment(recording: Recording, of: Connection, each: Blocking) -> int | None:
     return losses[0] if losses and each.cause != "late" else None
 
 
-def _losses(recording: Recording, of: Connection, subflow: int | None) -> list[int]:
-    events = recording.table("events").filter(pl.col("connection") == of.id, pl.col("kind").is_in(_LOSSES))
+def _times(recording: Recording, of: Connection, kinds: Sequence[str], subflow: int | None = None) -> list[int]:
+    """When events of these kinds happened, on a subflow or on any."""
+    events = recording.table("events").filter(pl.col("connection") == of.id, pl.col("kind").is_in(kinds))
     own = events if subflow is None else events.filter(pl.col("subflow") == subflow)
     return own["time_ns"].to_list()
 

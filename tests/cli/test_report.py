@@ -1,0 +1,92 @@
+"""polypath report: what it reads, and what it writes where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath.results import Recording, folder
+
+
+def data(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").partition('id="data">')[2].partition("</s")[0])
+    return found
+
+
+@pytest.fixture
+def results(polypath: Any, tmp_path: Path) -> Path:
+    assert polypath("run", "aggregation", "--run", "tcp", "--run", "mptcp", "--out", tmp_path / "results").code == 0
+    return tmp_path / "results"
+
+
+def test_a_run_s_page_is_part_of_its_result(polypath: Any, results: Path) -> None:
+    outcome = polypath("report", results / "mptcp")
+    assert (outcome.code, outcome.err) == (0, f"report in {results / 'mptcp' / 'report.html'}\n")
+    assert "report.html" in (folder.files(results / "mptcp", folder.RUN) or {})
+    assert folder.intact(results / "mptcp", folder.RUN)
+    assert Recording.load(results / "mptcp")
+    assert polypath("report", results / "mptcp").code == 0  # in the place of the one before
+    assert polypath("run", "aggregation", "--run", "mptcp", "--out", results).code == 0
+    assert not (results / "mptcp" / "report.html").exists()  # it was of the result that is gone
+
+
+def test_a_folder_of_runs_is_one_page_in_the_lab_s_order(polypath: Any, results: Path) -> None:
+    assert polypath("report", results).code == 0
+    page = data(results / "report.html")
+    assert [run["name"] for run in page["runs"]] == ["aggregation/tcp", "aggregation/mptcp"]
+    assert [run["folder"] for run in page["runs"]] == ["tcp/", "mptcp/"]
+    lab = page["labs"][0]
+    assert lab["question"] == "Does Multipath TCP add up the bandwidth of two equal paths?"
+    assert [each["verdict"] for each in lab["expectations"]] == ["ok", "ok"]
+    assert lab["note"] == "3 of 5 expectations are of runs that are not here."
+
+
+def test_runs_with_other_settings_than_the_lab_s_are_told(polypath: Any, tmp_path: Path) -> None:
+    setting = "link.path0.rate=10 Mbps"
+    out = tmp_path / "r"
+    assert polypath("run", "aggregation", "--run", "tcp", "--set", setting, "--out", out).code == 0
+    assert polypath("report", out).code == 0
+    lab = data(out / "report.html")["labs"][0]
+    assert lab["note"].startswith("Not run as the lab has it: aggregation/tcp.")
+    assert lab["expectations"][0]["verdict"] == "miss"
+
+
+def test_a_lab_is_run(polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert polypath("report", "aggregation", "--run", "tcp", "--set", "application.iperf.duration=1 s").code == 0
+    assert len(data(tmp_path / "aggregation-report.html")["runs"]) == 1
+
+
+def test_a_person_s_file_stays(polypath: Any, results: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.html"
+    mine.write_text("mine")
+    outcome = polypath("report", results, "--out", mine)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"polypath: {mine} exists and is not an unchanged report; ")
+    assert mine.read_text() == "mine"
+    page = tmp_path / "page.html"
+    assert polypath("report", results, "--out", page).code == 0
+    assert polypath("report", results, "--out", page).code == 0
+    page.write_text(page.read_text() + "<!-- a note -->")
+    assert polypath("report", results, "--out", page).code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tmp}/empty"], "no results in {tmp}/empty; name a folder that `polypath run --out` wrote"),
+        (["agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
+        (["{tmp}/empty", "--seed", "2"], "--set, --seed and --run are of labs and scenarios that are run now; "),
+        (["aggregation", "--out", "{tmp}/empty"], "--out {tmp}/empty is a folder; name a file"),
+        (["window-sweep"], "window-sweep"),
+    ],
+)
+def test_bad_input_is_one_line(polypath: Any, tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "empty").mkdir()
+    outcome = polypath("report", *(each.format(tmp=tmp_path) for each in arguments))
+    assert outcome.code == 2
+    assert message.format(tmp=tmp_path) in outcome.err
+    assert outcome.err.count("\n") == 1

@@ -1,0 +1,144 @@
+"""The page's program: that the package has the current one, and that it works in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from polypath import cli
+from polypath.cli import errors
+from polypath.report import Labelled, LabOf, Page, build, html
+from polypath.results import Recording, metrics, summary
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+BUILT = ROOT / "python" / "polypath" / "report" / "page.html"
+NAME = "<img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>\n\u2028\x1b"
+
+Ran = Callable[..., Recording]
+
+
+def call(*arguments: str | Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        errors.run(lambda: cli.app([str(each) for each in arguments], prog_name="polypath", standalone_mode=False))
+    assert ended.value.code == 0, arguments
+
+
+def node(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["node", *map(str, arguments)], cwd=WEB, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+
+
+def test_the_package_has_the_current_program(tmp_path: Path) -> None:
+    done = node("build.mjs", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "page.html").read_bytes() == BUILT.read_bytes(), "web/ has changed: make web"
+
+
+def test_the_program_s_types_are_sound() -> None:
+    done = node(WEB / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_page_allows_nothing_but_itself() -> None:
+    text = BUILT.read_text(encoding="utf-8")
+    policy = text.partition('Content-Security-Policy" content="')[2].partition('"')[0]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_the_page_carries_the_notices_of_what_is_in_it() -> None:
+    text = BUILT.read_text(encoding="utf-8")
+    for name in json.loads((WEB / "package.json").read_text(encoding="utf-8"))["dependencies"]:
+        licence = (WEB / "node_modules" / name / "LICENSE").read_text(encoding="utf-8").strip()
+        assert licence.startswith("The MIT License")
+        assert licence in text
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    packages = json.loads((WEB / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert not [name for name, each in packages.items() if "resolved" in each]
+
+
+def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
+    results = tmp_path / "results"
+    call("run", "aggregation", "--out", results, "--plot", "--run", "tcp", "--run", "mptcp", "--run", "window-100kB")
+    call("report", results, "--out", tmp_path / "aggregation.html")
+    swept = tmp_path / "sweep"
+    call("run", "multipath-quic", "--run", "rtt", "--vary", "link.path1.delay=10 ms,50 ms", "--vary", "seeds=2",
+         "--out", swept, "--jobs", "1")  # fmt: skip
+    call("report", swept, "--out", tmp_path / "sweep.html")
+    call("report", "backup", "--run", "backup", "--out", tmp_path / "requests.html")
+    (tmp_path / "hostile.html").write_text(hostile(ran("aggregation", "mptcp")), encoding="utf-8")
+    names = ("tcp", "mptcp", "window-100kB")
+    recordings = [Recording.load(results / name) for name in names]
+    page = json.loads(data_of(tmp_path / "aggregation.html"))
+    expected = {
+        "results": [rows(each) for each in recordings],
+        "expectations": [
+            [each["name"], each["published"], each["bound"], each["measured"], "ok"]
+            for each in page["labs"][0]["expectations"]
+        ],
+        "hostile": NAME,
+    }
+    assert len(expected["expectations"]) == 3
+    (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+    done = node("--test", "--test-reporter=tap", "test/", POLYPATH_PAGES=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# fail 0" in done.stdout
+
+
+def data_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script")[0]
+
+
+def rows(recording: Recording) -> list[list[str]]:
+    """The table as the terminal has it, from the summary."""
+    found = []
+    of = summary(recording)["connections"]
+    for connection in of:
+        time = f"{connection['completion_s']:.3f} s"
+        found.append(
+            [connection["name"], connection["transport"], f"{connection['goodput_mbps']:.2f}", "", "", "", "", time]
+        )
+        for each in connection["subflows"]:
+            found.append(
+                [
+                    f"{each['source']} → {each['destination']}",
+                    each["interface"],
+                    f"{each['goodput_mbps']:.2f}",
+                    f"{each['share']:.1%}",
+                    f"{each['srtt_ms']['mean']:.1f}",
+                    f"{each['retransmitted_bytes'] / each['bytes']:.2%}",
+                    f"{each['reinjected_bytes']} B",
+                    "",
+                ]
+            )
+    assert len(of) == len(metrics.connections(recording))
+    return found
+
+
+def hostile(recording: Recording) -> str:
+    """A page on which every text that a person gives is hostile."""
+    plan: dict[str, Any] = json.loads(json.dumps(recording.plan))
+    for kind in ("nodes", "links", "applications"):
+        for each in plan[kind]:
+            each["name"] = NAME
+    tables = {name: table.with_columns(pl.col(pl.String)) for name, table in recording.tables.items()}
+    tables["connection_ends"] = tables["connection_ends"].with_columns(name=pl.lit(NAME))
+    tables["link_ends"] = tables["link_ends"].with_columns(name=pl.lit(NAME))
+    tables["subflow_ends"] = tables["subflow_ends"].with_columns(interface=pl.lit(NAME), source=pl.lit(NAME))
+    tables["events"] = tables["events"].with_columns(kind=pl.lit(NAME), host=pl.lit(NAME), detail=pl.lit(NAME))
+    made = replace(recording.metadata, scenario=NAME, engine=NAME, versions={NAME: NAME})
+    run = Labelled(NAME, Recording(tables, plan, made), lab=NAME)
+    return html(build(Page(NAME, NAME, [run], [LabOf(NAME, NAME, NAME, NAME, [], NAME)])))

@@ -1,0 +1,194 @@
+"""What the page is given."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath.report import Labelled, Page, build, html, is_unchanged
+from polypath.report.columns import Chart, differences, keep
+from polypath.report.document import escaped
+from polypath.results import Recording, metrics, summary
+
+Ran = Callable[..., Recording]
+
+#: Eight subflows for ten seconds.
+EIGHT = ('defaults.path_manager={name="ndiffports",num_subflows=8}', "link.path0.rate=100 Mbps")
+HOSTILE = [
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=window.hacked=1>",
+    "quote\" quote' back`tick ${1} {{script}}",
+    "<!-- <script> --> ]]>",
+    "line\nbreak\r\ttab \u2028 \u2029 \x00\x1b[31m\x7f",
+    "&lt;b&gt; &amp; \\u003c",
+    "javascript:window.hacked=1",
+    "a lone \ud800 surrogate",
+]
+
+
+def page(*recordings: Recording) -> dict[str, Any]:
+    return build(Page("page", "0", [Labelled(each.metadata.scenario, each) for each in recordings]))
+
+
+def unpacked(run: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(run["data"]), -15))
+    return found
+
+
+def summed(column: list[int]) -> list[int]:
+    return list(accumulate(column))
+
+
+def embedded(text: str) -> Any:
+    """The data as a browser finds it: up to the first end of the element."""
+    start = text.index('id="data">') + len('id="data">')
+    return json.loads(text[start : text.index("</script", start)])
+
+
+def test_the_figures_are_the_summary_s(ran: Ran) -> None:
+    recording = ran("aggregation", "mptcp")
+    figures = summary(recording)
+    for connection in figures["connections"]:
+        del connection["goodput_series"]
+        del connection["requests"]["delay_s"]
+    assert page(recording)["runs"][0]["summary"] == figures
+
+
+def test_series_are_those_of_the_metrics(ran: Ran) -> None:
+    recording = ran("aggregation", "mptcp")
+    data = unpacked(page(recording)["runs"][0])
+    of = metrics.connections(recording)[0]
+    ends, goodput = metrics.goodput_series(recording, of)
+    rate = data["connections"]["0"]["rate"]
+    assert [time / 1e6 for time in summed(rate["t"])] == pytest.approx(ends, abs=1e-6)
+    assert [value / 1e6 for value in summed(rate["v"][0])] == pytest.approx(goodput, abs=1e-6)
+    first = metrics.subflows(recording, of)[0]
+    own = metrics.subflow_series(recording, of, first)[1]
+    assert [value / 1e6 for value in summed(rate["v"][1])] == pytest.approx(own, abs=1e-6)
+
+
+def test_every_segment_is_there_in_the_order_of_sending(ran: Ran) -> None:
+    recording = ran("aggregation", "mptcp")
+    sequence = unpacked(page(recording)["runs"][0])["connections"]["0"]["sequence"]
+    rows = recording.table("segments").to_dicts()
+    own = [row for row in rows if row["side"] == "client" and row["payload_bytes"] and row["dsn"] is not None]
+    assert summed(sequence["t"]) == [row["time_ns"] for row in own]
+    assert summed(sequence["dsn"]) == [row["dsn"] for row in own]
+    assert summed(sequence["length"]) == [row["payload_bytes"] for row in own]
+    assert sequence["count"] is None
+    kinds = ("data", "retransmission", "reinjection")
+    assert [kinds[kind] for kind in sequence["kind"]] == [row["kind"] for row in own]
+
+
+def test_use_of_links_is_of_their_rate_when_it_changes(ran: Ran) -> None:
+    recording = ran("failover", "busy-5", "duration=8 s")
+    run = page(recording)["runs"][0]
+    links = unpacked(run)["links"]
+    times = summed(links["t"])
+    forward = summed(links["use"][0])
+    busy = [use for time, use in zip(times, forward, strict=True) if 2e6 < time <= 5e6]
+    cut = [use for time, use in zip(times, forward, strict=True) if time > 5.1e6]
+    assert min(busy) > 900
+    assert set(cut) == {0}
+    assert run["changes"] == [{"t": 5.0, "link": 0, "direction": "both", "up": False}]
+
+
+def test_requests_wait_and_then_come_by_their_paths(ran: Ran) -> None:
+    recording = ran("backup", "backup")
+    requests = unpacked(page(recording)["runs"][0])["connections"]["0"]["requests"]
+    rows = recording.table("requests").sort("sent_ns")
+    assert requests["of"] == rows.height == 20
+    assert [delay * 1000 for delay in requests["delay"]] == pytest.approx(rows["delay_ns"].to_list(), abs=500)
+    for delay, first, by in zip(requests["delay"], requests["first"], requests["by"], strict=True):
+        assert 0 < first < delay
+        assert sum(by) >= 1000
+    assert requests["by"][0][1] == 0  # the backup is not used before the path is cut
+    assert requests["by"][-1][0] == 0
+
+
+def test_what_is_thinned_out_keeps_the_extremes() -> None:
+    times = range(100_000)
+    flat: list[int | None] = [5] * 100_000
+    flat[70_001], flat[20_002], flat[40_000] = 999, -7, None
+    packed = Chart(list(times), [flat, [index % 3 for index in times]]).packed(4000)
+    values = [value for value in packed["v"][0] if value is not None]
+    assert packed["of"] == 100_000
+    assert len(packed["t"]) <= 4000
+    assert {999, -7} <= set(summed(values))
+
+
+def test_nothing_is_thinned_out_that_is_not_too_much() -> None:
+    assert keep([[1, None, 3]], 3, 3) == [0, 1, 2]
+    assert differences([3, None, 5, 4]) == [3, None, 2, -1]
+
+
+def test_colours_go_by_path_and_shades_by_subflow(ran: Ran) -> None:
+    subflows = page(ran("aggregation", "mptcp", *EIGHT))["runs"][0]["connections"][0]["subflows"]
+    assert [(each["path"], each["shade"]) for each in subflows] == [(0, number) for number in range(8)]
+    two = page(ran("aggregation", "mptcp"))["runs"][0]["connections"][0]["subflows"]
+    assert [(each["path"], each["shade"]) for each in two] == [(0, 0), (1, 0)]
+
+
+def test_ten_seconds_of_eight_subflows_stay_small(ran: Ran) -> None:
+    recording = ran("aggregation", "mptcp", *EIGHT)
+    assert recording.metadata.end_ns >= 10_000_000_000
+    assert recording.table("segments").height > 50_000
+    assert len(html(page(recording)).encode()) < 3_000_000
+
+
+def test_a_page_is_the_same_each_time(ran: Ran) -> None:
+    recording = ran("aggregation", "tcp")
+    assert html(page(recording)) == html(page(replace(recording, tables=dict(recording.tables))))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_data(name: str) -> None:
+    text = escaped({"name": name, name: 1})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text)["name"] == name.encode("utf-8", "replace").decode()
+    whole = html({"title": name, "name": name})
+    assert embedded(whole)["name"] == name.encode("utf-8", "replace").decode()
+    assert whole.count("<script") == html({"title": "", "name": ""}).count("<script")
+
+
+def test_a_page_knows_whether_it_was_edited(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html({"title": "a"}), encoding="utf-8")
+    assert is_unchanged(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("polypath", "mine", 1), encoding="utf-8")
+    assert not is_unchanged(path)
+    path.write_bytes(b"\xff\x00 notes")
+    assert not is_unchanged(path)
+    assert not is_unchanged(tmp_path / "missing")
+
+
+def kinds(recording: Recording) -> dict[str, tuple[float, str]]:
+    found = page(recording)["runs"][0]["connections"][0]["causes"]
+    return {each["kind"]: (each["time_s"], each["sentence"]) for each in reversed(found)}
+
+
+def test_a_small_receive_window_is_what_cost_time(ran: Ran) -> None:
+    time, sentence = kinds(ran("aggregation", "window-100kB"))["window"]
+    assert time > 9
+    assert sentence == "The receive window was full (median 50 kB) while a congestion window had room."
+    assert "window" not in kinds(ran("aggregation", "mptcp"))
+
+
+def test_a_cut_that_nothing_repairs_is_what_cost_time(ran: Ran) -> None:
+    time, sentence = kinds(ran("failover", "nat-forgets", "duration=90 s"))["stalled"]
+    assert time == pytest.approx(29.9, abs=0.11)
+    assert "path0 changed (both: down) at 60 s" in sentence
+
+
+def test_a_cause_leads_to_where_it_happened(ran: Ran) -> None:
+    found = page(ran("failover", "busy-5", "duration=8 s"))["runs"][0]["connections"][0]["causes"]
+    copy = next(each for each in found if "came as a copy" in each["sentence"])
+    assert 5 < copy["at_s"] < 6.3  # after the timeout of the path that was cut at 5 s

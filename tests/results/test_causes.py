@@ -1,0 +1,35 @@
+"""What cost time, of a Recording whose figures can be worked out on paper."""
+
+from __future__ import annotations
+
+from polypath.results import Recording, causes, metrics
+
+MS = 1_000_000
+
+
+def test_causes_are_the_accounts_of_blocking_the_dearest_first(recording: Recording) -> None:
+    found = causes.of_connection(recording, metrics.connection(recording, "iperf"))
+    assert [each.time_ns for each in found] == sorted((each.time_ns for each in found), reverse=True)
+    waiting = [(each.time_ns, each.sentence) for each in found if each.kind == "waiting"]
+    assert waiting == [
+        (
+            400 * MS,
+            "Data waited for bytes still on their way on subflow 1 (eth1, backup); at most 40 kB waited at once.",
+        ),
+        (
+            200 * MS,
+            "On subflow 0 (eth0) data waited behind bytes lost there until they had been retransmitted; "
+            "at most 30 kB waited at once.",
+        ),
+        (
+            100 * MS,
+            "Data waited for bytes lost on subflow 0 (eth0) until they had been retransmitted there; "
+            "at most 20 kB waited at once.",
+        ),
+        (50 * MS, "Data waited for bytes that never came; at most 10 kB waited at once."),
+    ]
+    assert [each.time_ns for each in found if each.kind == "handshake"] == [40 * MS]
+
+
+def test_what_has_no_connection_has_no_causes(recording: Recording) -> None:
+    assert causes.of_connection(recording, metrics.connection(recording, "cross")) == []

@@ -1,0 +1,231 @@
+// The page in a browser. POLYPATH_PAGES is a folder of pages and expected.json, which tests/report/test_browser.py makes.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const pages = process.env.POLYPATH_PAGES;
+const expected = JSON.parse(readFileSync(join(pages, "expected.json"), "utf8"));
+const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const profile = mkdtempSync(join(tmpdir(), "polypath-browser-"));
+let browser;
+
+before(async () => {
+  browser = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.POLYPATH_CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    timeout: 120_000,
+    viewport: { width: 1100, height: 800 },
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+  browser.setDefaultTimeout(60_000);
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(profile, { recursive: true, force: true });
+});
+
+/** Opens a page, and fails at the end if it said anything on its console or asked for anything. */
+async function opened(name, hash, look) {
+  const page = await browser.newPage();
+  const said = [];
+  page.on("console", (message) => said.push(message.text()));
+  page.on("pageerror", (error) => said.push(error.message));
+  page.on("dialog", (dialog) => said.push(`dialog ${dialog.message()}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith("file:") && !request.url().startsWith("blob:")) said.push(`asked for ${request.url()}`);
+  });
+  try {
+    await page.goto(pathToFileURL(join(pages, name)).href + hash);
+    await page.waitForSelector("main[data-ready]");
+    await look(page);
+    assert.deepEqual(said, []);
+  } finally {
+    await page.close();
+  }
+}
+
+const cells = (page, table) =>
+  page.$$eval(`[data-table=${table}] tbody tr`, (rows) =>
+    rows.map((row) => [...row.cells].map((cell) => cell.innerText.trim().replace(/\s+/g, " "))),
+  );
+
+async function violations(page) {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await window.axe.run(document);
+    return violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
+  });
+}
+
+test("the figures are those of the table", async () => {
+  for (const [index, rows] of expected.results.entries()) {
+    await opened("aggregation.html", `#run-${index + 1}`, async (page) => {
+      assert.deepEqual(await cells(page, "results"), rows);
+    });
+  }
+});
+
+test("expectations have what was published, bound and measured", async () => {
+  await opened("aggregation.html", "", async (page) => {
+    assert.deepEqual(await cells(page, "expectations"), expected.expectations);
+    assert.equal(await page.$$eval("[data-chart=all-rate] .legend button", (found) => found.length), expected.results.length);
+  });
+});
+
+test("zooming one chart zooms all, and a double click shows the whole run again", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const ticks = () =>
+      page.$$eval("[data-chart] canvas", (found) => found.map((canvas) => canvas.toDataURL().length));
+    const whole = page.getByRole("button", { name: "whole run" });
+    assert.equal(await whole.isDisabled(), true);
+    const before = await ticks();
+    const over = page.locator("[data-chart=rate] .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.2, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => {
+      const button = [...document.querySelectorAll(".scrubber button")].at(-1);
+      return button && !button.disabled;
+    });
+    await page.waitForFunction(
+      (before) =>
+        [...document.querySelectorAll("[data-chart] canvas")].every(
+          (canvas, index) => canvas.toDataURL().length !== before[index],
+        ),
+      before,
+    );
+    await over.dblclick();
+    await page.waitForFunction(() => [...document.querySelectorAll(".scrubber button")].at(-1).disabled);
+  });
+});
+
+test("the scrubber moves the network and every chart's mark, and plays", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const use = () => page.$eval('[data-link="path0"][data-direction="forward"]', (link) => Number(link.dataset.use));
+    const slider = page.getByRole("slider", { name: "Moment" });
+    await slider.fill("0");
+    const early = await use();
+    await slider.fill(String(await slider.evaluate((input) => Number(input.max) / 2)));
+    await page.waitForFunction(
+      (early) => Number(document.querySelector('[data-link="path0"][data-direction="forward"]').dataset.use) > early,
+      early,
+    );
+    assert.ok((await use()) > 0.9);
+    const heads = await page.$$eval(".playhead", (found) => found.map((head) => head.style.transform));
+    assert.ok(heads.length >= 5);
+    assert.ok(heads.every((transform) => !transform.includes("(0px)")));
+    await page.getByRole("button", { name: "Play" }).click();
+    const from = Number(await slider.inputValue());
+    await page.waitForFunction((from) => Number(document.querySelector("input[type=range]").value) > from, from);
+    await page.getByRole("button", { name: "Pause" }).click();
+  });
+});
+
+test("keys move, zoom and change the theme", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const at = () => page.$eval(".scrubber output", (output) => output.textContent);
+    const start = await at();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction((start) => document.querySelector(".scrubber output").textContent !== start, start);
+    await page.keyboard.press("+");
+    await page.waitForFunction(() => ![...document.querySelectorAll(".scrubber button")].at(-1).disabled);
+    const theme = await page.evaluate(() => document.documentElement.dataset.theme);
+    await page.keyboard.press("t");
+    await page.waitForFunction((theme) => document.documentElement.dataset.theme !== theme, theme);
+    await page.keyboard.press("]");
+    await page.waitForFunction(() => location.hash === "#run-3");
+  });
+});
+
+test("a cause leads to its moment", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const button = page.locator(".why button").first();
+    const moment = Number.parseFloat((await button.innerText()).replace("see ", ""));
+    await button.click();
+    await page.waitForFunction(
+      (moment) => Math.abs(Number.parseFloat(document.querySelector(".scrubber output").textContent) - moment) < 1e-3,
+      moment,
+    );
+  });
+});
+
+test("a single segment tells what it is", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const over = page.locator("[data-chart=sequence] .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    const told = page.locator("[data-chart=sequence] .told");
+    for (let part = 0.95; part > 0.05; part -= 0.05) {
+      await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * part);
+      if (/ on subflow \d .*sequence number \d+/.test(await told.innerText())) return;
+    }
+    assert.fail("no segment under the pointer");
+  });
+});
+
+test("a cell of a sweep leads to its run, and columns sort", async () => {
+  await opened("sweep.html", "", async (page) => {
+    const before = await cells(page, "matrix");
+    assert.equal(before.length, 2);
+    const heading = page.locator("[data-table=matrix] thead button").first();
+    await heading.click();
+    await heading.click();
+    await page.waitForSelector('th[aria-sort="descending"]');
+    const sorted = await cells(page, "matrix");
+    assert.deepEqual(
+      sorted.map((row) => row[0]),
+      before.map((row) => row[0]).reverse(),
+    );
+    await page.locator("[data-table=matrix] td a").first().click();
+    await page.waitForSelector("[data-table=results]");
+  });
+});
+
+test("hostile names are text", async () => {
+  await opened("hostile.html", "", async (page) => {
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.$$eval("img, iframe, script:not([id=data]):not(:nth-of-type(2))", (found) => found.length), 0);
+    assert.equal(await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).runs[0].name), expected.hostile);
+    const text = await page.evaluate(() => document.body.textContent);
+    assert.ok(text.includes("<img src=x onerror=window.hacked=1>"));
+  });
+});
+
+for (const [scheme, width] of [
+  ["light", 1100],
+  ["dark", 400],
+]) {
+  test(`axe finds nothing: ${scheme}, ${width} px`, async () => {
+    for (const [name, hash] of [
+      ["aggregation.html", "#run-2"],
+      ["aggregation.html", "#all"],
+      ["requests.html", ""],
+      ["sweep.html", ""],
+    ]) {
+      await opened(name, hash, async (page) => {
+        await page.emulateMedia({ colorScheme: scheme });
+        await page.setViewportSize({ width, height: 800 });
+        await page.waitForFunction((scheme) => document.documentElement.dataset.theme === scheme, scheme);
+        assert.deepEqual(await violations(page), []);
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(over <= 0, `${over} px wider than the window`);
+      });
+    }
+  });
+}

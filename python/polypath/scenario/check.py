@@ -154,9 +154,13 @@ def _application_hosts(tables: Tables) -> Iterator[Problem]:
 
 def _application_times(tables: Tables) -> Iterator[Problem]:
     for index, application in enumerate(tables.application):
+        end = TIME.format(tables.duration)
         if application.start >= tables.duration:
-            when, end = TIME.format(application.start), TIME.format(tables.duration)
+            when = TIME.format(application.start)
             yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+        elif application.start + application.start_jitter >= tables.duration:
+            when = TIME.format(application.start + application.start_jitter)
+            yield Problem(("application", index, "start_jitter"), f"it may start at {when}, but the run ends at {end}")
 
 
 def _event_times(tables: Tables) -> Iterator[Problem]:

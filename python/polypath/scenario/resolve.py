@@ -9,7 +9,7 @@ import ipaddress
 from dataclasses import replace
 from typing import Any
 
-from polypath.scenario import quic
+from polypath.scenario import draws, quic
 from polypath.scenario.check import Inconsistent, Problem, checked
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
@@ -92,6 +92,11 @@ def _applications(tables: Tables, resolved: Tables) -> list[AnyApplication]:
         servers = host_addresses(resolved.host[application.server])
         source, destination = _pair(application, clients, servers)
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
+        if application.start_jitter:
+            update["start"] = application.start + draws.below(
+                application.start_jitter + 1, f"{tables.seed} start {name}"
+            )
+            update["start_jitter"] = 0
         update["port"] = application.port if application.port is not None else next(free, 65535)
         for side, host in (("client", application.client), ("server", application.server)):
             own: Stack = getattr(application, f"{side}_stack")

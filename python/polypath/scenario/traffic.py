@@ -35,6 +35,9 @@ class Application(Model):
     """The server's address; left out: its first of the same family."""
     start: Time = 0
     """When it starts."""
+    start_jitter: Time = 0
+    """At most how much later it starts: a time drawn anew for each seed, evenly from none to this. Against phase
+    effects, where runs of all seeds are one and the same run."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """The server's port; left out: 5001 and upwards, in the applications' order."""
     stack: Stack = Field(default_factory=Stack.empty)
@@ -87,6 +90,8 @@ class Bulk(MeasuredApplication):
             raise fault("'sizes' are of flows that arrive; give 'arrivals', or one 'size'", at=("sizes",))
         if self.arrivals is not None and (self.sizes is None) == (self.size is None):
             raise fault("flows that arrive need either 'size' or 'sizes'", at=("arrivals",))
+        if self.arrivals is not None and self.start_jitter:
+            raise fault("flows that arrive begin at random anyway; leave 'start_jitter' out", at=("start_jitter",))
         return self
 
 

@@ -37,6 +37,7 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "unanswered": None,
         "delay_median_s": None,
         "delay_p95_s": None,
+        "delay_p99_s": None,
         "interface": ["eth0", "eth1"],
         "subflow_share": [0.666667, 0.333333],
         "subflow_goodput_mbps": [8.0, 4.0],

@@ -24,7 +24,15 @@ def test_a_connection_in_full(recording: Recording) -> None:
                 ("connection", None, "missing", 0.05, 500.0, 10_000),
             )
         ],
-        "requests": {"count": 0, "unanswered": 0, "refused": 0, "median_s": None, "p95_s": None, "delay_s": []},
+        "requests": {
+            "count": 0,
+            "unanswered": 0,
+            "refused": 0,
+            "median_s": None,
+            "p95_s": None,
+            "p99_s": None,
+            "delay_s": [],
+        },
         "subflows": [
             {
                 "id": 0,
@@ -69,6 +77,7 @@ def test_requests_links_and_counters(recording: Recording) -> None:
         "refused": 0,
         "median_s": 0.055,
         "p95_s": None,
+        "p99_s": None,
         "delay_s": [0.055, 0.045, None],
     }
     assert data["links"] == [

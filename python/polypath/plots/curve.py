@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from polypath.plots.base import colour, style
 from polypath.results.files import replacing
-from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.points import MEASURES, SEED, Axis, short
 
 #: Greatest over least value from which an axis is logarithmic.
 _LOGARITHMIC = 20
@@ -65,7 +65,7 @@ def save_curves(
             figure = draw(name, measure, points, statistics, axes)
             if figure is None:
                 continue
-            path = directory / f"curve-{measure.rpartition('_')[0] or measure}.png"
+            path = directory / f"curve-{short(measure)}.png"
             with replacing(path) as temporary:
                 figure.savefig(temporary, format="png", bbox_inches="tight", metadata={"Software": "polypath"})
         saved.append(path)

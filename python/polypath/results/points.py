@@ -7,7 +7,8 @@ points.parquet has a row for each connection of each point:
   goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes, reassembly_max_bytes
   finished                  whether the application did all that it was to do; null where it has no end of its own
   requests, unanswered      how many were sent, and how many of these got no answer; null for what sends none
-  delay_median_s, delay_p95_s   of all requests: one without an answer is longer than any; null where one decides
+  delay_median_s, delay_p95_s, delay_p99_s   of all requests: one without an answer is longer than any; null where one
+                            decides
   interface[], subflow_share[], subflow_goodput_mbps[]   of each subflow, by id
   links_mbps, rtt_s         what the links of its subflows carry together, and the longest propagation RTT among them
   rule_of_thumb_bytes       2 x sum of the rates x longest RTT (`polypath.results.paths`)
@@ -67,12 +68,19 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
     "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked),
     "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
+    "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
 }
 """What statistics are made of, by column."""
+
+
+def short(measure: str) -> str:
+    """The name of a measure without its unit."""
+    return measure.rpartition("_")[0] or measure
+
 
 COLUMNS: Final[Mapping[str, Any]] = {
     "connection": pl.String,
@@ -89,6 +97,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "unanswered": pl.UInt32,
     "delay_median_s": pl.Float64,
     "delay_p95_s": pl.Float64,
+    "delay_p99_s": pl.Float64,
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -148,6 +157,7 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "unanswered": requests["unanswered"] if asks else None,
         "delay_median_s": requests["median_s"],
         "delay_p95_s": requests["p95_s"],
+        "delay_p99_s": requests["p99_s"],
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],

@@ -13,8 +13,8 @@
       blocking[]               what the receiver waited for with data at hand: level, subflow, cause, time_s, byte_s,
                                max_bytes; null where the engine cannot know it
       requests                 count, unanswered, refused (of the unanswered: messages for which no packet had room),
-                               median_s and p95_s (one without an answer is longer than any; null where one decides),
-                               delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
+                               median_s, p95_s and p99_s (one without an answer is longer than any; null where one
+                               decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
@@ -151,6 +151,7 @@ def _requests(delays: Sequence[int | None], refused: int) -> dict[str, Any]:
         "refused": refused,
         "median_s": _seconds(known.quantile(0.5)),
         "p95_s": _seconds(known.quantile(0.95)),
+        "p99_s": _seconds(known.quantile(0.99)),
         "delay_s": [_seconds(delay) for delay in delays],
     }
 

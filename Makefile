@@ -3,6 +3,7 @@
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation's sweeps (docs/figures)
+# make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
@@ -21,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web kernel soak campaign docs figures bench clean tools kernel-tools web-tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build web kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -120,6 +121,9 @@ figures: build
 	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
 	@for figure in $(FIGURES); do \
 	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
+
+coverage: build
+	@$(BIN)/python docs/coverage.py
 
 bench: build
 	@$(BIN)/polypath bench

@@ -37,7 +37,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "labs": Command("labs", "List the labs."),
     "show": Command("show", "Show a lab's question, its topology and what is expected of it."),
     "check": Command("check", "Run labs and compare with what is published of them."),
-    "compare": Command("compare", "Run a lab or a scenario on several engines and lay their figures side by side."),
+    "compare": Command(
+        "compare",
+        "Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.",
+    ),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(
         "size_buffers",

@@ -1,11 +1,11 @@
-"""polypath compare: the same scenario on several engines, figure by figure."""
+"""polypath compare: the same scenario with several values of a setting, or on several engines, figure by figure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -13,39 +13,85 @@ from rich.markup import escape
 from polypath.cli import agreement, contenders, fidelity, fidelity_labs, jobs
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
-from polypath.cli.options import OutFolder, Runs, Seed, Settings
+from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.results import Recording, comparison, folder, layout
 from polypath.results.files import write_with
 from polypath.results.folder import Folder
+from polypath.scenario.vary import MOST_SEEDS
+
+_ENGINES: Final = "sim,linux"
 
 
 def compare(
     target: Annotated[str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario of the fidelity table.")] = False,
     every_lab: Annotated[bool, typer.Option("--labs", help="Every run of every lab, in the kernel's profile.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH[=A,B]",
+            help="Compare values of a setting, paired by seed; without values those that the scenario varies, or all.",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="With --by: what the others are held against; else the first.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_SEEDS, help="With --by: how many seeds; left out: the scenario's, or else 10."),
+    ] = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", metavar="NAME", help="With --by: only this measure (repeatable), such as goodput."),
+    ] = None,
     names: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--engines",
             metavar="A,B",
-            help="Which engines; the first is the base. noq: the simulator, with noq on every host.",
+            help="Which engines, sim,linux if left out; the first is the base. noq: the simulator, with noq on every "
+            "host. With --by: the one engine.",
         ),
-    ] = ("sim,linux"),
+    ] = None,
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
+    axes: Axes = None,
+    parallel: Jobs = None,
     directory: OutFolder = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --all or --labs, also write the table as a page.")
     ] = None,
 ) -> int:
-    """Run a lab or a scenario on several engines and lay their figures side by side.
+    """Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.
 
+    With --by: every value with every seed, the differences within seeds with interval and p-value.
+    Without: on several engines, side by side.
     With --all: the scenarios of the fidelity table, on two engines; exit code 1 on a difference without a stated cause.
     Those over QUIC are held against noq, with --engines sim,noq.
     With --labs: what of the labs both engines can run, and why not the rest.
     """
-    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    if by is not None:
+        return _paired(
+            target,
+            everything or every_lab,
+            by,
+            base,
+            seeds,
+            measures,
+            names,
+            settings,
+            seed,
+            runs,
+            axes,
+            parallel,
+            directory,
+            markdown,
+        )
+    for option, given in {"--base": base, "--seeds": seeds, "--measure": measures, "--vary": axes}.items():
+        if given:
+            raise InputError(f"{option} goes with --by")
+    chosen = [name.strip() for name in (names or _ENGINES).split(",") if name.strip()]
     if len(chosen) < 2 or len(set(chosen)) < len(chosen):
         raise InputError("--engines takes two or more engines, each once, as in --engines sim,linux")
     if everything and every_lab:
@@ -93,6 +139,47 @@ def compare(
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return DONE
+
+
+def _paired(
+    target: str | None,
+    of_tables: bool,
+    by: str,
+    base: str | None,
+    seeds: int | None,
+    measures: list[str] | None,
+    engine: str | None,
+    settings: list[str] | None,
+    seed: int | None,
+    runs: list[str] | None,
+    axes: list[str] | None,
+    parallel: int | None,
+    directory: Path | None,
+    markdown: Path | None,
+) -> int:
+    if target is None or of_tables:
+        raise InputError("--by takes one lab or scenario file")
+    if markdown is not None:
+        raise InputError("--markdown goes with --all or --labs")
+    if seed is not None:
+        raise InputError("--by compares over several seeds: give their number, --seeds 10, or --vary seed=4,5,6")
+    if engine is not None and "," in engine:
+        raise InputError("--by compares on one engine, as in --engines sim")
+    from polypath.cli import paired
+
+    return paired.run(
+        target,
+        by,
+        base,
+        seeds,
+        measures or (),
+        settings or (),
+        runs or (),
+        axes or (),
+        engine or "sim",
+        directory,
+        parallel,
+    )
 
 
 def _show(name: str, chosen: list[str], figures: list[comparison.Figure]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from rich.markup import escape
 
 from polypath import _core, sweep
 from polypath.cli import jobs, output, progress
-from polypath.cli.console import err, out, table
+from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
+from polypath.cli.numbers import estimated, rounded
 from polypath.engines import Captures
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
@@ -31,6 +31,27 @@ def run(
     parallel: int | None,
 ) -> int:
     """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
+    code = DONE
+    for one, result in computed(todo, engine, captures, qlogs, directory, plots, parallel):
+        show(result)
+        if one.directory is not None:
+            with output.figures_last(one.directory):
+                _draw(one, result, one.directory)
+        code = max(code, tell_of_failures(result))
+        advise(result)
+    return code
+
+
+def computed(
+    todo: Sequence[jobs.Job],
+    engine: str,
+    captures: Captures,
+    qlogs: bool,
+    directory: Path | None,
+    plots: bool,
+    parallel: int | None,
+) -> list[tuple[sweep.Sweep, sweep.Result]]:
+    """Runs the sweeps under one bar. Ctrl-C says how to go on."""
     sweeps = [
         sweep.Sweep(job.name, job.scenario, job.points, directory and directory / job.folder, job.inputs)
         for job in todo
@@ -60,16 +81,24 @@ def run(
                 done, total = count
                 err.print(f"{done} of {total} points are done; the same command goes on from there", markup=False)
             raise
-    code = DONE
-    for one, result in zip(sweeps, results, strict=True):
-        show(result)
-        if one.directory is not None:
-            with output.figures_last(one.directory):
-                _draw(one, result, one.directory)
-        for point, message in result.failures:
-            err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
-            code = BAD_INPUT
-    return code
+    return list(zip(sweeps, results, strict=True))
+
+
+def tell_of_failures(result: sweep.Result) -> int:
+    """Says why points have no result; BAD_INPUT where there is one."""
+    for point, message in result.failures:
+        err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
+    return BAD_INPUT if result.failures else DONE
+
+
+def advise(result: sweep.Result) -> None:
+    """Warns where several seeds give one result."""
+    several = result.statistics.filter(pl.col("n") > 1)
+    if several.height and (several["method"] == "deterministic").all():
+        warn(
+            f"{result.name}: the {several.item(0, 'n')} seeds change nothing, so one is as good; for runs that differ, "
+            "give an application a random start ('start_jitter = \"50 ms\"') or a link random loss or jitter"
+        )
 
 
 def show(result: sweep.Result) -> None:
@@ -133,35 +162,15 @@ def _estimate(row: Mapping[str, Any] | None, size: float) -> str:
         return _unfinished(row, size)
     mean = row["mean"] / size
     if row["method"] == "deterministic":
-        return f"{_number(mean)} ="
+        return f"{rounded(mean)} ="
     if row["low"] is None:
-        return _number(mean)
-    low, high = row["low"] / size, row["high"] / size
-    half = (high - low) / 2
-    if math.isclose(high - mean, mean - low, rel_tol=0.1):
-        return f"{_number(mean, half)} ± {_number(half, half)}"
-    return f"{_number(mean, mean - low)} ({_number(low, low)} to {_number(high, high - mean)})"
+        return rounded(mean)
+    return estimated(mean, row["low"] / size, row["high"] / size)
 
 
 def _unfinished(row: Mapping[str, Any], size: float) -> str:
     of = f"{row['n'] - row['unfinished']} of {row['n']} done"
-    return of if row["median"] is None else f"{_number(row['median'] / size)}, {of}"
-
-
-def _number(value: float, uncertainty: float = 0.0) -> str:
-    """Four digits, but no more than the two that an uncertainty has."""
-    digits = 3 - _magnitude(value)
-    if uncertainty > 0:
-        digits = min(digits, 1 - _magnitude(uncertainty))
-    if digits <= 0:
-        return f"{round(value, digits):,.0f}"
-    text = f"{value:,.{digits}f}"
-    return text if uncertainty > 0 else text.rstrip("0").rstrip(".")
-
-
-def _magnitude(value: float) -> int:
-    """The power of ten of a number's first digit."""
-    return math.floor(math.log10(abs(value))) if value else 0
+    return of if row["median"] is None else f"{rounded(row['median'] / size)}, {of}"
 
 
 def _drawn(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:

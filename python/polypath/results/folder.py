@@ -78,7 +78,10 @@ RUN = Kind(
     ),
 )
 SWEEP = Kind(
-    "sweep", "a sweep", layout.INDEX, (layout.POINTS, layout.STATISTICS, layout.REPORT, f"{layout.PLOTS}/*.png")
+    "sweep",
+    "a sweep",
+    layout.INDEX,
+    (layout.POINTS, layout.STATISTICS, layout.PAIRED, layout.REPORT, f"{layout.PLOTS}/*.png"),
 )
 COMPARISON = Kind("comparison", "a comparison", layout.COMPARISON, (layout.RATES,))
 _KINDS = (RUN, SWEEP, COMPARISON)

@@ -22,6 +22,7 @@ REPORT = "report.html"
 INDEX = "sweep.json"
 POINTS = "points.parquet"
 STATISTICS = "statistics.parquet"
+PAIRED = "paired.parquet"
 
 #: Of a comparison of engines.
 COMPARISON = "comparison.json"

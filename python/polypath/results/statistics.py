@@ -1,10 +1,11 @@
 """Mean, median and confidence interval of a figure over independent runs, the seeds of a sweep.
 
 The interval is of the mean. From 20 values on it is the bias-corrected and accelerated bootstrap (Efron, "Better
-bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval; below, where the
-bootstrap is known to be too narrow, Student's t, which takes the values to be normally distributed. Where that reaches
-below 0, which none of the figures can be, it is taken of the mean's logarithm instead (delta method). Runs that all
-give the same value have no interval: nothing in them depends on the seed.
+bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval, and expanded for few
+values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 5.3). Below, it is Student's t, which
+takes the values to be normally distributed. Where that reaches below 0, which none of the figures can be, it is taken
+of the mean's logarithm instead (delta method). Runs that all give the same value have no interval: nothing in them
+depends on the seed. docs/statistics.md says how often these intervals cover the mean.
 
 A run that has not finished has no completion time, and one whose requests were not answered no delay. The mean of the
 others would say how fast the fast ones are, so that there is none then; the median takes such a run for the longest.
@@ -68,29 +69,33 @@ def estimate(values: Sequence[float], unfinished: int = 0) -> Estimate:
     if max(values) == min(values):
         return Estimate(count, 0, values[0], middle, None, None, "deterministic")
     if count >= BOOTSTRAP_FROM:
-        return Estimate(count, 0, mean, middle, *_bootstrap(values), "bootstrap")
-    half = _student(values)
+        return Estimate(count, 0, mean, middle, *bootstrap_interval(values), "bootstrap")
+    half = student_half_width(values)
     if min(values) < 0 or mean >= half:
         return Estimate(count, 0, mean, middle, mean - half, mean + half, "student-t")
     factor = math.exp(half / mean)
     return Estimate(count, 0, mean, middle, mean / factor, mean * factor, "student-t of the logarithm")
 
 
-def _student(values: Sequence[float]) -> float:
-    """Half the width of the interval."""
+def student_half_width(values: Sequence[float]) -> float:
+    """Half the width of the interval of the mean by Student's t."""
     from scipy.stats import t
 
     return float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
 
 
-def _bootstrap(values: Sequence[float]) -> tuple[float, float]:
+def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The interval of the mean by the bootstrap, within the values; these must not all be alike."""
     import numpy as np
-    from scipy.stats import bootstrap
+    from scipy.stats import bootstrap, norm, t
 
+    count = len(values)
+    # a resample's deviation is too small by sqrt((n - 1) / n), and its mean is taken as normal instead of Student's t
+    tail = norm.cdf(math.sqrt(count / (count - 1)) * t.ppf((1 - CONFIDENCE) / 2, count - 1))
     found = bootstrap(
         (values,),
         np.mean,
-        confidence_level=CONFIDENCE,
+        confidence_level=1 - 2 * tail,
         n_resamples=_RESAMPLES,
         method="BCa",
         rng=np.random.Generator(np.random.PCG64(_BOOTSTRAP_SEED)),

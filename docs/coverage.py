@@ -1,0 +1,112 @@
+"""How often the intervals of polypath.results cover what they are of, on synthetic figures.
+
+python docs/coverage.py [REPETITIONS]      prints the table of docs/statistics.md
+
+A repetition draws the figures of so many seeds from a distribution whose mean or median is known, takes the interval
+as a sweep or a comparison does, and looks whether it covers. The draws are seeded.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from polypath.results.paired import LEVEL, compare, judged
+from polypath.results.statistics import estimate
+
+REPETITIONS: Final = 1000
+SEEDS: Final = (6, 10, 20, 30)
+Draw = Callable[[np.random.Generator, int], Any]
+
+#: Figures of runs, none of them negative: the distribution, and its mean.
+FIGURES: Final[dict[str, tuple[Draw, float]]] = {
+    "normal, 20 ± 3": (lambda rng, count: rng.normal(20, 3, count), 20.0),
+    "uniform, 0 to 20": (lambda rng, count: rng.uniform(0, 20, count), 10.0),
+    "exponential, mean 10": (lambda rng, count: rng.exponential(10, count), 10.0),
+    "lognormal, sigma 1": (lambda rng, count: rng.lognormal(0, 1, count), math.exp(0.5)),
+    "Poisson, mean 2": (lambda rng, count: rng.poisson(2, count).astype(float), 2.0),
+}
+
+#: Differences within pairs.
+DIFFERENCES: Final[dict[str, tuple[Draw, float]]] = {
+    "normal": (lambda rng, count: rng.normal(1, 3, count), 1.0),
+    "of two lognormals": (lambda rng, count: rng.lognormal(0, 1, count) - rng.lognormal(0, 1, count), 0.0),
+    "lognormal, sigma 1": (lambda rng, count: rng.lognormal(0, 1, count), math.exp(0.5)),
+    "normal, one in ten far off": (
+        lambda rng, count: rng.normal(0, 1, count) + 10 * (rng.random(count) < 0.1),
+        1.0,
+    ),
+}
+
+
+def of_figures(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
+    """Of the interval in a sweep's table."""
+    rng, covered = np.random.Generator(np.random.PCG64(seeds)), 0
+    for _ in range(repetitions):
+        found = estimate([float(value) for value in draw(rng, seeds)])
+        low, high = (found.mean, found.mean) if found.low is None else (found.low, found.high)
+        assert low is not None
+        assert high is not None
+        covered += low <= mean <= high
+    return covered / repetitions
+
+
+def of_differences(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
+    """Of the interval of the mean difference."""
+    rng, covered = np.random.Generator(np.random.PCG64(seeds)), 0
+    for _ in range(repetitions):
+        found = compare([float(value) for value in draw(rng, seeds)], [0.0] * seeds)
+        covered += found.low is not None and found.high is not None and found.low <= mean <= found.high
+    return covered / repetitions
+
+
+def of_censored(seeds: int, repetitions: int) -> float:
+    """Of the interval of the median difference, where a run in ten does not finish."""
+    rng, covered, counted = np.random.Generator(np.random.PCG64(seeds)), 0, 0
+    median = 10 * math.log(2)
+    end = 10 * math.log(10)  # a time in ten is beyond
+    while counted < repetitions:
+        times = [float(value) for value in rng.exponential(10, seeds)]
+        value = [None if time > end else time for time in times]
+        if None not in value:
+            continue
+        found = compare(value, [0.0] * seeds)
+        counted += 1
+        covered += found.low is not None and found.high is not None and found.low <= median <= found.high
+    return covered / repetitions
+
+
+def of_alarms(values: int, seeds: int, repetitions: int) -> float:
+    """How often a table of so many values that differ in nothing shows a difference."""
+    rng, alarms = np.random.Generator(np.random.PCG64(seeds)), 0
+    for _ in range(repetitions):
+        base = list(rng.lognormal(0, 1, seeds))
+        found = judged([compare(list(rng.lognormal(0, 1, seeds)), base) for _ in range(values)])
+        alarms += any(each.p_holm is not None and each.p_holm < LEVEL for each in found)
+    return alarms / repetitions
+
+
+def rows(repetitions: int = REPETITIONS) -> Iterator[tuple[str, list[float]]]:
+    """What is covered or raised, with each number of seeds."""
+    for name, (draw, mean) in FIGURES.items():
+        yield f"mean of figures: {name}", [of_figures(draw, mean, seeds, repetitions) for seeds in SEEDS]
+    for name, (draw, mean) in DIFFERENCES.items():
+        yield f"mean difference: {name}", [of_differences(draw, mean, seeds, repetitions) for seeds in SEEDS]
+    yield "median difference, runs unfinished", [of_censored(seeds, repetitions) for seeds in SEEDS]
+    yield "false alarms, 4 values against a base", [of_alarms(4, seeds, repetitions) for seeds in SEEDS]
+
+
+def main() -> None:
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS
+    print(f"| | {' | '.join(f'{seeds} seeds' for seeds in SEEDS)} |")
+    print(f"|---|{'---:|' * len(SEEDS)}")
+    for name, found in rows(repetitions):
+        print(f"| {name} | {' | '.join(f'{100 * part:.1f} %' for part in found)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

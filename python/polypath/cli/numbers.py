@@ -1,0 +1,31 @@
+"""Figures as text, with the digits that mean something."""
+
+from __future__ import annotations
+
+import math
+
+
+def rounded(value: float, uncertainty: float = 0.0) -> str:
+    """Four digits, but no more than the two that an uncertainty has."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    digits = 3 - _magnitude(value)
+    if uncertainty > 0 and math.isfinite(uncertainty):
+        digits = min(digits, 1 - _magnitude(uncertainty))
+    if digits <= 0:
+        return f"{round(value, digits):,.0f}"
+    text = f"{value:,.{digits}f}"
+    return text if uncertainty > 0 else text.rstrip("0").rstrip(".")
+
+
+def estimated(mean: float, low: float, high: float) -> str:
+    """A mean with its interval: ± half of it, or from where to where if it is not symmetric."""
+    half = (high - low) / 2
+    if math.isclose(high - mean, mean - low, rel_tol=0.1):
+        return f"{rounded(mean, half)} ± {rounded(half, half)}"
+    return f"{rounded(mean, mean - low)} ({rounded(low, low)} to {rounded(high, high - mean)})"
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of a number's first digit."""
+    return math.floor(math.log10(abs(value))) if value else 0

@@ -1,0 +1,229 @@
+"""polypath compare --by: the values of one setting side by side, paired by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+from rich.markup import escape
+
+from polypath import registry, sweep
+from polypath.cli import jobs, output, sweeps
+from polypath.cli.console import err, out, table, warn
+from polypath.cli.errors import InputError
+from polypath.cli.numbers import estimated, rounded
+from polypath.results import folder, layout, paired
+from polypath.results.files import write_table
+from polypath.results.points import MEASURES, SEED, short
+from polypath.scenario.vary import SEEDS, Axis
+from polypath.units import nearest
+
+#: How many seeds there are where neither command nor scenario says.
+SEEDS_LEFT_OUT: Final = 10
+_DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
+
+
+def run(
+    target: str,
+    by: str,
+    base: str | None,
+    seeds: int | None,
+    measures: Sequence[str],
+    settings: Sequence[str],
+    runs: Sequence[str],
+    axes: Sequence[str],
+    engine: str,
+    directory: Path | None,
+    parallel: int | None,
+) -> int:
+    """Runs every value with every seed, and prints the differences within seeds."""
+    chosen = [_measure(name) for name in measures]
+    name = by.partition("=")[0].strip()
+    todo = jobs.of_target(target, runs, settings, None, [*axes, *_axes(target, by, seeds, settings, runs, axes)])
+    for job in todo:
+        axis = _axis(job, name)
+        if base is not None and base not in axis.labels:
+            hint = nearest(base, axis.labels)
+            raise InputError(
+                f"--base: {name} has no value '{base}'; "
+                + (f"did you mean '{hint}'?" if hint else f"it has {', '.join(axis.labels)}")
+            )
+        if len(axis.labels) < 2:
+            raise InputError(f"--by {name}: one value is nothing to compare; name several, as in --by {name}=A,B")
+    code = 0
+    for one, result in sweeps.computed(todo, engine, "none", False, directory, False, parallel):
+        varied = _axis_name(result, name)
+        against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
+        of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}
+        found = paired.over_pairs(result.points, result.axes, varied, against, of)
+        _show(result.name, varied, against, found)
+        if one.directory is not None:
+            with output.figures_last(one.directory):
+                _save(one.directory, found)
+        code = max(code, sweeps.tell_of_failures(result))
+        sweeps.advise(result)
+        _tell_of_too_few_pairs(found)
+    if directory is not None:
+        err.print(f"results in {directory}", markup=False)
+    return code
+
+
+def _measure(name: str) -> str:
+    known = {short(each): each for each in MEASURES}
+    if name in known or name in MEASURES:
+        return known.get(name, name)
+    hint = nearest(name, known)
+    raise InputError(
+        f"--measure: unknown measure '{name}'; "
+        + (f"did you mean '{hint}'?" if hint else f"there is {', '.join(known)}")
+    )
+
+
+def _axes(
+    target: str, by: str, seeds: int | None, settings: Sequence[str], runs: Sequence[str], axes: Sequence[str]
+) -> list[str]:
+    """What the scenario does not vary yet: the setting compared, and the seeds."""
+    own = [axis.name for job in jobs.of_target(target, runs, settings, None, axes) for axis in job.scenario.axes]
+    found = []
+    if "=" in by:
+        found.append(by)
+    elif by not in own:
+        found.append(f"{by}={','.join(_every(by))}")
+    if seeds is not None or SEED not in own:
+        found.append(f"{SEEDS}={SEEDS_LEFT_OUT if seeds is None else seeds}")
+    return found
+
+
+def _every(path: str) -> list[str]:
+    """All that a setting can be, where that is an algorithm. Raises InputError."""
+    for kind in registry.KINDS:
+        if path.rpartition(".")[2].replace("_", "-") == kind:
+            return list(registry.entries(kind))
+    raise InputError(f"--by {path}: the scenario does not vary it; name the values, as in --by '{path}=A,B'")
+
+
+def _axis(job: jobs.Job, name: str) -> Axis:
+    found = [axis for axis in job.scenario.axes if axis.name == name or name in axis.paths]
+    if not found:
+        raise InputError(f"--by {name}: {job.name} does not vary it")
+    return found[0]
+
+
+def _axis_name(result: sweep.Result, name: str) -> str:
+    names = [axis.name for axis in result.axes]
+    return name if name in names else next(each for each in names if name in each.split(", "))
+
+
+def _telling(application: Mapping[str, Any]) -> list[str]:
+    """The measures that say something of an application: how soon it was done, or how much it moved."""
+    work = application["work"]
+    if work["kind"] in ("request-response", "fetch", "ping-pong", "messages", "ping"):
+        once = work["kind"] == "fetch" and work["count"] == 1
+        counted = work.get("count") is not None and work["kind"] != "ping"
+        return [*(["completion_s"] if counted else []), *([] if once else _DELAYS)]
+    return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
+
+
+def _show(name: str, by: str, base: str, found: pl.DataFrame) -> None:
+    heading = by.split(",")[0].rpartition(".")[2]
+    out.print(f"[bold]{escape(name)}[/bold]: {escape(by)}, each against {escape(base)}, paired by seed")
+    places = found.columns[: found.columns.index("connection")]
+    for key, group in found.group_by([*places, "connection", "measure"], maintain_order=True):
+        *place, connection, measure = map(str, key)
+        where = "".join(f", {axis}={value}" for axis, value in zip(places, place, strict=True))
+        told = MEASURES[measure]
+        unit = {"ms": "ms", "kB": "kB"}.get(told.heading.split()[-1], told.unit)
+        title = f"{connection}{where}: {told.title}" + (f", {unit}" if unit != "requests" else "")
+        shown = table(heading, "figure", "difference", "p", "", numbers=frozenset({"p"}), title=title)
+        for row in group.iter_rows(named=True):
+            shown.add_row(escape(row[by]), _figure(row, told.printed), *_compared(row, told.printed))
+        out.print()
+        out.print(shown)
+    _explain(found)
+
+
+def _figure(row: Mapping[str, Any], size: float) -> str:
+    """What the label comes to by itself: the mean, or the median where some did not finish."""
+    if row["unfinished"]:
+        done = f"{row['pairs'] - row['unfinished']} of {row['pairs']} done"
+        return done if row["median"] is None else f"{rounded(row['median'] / size)}, {done}"
+    if row["value_low"] is None:
+        return rounded(row["mean"] / size) + (" =" if row["value_method"] == "deterministic" else "")
+    return estimated(row["mean"] / size, row["value_low"] / size, row["value_high"] / size)
+
+
+def _compared(row: Mapping[str, Any], size: float) -> tuple[str, str, str]:
+    if row["difference"] is None:
+        return "", "", ""
+    difference, low, high = (None if row[each] is None else row[each] / size for each in ("difference", "low", "high"))
+    if low is None or high is None:
+        text = _signed(difference)
+    else:
+        text = f"{_signed(difference, high - low)} ({_signed(low, high - low)} to {_signed(high, high - low)})"
+    p = "" if row["p_holm"] is None else _p(row["p_holm"])
+    return text, p, _verdict(row)
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    match row["verdict"]:
+        case "deterministic":
+            return f"deterministic: {row['pairs']} runs agree"
+        case "equal in every pair":
+            return f"equal in all {row['pairs']} pairs"
+        case "higher" | "lower" as way:
+            if row["base_mean"] and row["mean"] is not None:
+                return f"{way!s}, {100 * row['difference'] / row['base_mean']:+.2g} %"
+            return str(way)
+        case other:
+            return str(other)
+
+
+def _signed(value: float | None, uncertainty: float = 0.0) -> str:
+    assert value is not None
+    return ("+" if value > 0 else "") + rounded(value, uncertainty)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def _explain(found: pl.DataFrame) -> None:
+    tested = found["p_holm"].is_not_null().sum()
+    out.print()
+    if tested:
+        tests = sorted(set(found["test"]) - {"none"})
+        methods = sorted(set(found["method"]) - {"none"})
+        out.print(
+            f"difference: mean over pairs (95 % interval: {', '.join(methods)}); p: {', '.join(tests)} test, corrected "
+            f"for {tested} comparison{'s' if tested > 1 else ''} (Holm); below {paired.LEVEL:g} a difference is shown",
+            style="dim",
+        )
+    if (found["unfinished"] > 0).any():
+        out.print(
+            "2 of 5 done: the other runs did not finish, or their requests were not answered. They count as longer "
+            "than any (censored): the difference is then the median, ∞ where that depends on one of them",
+            style="dim",
+        )
+    if "deterministic" in set(found["verdict"]):
+        out.print("=: the runs of all seeds agree; nothing to test, the difference is exact", style="dim")
+
+
+def _tell_of_too_few_pairs(found: pl.DataFrame) -> None:
+    tested = found.filter(pl.col("p").is_not_null())
+    if tested.is_empty():
+        return
+    pairs, needed = min(tested["pairs"].to_list()), paired.pairs_needed(tested.height)
+    if pairs < needed:
+        warn(
+            f"{pairs} seeds can show no difference among {tested.height} comparisons, whatever the figures; take "
+            f"--seeds {needed} or more, or fewer values or measures (--measure)"
+        )
+
+
+def _save(directory: Path, found: pl.DataFrame) -> None:
+    with folder.claim(directory, folder.SWEEP) as held:
+        staged = held.stage()
+        write_table(staged / layout.PAIRED, found)
+        held.commit(keep=True)

@@ -1,0 +1,306 @@
+"""Paired comparison of a sweep's points: the labels of one axis against a base label, over common seeds.
+
+Runs of the same seed form a pair; everything is said of the differences within pairs. Where all finish, the effect is
+the mean difference with its 95 % bootstrap interval (`polypath.results.statistics`), and the test is the sign-flip
+permutation test of that mean (Fisher, "The Design of Experiments", 1935, section 21), exact up to 13 pairs.
+
+Where some run did not finish, its figure is censored: longer than any. The effect is then the median difference with
+its order-statistic interval, and the test is Wilcoxon's signed-rank test, which needs no more than that order. A pair
+of two such runs says nothing, and counts as no difference.
+
+Every draw is seeded: the same figures give the same result. The p-values of a table are corrected together for their
+number (Holm, "A simple sequentially rejective multiple test procedure", 1979). Where no seed changes anything there is
+neither interval nor p-value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.statistics import CONFIDENCE, Estimate, bootstrap_interval, estimate, student_half_width
+
+#: A corrected p-value below this shows a difference.
+LEVEL: Final = 0.05
+_RESAMPLES: Final = 9999
+_SEED: Final = 1
+#: Up to this many pairs every flip of signs is tried.
+_ALL_FLIPS: Final = 13
+#: Below this many pairs there are too few different resamples; the interval is Student's t then.
+BOOTSTRAP_FROM: Final = 6
+
+Verdict = Literal[
+    "higher", "lower", "no difference shown", "equal in every pair", "none finished", "deterministic", "one pair", ""
+]
+Method = Literal["none", "student-t", "bootstrap", "order statistics"]
+Test = Literal["none", "sign-flip permutation", "signed rank"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What n pairs say of a label against the base."""
+
+    pairs: int
+    value: Estimate
+    base: Estimate
+    #: Mean difference; median where some did not finish, infinite where that depends on one of these.
+    difference: float | None
+    low: float | None
+    high: float | None
+    method: Method
+    test: Test
+    p: float | None
+    #: Corrected for the number of comparisons of the table.
+    p_holm: float | None
+    verdict: Verdict
+
+    @property
+    def censored(self) -> bool:
+        return bool(self.value.unfinished or self.base.unfinished)
+
+
+def compare(value: Sequence[float | None], base: Sequence[float | None]) -> Comparison:
+    """Of figures by seed, None for a run that did not finish; the p-value is not corrected yet.
+
+    Raises ValueError where there is no pair, or the numbers of figures differ.
+    """
+    pairs = list(zip(value, base, strict=True))
+    own, others = _estimate(value), _estimate(base)
+    found = Comparison(len(pairs), own, others, None, None, None, "none", "none", None, None, "")
+    differences = [_difference(*pair) for pair in pairs]
+    if all(one is None and other is None for one, other in pairs):
+        return replace(found, verdict="none finished")
+    if len(pairs) == 1:
+        return replace(found, difference=differences[0], verdict="one pair")
+    if own.method == others.method == "deterministic":
+        return replace(found, difference=differences[0], verdict="deterministic")
+    if not any(differences):
+        return replace(found, difference=0.0, verdict="equal in every pair")
+    if found.censored:
+        low, high = _order_statistics(differences)
+        return replace(
+            found,
+            difference=_middle(differences),
+            low=low,
+            high=high,
+            method="order statistics",
+            test="signed rank",
+            p=_signed_rank(differences),
+        )
+    bounds = interval(differences)
+    return replace(
+        found,
+        difference=fmean(differences),
+        low=bounds[0],
+        high=bounds[1],
+        method=bounds[2],
+        test="sign-flip permutation",
+        p=_sign_flips(differences),
+    )
+
+
+def _estimate(figures: Sequence[float | None]) -> Estimate:
+    return estimate([each for each in figures if each is not None], sum(each is None for each in figures))
+
+
+def _middle(differences: Sequence[float]) -> float:
+    """The median; of as many differences above every bound as below, which cancel, 0."""
+    found = median(differences)
+    return 0.0 if math.isnan(found) else found
+
+
+def _difference(value: float | None, base: float | None) -> float:
+    """Of two runs that did not finish nothing is known, which counts as no difference."""
+    if value is None or base is None:
+        return 0.0 if value is base else math.inf if value is None else -math.inf
+    return value - base
+
+
+def interval(differences: Sequence[float]) -> tuple[float | None, float | None, Method]:
+    """The 95 % interval of the mean; none where all are alike."""
+    if max(differences) == min(differences):
+        return None, None, "none"
+    if len(differences) >= BOOTSTRAP_FROM:
+        return *bootstrap_interval(differences), "bootstrap"
+    mean, half = fmean(differences), student_half_width(differences)
+    return mean - half, mean + half, "student-t"
+
+
+def _order_statistics(differences: Sequence[float]) -> tuple[float, float]:
+    """The narrowest interval of the median between two of the values, that covers it at least as often as is asked.
+
+    Infinite where there are too few values, or where an end is one of a run that did not finish.
+    """
+    from scipy.stats import binom
+
+    ordered = sorted(differences)
+    count = len(ordered)
+    outside = int(binom.ppf((1 - CONFIDENCE) / 2, count, 0.5))
+    if outside == 0:
+        return -math.inf, math.inf
+    return ordered[outside - 1], ordered[count - outside]
+
+
+def _sign_flips(differences: Sequence[float]) -> float:
+    import numpy as np
+    from scipy.stats import permutation_test
+
+    found = permutation_test(
+        (np.array(differences),),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=max(_RESAMPLES, 2**_ALL_FLIPS),
+        rng=np.random.Generator(np.random.PCG64(_SEED)),
+    )
+    return float(found.pvalue)
+
+
+def _signed_rank(differences: Sequence[float]) -> float:
+    import numpy as np
+    from scipy.stats import wilcoxon
+
+    beyond = 2 * max((abs(each) for each in differences if math.isfinite(each)), default=1.0) + 1
+    ranked = np.array([math.copysign(beyond, each) if math.isinf(each) else each for each in differences])
+    return float(wilcoxon(ranked[ranked != 0]).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values corrected for their number, in their order."""
+    corrected = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = highest
+    return corrected
+
+
+def judged(found: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons of a table with their p-values corrected, and what these show."""
+    tested = [place for place, each in enumerate(found) if each.p is not None]
+    corrected = holm([p for each in found if (p := each.p) is not None])
+    made = list(found)
+    for place, p in zip(tested, corrected, strict=True):
+        made[place] = replace(found[place], p_holm=p, verdict=_verdict(found[place], p))
+    return made
+
+
+def _verdict(of: Comparison, p: float) -> Verdict:
+    if p >= LEVEL or not of.difference:
+        return "no difference shown"
+    return "higher" if of.difference > 0 else "lower"
+
+
+def least_p(pairs: int) -> float:
+    """The least p-value that so many pairs can give before it is corrected: all differences of one sign."""
+    return min(1.0, 2.0 ** (1 - pairs))
+
+
+def pairs_needed(comparisons: int) -> int:
+    """The fewest pairs that can show a difference in a table of so many comparisons."""
+    pairs = 1
+    while least_p(pairs) * comparisons >= LEVEL:
+        pairs += 1
+    return pairs
+
+
+def over_pairs(
+    points: pl.DataFrame,
+    axes: Sequence[Axis],
+    by: str,
+    base: str,
+    measures: Mapping[str, Sequence[str]],
+) -> pl.DataFrame:
+    """The labels of axis `by`, each against `base`, of the connections and measures given, at each place of the others.
+
+    Columns: the other axes, connection, measure, unit, the axis's own column, base, pairs, then for label and base n,
+    unfinished, mean, median, and difference, low, high, method, test, p, p_holm, verdict. The base's row has no
+    difference. Pairs of which a point failed are left out.
+    """
+    (axis,) = (axis for axis in axes if axis.name == by)
+    others = [each.name for each in axes if each.name not in (by, SEED)]
+    labels = [base, *(label for label in axis.labels if label != base)]
+    rows: list[dict[str, Any]] = []
+    found: list[Comparison] = []
+    for key, group in points.group_by([*others, "connection"], maintain_order=True):
+        for measure in measures[str(key[-1])]:
+            own = {label: _by_seed(group.filter(pl.col(by) == label), measure) for label in labels}
+            for label in labels:
+                common = [seed for seed in own[base] if seed in own[label]]
+                if not common:
+                    continue
+                rows.append(
+                    {
+                        **dict(zip(others, key, strict=False)),
+                        "connection": key[-1],
+                        "measure": measure,
+                        "unit": MEASURES[measure].unit,
+                        by: label,
+                        "base": base,
+                    }
+                )
+                found.append(compare([own[label][seed] for seed in common], [own[base][seed] for seed in common]))
+                if label == base:
+                    found[-1] = replace(found[-1], difference=None, verdict="")
+    made = [{**row, **_columns(each)} for row, each in zip(rows, judged(found), strict=True)]
+    text = dict.fromkeys([*others, "connection", "measure", "unit", by, "base"], pl.String)
+    return pl.DataFrame(made, schema={**text, **_COLUMNS})
+
+
+_COLUMNS: Final[Mapping[str, Any]] = {
+    "pairs": pl.UInt32,
+    "unfinished": pl.UInt32,
+    "mean": pl.Float64,
+    "median": pl.Float64,
+    "value_low": pl.Float64,
+    "value_high": pl.Float64,
+    "value_method": pl.String,
+    "base_unfinished": pl.UInt32,
+    "base_mean": pl.Float64,
+    "base_median": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "method": pl.String,
+    "test": pl.String,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "verdict": pl.String,
+}
+
+
+def _columns(of: Comparison) -> dict[str, Any]:
+    return {
+        "pairs": of.pairs,
+        "unfinished": of.value.unfinished,
+        "mean": of.value.mean,
+        "median": of.value.median,
+        "value_low": of.value.low,
+        "value_high": of.value.high,
+        "value_method": of.value.method,
+        "base_unfinished": of.base.unfinished,
+        "base_mean": of.base.mean,
+        "base_median": of.base.median,
+        "difference": of.difference,
+        "low": of.low,
+        "high": of.high,
+        "method": of.method,
+        "test": of.test,
+        "p": of.p,
+        "p_holm": of.p_holm,
+        "verdict": of.verdict,
+    }
+
+
+def _by_seed(rows: pl.DataFrame, measure: str) -> dict[str, float | None]:
+    """The figure of each seed, None for a run that did not finish; a run that has no such figure is left out."""
+    unfinished = MEASURES[measure].unfinished
+    return {
+        row[SEED]: row[measure] for row in rows.iter_rows(named=True) if row[measure] is not None or unfinished(row)
+    }

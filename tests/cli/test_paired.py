@@ -1,0 +1,112 @@
+"""polypath compare --by, on the simulator and on an engine that hands out Recordings made by hand."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.cli.conftest import Polypath, StandIn
+
+from polypath import registry
+
+LOSSY = """
+name = "lossy"
+duration = "2 s"
+
+[host.client]
+[host.server]
+
+[link.wifi]
+ends = ["client:wlan0", "server"]
+rate = "8 Mbps"
+delay = "10 ms"
+loss = "1 %"
+
+[link.lte]
+ends = ["client:wwan0", "server"]
+rate = "4 Mbps"
+delay = "30 ms"
+loss = "1 %"
+
+[[application]]
+name = "download"
+kind = "bulk"
+reverse = true
+"""
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> Path:
+    path = tmp_path / "lossy.toml"
+    path.write_text(LOSSY)
+    return path
+
+
+def test_values_are_compared_within_seeds(lossy: Path, polypath: Polypath, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    done = polypath("compare", lossy, "--by", "link.wifi.rate=8 Mbps,2 Mbps", "--seeds", "6", "--out", out)
+    assert done.code == 0, done.err
+    assert "link.wifi.rate, each against 8 Mbps, paired by seed" in done.out
+    assert "download: goodput, Mbps" in done.out
+    assert "sign-flip permutation test, corrected for 1 comparison (Holm)" in " ".join(done.out.split())
+    found = pl.read_parquet(out / "paired.parquet")
+    base, slow = found.iter_rows(named=True)
+    assert (base["link.wifi.rate"], base["difference"], slow["pairs"]) == ("8 Mbps", None, 6)
+    assert slow["p"] == slow["p_holm"] == 2 / 64
+    assert slow["verdict"] == "lower"
+    points = pl.read_parquet(out / "points.parquet")
+    means = points.group_by("link.wifi.rate", maintain_order=True).agg(pl.col("goodput_mbps").mean())
+    fast_mean, slow_mean = means["goodput_mbps"]
+    assert slow["difference"] == pytest.approx(slow_mean - fast_mean)
+    assert slow["low"] < slow["difference"] < slow["high"] < 0
+    again = polypath("compare", lossy, "--by", "link.wifi.rate=8 Mbps,2 Mbps", "--seeds", "6", "--out", out)
+    assert again.out == done.out
+
+
+def test_the_base_can_be_chosen_and_the_scenario_names_the_values(lossy: Path, polypath: Polypath) -> None:
+    lossy.write_text(LOSSY + '\n[vary]\n"link.wifi.loss" = ["1 %", "2 %"]\nseed = [4, 5]\n')
+    done = polypath("compare", lossy, "--by", "link.wifi.loss", "--base", "2 %")
+    assert "each against 2 %" in done.out
+    assert "2 seeds can show no difference among 1 comparisons" in done.err
+    assert "--seeds 6 or more" in done.err
+
+
+SHORT = ("--set", "duration=200 ms", "--set", "link.wifi.loss=0 %", "--set", "link.lte.loss=0 %")
+
+
+def test_every_scheduler_is_compared_where_none_is_named(lossy: Path, polypath: Polypath) -> None:
+    done = polypath("compare", lossy, "--by", "defaults.scheduler", "--seeds", "1", *SHORT)
+    assert done.code == 0
+    names = [line.split()[0] for line in done.out.splitlines() if line.strip()]
+    assert set(registry.entries("scheduler")) <= set(names)
+
+
+def test_where_no_seed_changes_anything_nothing_is_tested(lossy: Path, polypath: Polypath) -> None:
+    done = polypath("compare", lossy, "--by", "defaults.scheduler=default,roundrobin", "--seeds", "3", *SHORT)
+    assert "deterministic: 3 runs agree" in done.out
+    assert "±" not in done.out
+    assert "(Holm)" not in done.out
+    assert "the 3 seeds change nothing" in done.err
+    assert "start_jitter" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--by", "defaults.schedule"), "--by defaults.schedule: the scenario does not vary it; name the values"),
+        (("--by", "defaults.scheduler=default"), "one value is nothing to compare"),
+        (("--by", "defaults.scheduler=default,roundrobin", "--base", "rounrobin"), "did you mean 'roundrobin'?"),
+        (("--by", "defaults.scheduler", "--measure", "goodpt"), "did you mean 'goodput'?"),
+        (("--by", "defaults.scheduler", "--seed", "4"), "give their number, --seeds 10"),
+        (("--by", "defaults.scheduler", "--engines", "sim,linux"), "one engine"),
+        (("--seeds", "4"), "--seeds goes with --by"),
+        (("--measure", "goodput"), "--measure goes with --by"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    engine: StandIn, scenario: Path, polypath: Polypath, arguments: tuple[str, ...], message: str
+) -> None:
+    done = polypath("compare", scenario, *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert not engine.plans

@@ -183,7 +183,8 @@ impl Socket {
         {
             return None;
         }
-        let mss = u64::from(path.mss.max(1));
+        // What fits without the options of Multipath TCP, although every segment has them.
+        let mss = u64::from(self.plain_mss().max(1));
         let admitted = u64::from(path.cwnd.saturating_sub(self.in_flight())) * mss;
         let limit = admitted.min(head.window);
         let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
@@ -209,6 +210,7 @@ mod tests {
     use crate::config::{Config, Profile};
 
     const MSS: u32 = 1_000;
+    const WITH_TIMESTAMPS: u16 = 1_012;
     const NOW: Nanos = 100 * MILLISECOND;
 
     /// A path of 10 ms on which buffers of 20 segments may leave, and a socket that sent `in_flight` segments half a millisecond ago, the
@@ -219,7 +221,7 @@ mod tests {
             ..Config::default()
         };
         let congestion = config.make_congestion().expect("a default");
-        let mut socket = Socket::new(&config, 1_460, 1, congestion, Reckoning::Rate);
+        let mut socket = Socket::new(&config, WITH_TIMESTAMPS, 1, congestion, Reckoning::Rate);
         for nth in 0..in_flight {
             let age = if nth == 0 { 9_800 } else { 500 };
             socket
@@ -307,6 +309,19 @@ mod tests {
                 "{bytes} of {window}"
             );
         }
+    }
+
+    /// Of the window twenty segments are left, as many as leave together, but no twenty segments without options.
+    #[test]
+    fn options_of_multipath_tcp_make_a_whole_buffer_wait() {
+        let (socket, mut path) = sending(39);
+        let with = |len: u32| Front {
+            window: u64::from(20 * len),
+            ..front(u64::from(20 * len))
+        };
+        assert_eq!(waits(&socket, &path, with(MSS)), None);
+        path.mss = MSS - 24;
+        assert_eq!(waits(&socket, &path, with(MSS - 24)), Some(false));
     }
 
     /// Nothing that is awaited would make it longer: with room for all of it, the last leaves.

@@ -373,7 +373,7 @@ impl Socket {
     }
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
-    fn plain_mss(&self) -> u32 {
+    pub(super) fn plain_mss(&self) -> u32 {
         let timestamps = if self.negotiated.timestamps {
             TIMESTAMP_OPTION
         } else {

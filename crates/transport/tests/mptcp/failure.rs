@@ -8,6 +8,7 @@
 //! | the last subflow's end is the connection's, but see [`crate::last_subflow`] | `the_death_of_every_path_ends_the_connection`, `the_reset_of_the_only_subflow_ends_the_connection` |
 //! | MP_FASTCLOSE by reset and by ACK | `abort_closes_every_subflow_with_the_peers_key`, `a_fastclose_with_a_wrong_key_closes_one_subflow`, `a_fastclose_on_an_ack_ends_the_connection` |
 //! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
+//! | nor must the end of a side that only received | `a_receiver_ends_although_its_fastest_path_died` |
 
 use polypath_transport::{Buffer, CloseReason, Config, EventKind, Mib, Purpose};
 use polypath_wire::mptcp::MptcpOption;
@@ -273,4 +274,18 @@ fn a_window_update_lost_on_a_dead_path_is_asked_for() {
         "{}",
         pair.server.read
     );
+}
+
+#[test]
+fn a_receiver_ends_although_its_fastest_path_died() {
+    let mut pair = meshed(&mptcp(), &[10 * MS, 40 * MS]);
+    pair.write(Side::Client, 1_000_000);
+    pair.close(Side::Client);
+    pair.run_for(30 * MS);
+    pair.links[0].up = false;
+    let died = pair.now;
+    assert!(pair.run_until_that(died + 20 * SECOND, |pair| pair.server.read == 1_000_001));
+    let read = pair.now;
+    pair.close(Side::Server);
+    assert!(pair.run_until_that(read + 5 * SECOND, |pair| pair.client.connection().at_end()));
 }

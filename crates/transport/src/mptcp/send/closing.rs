@@ -89,13 +89,25 @@ impl Connection {
         let offset = self.send.written;
         self.send.fin_at = self.shared.now + self.connection_timeout(self.send.fin_count);
         self.send.fin_count += 1;
-        if let Some(me) = self.working_subflow() {
-            // An ACK whose mapping covers no payload.
-            self.with(me, |socket, cx| {
-                socket.send_bare(cx, |options, shared, segment| {
-                    options.add_data_fin(shared, offset, segment);
-                });
-            });
+        // A side that only received does not know which of its paths failed: a repetition goes on all of them
+        // (net/mptcp/protocol.c `__mptcp_retrans`, `mptcp_send_ack`).
+        if self.send.fin_count > 1 {
+            for me in 0..self.subflows.len() {
+                if self.paths[me].established && self.subflows[me].socket.state.synchronised() {
+                    self.send_data_fin_on(me, offset);
+                }
+            }
+        } else if let Some(me) = self.working_subflow() {
+            self.send_data_fin_on(me, offset);
         }
+    }
+
+    /// An ACK whose mapping covers no payload.
+    fn send_data_fin_on(&mut self, me: usize, offset: u64) {
+        self.with(me, |socket, cx| {
+            socket.send_bare(cx, |options, shared, segment| {
+                options.add_data_fin(shared, offset, segment);
+            });
+        });
     }
 }

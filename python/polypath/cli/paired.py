@@ -202,8 +202,8 @@ def _explain(found: pl.DataFrame) -> None:
         )
     if (found["unfinished"] > 0).any():
         out.print(
-            "2 of 5 done: the other runs did not finish, or their requests were not answered. They count as longer "
-            "than any (censored): the difference is then the median, ∞ where that depends on one of them",
+            "done: runs that finished and had their requests answered. The others count as longer than any "
+            "(censored): the difference is then the median, ∞ where that depends on one of them",
             style="dim",
         )
     if "deterministic" in set(found["verdict"]):

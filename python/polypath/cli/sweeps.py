@@ -143,8 +143,8 @@ def _explain(statistics: pl.DataFrame) -> None:
         out.print("= deterministic: the runs of all seeds agree", style="dim")
     if (statistics["unfinished"] > 0).any():
         out.print(
-            "2 of 5 done: the other runs did not finish, or their requests were not answered; a figure before it is "
-            "the median, with these runs counted as the longest",
+            "done: runs that finished and had their requests answered; a figure before it is the median, with the "
+            "others counted as the longest",
             style="dim",
         )
 

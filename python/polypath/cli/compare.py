@@ -91,7 +91,8 @@ def compare(
     for option, given in {"--base": base, "--seeds": seeds, "--measure": measures, "--vary": axes}.items():
         if given:
             raise InputError(f"{option} goes with --by")
-    chosen = [name.strip() for name in (names or _ENGINES).split(",") if name.strip()]
+    named = _ENGINES if names is None else names
+    chosen = [name.strip() for name in named.split(",") if name.strip()]
     if len(chosen) < 2 or len(set(chosen)) < len(chosen):
         raise InputError("--engines takes two or more engines, each once, as in --engines sim,linux")
     if everything and every_lab:

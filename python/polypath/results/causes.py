@@ -8,6 +8,7 @@ at the same time, so that their times do not add up.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -120,19 +121,24 @@ def _moment(recording: Recording, of: Connection, each: Blocking) -> int | None:
         losses = _times(recording, of, _REINJECTIONS)
     else:
         losses = _times(recording, of, _LOSSES, each.subflow)
-    after = [pair for pair in pairs if any(loss <= pair[0] <= loss + _AFTER_LOSS_NS for loss in losses)]
-    apart = [pair for pair in pairs if pair not in after]
-    chosen = (apart if each.cause == "late" else after) or pairs
+    wanted = each.cause != "late"
+    chosen = [pair for pair in pairs if _follows(pair[0], losses) is wanted] or pairs
     if chosen:
         return int(max(chosen, key=lambda pair: (pair[1], -pair[0]))[0])
     return losses[0] if losses and each.cause != "late" else None
 
 
+def _follows(time: int, losses: Sequence[int]) -> bool:
+    """Whether the last loss up to then is near; `losses` ascend."""
+    before = bisect_right(losses, time)
+    return before > 0 and time <= losses[before - 1] + _AFTER_LOSS_NS
+
+
 def _times(recording: Recording, of: Connection, kinds: Sequence[str], subflow: int | None = None) -> list[int]:
-    """When events of these kinds happened, on a subflow or on any."""
+    """When events of these kinds happened, on a subflow or on any; ascending."""
     events = recording.table("events").filter(pl.col("connection") == of.id, pl.col("kind").is_in(kinds))
     own = events if subflow is None else events.filter(pl.col("subflow") == subflow)
-    return own["time_ns"].to_list()
+    return own["time_ns"].sort().to_list()
 
 
 def _stalled(recording: Recording, of: Connection) -> Iterator[Cause]:

@@ -93,7 +93,7 @@ impl Connection {
         // (net/mptcp/protocol.c `__mptcp_retrans`, `mptcp_send_ack`).
         if self.send.fin_count > 1 {
             for me in 0..self.subflows.len() {
-                if self.paths[me].established && self.subflows[me].socket.state.synchronised() {
+                if self.carries_signals(me) {
                     self.send_data_fin_on(me, offset);
                 }
             }

@@ -99,9 +99,7 @@ impl Connection {
     /// The subflow on which connection-level signals travel: not failed, not a backup if that can be had, lowest RTT.
     pub(super) fn working_subflow(&self) -> Option<usize> {
         (0..self.subflows.len())
-            .filter(|&me| {
-                self.paths[me].established && self.subflows[me].socket.state.synchronised()
-            })
+            .filter(|&me| self.carries_signals(me))
             .min_by_key(|&me| {
                 (
                     self.paths[me].potentially_failed,
@@ -109,5 +107,9 @@ impl Connection {
                     self.paths[me].srtt,
                 )
             })
+    }
+
+    pub(super) fn carries_signals(&self, me: usize) -> bool {
+        self.paths[me].established && self.subflows[me].socket.state.synchronised()
     }
 }

@@ -89,7 +89,8 @@ impl Connection {
 
     /// Follows up on what the last call changed: closing, the end of the connection.
     pub(super) fn housekeep(&mut self) {
-        if self.ended.is_some() || !self.closing() {
+        let over = !matches!(self.ended, None | Some(CloseReason::Finished));
+        if over || !self.closing() {
             return;
         }
         self.follow_closing();
@@ -99,7 +100,6 @@ impl Connection {
     fn follow_closing(&mut self) {
         self.step_closing();
         self.deadline = 0;
-        let over = |state: State| matches!(state, State::Closed | State::TimeWait);
         if self.established && self.send.closed() && self.shared.receive.at_end() {
             for me in 0..self.subflows.len() {
                 match self.subflows[me].socket.state {
@@ -110,7 +110,12 @@ impl Connection {
                     _ => {}
                 }
             }
-            if self.sockets().all(|socket| over(socket.state)) {
+            let over = |socket: &Socket| matches!(socket.state, State::Closed | State::TimeWait);
+            if self.sockets().any(over)
+                && self
+                    .sockets()
+                    .all(|socket| over(socket) || socket.lingers())
+            {
                 return self.end(CloseReason::Finished);
             }
         }

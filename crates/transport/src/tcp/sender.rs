@@ -415,6 +415,11 @@ impl Socket {
         self.fin != FinState::None
     }
 
+    /// It closes, and what is left in flight has timed out. To a multipath connection whose stream is over, that is no reason to be open.
+    pub(crate) fn lingers(&self) -> bool {
+        self.closing() && self.recovery.timeouts > 0
+    }
+
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
         if !self.unsent.is_empty() {
             return;

@@ -10,12 +10,12 @@
 //! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
 //! | nor must the end of a side that only received | `a_receiver_ends_although_its_fastest_path_died` |
 
-use polypath_transport::{Buffer, CloseReason, Config, EventKind, Mib, Purpose};
+use polypath_transport::{Buffer, CloseReason, Config, EventKind, Mib, Profile, Purpose};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
-use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
+use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp, with_profile};
 use crate::meshed;
 
 #[test]
@@ -278,14 +278,21 @@ fn a_window_update_lost_on_a_dead_path_is_asked_for() {
 
 #[test]
 fn a_receiver_ends_although_its_fastest_path_died() {
-    let mut pair = meshed(&mptcp(), &[10 * MS, 40 * MS]);
-    pair.write(Side::Client, 1_000_000);
-    pair.close(Side::Client);
-    pair.run_for(30 * MS);
-    pair.links[0].up = false;
-    let died = pair.now;
-    assert!(pair.run_until_that(died + 20 * SECOND, |pair| pair.server.read == 1_000_001));
-    let read = pair.now;
-    pair.close(Side::Server);
-    assert!(pair.run_until_that(read + 5 * SECOND, |pair| pair.client.connection().at_end()));
+    for profile in [Profile::Rfc, Profile::MptcpOrg, Profile::Linux] {
+        let mut pair = meshed(&with_profile(profile, mptcp()), &[10 * MS, 40 * MS]);
+        pair.write(Side::Client, 1_000_000);
+        pair.close(Side::Client);
+        pair.run_for(30 * MS);
+        pair.links[0].up = false;
+        let died = pair.now;
+        assert!(pair.run_until_that(died + 20 * SECOND, |pair| pair.server.read == 1_000_001));
+        let read = pair.now;
+        pair.close(Side::Server);
+        assert!(pair.run_until_that(read + 5 * SECOND, |pair| pair.client.connection().at_end()));
+        // The stream is over on both sides: that the dead path swallows FINs is no reason to be open.
+        assert!(pair.run_to_end(read + 10 * SECOND), "{profile:?}");
+        for side in [Side::Client, Side::Server] {
+            assert_eq!(pair.connection(side).ended(), Some(CloseReason::Finished));
+        }
+    }
 }

@@ -123,3 +123,36 @@ def test_a_mesh_over_paths_without_a_link_in_common_is_full() -> None:
     assert ends["established_ns"].null_count() == 0
     pairs = set(ends.select("source", "destination").iter_rows())
     assert len(pairs) == 4
+
+
+TWO_LINKS = """
+duration = "3 s"
+[defaults]
+path_manager = "fullmesh"
+[host.client]
+[host.server]
+[link.wifi]
+ends = ["client", "server"]
+delay = "10 ms"
+rate = "20 Mbps"
+[link.lte]
+ends = ["client", "server"]
+delay = "30 ms"
+rate = "20 Mbps"
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
+
+
+@pytest.mark.parametrize(
+    ("profile", "pairs"), [("rfc", 4), ("mptcp.org", 4), pytest.param("linux", 2, id="linux binds to devices")]
+)
+def test_answers_over_the_other_link_reach_no_subflow_that_is_bound_to_its_own(profile: str, pairs: int) -> None:
+    text = TWO_LINKS.replace("[defaults]", f'[defaults]\nprofile = "{profile}"')
+    recording = run(Scenario.parse(text, "two.toml"))
+    ends = recording.table("subflow_ends")
+    established = ends.filter(pl.col("established_ns").is_not_null())
+    assert (ends.height, established.height) == (4, pairs)
+    refused = recording.table("events").filter(pl.col("kind") == "refused", pl.col("host") == "client")
+    assert refused.height >= 4 - pairs

@@ -36,6 +36,12 @@ impl Profile {
             .map(|(_, profile)| *profile)
     }
 
+    /// Whether a subflow of the path manager's takes only what arrives at its address's interface (Linux `__mptcp_subflow_connect`,
+    /// `sk_bound_dev_if`, for endpoints with a device, as `ip mptcp endpoint add .. dev ..` makes them).
+    pub(crate) fn binds_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether RTO is srtt plus a variance of at least the minimum RTO (Linux), or the larger of minimum and RFC 6298's sum.
     pub fn rto_adds_minimum(self) -> bool {
         self != Self::Rfc

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::{Ecn, NodeId, Packet, random};
+use polypath_net::{Ecn, InterfaceId, NodeId, Packet, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
 };
@@ -137,7 +137,7 @@ impl Simulation {
     }
 
     #[inline(always)]
-    pub(super) fn on_packet(&mut self, mut packet: Packet<Body>) {
+    pub(super) fn on_packet(&mut self, mut packet: Packet<Body>, interface: Option<InterfaceId>) {
         let flow = packet.flow as usize;
         let receiver = match self.captures.flows[flow].receiver {
             Some(End::Middlebox { stand, forward }) => {
@@ -152,7 +152,7 @@ impl Simulation {
             Content::Tcp(ref segment) => {
                 let end = match receiver {
                     Some(end) => Some(end),
-                    None => self.find_receiver(flow, &packet),
+                    None => self.find_receiver(flow, &packet, interface),
                 };
                 let arrival = Arrival {
                     congestion_experienced: packet.ecn == Ecn::Ce,

@@ -6,9 +6,9 @@
 //! application's, and one too many is closed.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::Packet;
+use polypath_net::{InterfaceId, Packet};
 use polypath_transport::{Arrival, Connection, Counters, NEVER, Nanos, Segment, Transmit, Tuple};
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
@@ -47,7 +47,12 @@ struct Opening<'a> {
 impl Simulation {
     /// Finds who a flow's first packets are for; a SYN is dealt with here if it begins something.
     #[cold]
-    pub(super) fn find_receiver(&mut self, flow: usize, packet: &Packet<Body>) -> Option<End> {
+    pub(super) fn find_receiver(
+        &mut self,
+        flow: usize,
+        packet: &Packet<Body>,
+        interface: Option<InterfaceId>,
+    ) -> Option<End> {
         let Flow {
             source,
             destination,
@@ -68,6 +73,10 @@ impl Simulation {
         if let Some(end) = known
             && !(opens && self.gives_way(end, segment))
         {
+            if self.is_bound_elsewhere(end, destination.ip(), interface) {
+                self.refuse(flow, segment, Refusal::UnknownConnection);
+                return None;
+            }
             // Another client's packets may be for another connection the next time, and so may a SYN.
             if !syn && end.endpoint() == sender.opposite().endpoint() {
                 self.captures.flows[flow].receiver = Some(end);
@@ -105,6 +114,24 @@ impl Simulation {
             None => self.take_syn(&opening),
         }
         None
+    }
+
+    /// Whether a path manager bound the subflow to the interface of its address, and this is another one.
+    fn is_bound_elsewhere(
+        &self,
+        end: End,
+        address: IpAddr,
+        interface: Option<InterfaceId>,
+    ) -> bool {
+        let End::Subflow { endpoint, subflow } = end else {
+            return false;
+        };
+        let endpoint = &self.endpoints[endpoint as usize];
+        let binds = |connection: &Connection| connection.binds_subflows();
+        subflow > 0
+            && endpoint.side == Side::Client
+            && endpoint.tcp().is_some_and(binds)
+            && interface.is_some_and(|at| self.network.topology().owner(address) != Some(at))
     }
 
     fn gives_way(&self, end: End, syn: &Segment) -> bool {

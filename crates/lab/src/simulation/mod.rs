@@ -443,9 +443,10 @@ impl Simulation {
                 self.poll_watched(until)
             };
             match output {
-                Some(Output::Delivered { packet, .. } | Output::Local(packet)) => {
-                    self.on_packet(packet);
-                }
+                Some(Output::Delivered {
+                    packet, interface, ..
+                }) => self.on_packet(packet, Some(interface)),
+                Some(Output::Local(packet)) => self.on_packet(packet, None),
                 Some(Output::Timer(timer)) => self.on_timer(timer),
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}

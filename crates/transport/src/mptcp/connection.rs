@@ -274,6 +274,11 @@ impl Connection {
         self.session.multipath.is_some()
     }
 
+    /// Whether its subflows but the first take only what arrives at the interface of their address.
+    pub fn binds_subflows(&self) -> bool {
+        self.shared.config.profile.binds_subflows()
+    }
+
     /// The token by which the peer's MP_JOINs name this connection.
     pub fn token(&self) -> Option<u32> {
         self.session

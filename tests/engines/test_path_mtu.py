@@ -38,6 +38,28 @@ def completion(recording: Recording, size: int = 4_000_000) -> float:
     return row["last_byte_ns"] / 1e9 if whole else float("inf")
 
 
+@pytest.mark.parametrize("family", [(), IPV6], ids=["ipv4", "ipv6"])
+def test_quic_takes_the_length_that_a_router_names(family: tuple[str, ...]) -> None:
+    quic = ("application.bulk.transport=quic", "defaults.profile=rfc", *family)
+
+    def search(*settings: str) -> tuple[list[str], dict[str, list[float]]]:
+        """What became of packets that were too long, and what each host found."""
+        recording = run("sim", *quic, *settings)
+        assert completion(recording) < 2
+        events = recording.table("events")
+        found = events.filter(pl.col("kind") == "path-mtu")
+        own = {host: found.filter(pl.col("host") == host)["value"].to_list() for host in ("client", "server")}
+        return events.filter(pl.col("kind") == "packet-too-big")["detail"].to_list(), own
+
+    told, found = search()
+    assert [each.endswith("sender told") for each in told] == [True, True], "one probe of each side"
+    assert all(len(values) == 2 and values[1] == 1400 for values in found.values())
+    unheard, found = search(*BLACK_HOLE)
+    assert len(unheard) > len(told)
+    assert all(each.endswith("not told") for each in unheard)
+    assert all(1392 < values[-1] <= 1400 for values in found.values())
+
+
 # `kernel`: seconds that Linux takes
 @pytest.mark.parametrize(("family", "header", "kernel"), [("ip", 20, 2.989), ("ipv6", 40, 3.022)])
 def test_the_sender_is_told_and_sends_again_at_once(tmp_path: Path, family: str, header: int, kernel: float) -> None:

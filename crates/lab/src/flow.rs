@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{ChannelId, Ecn, RouteId, random};
+use polypath_transport::quic::bytes::destination;
 use polypath_transport::{Purpose, Segment};
-use polypath_wire::quic::Datagram;
+use polypath_wire::quic::{ConnectionId, Datagram};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -52,6 +53,14 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// What its first packet is addressed to.
+    pub fn destination(&self) -> Option<ConnectionId> {
+        match &self.datagram {
+            Some(datagram) => datagram.packets.first().map(|it| it.header.destination),
+            None => destination(&self.bytes),
+        }
+    }
+
     /// UDP payload bytes.
     pub fn len(&self) -> u32 {
         match &self.datagram {

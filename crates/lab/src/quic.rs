@@ -10,7 +10,7 @@ use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection};
 use polypath_transport::{CloseReason, Event, Nanos, Tuple};
 use polypath_wire::payload;
-use polypath_wire::quic::{Carried, ConnectionId, Datagram, Frame};
+use polypath_wire::quic::{Carried, Datagram, Frame, Packet};
 
 use crate::application::Frames;
 use crate::carrier::Lane;
@@ -113,10 +113,11 @@ impl Quic {
         Self::Noq(Box::new(connection))
     }
 
-    /// Whether packets with this destination are for it, as far as that can be asked.
-    pub fn knows(&self, destination: &ConnectionId) -> bool {
+    /// Whether a packet is for it, as far as that can be asked.
+    #[inline(always)]
+    pub fn knows(&self, packet: &Packet) -> bool {
         match self {
-            Self::Ours(ours) => ours.connection.knows(destination),
+            Self::Ours(ours) => ours.connection.knows_packet(packet),
             Self::Noq(_) => false,
         }
     }

@@ -1,6 +1,7 @@
 //! Keys and addresses that change, and a peer that falls silent.
 
 use polypath_interop::{End, Exchange, Fate, Noq, Ours, Outcome, Settings, Side, World};
+use polypath_transport::quic::bytes::Limits;
 use polypath_transport::{Config, MILLISECOND as MS, SECOND};
 
 use crate::transfer::complete;
@@ -69,6 +70,24 @@ fn ours_updates_its_keys_and_noq_follows() {
         assert!(updates >= 3, "{updates}");
         let (_, protector) = world.server.parts();
         assert!(protector.key_updates() >= updates);
+    }
+}
+
+#[test]
+fn ours_updates_keys_that_have_sealed_half_of_what_is_safe_and_noq_follows() {
+    for config in [quic(), multipath()] {
+        let client = Ours::client(&config, links(&config).len(), 1);
+        let mut world = World::new(client, Noq::server(settings(&config)), links(&config));
+        let (_, protector) = world.client.parts();
+        protector.lower_limits(Limits {
+            sealed: 1200,
+            not_authentic: u64::MAX,
+        });
+        world.fate = TROUBLE.hook(4);
+        let exchange = Exchange::default().tell(Side::Client, 3_000_000);
+        complete(&mut world, exchange, 30 * SECOND);
+        let (_, protector) = world.client.parts();
+        assert!(protector.key_updates() >= 2, "{}", protector.key_updates());
     }
 }
 

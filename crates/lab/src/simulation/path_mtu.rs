@@ -6,10 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use polypath_net::{ChannelId, Ecn, NodeId, Packet};
 use polypath_trace::frame::too_big_quote;
 use polypath_transport::Purpose;
+use polypath_wire::quic::ConnectionId;
 
 use super::Simulation;
+use crate::carrier::Carrier;
 use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
 use crate::plan::Plan;
+use crate::quic::Quic;
 
 /// ICMP's header, version 4 or 6.
 const ICMP_HEADER: u32 = 8;
@@ -174,6 +177,10 @@ impl Simulation {
             .entry((node, source.ip(), destination.ip()))
             .or_insert(*mtu);
         *known = (*known).min(*mtu);
+        if let Content::Quic(sealed) = &about.body.content {
+            let (first, len) = (sealed.destination(), sealed.len());
+            return self.tell_quic_too_big(about.flow, first, len, *mtu);
+        }
         let end = self.demultiplexer.get(&(node, source, destination));
         let (Content::Tcp(segment), Some(&End::Subflow { endpoint, subflow })) =
             (&about.body.content, end)
@@ -185,6 +192,22 @@ impl Simulation {
             connection.on_packet_too_big(subflow as usize, segment.seq, *mtu, now);
         }
         self.follow_up(endpoint as usize);
+    }
+
+    /// As [`Simulation::on_too_big`], about a datagram of QUIC on a flow. noq has no ear for it.
+    fn tell_quic_too_big(&mut self, flow: u32, first: Option<ConnectionId>, len: u32, mtu: u32) {
+        let sender = self.captures.flows[flow as usize].sender.endpoint();
+        let (Some(index), Some(first)) = (sender.map(|index| index as usize), first) else {
+            return;
+        };
+        let now = self.network.now();
+        let endpoint = &mut self.endpoints[index];
+        let lane = endpoint.flows.iter().position(|&known| known == flow);
+        let connection = endpoint.connection.as_mut().and_then(Carrier::quic_mut);
+        if let (Some(lane), Some(own)) = (lane, connection.and_then(Quic::own_mut)) {
+            own.on_packet_too_big(lane, &first, len, mtu, now);
+            self.follow_up(index);
+        }
     }
 
     /// A new subflow begins with what its host knows of the path.

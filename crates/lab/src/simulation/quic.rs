@@ -173,8 +173,8 @@ impl Simulation {
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
     /// (RFC 9000 section 5.2). noq keeps its ids to itself: there it is the application that the datagram comes from.
     fn quic_endpoint(&mut self, flow: usize, sealed: &Sealed, len: u32) -> Option<usize> {
-        let destination = match &sealed.datagram {
-            Some(datagram) => Some(datagram.packets.first()?.header.destination),
+        let first = match &sealed.datagram {
+            Some(datagram) => Some(datagram.packets.first()?),
             None => None,
         };
         let node = self.captures.flows[flow].receiver_node as usize;
@@ -183,7 +183,7 @@ impl Simulation {
             let endpoint = &self.endpoints[index];
             let connection = endpoint.connection.as_ref().and_then(Carrier::quic);
             endpoint.node == node
-                && connection.is_some_and(|it| destination.as_ref().is_none_or(|id| it.knows(id)))
+                && connection.is_some_and(|it| first.is_none_or(|packet| it.knows(packet)))
         };
         let sender = self.captures.flows[flow].sender;
         let likely = sender.opposite().endpoint().map(|index| index as usize);
@@ -243,8 +243,8 @@ impl Simulation {
         };
         let len = datagram.len();
         let datagram = (!real).then_some(datagram);
-        let content = Content::Quic(Sealed { datagram, bytes });
-        self.put_on_route(flow, len, Ecn::NotEct, Purpose::Control, content);
+        let sealed = Sealed { datagram, bytes };
+        self.put_on_route(flow, len, Ecn::NotEct, Purpose::Control, sealed);
     }
 
     /// The server's endpoint of the datagram's own application, where it listens and has no connection yet.
@@ -305,9 +305,7 @@ impl Simulation {
         }
         let mut departing = std::mem::take(&mut self.departing);
         std::mem::swap(own.transmits(), &mut departing);
-        for _ in 0..departing.len() {
-            own.spares().replenish(&mut self.spares);
-        }
+        own.spares().replenish(&mut self.spares);
         self.qlogs.with(index, |log| {
             departing
                 .iter()
@@ -317,27 +315,35 @@ impl Simulation {
         // A capture has the secrets before the packets that they decrypt.
         self.log_secrets(index);
         self.number_paths(index);
-        for transmit in &mut departing {
+        if self.plan.record.segments {
+            for transmit in &departing {
+                self.record_packets(index, transmit);
+            }
+        }
+        for transmit in departing.drain(..) {
+            let Transmit {
+                path,
+                ref tuple,
+                datagram,
+                len,
+                purpose,
+                ecn,
+                steady,
+            } = transmit;
             let bytes = if seals {
-                self.seal(index, &transmit.datagram)
+                self.seal(index, &datagram)
             } else {
                 Vec::new()
             };
-            let made = self.endpoints[index].flows.get(transmit.path);
+            let made = self.endpoints[index].flows.get(path);
             let flow = match made {
-                Some(&flow) if transmit.steady => flow,
-                _ => self.quic_flow(index, transmit.path, transmit.tuple),
+                Some(&flow) if steady => flow,
+                _ => self.quic_flow(index, path, *tuple),
             };
-            if self.plan.record.segments {
-                self.record_packets(index, transmit);
-            }
-            let ecn = if transmit.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-            let datagram = std::mem::take(&mut transmit.datagram);
+            let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
             let datagram = (!real).then_some(datagram);
-            let content = Content::Quic(Sealed { datagram, bytes });
-            self.put_on_route(flow, transmit.len, ecn, transmit.purpose, content);
+            self.put_on_route(flow, len, ecn, purpose, Sealed { datagram, bytes });
         }
-        departing.clear();
         self.departing = departing;
     }
 
@@ -381,14 +387,14 @@ impl Simulation {
             };
             let len = bytes.len() as u32;
             let datagram = None;
-            let content = Content::Quic(Sealed { datagram, bytes });
-            self.put_on_route(flow, len, ecn, Purpose::Data, content);
+            let sealed = Sealed { datagram, bytes };
+            self.put_on_route(flow, len, ecn, Purpose::Data, sealed);
         }
     }
 
     /// Sends a payload of UDP on its flow, if that leads anywhere.
     #[inline(always)]
-    fn put_on_route(&mut self, flow: u32, len: u32, ecn: Ecn, purpose: Purpose, content: Content) {
+    fn put_on_route(&mut self, flow: u32, len: u32, ecn: Ecn, purpose: Purpose, sealed: Sealed) {
         self.refresh_way(flow, UDP);
         let state = &mut self.captures.flows[flow as usize];
         let route = state.route.or(state.queued_route);
@@ -400,7 +406,7 @@ impl Simulation {
             identification: state.sent,
             altered: false,
             purpose,
-            content,
+            content: Content::Quic(sealed),
         };
         let len = ip_header_len(state.source) + UDP_HEADER + len;
         self.dispatch(route, len, flow, ecn, body);

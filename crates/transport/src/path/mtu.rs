@@ -38,6 +38,8 @@ pub struct MtuDiscovery {
     path: u32,
     peer: u32,
     probe: Option<Probe>,
+    /// What a report named: the next probe is as long.
+    named: Option<u32>,
     since: Nanos,
     /// When there is something to be done next, and the longest payload without options; they follow from the others.
     due_at: Nanos,
@@ -55,6 +57,7 @@ impl MtuDiscovery {
             path: mtu,
             peer: mtu,
             probe: None,
+            named: None,
             since: 0,
             due_at: NEVER,
             payload: 0,
@@ -118,6 +121,20 @@ impl MtuDiscovery {
         news
     }
 
+    /// A report says that a packet of `len` bytes was longer than the `mtu` of a link. What lies between is ruled out until the search begins
+    /// again, and the next probe is of the reported length (RFC 8899 section 4.6.2). False: it tells nothing.
+    pub fn on_report(&mut self, len: u32, mtu: u32) -> bool {
+        if len <= mtu || mtu >= self.high {
+            return false;
+        }
+        self.high = mtu;
+        self.low = self.low.min(mtu);
+        self.named = Some(mtu);
+        self.probe.take_if(|probe| probe.mtu > mtu);
+        self.settle();
+        true
+    }
+
     /// A timeout. One long after the first retransmission has the search begin, further ones have it go down to half, `base` at most. Gives
     /// the MTU that is taken to pass from now on.
     pub fn on_timeout(
@@ -157,6 +174,7 @@ impl MtuDiscovery {
                 self.high = self.peer.min(self.path);
                 self.low = payload + options + self.headers;
                 self.since = now;
+                self.named = None;
                 self.settle();
             }
             return None;
@@ -165,7 +183,10 @@ impl MtuDiscovery {
     }
 
     fn middle(&self) -> u32 {
-        u32::midpoint(self.high, self.low)
+        match self.named {
+            Some(named) if named > self.low && named <= self.high => named,
+            _ => u32::midpoint(self.high, self.low),
+        }
     }
 
     /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others.

@@ -19,6 +19,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn add_news(&mut self, draft: &mut Draft, about: usize) {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);

@@ -58,8 +58,9 @@ impl Connection {
             at = at.min(self.path_manager_at);
         }
         at = if self.handshake.settled() {
-            self.find_deadline_of_paths(at)
+            self.settle_paths(at)
         } else {
+            self.settle_early();
             self.find_deadline_early(at)
         };
         // What is due already waits for something else: the amplification limit, keys.
@@ -70,21 +71,40 @@ impl Connection {
         };
     }
 
-    fn find_deadline_of_paths(&self, mut at: Nanos) -> Nanos {
+    /// Nothing more leaves for now: settles pacing, and gives the earliest deadline of all paths and `at`.
+    fn settle_paths(&mut self, mut at: Nanos) -> Nanos {
+        let now = self.now;
         let delay = self.peer.max_ack_delay * MILLISECOND;
-        for (path, member) in self.members.iter().enumerate() {
+        let mut validating = false;
+        let mut paths = self.paths.iter_mut();
+        for member in &mut self.members {
+            let Some(path) = paths.next() else {
+                break;
+            };
             at = at.min(member.space.received.deadline());
+            let burst_at = member.settle_pacing(path, now);
             if member.closed() {
                 continue;
             }
-            at = at
-                .min(member.recovery_deadline(delay))
-                .min(member.pacer.deadline());
-            if !member.validated() {
+            at = at.min(member.recovery_deadline(delay)).min(burst_at);
+            validating |= !member.validated();
+        }
+        if validating {
+            for path in 0..self.members.len() {
                 at = at.min(self.validation_deadline(path));
             }
         }
         at
+    }
+
+    /// Settles pacing before the handshake is confirmed.
+    fn settle_early(&mut self) {
+        if self.sends_application() {
+            let now = self.now;
+            for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
+                member.settle_pacing(path, now);
+            }
+        }
     }
 
     /// The same before the handshake is confirmed.
@@ -134,13 +154,23 @@ impl Connection {
 
     /// The longest of its paths, before backoff.
     pub(super) fn longest_probe_timeout(&self) -> Nanos {
-        let delay = self.peer.max_ack_delay * MILLISECOND;
-        let mut longest = 0;
-        for member in &self.members {
-            if !member.closed() {
-                longest = longest.max(member.rtt.probe_timeout(delay));
-            }
+        debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
+        match self.longest_timeout {
+            0 => 0,
+            longest => longest + self.peer.max_ack_delay * MILLISECOND,
         }
-        longest
+    }
+
+    /// The same without the delay of acknowledgements; 0 where no path is open.
+    fn find_longest_timeout(&self) -> Nanos {
+        let open = self.members.iter().filter(|member| !member.closed());
+        open.map(|member| member.rtt.probe_timeout(0))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// To be called when a round trip was measured or forgotten, and when a path was added or closed.
+    pub(super) fn compare_timeouts(&mut self) {
+        self.longest_timeout = self.find_longest_timeout();
     }
 }

@@ -7,7 +7,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use polypath_wire::quic::{ConnectionId, Datagram, Frame, TransportError, TransportParameters};
+use polypath_wire::quic::{
+    ConnectionId, Datagram, Frame, Packet, TransportError, TransportParameters,
+};
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
@@ -107,6 +109,8 @@ pub struct Connection {
     pub(super) told_blocked: Option<Frame>,
     /// When the connection is given up unless something arrives, and when the peer is probed.
     pub(super) idle_at: Nanos,
+    /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
+    pub(super) longest_timeout: Nanos,
     pub(super) keepalive_at: Nanos,
     /// A packet of the peer's handshake has come.
     pub(super) peer_seen: bool,
@@ -255,6 +259,7 @@ impl Connection {
             wanted: Vec::new(),
             told_blocked: None,
             idle_at: now + IDLE,
+            longest_timeout: 0,
             keepalive_at: NEVER,
             peer_seen: false,
             anti_deadlock_from: now,
@@ -344,6 +349,7 @@ impl Connection {
         path.multipath = self.config.mptcp;
         self.paths.push(path);
         self.members.push(member);
+        self.compare_timeouts();
         Ok(self.members.len() - 1)
     }
 
@@ -401,9 +407,25 @@ impl Connection {
         &self.members
     }
 
+    /// The path with this id: commonly they count up as the paths do.
+    #[inline]
+    pub(super) fn path_named(&self, id: u64) -> Option<usize> {
+        match self.members.get(id as usize) {
+            Some(member) if member.id == id => Some(id as usize),
+            _ => self.members.iter().position(|member| member.id == id),
+        }
+    }
+
     /// What schedulers see of them.
     pub fn paths(&self) -> &[Path] {
         &self.paths
+    }
+
+    /// As [`Connection::knows`], of a packet; what is usual is known soon.
+    #[inline]
+    pub fn knows_packet(&self, packet: &Packet) -> bool {
+        let destination = &packet.header.destination;
+        self.local_ids.is_newest(packet.path, destination) || self.knows(destination)
     }
 
     /// Whether packets with this destination are for this connection.
@@ -462,6 +484,7 @@ impl Connection {
                 self.paths[path].established = false;
             }
         }
+        self.compare_timeouts();
         self.event(EventKind::ConnectionClosed(reason));
     }
 }

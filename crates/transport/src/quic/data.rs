@@ -19,18 +19,20 @@ fn stream_fields(stream: u64, offset: u64) -> u32 {
 }
 
 impl Connection {
-    /// Data, as the scheduler decides.
-    pub(super) fn push_data(&mut self) {
+    /// Some path may carry data now.
+    pub(super) fn any_open(&self) -> bool {
+        let open = |path: &Path| path.established && path.room() > 0;
+        self.paths.iter().any(open)
+    }
+
+    /// Data, as the scheduler decides, while any path is `open`.
+    pub(super) fn push_data(&mut self, mut open: bool) {
         self.scheduler.begin();
         // What is in flight counts: redundant schedulers repeat it.
         if self.outgoing.is_empty() && self.datagrams.waiting.is_empty() {
             return;
         }
-        loop {
-            let open = |path: &Path| path.established && path.room() > 0;
-            if !self.paths.iter().any(open) {
-                break;
-            }
+        while open {
             let next = self.next_to_send();
             let decision =
                 self.scheduler
@@ -41,9 +43,7 @@ impl Connection {
                 Decision::Wait if next.is_none() => self.rescue(),
                 Decision::Wait => false,
             };
-            if !progressed {
-                break;
-            }
+            open = progressed && self.any_open();
         }
         if self.outgoing.wants_to_send() || !self.datagrams.waiting.is_empty() {
             for (member, path) in self.members.iter_mut().zip(&self.paths) {
@@ -146,6 +146,7 @@ impl Connection {
     }
 
     /// Fills a packet with stream data: what is sent again first. Whether there was any.
+    #[inline(always)]
     pub(super) fn fill(&mut self, draft: &mut Draft, first: Option<u64>) -> bool {
         let mut any = false;
         let mut again = first;
@@ -167,6 +168,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn add_new(&mut self, draft: &mut Draft) -> bool {
         let (path, room) = (draft.path, draft.room);
         let Some(chunk) = self.outgoing.take_new(path, room, stream_fields) else {
@@ -203,7 +205,7 @@ impl Connection {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_chunk(&mut self, draft: &mut Draft, chunk: Chunk) {
         let frame = Frame::Stream {
             stream: chunk.stream,

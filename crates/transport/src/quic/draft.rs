@@ -141,6 +141,7 @@ impl Connection {
     }
 
     /// A draft of a 1-RTT packet of at most `limit` bytes.
+    #[inline(always)]
     pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.members[path];
         let sent = &member.space.sent;
@@ -167,6 +168,7 @@ impl Connection {
     }
 
     /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
+    #[inline(never)]
     pub(super) fn application_draft(&mut self, path: usize) -> Option<Draft> {
         let member = &self.members[path];
         if member.closed() || !self.handshake.writes(Level::OneRtt) {

@@ -21,6 +21,8 @@ pub(super) fn random_id(random: &mut Pcg64Mcg) -> ConnectionId {
 #[derive(Debug, Default)]
 pub(super) struct LocalIds {
     issued: Vec<(u64, u64, ConnectionId)>,
+    /// By path id, the one that its newest packet had.
+    newest: Vec<Option<ConnectionId>>,
     /// How many were ever issued for each path.
     counts: BTreeMap<u64, u64>,
     abandoned: BTreeSet<u64>,
@@ -31,6 +33,21 @@ impl LocalIds {
     pub fn begin(&mut self, id: ConnectionId) {
         self.issued.push((0, 0, id));
         self.counts.insert(0, 1);
+    }
+
+    /// Whether the newest packet of a path had this destination: then [`LocalIds::path_of`] gives the path.
+    #[inline]
+    pub fn is_newest(&self, path: u64, id: &ConnectionId) -> bool {
+        self.newest.get(path as usize).and_then(Option::as_ref) == Some(id)
+    }
+
+    /// A packet of a path has this destination, as [`LocalIds::path_of`] found.
+    pub fn note(&mut self, path: u64, id: &ConnectionId) {
+        let at = path as usize;
+        if self.newest.len() <= at {
+            self.newest.resize(at + 1, None);
+        }
+        self.newest[at] = Some(*id);
     }
 
     /// The path that a packet with this destination is on.
@@ -87,6 +104,7 @@ impl LocalIds {
     pub fn retire(&mut self, path: u64, sequence: u64) -> bool {
         self.issued
             .retain(|issued| (issued.0, issued.1) != (path, sequence));
+        self.newest.clear();
         self.counts
             .get(&path)
             .is_some_and(|&count| sequence < count)
@@ -101,6 +119,7 @@ impl LocalIds {
     pub fn forget(&mut self, path: u64) {
         self.abandon(path);
         self.issued.retain(|issued| issued.0 != path);
+        self.newest.clear();
     }
 }
 
@@ -332,7 +351,11 @@ mod tests {
             [0, 1]
         );
         assert_eq!(ids.path_of(&second[1].id), Some(1));
+        ids.note(1, &second[0].id);
+        assert!(ids.is_newest(1, &second[0].id));
+        assert!(!ids.is_newest(1, &second[1].id) && !ids.is_newest(0, &second[0].id));
         assert!(ids.retire(1, 0));
+        assert!(!ids.is_newest(1, &second[0].id), "it was retired");
         assert!(!ids.retire(1, 7), "never issued");
         assert!(ids.retire(1, 0), "a repetition");
         assert_eq!(ids.issue(1, true, 8, &mut random)[0].sequence, 2);

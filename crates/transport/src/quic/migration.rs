@@ -152,6 +152,7 @@ impl Connection {
         };
         let member = &mut self.members[path];
         member.congestion.on_established(&mut self.paths, path);
+        self.compare_timeouts();
     }
 
     /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a

@@ -24,6 +24,7 @@ mod migration;
 mod observe;
 mod outgoing;
 mod path;
+mod path_mtu;
 mod paths;
 mod receive;
 mod received;

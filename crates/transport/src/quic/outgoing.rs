@@ -374,6 +374,7 @@ impl Outgoing {
     }
 
     /// What lies between two positions arrived. Returns the bytes that are news.
+    #[inline(always)]
     pub fn on_acked(&mut self, position: u64, end: u64) -> u64 {
         let (streams, finished) = (&mut self.streams, &mut self.finished);
         let mut bytes = 0;
@@ -486,14 +487,33 @@ impl Outgoing {
     }
 }
 
+/// The first chunk that ends beyond a position.
+#[inline(always)]
+fn first_beyond(chunks: &VecDeque<Chunk>, position: u64) -> usize {
+    let Some(front) = chunks.front() else {
+        return 0;
+    };
+    // What is acknowledged is commonly the oldest.
+    if front.end() > position {
+        return 0;
+    }
+    // Most are as long as a packet takes, or some bytes less.
+    let guess = (position - front.position) / front.places().max(1);
+    let near = usize::try_from(guess).unwrap_or(usize::MAX);
+    for at in near.saturating_sub(1)..=near.saturating_add(1) {
+        if let Some(chunk) = chunks.get(at)
+            && chunk.position <= position
+            && position < chunk.end()
+        {
+            return at;
+        }
+    }
+    chunks.partition_point(|chunk| chunk.end() <= position)
+}
+
 /// Calls `each` for the chunks between two positions that are not acknowledged.
 fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
-    // What is acknowledged is commonly the oldest.
-    let from = match chunks.front() {
-        Some(front) if front.end() > position => 0,
-        _ => chunks.partition_point(|chunk| chunk.end() <= position),
-    };
-    let mut at = from;
+    let mut at = first_beyond(chunks, position);
     while let Some(chunk) = chunks.get_mut(at).filter(|chunk| chunk.position < end) {
         if !chunk.acked {
             each(chunk);

@@ -156,6 +156,13 @@ impl PathState {
         self.interface_takes = mtu.saturating_sub(headers(self.tuple));
     }
 
+    /// Whether a report that a datagram of `len` bytes was longer than a link's `mtu` tells anything. One below the least that a path takes is
+    /// to be ignored (RFC 9000 section 14.2.1).
+    pub(super) fn on_report(&mut self, len: u32, mtu: u32) -> bool {
+        let headers = headers(self.tuple);
+        mtu >= LEAST_DATAGRAM + headers && self.mtu.on_report(len + headers, mtu)
+    }
+
     /// The peer takes datagrams of so many bytes.
     pub(super) fn limit_datagrams(&mut self, longest: u64) {
         let longest = longest.min(u64::from(self.interface_takes)) as u32;
@@ -177,6 +184,16 @@ impl PathState {
     pub(super) fn set_congestion(&mut self, congestion: Box<dyn CongestionControl>) {
         self.paces = congestion.paces();
         self.congestion = congestion;
+    }
+
+    /// Nothing more leaves on it for now; gives when pacing lets the next burst go.
+    #[inline]
+    pub(super) fn settle_pacing(&mut self, path: &mut Path, now: Nanos) -> Nanos {
+        path.paced = self.pacer.end_burst(now);
+        if self.paces && !self.held && path.established && path.room() > 0 {
+            self.rate.limit_by_application(path.in_flight);
+        }
+        self.pacer.deadline()
     }
 
     /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.

@@ -379,6 +379,7 @@ impl Connection {
     fn leave(&mut self, path: usize, error: TransportError) {
         let id = self.members[path].id;
         self.members[path].closed_at = Some(self.now);
+        self.compare_timeouts();
         self.refresh_sending();
         self.give_up_flight(path);
         self.control.push(Frame::PathAbandon {

@@ -115,13 +115,19 @@ impl Connection {
     /// The path that a packet is on; a client's packet for a path that the server does not know yet begins it (RFC 10069 section 3.1).
     fn path_for(&mut self, packet: &Packet, tuple: Tuple) -> Option<usize> {
         let destination = &packet.header.destination;
-        let id = match self.local_ids.path_of(destination) {
-            Some(id) => id,
-            None if !self.client && *destination == self.initial_destination => 0,
-            None => return None,
+        let id = if self.local_ids.is_newest(packet.path, destination) {
+            packet.path
+        } else {
+            match self.local_ids.path_of(destination) {
+                Some(id) => {
+                    self.local_ids.note(id, destination);
+                    id
+                }
+                None if !self.client && *destination == self.initial_destination => 0,
+                None => return None,
+            }
         };
-        let known = self.members.iter().position(|member| member.id == id);
-        if let Some(path) = known {
+        if let Some(path) = self.path_named(id) {
             let member = &self.members[path];
             let usable = member.takes(self.now) && self.may_come_from(path, tuple);
             return usable.then_some(path);
@@ -183,9 +189,20 @@ impl Connection {
         }
         let mut eliciting = false;
         for frame in &packet.frames {
-            if let (Level::OneRtt, Frame::Stream { .. }) = (level, frame) {
-                eliciting = true;
-                self.on_stream(path, frame);
+            // The two that most packets have.
+            let common = match frame {
+                Frame::Stream { .. } if level == Level::OneRtt => {
+                    eliciting = true;
+                    self.on_stream(path, frame);
+                    true
+                }
+                Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
+                    self.on_ack(level, path, ack);
+                    true
+                }
+                _ => false,
+            };
+            if common {
                 if self.ended.is_some() {
                     return;
                 }
@@ -446,7 +463,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_stream(&mut self, path: usize, frame: &Frame) {
         let Frame::Stream {
             stream,
@@ -495,18 +512,30 @@ impl Connection {
 
     /// Whether a frame may be about this stream; one that the peer begins is made, with those of its kind before it (RFC 9000 sections 2.1, 3
     /// and 19.8).
+    #[inline(always)]
     fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
         let by_peer = (stream & 1 == 0) != self.client;
+        let begun = match by_peer {
+            true => self.streams.accepted[0],
+            false => self.streams.opened[0],
+        };
+        if stream & 2 == 0 && stream >> 2 < begun {
+            return true;
+        }
+        self.admit_other_stream(stream, frame, part, by_peer)
+    }
+
+    /// The same for a stream of one direction, and for one that has not begun.
+    fn admit_other_stream(
+        &mut self,
+        stream: u64,
+        frame: &Frame,
+        part: Part,
+        by_peer: bool,
+    ) -> bool {
         let bidirectional = stream & 2 == 0;
         let kind = usize::from(!bidirectional);
         let count = stream >> 2;
-        let begun = match by_peer {
-            true => self.streams.accepted[kind],
-            false => self.streams.opened[kind],
-        };
-        if bidirectional && count < begun {
-            return true;
-        }
         let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
         if one_way || (!by_peer && count >= self.streams.opened[kind]) {
             let reason = "a stream that cannot be meant";

@@ -6,7 +6,7 @@ use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::Sent;
-use super::path::Space;
+use super::path::{PathState, Space};
 use crate::congestion;
 use crate::path::{Acknowledged, CaState};
 use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
@@ -19,6 +19,42 @@ pub(super) const LEAST_WINDOW: u32 = 2;
 const PACING: (u64, u64) = (5, 4);
 /// Probe timeouts in a row after which other paths carry what is in flight.
 const FAILED: u32 = 2;
+
+/// What packets that were acknowledged together come to.
+struct Sum {
+    eliciting: bool,
+    /// Some were sent with ECT(0).
+    ecn: bool,
+    /// Those that counted against the window, and those for which it grows.
+    delivered: u32,
+    growing: u32,
+    /// None of them was a full one.
+    small: bool,
+}
+
+impl Sum {
+    #[inline]
+    fn of(acked: &[Sent<Contents>], member: &PathState) -> Self {
+        let full = member.datagram();
+        // The window grows for packets that were sent after its last reduction (RFC 9002 section 7.3.2).
+        let since = member.recovery_since.map_or(0, |since| since + 1);
+        let mut sum = Self {
+            eliciting: false,
+            ecn: false,
+            delivered: 0,
+            growing: 0,
+            small: true,
+        };
+        for packet in acked {
+            sum.eliciting |= packet.eliciting;
+            sum.ecn |= packet.ecn;
+            sum.delivered += u32::from(packet.in_flight);
+            sum.growing += u32::from(packet.in_flight & (packet.at >= since));
+            sum.small &= !packet.in_flight | (packet.size < full);
+        }
+        sum
+    }
+}
 
 impl Connection {
     /// The number space of a level; of the application level that of a path.
@@ -41,7 +77,7 @@ impl Connection {
             // An ACK frame is about path 0 (RFC 10069 section 4.1).
             None if level == Level::OneRtt => 0,
             None => path,
-            Some(id) => match self.members.iter().position(|member| member.id == id) {
+            Some(id) => match self.path_named(id) {
                 Some(path) => path,
                 None => return self.refuse_ack(ack),
             },
@@ -58,16 +94,14 @@ impl Connection {
             std::mem::forget(std::mem::replace(&mut self.acked, acked));
             return;
         }
-        let measures = acked.last().is_some_and(|last| {
-            !last.carried.off_path() && last.at >= self.members[path].migration.since
-        });
-        let (mut eliciting, mut ecn) = (false, false);
-        for packet in &acked {
-            eliciting |= packet.eliciting;
-            ecn |= packet.ecn;
-        }
-        if newest && measures && eliciting {
-            let last = &acked[acked.len() - 1];
+        let member = &self.members[path];
+        let mut sum = Sum::of(&acked, member);
+        let last = &acked[acked.len() - 1];
+        let measures = newest
+            && sum.eliciting
+            && last.at >= member.migration.since
+            && !last.carried.off_path();
+        if measures {
             let latest = self.now - last.at;
             let delay = ack
                 .delay
@@ -81,26 +115,18 @@ impl Connection {
                 _ => 0,
             };
             self.members[path].rtt.sample(latest, delay);
+            self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
             self.on_ecn(path, reported, &acked);
-        } else if ecn {
+            sum = Sum::of(&acked, &self.members[path]);
+        } else if sum.ecn {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
             self.members[path].ecn = false;
         }
         let member = &mut self.members[path];
         member.publish(&mut self.paths[path]);
-        let (full, since) = (member.datagram(), member.recovery_since);
-        let mut delivered = 0;
-        let mut growing = 0;
-        let mut small = true;
-        for packet in acked.iter().filter(|packet| packet.in_flight) {
-            delivered += 1;
-            small &= packet.size < full;
-            // The window grows for packets that were sent after its last reduction (RFC 9002 section 7.3.2).
-            growing += u32::from(since.is_none_or(|since| packet.at > since));
-        }
-        let paces = self.members[path].paces();
+        let paces = member.paces();
         if paces {
             self.members[path].rate.begin_ack(before);
         }
@@ -111,7 +137,6 @@ impl Connection {
                     .on_delivered(packet.number, packet.number + 1);
             }
         }
-        let rtt = self.members[path].rtt.latest();
         for packet in &mut acked {
             let carried = &mut packet.carried;
             if let Some((position, end)) = carried.first_data() {
@@ -126,7 +151,10 @@ impl Connection {
                 }
             }
         }
-        acked.clear();
+        while let Some(packet) = acked.pop() {
+            // What it carried was taken out.
+            std::mem::forget(packet);
+        }
         // What it replaces has no memory.
         std::mem::forget(std::mem::replace(&mut self.acked, acked));
         self.outgoing.forget_finished();
@@ -143,28 +171,41 @@ impl Connection {
         }
         let lost = self.detect_losses(level, path);
         self.paths[path].in_flight = self.in_flight(path);
+        if paces || sum.delivered > 0 {
+            self.tell_congestion(path, &sum, newest, before, lost);
+        }
+        if !paces {
+            self.set_pacing_rate(path);
+        }
+        let member = &mut self.members[path];
+        member.pacer.set_rate(&self.paths[path]);
+    }
+
+    /// Tells a path's congestion control of an acknowledgement: `before` packets were in flight, `lost` are newly lost.
+    #[inline]
+    fn tell_congestion(&mut self, path: usize, sum: &Sum, newest: bool, before: u32, lost: u32) {
         let una = self.members[path].space.sent.oldest();
         let limited = self.members[path].held
             || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
         let report = congestion::Ack {
             now: self.now,
-            packets: growing,
-            rtt: newest.then_some(rtt),
+            packets: sum.growing,
+            rtt: newest.then_some(self.members[path].rtt.latest()),
             cwnd_limited: limited,
             next_seq: self.members[path].space.sent.next(),
             una,
         };
         let member = &mut self.members[path];
-        if delivered > 0 {
+        if sum.delivered > 0 {
             member.congestion.on_sample(&mut self.paths, path, &report);
         }
         if member.paces() {
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
-                packets: delivered,
+                packets: sum.delivered,
                 newly_lost: lost,
                 una,
-                small,
+                small: sum.small,
                 min_rtt: member.rtt.min(),
                 departure: member.pacer.departure(self.now),
             });
@@ -174,21 +215,16 @@ impl Connection {
             if dry {
                 member.rate.limit_by_application(self.paths[path].in_flight);
             }
-        } else {
-            if growing > 0 {
-                member.congestion.on_ack(&mut self.paths, path, &report);
-                if self.paths[path].state != CaState::Open {
-                    self.paths[path].state = CaState::Open;
-                    let member = &mut self.members[path];
-                    member
-                        .congestion
-                        .on_state(&mut self.paths, path, CaState::Open);
-                }
+        } else if sum.growing > 0 {
+            member.congestion.on_ack(&mut self.paths, path, &report);
+            if self.paths[path].state != CaState::Open {
+                self.paths[path].state = CaState::Open;
+                let member = &mut self.members[path];
+                member
+                    .congestion
+                    .on_state(&mut self.paths, path, CaState::Open);
             }
-            self.set_pacing_rate(path);
         }
-        let member = &mut self.members[path];
-        member.pacer.set_rate(&self.paths[path]);
     }
 
     /// RFC 9000 section 13.1.

@@ -1,6 +1,6 @@
 //! Frames that the peer may not send as things stand (RFC 9000 sections 19.15, 19.16 and 20.1, RFC 10069 section 4).
 
-use polypath_wire::quic::{Frame, Header, TransportError};
+use polypath_wire::quic::{Ack, Frame, Header, TransportError};
 
 use super::connection::Connection;
 
@@ -19,6 +19,13 @@ fn named_path(frame: &Frame) -> Option<u64> {
 }
 
 impl Connection {
+    /// Whether nothing speaks against an acknowledgement of the application level.
+    #[inline]
+    pub(super) fn may_be_acked(&self, ack: &Ack) -> bool {
+        ack.path
+            .is_none_or(|path| path <= self.max_path_id && self.multipath())
+    }
+
     /// Closes the connection if the peer may not send this frame in a packet with this header.
     pub(super) fn refuses(&mut self, frame: &Frame, header: &Header) -> bool {
         let Some((error, reason)) = self.fault(frame, header) else {

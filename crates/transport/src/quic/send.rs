@@ -20,20 +20,30 @@ impl Connection {
             if !self.handshake.over() {
                 self.send_handshake();
             }
-            if self.established || self.handshake.writes(Level::OneRtt) {
+            if self.sends_application() {
                 self.send_application();
             }
         }
         self.find_deadline();
     }
 
+    /// Packets of the application level may be sent.
+    pub(super) fn sends_application(&self) -> bool {
+        self.established || self.handshake.writes(Level::OneRtt)
+    }
+
     /// Packets of the application level.
+    #[inline(always)]
     fn send_application(&mut self) {
         self.manage_paths();
         self.note_blocked();
         let now = self.now;
-        let (mut errands, mut acknowledges) = (false, false);
-        for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
+        let (mut errands, mut acknowledges, mut open) = (false, false, false);
+        let mut paths = self.paths.iter_mut();
+        for member in &mut self.members {
+            let Some(path) = paths.next() else {
+                break;
+            };
             member.held = false;
             // Something else may happen before the timer that waits for a burst's time.
             if path.paced && member.pacer.release(now) {
@@ -41,6 +51,7 @@ impl Connection {
             }
             errands |= member.has_errand(now);
             acknowledges |= member.space.received.deadline() <= now;
+            open |= path.established && path.room() > 0;
         }
         if errands {
             for path in 0..self.members.len() {
@@ -48,15 +59,15 @@ impl Connection {
                 self.send_probes(path);
             }
             self.send_mtu_probes();
+            open = self.any_open();
         }
-        self.push_data();
+        self.push_data(open);
         if !self.control.is_empty() {
             self.send_control();
         }
         if acknowledges {
             self.send_acknowledgements();
         }
-        self.settle_pacing();
     }
 
     pub(super) fn add_control(&mut self, draft: &mut Draft) {
@@ -217,16 +228,6 @@ impl Connection {
             let number = draft.header().number;
             self.members[path].mtu.on_sent(number, number + 1, size, 0);
             self.send(draft);
-        }
-    }
-
-    fn settle_pacing(&mut self) {
-        let now = self.now;
-        for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
-            path.paced = member.pacer.end_burst(now);
-            if member.paces() && !member.held && path.established && path.room() > 0 {
-                member.rate.limit_by_application(path.in_flight);
-            }
         }
     }
 

@@ -4,6 +4,8 @@ use polypath_wire::quic::{Ack, ConnectionId, Datagram, Frame, Header, Kind, Pack
 
 /// Frames that a packet commonly has.
 const FRAMES: usize = 2;
+/// An empty store takes over so many datagrams.
+const AT_ONCE: usize = 16;
 
 /// The kind of packet with a short header.
 const SHORT: Kind = Kind::OneRtt {
@@ -23,7 +25,9 @@ pub struct Spares {
 impl Spares {
     /// Takes a datagram that nobody needs any more.
     pub fn put(&mut self, mut datagram: Datagram) {
-        datagram.packets.truncate(1);
+        if datagram.packets.len() > 1 {
+            datagram.packets.truncate(1);
+        }
         let Some(packet) = datagram.packets.first_mut() else {
             return;
         };
@@ -38,17 +42,20 @@ impl Spares {
         self.datagrams.push(datagram);
     }
 
-    /// Takes over a datagram of another store, and an acknowledgement if it has fewer than datagrams.
+    /// Takes over room of another store when it is empty: several datagrams at once, and as many acknowledgements.
     #[inline]
     pub fn replenish(&mut self, from: &mut Self) {
-        if let Some(datagram) = from.datagrams.pop() {
-            self.datagrams.push(datagram);
+        if self.datagrams.is_empty() {
+            self.take_over(from);
         }
-        if self.acks.len() < self.datagrams.len()
-            && let Some(ack) = from.acks.pop()
-        {
-            self.acks.push(ack);
-        }
+    }
+
+    fn take_over(&mut self, from: &mut Self) {
+        let keep = from.datagrams.len().saturating_sub(AT_ONCE);
+        self.datagrams.extend(from.datagrams.drain(keep..));
+        let missing = self.datagrams.len().saturating_sub(self.acks.len());
+        let keep = from.acks.len().saturating_sub(missing);
+        self.acks.extend(from.acks.drain(keep..));
     }
 
     /// A datagram of one packet with this header and no frames.
@@ -161,6 +168,16 @@ mod tests {
         store.replenish(&mut other);
         assert_eq!((store.datagrams.len(), store.acks.len()), (1, 1));
         assert_eq!((other.datagrams.len(), other.acks.len()), (0, 0));
+        let more = (0..2 * AT_ONCE as u64).map(|number| begun(header(number), 0));
+        more.for_each(|datagram| other.put(datagram));
+        store.replenish(&mut other);
+        assert_eq!(store.datagrams.len(), 1, "it is not empty");
+        store.datagrams.clear();
+        for _ in 0..2 {
+            store.replenish(&mut other);
+            assert_eq!(store.datagrams.len(), AT_ONCE, "once is enough");
+        }
+        assert_eq!(other.datagrams.len(), AT_ONCE);
     }
 
     #[test]

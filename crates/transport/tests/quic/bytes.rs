@@ -1,9 +1,9 @@
 //! Sealed bytes between the endpoints instead of plain datagrams.
 
 use polypath_transport::quic::Codepoint;
-use polypath_transport::quic::bytes::{Dropped, first_destination};
+use polypath_transport::quic::bytes::{Dropped, Limits, first_destination};
 use polypath_transport::{Config, MILLISECOND as MS, Nanos, SECOND};
-use polypath_wire::quic::Datagram;
+use polypath_wire::quic::{Datagram, Frame, TransportError};
 
 use crate::common::reversed;
 use crate::pair::{Fate, Pair, Side};
@@ -178,6 +178,107 @@ fn keys_are_not_updated_before_the_handshake_is_confirmed_nor_twice_at_once() {
     });
     // HANDSHAKE_DONE comes after two round trips. Then the client is silent.
     assert_eq!(updates, [80 * MS], "RFC 9001 section 6.1");
+}
+
+fn sealing_at_most(packets: u64) -> Limits {
+    Limits {
+        sealed: packets,
+        not_authentic: u64::MAX,
+    }
+}
+
+/// The code of the error that ended each side's connection, and whether the peer gave it.
+fn causes(pair: &Pair) -> [Option<(u64, bool)>; 2] {
+    let server = pair.server.as_ref().expect("established");
+    [&pair.client, server].map(|it| it.cause().map(|cause| (cause.error, cause.by_peer)))
+}
+
+const AEAD_LIMIT_REACHED: u64 = TransportError::AEAD_LIMIT_REACHED.0;
+
+#[test]
+fn keys_that_have_sealed_half_of_what_is_safe_are_updated() {
+    for (config, paths) in [(quic(), 1), (multipath(), 2)] {
+        let mut pair = pair(&config, paths).through_bytes();
+        let protectors = pair.protectors.as_mut().expect("bytes are exchanged");
+        let client = protectors[0].as_mut().expect("the client's");
+        client.lower_limits(sealing_at_most(1200));
+        pair.establish();
+        let now = pair.now;
+        pair.client.write(3_000_000, now);
+        pair.run_until(30 * SECOND, |pair| pair.read[1] == 3_000_000);
+        assert_eq!(pair.read[1], 3_000_000);
+        let protectors = pair.protectors.expect("bytes are exchanged");
+        for protector in protectors.into_iter().flatten() {
+            assert!((2..=6).contains(&protector.key_updates()));
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_cannot_update_its_keys_ends_before_their_limit() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1).through_bytes();
+    // Without it the client may not update (RFC 9001 section 6.1).
+    pair.fate = Box::new(|side, _, _, transmit| {
+        let mut packets = transmit.datagram.packets.iter();
+        let confirms = packets.any(|packet| packet.frames.contains(&Frame::HandshakeDone));
+        if side == Side::Server && confirms {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let protectors = pair.protectors.as_mut().expect("bytes are exchanged");
+    let client = protectors[0].as_mut().expect("the client's");
+    client.lower_limits(sealing_at_most(400));
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(3_000_000, now);
+    pair.run_until(10 * SECOND, |_| false);
+    assert_eq!(
+        causes(&pair),
+        [
+            Some((AEAD_LIMIT_REACHED, false)),
+            Some((AEAD_LIMIT_REACHED, true))
+        ]
+    );
+    let sealed = pair.sent.iter().filter(|sent| sent.1 == Side::Client);
+    let sealed = sealed.count();
+    assert!((300..=400).contains(&sealed), "{sealed} packets");
+}
+
+#[test]
+fn a_connection_under_forgeries_ends_at_the_limit_of_integrity() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1).through_bytes();
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    let now = pair.now;
+    pair.client.write(10, now);
+    let transmit = pair.client.transmits().pop().expect("it may send");
+    let from = reversed(transmit.tuple);
+    let [client, protector] = pair.protectors.as_mut().expect("bytes are exchanged");
+    let (client, protector) = (
+        client.as_mut().expect("made"),
+        protector.as_mut().expect("made"),
+    );
+    protector.lower_limits(Limits {
+        sealed: u64::MAX,
+        not_authentic: 5,
+    });
+    let mut bytes = client.seal(&mut pair.client, &transmit.datagram, &mut |_, _| {});
+    *bytes.last_mut().expect("a tag") ^= 1;
+    let server = pair.server.as_mut().expect("established");
+    for forgery in 1..=6 {
+        assert!(server.ended().is_none(), "before forgery {forgery}");
+        protector.receive(server, from, &bytes, Codepoint::NotEct, now, &mut |_, _| {});
+    }
+    pair.run_until(now + SECOND, |_| false);
+    assert_eq!(
+        causes(&pair),
+        [
+            Some((AEAD_LIMIT_REACHED, true)),
+            Some((AEAD_LIMIT_REACHED, false))
+        ]
+    );
 }
 
 #[test]

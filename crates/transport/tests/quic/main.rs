@@ -9,6 +9,7 @@ mod fuzz;
 mod migration;
 mod moves;
 mod pair;
+mod path_mtu;
 mod paths;
 mod retry;
 #[path = "../../../wire/tests/quic/strategies.rs"]

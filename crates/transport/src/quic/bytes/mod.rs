@@ -42,6 +42,25 @@ pub struct Protector {
     handshake: Option<Keys>,
     one_rtt: Option<OneRtt>,
     dropped: Dropped,
+    /// Limits below those of the AEAD.
+    limits: Limits,
+}
+
+/// What keys are used for at most (RFC 9001 section 6.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets sealed with the same keys.
+    pub sealed: u64,
+    /// Packets of the connection that are not authentic.
+    pub not_authentic: u64,
+}
+
+impl Limits {
+    /// Those of the AEAD alone.
+    const NONE: Self = Self {
+        sealed: u64::MAX,
+        not_authentic: u64::MAX,
+    };
 }
 
 /// Why a packet is not taken.
@@ -88,6 +107,15 @@ impl Protector {
             handshake: None,
             one_rtt: None,
             dropped: Dropped::default(),
+            limits: Limits::NONE,
+        }
+    }
+
+    /// Lowers the limits of use below those of the AEAD, which take too many packets to reach.
+    pub fn lower_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        if let Some(keys) = &mut self.one_rtt {
+            keys.lower_limit(limits.sealed);
         }
     }
 
@@ -301,12 +329,23 @@ impl Protector {
             Ok((header, payload)) => parse(connection, header, path, &bytes[payload], take),
             Err(Refused::NotAuthentic) => {
                 self.dropped.not_authentic += 1;
+                self.check_integrity(connection);
                 None
             }
             Err(Refused::Close(error, reason)) => {
                 connection.fail(error, 0, reason);
                 None
             }
+        }
+    }
+
+    /// Too many forgeries were tried (RFC 9001 section 6.6).
+    fn check_integrity(&mut self, connection: &mut Connection) {
+        let of_keys = self.one_rtt.as_ref().map(OneRtt::integrity_limit);
+        let limit = of_keys.unwrap_or(u64::MAX).min(self.limits.not_authentic);
+        if self.dropped.not_authentic > limit {
+            let reason = "more packets failed authentication than the AEAD admits";
+            connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
         }
     }
 
@@ -321,6 +360,9 @@ impl Protector {
         }
         if self.one_rtt.is_none() {
             self.one_rtt = OneRtt::new(session);
+            if let Some(keys) = &mut self.one_rtt {
+                keys.lower_limit(self.limits.sealed);
+            }
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::Nanos;
 /// Probe timeouts for which old keys are kept, and after which new ones may follow (RFC 9001 sections 6.1 and 6.5).
 const INTERVAL: Nanos = 3;
 
+/// Packets below the limit of its keys at which a connection is closed: what was made before and the close itself are still sealed.
+const RESERVE: u64 = 1024;
+
 /// Keys of the phase before.
 struct Previous {
     remote: Box<dyn PacketKey>,
@@ -35,8 +38,9 @@ pub(super) struct OneRtt {
     /// Of each path, the first packet sent and the lowest received with the keys of now.
     first_sent: BTreeMap<u64, u64>,
     lowest_received: BTreeMap<u64, u64>,
-    /// Packets sealed with them.
+    /// Packets sealed with them, and how many may be.
     sealed: u64,
+    limit: u64,
     /// When a packet sent with them was known to have arrived.
     confirmed_at: Option<Nanos>,
 }
@@ -46,6 +50,7 @@ impl OneRtt {
     pub fn new(session: &mut Session) -> Option<Self> {
         let keys = session.take_keys(Level::OneRtt)?;
         let next = session.next_packet_keys()?;
+        let limit = keys.local.packet.confidentiality_limit();
         Some(Self {
             local_header: keys.local.header,
             remote_header: keys.remote.header,
@@ -57,8 +62,19 @@ impl OneRtt {
             first_sent: BTreeMap::new(),
             lowest_received: BTreeMap::new(),
             sealed: 0,
+            limit,
             confirmed_at: None,
         })
+    }
+
+    /// Packets that may be sealed with the same keys, where that is fewer than the AEAD admits.
+    pub fn lower_limit(&mut self, limit: u64) {
+        self.limit = self.limit.min(limit);
+    }
+
+    /// Packets that may fail to open, over all keys, before the connection has to end (RFC 9001 section 6.6).
+    pub fn integrity_limit(&self) -> u64 {
+        self.remote.integrity_limit()
     }
 
     pub fn generation(&self) -> u64 {
@@ -77,10 +93,19 @@ impl OneRtt {
         }
     }
 
-    /// Notes a packet that is about to be sealed. Keys that have sealed half of what is safe are updated (RFC 9001 section 6.6).
+    /// Notes a packet that is about to be sealed. Keys that have sealed half of what is safe are updated. Where they cannot be, the connection
+    /// is closed while the peer can still be told (RFC 9001 section 6.6).
     pub fn before_sealing(&mut self, connection: &mut Connection, path: u64, number: u64) {
-        if self.sealed >= self.local.confidentiality_limit() / 2 {
-            self.initiate(connection, connection.now);
+        if self.sealed >= self.limit / 2
+            && !self.initiate(connection, connection.now)
+            && self.sealed >= self.limit - RESERVE.min(self.limit / 4)
+            && connection.ended.is_none()
+        {
+            let reason = "as many packets sealed as the keys may seal, and no new ones";
+            connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
+            connection.flush();
+            // Its owner is sealing what was made before: the close is asked for after that.
+            connection.deadline = connection.now;
         }
         self.sealed += 1;
         self.first_sent.entry(path).or_insert(number);

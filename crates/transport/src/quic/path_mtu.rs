@@ -1,0 +1,36 @@
+//! Reports of routers that a datagram was too long (RFC 9000 section 14.2.1).
+
+use polypath_wire::quic::ConnectionId;
+
+use super::connection::{Connection, payload};
+use crate::{EventKind, Nanos};
+
+impl Connection {
+    /// ICMP says of a datagram of `len` bytes on a path, whose first packet had this destination, that it was longer than the `mtu` of a link.
+    ///
+    /// Only a report about what this side may have sent is heard. It shortens datagrams from now on; those in flight are left to loss
+    /// detection, since they may have arrived another way.
+    pub fn on_packet_too_big(
+        &mut self,
+        path: usize,
+        destination: &ConnectionId,
+        len: u32,
+        mtu: u32,
+        now: Nanos,
+    ) {
+        self.now = now;
+        let Some(member) = self.members.get_mut(path) else {
+            return;
+        };
+        let own = self.remote_ids.current_id(member.id) == Some(destination);
+        if !own || member.closed() || self.ended.is_some() || !member.on_report(len, mtu) {
+            return;
+        }
+        let full = payload(member.datagram());
+        if full < self.paths[path].mss {
+            self.paths[path].mss = full;
+            self.event(EventKind::PathMtu { subflow: path, mtu });
+        }
+        self.flush();
+    }
+}

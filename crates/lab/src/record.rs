@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
-    BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, EventRow, LinkEndRow,
-    LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+    BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, DatagramSampleRow,
+    EventRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow,
+    SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
@@ -24,6 +25,8 @@ pub(crate) struct Recorder {
     pub recording: Recording,
     hosts: Vec<String>,
     last_sample: Option<Sample>,
+    /// When, and its first row.
+    last_datagram_sample: Option<(Nanos, usize)>,
 }
 
 /// When a sample was taken, and its rows.
@@ -40,6 +43,7 @@ impl Recorder {
             recording: Recording::default(),
             hosts: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             last_sample: None,
+            last_datagram_sample: None,
         }
     }
 
@@ -317,6 +321,34 @@ impl Recorder {
                 .checked_div(datagrams.received)
                 .map(|mean| mean as i64),
         });
+    }
+
+    /// A second sample at the same instant takes the place of the first.
+    pub fn sample_datagrams<'a>(
+        &mut self,
+        now: Nanos,
+        applications: impl Iterator<Item = (usize, &'a Datagrams)>,
+    ) {
+        let table = &mut self.recording.datagram_samples;
+        if let Some((at, begin)) = self.last_datagram_sample
+            && at == now
+        {
+            table.remove(begin..table.len());
+        }
+        self.last_datagram_sample = Some((now, table.len()));
+        for (application, datagrams) in applications {
+            if datagrams.echo() || datagrams.sent == 0 {
+                continue;
+            }
+            table.push(DatagramSampleRow {
+                time_ns: now as i64,
+                application: application as u32,
+                sent_packets: datagrams.sent,
+                received_packets: datagrams.received,
+                received_bytes: datagrams.received_bytes,
+                jitter_ns: datagrams.jitter().map(|jitter| jitter as i64),
+            });
+        }
     }
 
     /// The sums of what a host's connections counted, and the host itself.

@@ -187,6 +187,16 @@ tables! {
             received_bytes: u64,
             delay_mean_ns: Option<i64>,
         }
+        /// A UDP application at a sampling instant from its first datagram on. Counts are running totals.
+        datagram_samples: DatagramSampleTable of DatagramSampleRow [optional] {
+            time_ns: i64,
+            application: u32,
+            sent_packets: u64,
+            received_packets: u64,
+            received_bytes: u64,
+            /// Interarrival jitter at the receiver (RFC 3550 section 6.4.1); absent before the second datagram.
+            jitter_ns: Option<i64>,
+        }
         /// A switch with tables at a sampling instant.
         switches: SwitchTable of SwitchRow [optional] {
             time_ns: i64,

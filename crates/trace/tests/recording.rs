@@ -6,13 +6,18 @@ use polypath_trace::{EventRow, Recording, RequestRow, SwitchRow};
 
 const DOCUMENT: &str = include_str!("../../../docs/recording.md");
 
-/// Only the simulator knows these always; other engines leave them empty, and so the document has them as optional.
-const KNOWN_TO_THE_SIMULATOR: [&str; 5] = [
+/// Only the simulator knows these always; other engines and captures leave them empty, and so the document has them as optional.
+const KNOWN_TO_THE_SIMULATOR: [&str; 10] = [
     "reinjected_bytes",
     "out_of_order_bytes",
     "reassembly_bytes",
     "client_reinjected_bytes",
     "server_reinjected_bytes",
+    "cwnd_packets",
+    "ssthresh_packets",
+    "send_buffer_bytes",
+    "send_queue_bytes",
+    "receive_buffer_bytes",
 ];
 
 /// `name type` and `?` for an optional one.
@@ -110,7 +115,7 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 3] = ["switches", "switch_ends", "flow_setups"];
+const OPTIONAL: [&str; 4] = ["datagram_samples", "switches", "switch_ends", "flow_setups"];
 
 #[test]
 fn an_optional_table_is_there_as_soon_as_it_has_a_row() {

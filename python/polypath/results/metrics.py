@@ -125,6 +125,10 @@ def _without_connection(recording: Recording, application: int, settings: Mappin
 
 def connections(recording: Recording) -> list[Connection]:
     """Every application's connection, in the Plan's order."""
+    return list(recording.once("connections", lambda: _connections(recording)))
+
+
+def _connections(recording: Recording) -> list[Connection]:
     end = recording.metadata.end_ns
     work = [settings["work"] for settings in recording.plan.get("applications", [])]
     answered = dict(recording.table("requests").drop_nulls("delay_ns").group_by("application").len().iter_rows())
@@ -151,11 +155,13 @@ def connection(recording: Recording, name: str) -> Connection:
     return found[0]
 
 
-def _connection_samples(recording: Recording) -> Groups:
+def connection_samples(recording: Recording) -> Groups:
+    """The samples of each end of a connection, by time: key (connection, side)."""
     return recording.groups("connections", ("connection", "side"), ("time_ns",))
 
 
-def _subflow_samples(recording: Recording) -> Groups:
+def subflow_samples(recording: Recording) -> Groups:
+    """The samples of each subflow and side, by time: key (connection, subflow, side)."""
     return recording.groups("subflows", ("connection", "subflow", "side"), ("time_ns",))
 
 
@@ -170,8 +176,14 @@ def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int
 
     A last sample that leaves less than half an interval to the end is left out: a rate over so little says nothing.
     """
-    samples, key = _connection_samples(recording), (of.id, of.receiver)
-    inner_times, inner_totals = _within(samples.column("time_ns", *key), samples.column("delivered_bytes", *key), of)
+    if of.id is None:
+        samples = recording.groups("datagram_samples", ("application",), ("time_ns",))
+        all_times, all_totals = (samples.column(name, of.application) for name in ("time_ns", "received_bytes"))
+    else:
+        samples = connection_samples(recording)
+        key = (of.id, of.receiver)
+        all_times, all_totals = (samples.column(name, *key) for name in ("time_ns", "delivered_bytes"))
+    inner_times, inner_totals = _within(all_times, all_totals, of)
     times, totals = [of.start_ns, *inner_times], [0, *inner_totals]
     if len(times) > 1 and 2 * (of.until_ns - times[-1]) < times[-1] - times[-2]:
         times.pop()
@@ -218,7 +230,7 @@ def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], l
 
 def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
     """Like `goodput_series` and over the same intervals, of the bytes that arrived on one subflow."""
-    samples, key = _subflow_samples(recording), (of.id, subflow.id, of.receiver)
+    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
     inner_times, inner_totals = _within(samples.column("time_ns", *key), samples.column("received_bytes", *key), of)
     begin = of.start_ns if subflow.established_ns is None else max(of.start_ns, subflow.established_ns)
     later = [index for index, time in enumerate(inner_times) if time > begin]
@@ -226,6 +238,38 @@ def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tu
     totals = [0, *(inner_totals[index] for index in later), subflow.bytes]
     edges, _ = delivered(recording, of)
     return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
+
+
+def silent_since_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
+    """From when on nothing arrived on a subflow, to the precision of the samples. None where nothing ever did."""
+    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
+    times, totals = samples.column("time_ns", *key), samples.column("received_bytes", *key)
+    if not subflow.bytes:
+        return None
+    return next((time for time, total in zip(times, totals, strict=True) if total >= subflow.bytes), of.until_ns)
+
+
+@dataclass(frozen=True)
+class Datagrams:
+    """What came of a UDP application."""
+
+    sent: int
+    received: int
+    delay_mean_ns: int | None
+    jitter_ns: int | None
+    """Interarrival jitter at the end (RFC 3550 section 6.4.1)."""
+
+
+def datagrams(recording: Recording, of: Connection) -> Datagrams | None:
+    """None of what runs over a connection, and of ping."""
+    if of.transport != "udp":
+        return None
+    totals = recording.groups("datagrams", ("application",))
+    (sent,), (received,), (delay,) = (
+        totals.column(name, of.application) for name in ("sent_packets", "received_packets", "delay_mean_ns")
+    )
+    jitters = recording.groups("datagram_samples", ("application",), ("time_ns",)).column("jitter_ns", of.application)
+    return Datagrams(sent, received, delay, jitters[-1] if jitters else None)
 
 
 def alternations(recording: Recording, of: Connection, interfaces: Sequence[str]) -> float | None:
@@ -421,13 +465,13 @@ def _host(address: str) -> str:
 
 def srtt_us(recording: Recording, of: Connection, subflow: int) -> list[int]:
     """The sender's samples of a subflow's smoothed RTT, those before the first measurement left out."""
-    samples = _subflow_samples(recording).column("srtt_us", of.id, subflow, of.sender)
+    samples = subflow_samples(recording).column("srtt_us", of.id, subflow, of.sender)
     return [sample for sample in samples if sample]
 
 
 def reassembly_max(recording: Recording, of: Connection) -> int | None:
     """Most bytes that waited at the receiver for what comes before them, of the samples; None without any."""
-    samples = _connection_samples(recording).column("reassembly_bytes", of.id, of.receiver)
+    samples = connection_samples(recording).column("reassembly_bytes", of.id, of.receiver)
     return max((sample for sample in samples if sample is not None), default=None)
 
 

@@ -150,6 +150,14 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "received_bytes": pl.UInt64,
         "delay_mean_ns": _TIME,
     },
+    "datagram_samples": {
+        "time_ns": _TIME,
+        "application": pl.UInt32,
+        "sent_packets": pl.UInt64,
+        "received_packets": pl.UInt64,
+        "received_bytes": pl.UInt64,
+        "jitter_ns": _TIME,
+    },
     "switches": {
         "time_ns": _TIME,
         "switch": pl.UInt32,
@@ -186,7 +194,7 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
     },
 }
 
-OPTIONAL: Final = frozenset({"switches", "switch_ends", "flow_setups"})
+OPTIONAL: Final = frozenset({"datagram_samples", "switches", "switch_ends", "flow_setups"})
 """Tables that a recording has only where there is something in them."""
 
 

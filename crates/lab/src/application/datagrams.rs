@@ -19,6 +19,9 @@ pub(crate) struct Datagrams {
     pub received: u64,
     pub received_bytes: u64,
     pub delay_sum: u64,
+    last_delay: Option<Nanos>,
+    /// In sixteenths of a nanosecond.
+    jitter: Option<u64>,
     /// Of echo requests.
     pub requests: Vec<Request>,
 }
@@ -57,6 +60,8 @@ impl Datagrams {
             received: 0,
             received_bytes: 0,
             delay_sum: 0,
+            last_delay: None,
+            jitter: None,
             requests: Vec::new(),
         };
         Some(match *work {
@@ -160,11 +165,20 @@ impl Datagrams {
         (true, Some(now + self.gap.max(1)))
     }
 
+    /// Mean deviation of the difference in delay of two datagrams, smoothed (RFC 3550 sections 6.4.1 and A.8). Absent before the second.
+    pub fn jitter(&self) -> Option<Nanos> {
+        self.jitter.map(|sixteenths| sixteenths >> 4)
+    }
+
     /// The receiver took a datagram, or the sender an echo reply.
     pub fn arrived(&mut self, sequence: u64, bytes: u32, delay: Nanos) {
         self.received += 1;
         self.received_bytes += u64::from(bytes);
         self.delay_sum += delay;
+        if let Some(last) = self.last_delay.replace(delay) {
+            let jitter = self.jitter.unwrap_or_default();
+            self.jitter = Some(jitter + delay.abs_diff(last) - ((jitter + 8) >> 4));
+        }
         if let Some(request) = self.requests.get_mut(sequence as usize) {
             request.delay.get_or_insert(delay);
         }
@@ -173,4 +187,31 @@ impl Datagrams {
 
 fn exponential(random: &mut Pcg64Mcg, mean: Nanos) -> Nanos {
     (-(1.0 - random::uniform(random)).ln() * mean as f64) as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steady() -> Datagrams {
+        let work = Work::Cbr {
+            rate_bps: 1_000_000,
+            packet_bytes: 1000,
+            duration_ns: SECOND,
+        };
+        Datagrams::new(&work, 0, 1, 0).expect("a datagram application")
+    }
+
+    #[test]
+    fn jitter_is_a_sixteenth_of_each_difference_and_forgets_as_fast() {
+        let mut datagrams = steady();
+        datagrams.arrived(0, 1000, 10_000);
+        assert_eq!(datagrams.jitter(), None);
+        datagrams.arrived(1, 1000, 26_000);
+        assert_eq!(datagrams.jitter(), Some(1_000));
+        datagrams.arrived(2, 1000, 26_000);
+        assert_eq!(datagrams.jitter(), Some(937));
+        datagrams.arrived(3, 1000, 10_000);
+        assert_eq!(datagrams.jitter(), Some(1_878));
+    }
 }

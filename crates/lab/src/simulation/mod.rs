@@ -535,6 +535,9 @@ impl Simulation {
         let (endpoints, channels) = (&mut self.endpoints, &self.channels);
         self.recorder
             .sample(now, endpoints, channels, &mut self.network);
+        let datagrams = self.apps.iter().map(|app| app.datagrams.as_ref());
+        let datagrams = datagrams.enumerate();
+        (self.recorder).sample_datagrams(now, datagrams.filter_map(|(at, app)| Some((at, app?))));
         if let Some(control) = &mut self.control {
             control.sample(now, &mut self.recorder.recording);
         }

@@ -58,6 +58,7 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
     match application["transport"]:
         case "udp":
             part, work = "datagrams", _datagrams(application["work"], plan["seed"] + index)
+            options |= {"sample": plan["record"]["interval_ns"]}
         case "icmp":
             part, work = "ping", _ping(application["work"])
         case transport:

@@ -43,6 +43,16 @@ class ConnectionSample:
     reinjected: int
 
 
+@dataclass(frozen=True)
+class DatagramSample:
+    """A line U: what one end of a UDP application counted."""
+
+    sent: int
+    received: int
+    received_bytes: int
+    jitter_ns: int | None
+
+
 @dataclass
 class AppLog:
     """One end of an application."""
@@ -59,6 +69,8 @@ class AppLog:
     state: str | None = None
     wrong_at: int | None = None
     datagrams: tuple[int, int, int, int] = (0, 0, 0, 0)
+    datagram_samples: dict[int, DatagramSample] = field(default_factory=dict)
+    """By time."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +140,9 @@ def read_app(path: Path) -> AppLog:
             case "D":
                 sent, received, size, delays = map(int, words)
                 log.datagrams = (sent, received, size, delays)
+            case "U":
+                at, sent, received, size, jitter = map(int, words)
+                log.datagram_samples[at] = DatagramSample(sent, received, size, None if jitter < 0 else jitter)
     if log.state is None and log.connections:
         log.received = log.connections[-1].delivered
     return log

@@ -90,7 +90,7 @@ class Tables:
         self.job = job
         self.plan = job.plan
         self.out = out
-        self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES if name not in schema.OPTIONAL}
+        self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES}
         self.nodes = self.plan["nodes"]
         self.connections = list(self._read_connections())
         self.end_ns = self._end()
@@ -105,7 +105,9 @@ class Tables:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         return {
-            name: pl.DataFrame(rows, schema=dict(schema.TABLES[name]), orient="row") for name, rows in self.rows.items()
+            name: pl.DataFrame(rows, schema=dict(schema.TABLES[name]), orient="row")
+            for name, rows in self.rows.items()
+            if rows or name not in schema.OPTIONAL
         }
 
     def _read_connections(self) -> Iterator[_Connection]:
@@ -271,6 +273,30 @@ class Tables:
                         "delay_mean_ns": delays // received if received else None,
                     }
                 )
+                self._datagram_samples(index, client, server)
+        self.rows["datagram_samples"].sort(key=lambda row: row["time_ns"])
+
+    def _datagram_samples(self, application: int, client: logs.AppLog, server: logs.AppLog) -> None:
+        """What both ends counted, from the first datagram on; the client's log ends with what it sends."""
+        sent = 0
+        for time in sorted(client.datagram_samples.keys() | server.datagram_samples.keys()):
+            if time in client.datagram_samples:
+                sent = client.datagram_samples[time].sent
+            elif time > max(client.datagram_samples, default=0):
+                sent = client.datagrams[0]
+            there = server.datagram_samples.get(time)
+            if sent == 0 or there is None:
+                continue
+            self.rows["datagram_samples"].append(
+                {
+                    "time_ns": time,
+                    "application": application,
+                    "sent_packets": sent,
+                    "received_packets": there.received,
+                    "received_bytes": there.received_bytes,
+                    "jitter_ns": there.jitter_ns,
+                }
+            )
 
     def _links(self) -> None:
         names = {}

@@ -1,7 +1,9 @@
 /* datagrams: one end of a UDP application.
  *
- * Options: side= source= destination= port= log= rate= packet= duration= on= off= seed=; on=0: constant rate. A datagram
- * carries the time at which it was sent. The log's last line: D packets sent, packets received, bytes received, sum of delays.
+ * Options: side= source= destination= port= log= sample= rate= packet= duration= on= off= seed=; on=0: constant rate. A
+ * datagram carries the time at which it was sent. The log, at each multiple of sample=: U time, packets sent, packets
+ * received, bytes received, jitter (-1: not known yet); its last line: D packets sent, packets received, bytes received,
+ * sum of delays.
  */
 
 #define _GNU_SOURCE
@@ -18,6 +20,10 @@
 
 static uint64_t sent, received, received_bytes;
 static int64_t delays;
+/* interarrival jitter in sixteenths (RFC 3550 sections 6.4.1 and A.8); below 0: not known yet */
+static int64_t jitter = -1, last_delay = -1;
+static int64_t interval, next_sample;
+static FILE *log_file;
 static uint8_t bytes[LARGEST];
 
 /* xorshift64*, from 0 to 1 without 0 */
@@ -32,6 +38,26 @@ static double uniform(uint64_t *state)
 static int64_t exponential(uint64_t *state, int64_t mean)
 {
 	return (int64_t)(-log(uniform(state)) * mean);
+}
+
+/* What stood at each instant that has passed. */
+static void sample_until(int64_t now)
+{
+	for (; next_sample <= now; next_sample += interval)
+		fprintf(log_file, "U %lld %llu %llu %llu %lld\n", (long long)next_sample, (unsigned long long)sent,
+			(unsigned long long)received, (unsigned long long)received_bytes,
+			(long long)(jitter < 0 ? -1 : jitter >> 4));
+}
+
+static void arrived(int64_t delay)
+{
+	if (last_delay >= 0) {
+		int64_t before = jitter < 0 ? 0 : jitter;
+
+		jitter = before + llabs(delay - last_delay) - ((before + 8) >> 4);
+	}
+	last_delay = delay;
+	delays += delay;
 }
 
 static void send_one(int descriptor, size_t length)
@@ -59,8 +85,10 @@ static void send_all(int descriptor, int count, char **argument)
 			pause = due + exponential(&state, on);
 			continue;
 		}
-		while (!stopped && now_ns() < due)
-			wait_for(-1, 0, due);
+		while (!stopped && now_ns() < due) {
+			wait_for(-1, 0, due < next_sample ? due : next_sample);
+			sample_until(now_ns());
+		}
 		send_one(descriptor, length < LARGEST ? length : LARGEST);
 		due += gap;
 	}
@@ -70,14 +98,15 @@ static void receive_all(int descriptor)
 {
 	while (!stopped) {
 		ssize_t length = recv(descriptor, bytes, sizeof(bytes), MSG_DONTWAIT);
-		int64_t then;
+		int64_t then, now = now_ns();
 
+		sample_until(now);
 		if (length < (ssize_t)sizeof(then)) {
-			wait_for(descriptor, POLLIN, NEVER);
+			wait_for(descriptor, POLLIN, next_sample);
 			continue;
 		}
 		memcpy(&then, bytes, sizeof(then));
-		delays += now_ns() - then;
+		arrived(now - then);
 		received++;
 		received_bytes += length;
 	}
@@ -90,9 +119,11 @@ int datagram_main(int count, char **argument)
 	struct sockaddr_storage local, remote;
 	socklen_t length = parse_address(need_option(count, argument, "destination"), port, &remote);
 	const char *source = text_option(count, argument, "source", NULL);
-	FILE *log = open_lines(need_option(count, argument, "log"));
 	int descriptor = socket(remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	log_file = open_lines(need_option(count, argument, "log"));
+	interval = number_option(count, argument, "sample", SECOND / 10);
+	next_sample = (now_ns() / interval + 1) * interval;
 	stop_on_signal();
 	if (descriptor < 0)
 		die("socket: %s", strerror(errno));
@@ -107,7 +138,7 @@ int datagram_main(int count, char **argument)
 			die("connect: %s", strerror(errno));
 		send_all(descriptor, count, argument);
 	}
-	fprintf(log, "D %llu %llu %llu %lld\n", (unsigned long long)sent, (unsigned long long)received,
+	fprintf(log_file, "D %llu %llu %llu %lld\n", (unsigned long long)sent, (unsigned long long)received,
 		(unsigned long long)received_bytes, (long long)delays);
 	return 0;
 }

@@ -1,6 +1,7 @@
 """The native module: the simulator's door to Python."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path as Path_
 from typing import Literal, final
 
 class PlanError(ValueError):
@@ -205,6 +206,13 @@ def carry(
 
     It takes the descriptors over. `now_ns` is the run's time at the call, negative before it begins. Gives the packets
     that it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
+    """
+
+def trace(paths: Sequence[Path_], interval_ns: int, segments: bool = False) -> tuple[Recording, int, str]:
+    """What captures tell: the tables, the time of the last segment in ns, and in JSON hosts, connections and notes.
+
+    Ctrl-C ends it with what was read until then. Raises ValueError, in one line that names the file, where nothing can
+    be read of one.
     """
 
 def quic_fetch(settings_json: str, into: int) -> str:

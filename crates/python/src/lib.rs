@@ -1,6 +1,7 @@
 //! The native module `polypath._core`: what Python sees of the simulator, and nothing else.
 
 mod bench;
+mod capture;
 mod live;
 mod panics;
 mod quic;
@@ -32,6 +33,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::bench::{run, works};
+    #[pymodule_export]
+    use crate::capture::trace;
     #[pymodule_export]
     use crate::live::carry;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! What every parser promises, as functions of arbitrary bytes: fuzz targets and tests call them.
 //!
 //! A parser does not panic; what it accepts can be emitted; and what is emitted parses to the same
-//! again. They panic when the promise is broken.
+//! again. What a capture cuts of it tells the same lengths. They panic when the promise is broken.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -39,7 +39,12 @@ pub fn ipv4(bytes: &[u8]) {
         ip::v4::emit(&header, payload.len(), &mut out).expect("an IPv4 header as parsed");
         out.extend_from_slice(payload);
         assert_eq!(ip::v4::parse(&out), Ok((header, payload)));
+        let cut = out.len() - payload.len() / 2;
+        let kept = &payload[..payload.len() - payload.len() / 2];
+        let found = ip::v4::parse_cut(&out[..cut], out.len());
+        assert_eq!(found, Ok((header, kept, payload.len())));
     }
+    let _ = ip::v4::parse_cut(bytes, bytes.len());
 }
 
 pub fn ipv6(bytes: &[u8]) {
@@ -48,13 +53,27 @@ pub fn ipv6(bytes: &[u8]) {
         ip::v6::emit(&header, payload.len(), &mut out).expect("an IPv6 header as parsed");
         out.extend_from_slice(payload);
         assert_eq!(ip::v6::parse(&out), Ok((header, payload)));
+        let (wire_len, len) = (out.len(), payload.len());
+        if len > 0 {
+            let found = ip::v6::parse_cut(&out, wire_len);
+            assert_eq!(found, Ok((header, payload, len)));
+        }
     }
+    let _ = ip::v6::parse_cut(bytes, bytes.len());
 }
 
 pub fn tcp(bytes: &[u8]) {
+    let cut = tcp::parse_cut(&bytes[..bytes.len() / 2], bytes.len());
     let Ok((src, dst, segment, payload)) = tcp::parse(bytes) else {
         return;
     };
+    if let Ok((_, _, cut)) = cut {
+        assert_eq!(cut.payload, segment.payload);
+    }
+    assert_eq!(
+        tcp::parse_cut(bytes, bytes.len()),
+        Ok((src, dst, segment.clone()))
+    );
     let mut out = Vec::new();
     match tcp::emit(&segment, src, dst, payload, V4, &mut out) {
         Ok(()) => {

@@ -105,12 +105,13 @@ def _line(error: BaseException) -> str | None:
 
 def _is_expected(error: BaseException) -> bool:
     """Whether the message is for a person as it is. Only now imported: what raised it has been."""
+    from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.registry import RegistryError
     from polypath.results import MetricError, OutputError
     from polypath.scenario import ScenarioError
 
-    return isinstance(error, (ScenarioError, EngineError, OutputError, MetricError, RegistryError))
+    return isinstance(error, (CaptureError, ScenarioError, EngineError, OutputError, MetricError, RegistryError))
 
 
 def _one_line(text: str) -> str:

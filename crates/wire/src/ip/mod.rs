@@ -65,6 +65,18 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     }
 }
 
+/// Parses what a capture kept of a packet that had `wire_len` bytes: header, payload as far as it is there, the payload's whole length.
+///
+/// # Errors
+/// As [`v4::parse_cut`] and [`v6::parse_cut`]; [`ParseError::Version`] for another version.
+pub fn parse_cut(bytes: &[u8], wire_len: usize) -> Result<(Header, &[u8], usize), ParseError> {
+    match bytes.first().map_or(0, |first| first >> 4) {
+        4 => v4::parse_cut(bytes, wire_len).map(|(it, kept, len)| (Header::V4(it), kept, len)),
+        6 => v6::parse_cut(bytes, wire_len).map(|(it, kept, len)| (Header::V6(it), kept, len)),
+        found => Err(ParseError::Version { found }),
+    }
+}
+
 /// Appends the header of a packet with `payload_len` bytes behind it.
 ///
 /// # Errors

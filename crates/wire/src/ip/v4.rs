@@ -75,8 +75,50 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
             what: "IPv4 header",
         });
     }
+    Ok((fields(header), payload))
+}
+
+/// Parses what a capture kept of a packet that had `wire_len` bytes: header, payload as far as it is there, the payload's whole length.
+///
+/// The checksum is not looked at: hosts leave it to their interface. A total length of 0 is that of a packet which
+/// the interface cuts into segments; it has `wire_len` bytes.
+///
+/// # Errors
+/// A header that is not whole, another version, lengths that contradict each other.
+pub fn parse_cut(bytes: &[u8], wire_len: usize) -> Result<(Header, &[u8], usize), ParseError> {
+    let header_len = bytes
+        .first()
+        .map_or(0, |first| usize::from(first & 0x0f) * 4);
+    if bytes.len() < header_len.max(HEADER_LEN) {
+        return Err(ParseError::Truncated {
+            what: "IPv4 header",
+            needed: header_len.max(HEADER_LEN),
+            found: bytes.len(),
+        });
+    }
+    if bytes[0] >> 4 != 4 {
+        return Err(ParseError::Version {
+            found: bytes[0] >> 4,
+        });
+    }
+    let total_len = match usize::from(u16_at(bytes, 2)) {
+        0 => wire_len,
+        len => len,
+    };
+    if header_len < HEADER_LEN || total_len < header_len {
+        return Err(ParseError::Length {
+            what: "IPv4 packet",
+            len: total_len,
+        });
+    }
+    let payload = &bytes[header_len..total_len.min(bytes.len())];
+    Ok((fields(bytes), payload, total_len - header_len))
+}
+
+/// The fields of a header of at least [`HEADER_LEN`] bytes.
+fn fields(header: &[u8]) -> Header {
     let fragment = u16_at(header, 6);
-    let parsed = Header {
+    Header {
         src: array_at::<4>(header, 12).into(),
         dst: array_at::<4>(header, 16).into(),
         protocol: header[9],
@@ -87,8 +129,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
         dont_fragment: fragment & DONT_FRAGMENT != 0,
         more_fragments: fragment & MORE_FRAGMENTS != 0,
         fragment_offset: fragment & FRAGMENT_OFFSET,
-    };
-    Ok((parsed, payload))
+    }
 }
 
 /// Appends a header with its checksum, for `payload_len` bytes that the caller appends next.

@@ -52,8 +52,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     if bytes.len() < HEADER_LEN {
         return Err(truncated("IPv6 header", HEADER_LEN));
     }
-    let first = u32_at(bytes, 0);
-    if first >> 28 != 6 {
+    if bytes[0] >> 4 != 6 {
         return Err(ParseError::Version {
             found: bytes[0] >> 4,
         });
@@ -63,8 +62,44 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
         return Err(truncated("IPv6 packet", len));
     }
     let (next_header, payload) = skip_extensions(bytes[6], &bytes[HEADER_LEN..len])?;
+    Ok((fields(bytes, next_header), payload))
+}
+
+/// Parses what a capture kept of a packet that had `wire_len` bytes: header, payload as far as it is there, the payload's whole length.
+/// Extension headers are skipped as [`parse`] does.
+///
+/// A payload length of 0 is that of a packet which the interface cuts into segments; it has `wire_len` bytes.
+///
+/// # Errors
+/// Headers that are not whole, or another version.
+pub fn parse_cut(bytes: &[u8], wire_len: usize) -> Result<(Header, &[u8], usize), ParseError> {
+    if bytes.len() < HEADER_LEN {
+        return Err(ParseError::Truncated {
+            what: "IPv6 header",
+            needed: HEADER_LEN,
+            found: bytes.len(),
+        });
+    }
+    if bytes[0] >> 4 != 6 {
+        return Err(ParseError::Version {
+            found: bytes[0] >> 4,
+        });
+    }
+    let len = match usize::from(u16_at(bytes, 4)) {
+        0 => wire_len.saturating_sub(HEADER_LEN),
+        len => len,
+    };
+    let kept = &bytes[HEADER_LEN..bytes.len().min(HEADER_LEN + len)];
+    let (next_header, payload) = skip_extensions(bytes[6], kept)?;
+    let skipped = kept.len() - payload.len();
+    Ok((fields(bytes, next_header), payload, len - skipped))
+}
+
+/// The fields of a header of at least [`HEADER_LEN`] bytes.
+fn fields(bytes: &[u8], next_header: u8) -> Header {
+    let first = u32_at(bytes, 0);
     let class = (first >> 20) as u8;
-    let header = Header {
+    Header {
         src: array_at::<16>(bytes, 8).into(),
         dst: array_at::<16>(bytes, 24).into(),
         next_header,
@@ -72,8 +107,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
         dscp: class >> 2,
         ecn: class & 0x03,
         flow_label: first & MAX_FLOW_LABEL,
-    };
-    Ok((header, payload))
+    }
 }
 
 fn skip_extensions(mut next: u8, mut rest: &[u8]) -> Result<(u8, &[u8]), ParseError> {

@@ -47,19 +47,52 @@ pub fn parse(bytes: &[u8]) -> Result<(u16, u16, Segment, &[u8]), ParseError> {
         return Err(truncated(header_len));
     }
     let (header, payload) = bytes.split_at(header_len);
-    let mut segment = Segment {
+    let mut segment = fields(header, payload.len() as u32);
+    options::parse(&header[MIN_HEADER_LEN..], &mut segment)?;
+    Ok((u16_at(header, 0), u16_at(header, 2), segment, payload))
+}
+
+/// Parses what a capture kept of a segment of `len` bytes: source port, destination port, segment.
+///
+/// Options are read up to the first that is not whole; the payload's length is what `len` leaves.
+///
+/// # Errors
+/// Less than a header without options, a data offset below 5 words or beyond `len`.
+pub fn parse_cut(bytes: &[u8], len: usize) -> Result<(u16, u16, Segment), ParseError> {
+    if bytes.len() < MIN_HEADER_LEN {
+        return Err(ParseError::Truncated {
+            what: "TCP header",
+            needed: MIN_HEADER_LEN,
+            found: bytes.len(),
+        });
+    }
+    let header_len = usize::from(bytes[12] >> 4) * 4;
+    if header_len < MIN_HEADER_LEN || header_len > len {
+        return Err(ParseError::Length {
+            what: "TCP header",
+            len: header_len,
+        });
+    }
+    let mut segment = fields(bytes, (len - header_len) as u32);
+    let kept = &bytes[MIN_HEADER_LEN..header_len.min(bytes.len())];
+    // What stands before a broken option was read.
+    let _ = options::parse(kept, &mut segment);
+    Ok((u16_at(bytes, 0), u16_at(bytes, 2), segment))
+}
+
+/// The fields of a header of at least [`MIN_HEADER_LEN`] bytes.
+fn fields(header: &[u8], payload_len: u32) -> Segment {
+    Segment {
         seq: u32_at(header, 4),
         ack: u32_at(header, 8),
         window: u16_at(header, 14),
         flags: Flags::from_bits_retain(header[13]),
         payload: Payload {
             offset: 0,
-            len: payload.len() as u32,
+            len: payload_len,
         },
         ..Segment::default()
-    };
-    options::parse(&header[MIN_HEADER_LEN..], &mut segment)?;
-    Ok((u16_at(header, 0), u16_at(header, 2), segment, payload))
+    }
 }
 
 /// Appends a segment with its checksum over the pseudo-header of `addresses`, source first.

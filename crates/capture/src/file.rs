@@ -1,0 +1,320 @@
+//! Frames of a pcap or pcapng file, one after another, whichever the format.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use pcap_parser::pcapng::Block;
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
+
+use crate::Error;
+use crate::link::LinkType;
+
+/// Bytes of the file in memory; a block that is longer makes more room, up to [`LONGEST_BLOCK`].
+const BUFFER: usize = 1 << 20;
+/// A longer block is damage.
+const LONGEST_BLOCK: usize = 64 << 20;
+const SECOND: i128 = 1_000_000_000;
+
+/// Where frames were captured.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// As the file calls it.
+    pub name: Option<String>,
+    link: Option<LinkType>,
+    /// Of what a frame's time counts: so many in a second.
+    units: u64,
+    offset_s: i64,
+}
+
+/// A captured frame.
+pub struct Frame<'a> {
+    pub time_ns: i64,
+    /// Position among the interfaces of the file.
+    pub interface: usize,
+    pub link: LinkType,
+    pub bytes: &'a [u8],
+    /// Length that the frame had, of which `bytes` may be a part.
+    pub wire_len: usize,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct FileReport {
+    pub file: String,
+    pub interfaces: Vec<String>,
+    /// Frames of whatever protocol.
+    pub packets: u64,
+    /// What is to be said of it: damage, or what is not understood.
+    pub notes: Vec<String>,
+}
+
+pub struct Reader {
+    path: PathBuf,
+    source: Box<dyn PcapReaderIterator + Send>,
+    /// Of all sections; those of the present one begin at `section`.
+    interfaces: Vec<Interface>,
+    section: usize,
+    packets: u64,
+    /// Frames of link types that are not known, and with times that are none.
+    skipped: [u64; 2],
+    /// Of the block before, which is still in the buffer.
+    taken: usize,
+    damage: Option<String>,
+    done: bool,
+}
+
+impl Reader {
+    /// # Errors
+    /// Where there is no file, or no capture in it.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let unreadable = |error: std::io::Error| Error::Unreadable {
+            path: path.to_owned(),
+            reason: error
+                .to_string()
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(Error::Unreadable {
+                path: path.to_owned(),
+                reason: "is a folder; name the capture files in it".to_owned(),
+            });
+        }
+        let source = create_reader(BUFFER, file).map_err(|error| match error {
+            PcapError::ReadError => Error::Unreadable {
+                path: path.to_owned(),
+                reason: "cannot be read".to_owned(),
+            },
+            _ => Error::NoCapture {
+                path: path.to_owned(),
+            },
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            source,
+            interfaces: Vec::new(),
+            section: 0,
+            packets: 0,
+            skipped: [0; 2],
+            taken: 0,
+            damage: None,
+            done: false,
+        })
+    }
+
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// Takes the next frame and hands it over; false at the end, which damage brings about, too.
+    pub fn next(&mut self, take: impl FnOnce(&Frame)) -> bool {
+        let mut take = Some(take);
+        while !self.done {
+            if self.taken > 0 {
+                self.source.consume(std::mem::take(&mut self.taken));
+            }
+            let trouble = match self.source.next() {
+                Ok((len, block)) => {
+                    self.taken = len;
+                    match read(&block, &mut self.interfaces, &mut self.section) {
+                        Read::Frame(frame) => {
+                            self.packets += 1;
+                            if let Some(take) = take.take() {
+                                take(&frame);
+                            }
+                            return true;
+                        }
+                        Read::Skipped(why) => {
+                            self.packets += 1;
+                            self.skipped[why as usize] += 1;
+                        }
+                        Read::Other => {}
+                    }
+                    continue;
+                }
+                Err(error) => Trouble::of(&error),
+            };
+            self.more(trouble);
+        }
+        false
+    }
+
+    /// Reads on where the buffer holds a part of a block.
+    fn more(&mut self, trouble: Trouble) {
+        let ends = match trouble {
+            Trouble::End => None,
+            Trouble::Part => match self.source.refill() {
+                Ok(()) => return,
+                Err(_) => Some("reading failed".to_owned()),
+            },
+            Trouble::Small => {
+                let room = self.source.data().len().max(BUFFER) * 2;
+                if room <= LONGEST_BLOCK && self.source.grow(room) {
+                    if self.source.refill().is_ok() {
+                        return;
+                    }
+                    Some("reading failed".to_owned())
+                } else {
+                    Some("a block of more bytes than a capture has".to_owned())
+                }
+            }
+            Trouble::Cut => Some("the file ends within a packet".to_owned()),
+            Trouble::Damaged => Some("what follows is damaged".to_owned()),
+        };
+        self.done = true;
+        self.damage = ends.map(|what| {
+            let after = self.packets;
+            format!("{what}; {after} packets before it are read")
+        });
+    }
+
+    pub fn report(&self) -> FileReport {
+        let mut notes: Vec<_> = self.damage.iter().cloned().collect();
+        for (count, what) in self.skipped.into_iter().zip([
+            "of a link type that is not known",
+            "with a time that is none",
+        ]) {
+            if count > 0 {
+                notes.push(format!("{count} packets {what} are left out"));
+            }
+        }
+        FileReport {
+            file: self.path.display().to_string(),
+            interfaces: self
+                .interfaces
+                .iter()
+                .filter_map(|interface| interface.name.clone())
+                .collect(),
+            packets: self.packets,
+            notes,
+        }
+    }
+}
+
+/// What stands in the way of the next block.
+#[derive(Clone, Copy)]
+enum Trouble {
+    End,
+    Part,
+    Small,
+    Cut,
+    Damaged,
+}
+
+impl Trouble {
+    fn of(error: &PcapError<&[u8]>) -> Self {
+        match error {
+            PcapError::Eof => Self::End,
+            PcapError::Incomplete(_) => Self::Part,
+            PcapError::BufferTooSmall => Self::Small,
+            PcapError::UnexpectedEof => Self::Cut,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Why {
+    LinkType,
+    Time,
+}
+
+enum Read<'a> {
+    Frame(Frame<'a>),
+    Skipped(Why),
+    Other,
+}
+
+fn read<'a>(
+    block: &'a PcapBlockOwned<'_>,
+    interfaces: &mut Vec<Interface>,
+    section: &mut usize,
+) -> Read<'a> {
+    match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            interfaces.push(Interface {
+                name: None,
+                link: LinkType::of(header.network.0),
+                units: if header.is_nanosecond_precision() {
+                    1_000_000_000
+                } else {
+                    1_000_000
+                },
+                offset_s: 0,
+            });
+            Read::Other
+        }
+        PcapBlockOwned::Legacy(packet) => {
+            let units = interfaces.first().map_or(1_000_000, |it| it.units);
+            let ticks = u64::from(packet.ts_sec) * units + u64::from(packet.ts_usec);
+            let kept = packet.data.len().min(packet.caplen as usize);
+            frame(interfaces, 0, ticks, &packet.data[..kept], packet.origlen)
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            *section = interfaces.len();
+            Read::Other
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
+            let name = described.if_name().and_then(Result::ok);
+            interfaces.push(Interface {
+                name: name
+                    .map(|name| name.trim_matches('\0').to_owned())
+                    .filter(|name| !name.is_empty()),
+                link: LinkType::of(described.linktype.0),
+                units: units(described.if_tsresol),
+                offset_s: described.if_tsoffset,
+            });
+            Read::Other
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            let kept = packet.data.len().min(packet.caplen as usize);
+            let interface = *section + packet.if_id as usize;
+            let bytes = &packet.data[..kept];
+            frame(interfaces, interface, ticks, bytes, packet.origlen)
+        }
+        // Has no time (draft-ietf-opsawg-pcapng section 4.4).
+        PcapBlockOwned::NG(Block::SimplePacket(_)) => Read::Skipped(Why::Time),
+        PcapBlockOwned::NG(_) => Read::Other,
+    }
+}
+
+/// Ticks in a second by if_tsresol (draft-ietf-opsawg-pcapng section 4.2); 0 for what no time has.
+fn units(resolution: u8) -> u64 {
+    let power = u32::from(resolution & 0x7f);
+    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    base.checked_pow(power).unwrap_or(0)
+}
+
+fn frame<'a>(
+    interfaces: &[Interface],
+    interface: usize,
+    ticks: u64,
+    bytes: &'a [u8],
+    wire_len: u32,
+) -> Read<'a> {
+    let Some(described) = interfaces.get(interface) else {
+        return Read::Skipped(Why::LinkType);
+    };
+    let Some(link) = described.link else {
+        return Read::Skipped(Why::LinkType);
+    };
+    let ns = i128::from(ticks)
+        .saturating_mul(SECOND)
+        .checked_div(i128::from(described.units))
+        .map(|ns| ns + i128::from(described.offset_s) * SECOND);
+    let Some(time_ns) = ns.and_then(|ns| i64::try_from(ns).ok()) else {
+        return Read::Skipped(Why::Time);
+    };
+    Read::Frame(Frame {
+        time_ns,
+        interface,
+        link,
+        bytes,
+        wire_len: (wire_len as usize).max(bytes.len()),
+    })
+}

@@ -1,0 +1,119 @@
+//! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows.
+//!
+//! Files are read twice. The first reading finds out who speaks with whom, which subflows belong together, and how near
+//! each place of capture was to either end; the second follows every segment at the place nearest to its sender and at
+//! the one nearest to its receiver. Memory grows with what is under way and with the tables, not with the files.
+
+mod analysis;
+mod blocking;
+mod clocks;
+mod connection;
+mod error;
+mod file;
+mod flows;
+mod half;
+mod hosts;
+mod join;
+mod keys;
+mod link;
+mod notes;
+mod packet;
+mod ranges;
+mod signals;
+mod stream;
+mod survey;
+mod tables;
+
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+
+use analysis::{Analysis, Settings};
+use hosts::Hosts;
+use packet::Merged;
+use survey::Survey;
+
+pub use error::Error;
+pub use notes::Told;
+
+/// What is wanted of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Time between samples.
+    pub interval_ns: i64,
+    /// Whether there is a row for each segment. They take some 50 bytes of memory each.
+    pub segments: bool,
+}
+
+/// What came of captures.
+pub struct Traced {
+    pub tables: Vec<(&'static str, RecordBatch)>,
+    pub hash: [u8; 32],
+    pub end_ns: i64,
+    pub told: Told,
+}
+
+/// Reads captures, of which several may be of the same traffic at different places. `progress` is told packets that were read, and
+/// ends the trace by giving false: what was read until then is a result.
+///
+/// # Errors
+/// Where a file is no capture, or none has a segment of TCP. Damage is told in [`Traced::told`] instead.
+pub fn trace(
+    paths: &[PathBuf],
+    options: Options,
+    mut progress: impl FnMut(u64) -> bool,
+) -> Result<Traced, Error> {
+    let mut survey = Survey::default();
+    let mut files = Merged::open(paths, &[])?;
+    let mut interrupted = false;
+    while let Some(packet) = files.next() {
+        survey.see(&packet);
+        if survey.packets % STEP == 0 && !progress(survey.packets) {
+            interrupted = true;
+            break;
+        }
+    }
+    if survey.packets == 0 {
+        let reports = files.reports();
+        return Err(Error::NoTcp {
+            what: reports
+                .iter()
+                .map(|report| report.file.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+            packets: reports.iter().map(|report| report.packets).sum(),
+        });
+    }
+    let ahead = clocks::ahead(&survey, paths.len());
+    survey.shift(&ahead);
+    let (read, joined) = (survey.packets, join::join(&survey));
+    let hosts = Hosts::of(&joined, &survey, &files);
+    let settings = Settings {
+        interval_ns: options.interval_ns.max(1),
+        segments: options.segments,
+    };
+    let mut analysis = Analysis::new(&mut survey, joined, &hosts, settings);
+    let mut files = Merged::open(paths, &ahead)?;
+    let mut packets = 0;
+    while packets < read
+        && let Some(packet) = files.next()
+    {
+        analysis.see(&packet);
+        packets += 1;
+        if packets % STEP == 0 && !interrupted && !progress(read + packets) {
+            interrupted = true;
+            break;
+        }
+    }
+    analysis.finish();
+    let told = Told::of(&analysis, &hosts, &files, &ahead, interrupted);
+    Ok(Traced {
+        tables: tables::batches(&analysis.recording),
+        hash: analysis.recording.hash(),
+        end_ns: analysis.end_ns,
+        told,
+    })
+}
+
+/// Packets between two looks at whether to go on.
+const STEP: u64 = 1 << 14;

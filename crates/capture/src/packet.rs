@@ -1,0 +1,155 @@
+//! Segments of all files in the order of time.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use polypath_wire::tcp::Segment;
+use polypath_wire::{ip, tcp};
+
+use crate::Error;
+use crate::file::{FileReport, Frame, Reader};
+
+/// Where a segment was seen: position of the file, and of the interface in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tap {
+    pub file: u16,
+    pub interface: u16,
+}
+
+/// A segment as it passed a tap.
+#[derive(Debug)]
+pub struct Packet {
+    pub time_ns: i64,
+    pub tap: Tap,
+    pub source: SocketAddr,
+    pub destination: SocketAddr,
+    pub segment: Segment,
+    /// Of the IP packet, which version 6 does not have.
+    pub identification: Option<u16>,
+    /// Whether the checksum is right, of a segment that was captured whole.
+    pub intact: Option<bool>,
+}
+
+/// Packets that are not followed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Others {
+    /// Not TCP.
+    pub other: u64,
+    /// Pieces of IP packets, and TCP of which too little was captured.
+    pub unreadable: u64,
+}
+
+/// Merges files by time. Each is read as it was written: a frame out of order within a file stays where it is.
+pub struct Merged {
+    readers: Vec<Reader>,
+    /// The next segment of each file.
+    heads: Vec<Option<Packet>>,
+    /// Nanoseconds that a file's clock is ahead of the first one's.
+    ahead: Vec<i64>,
+    pub others: Others,
+}
+
+impl Merged {
+    /// # Errors
+    /// Where a file is no capture.
+    pub fn open(paths: &[PathBuf], ahead: &[i64]) -> Result<Self, Error> {
+        let readers = paths
+            .iter()
+            .map(|path| Reader::open(path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut merged = Self {
+            heads: readers.iter().map(|_| None).collect(),
+            ahead: ahead.to_vec(),
+            readers,
+            others: Others::default(),
+        };
+        for file in 0..merged.readers.len() {
+            merged.advance(file);
+        }
+        Ok(merged)
+    }
+
+    /// The next segment.
+    pub fn next(&mut self) -> Option<Packet> {
+        let file = (0..self.heads.len())
+            .filter(|&file| self.heads[file].is_some())
+            .min_by_key(|&file| self.heads[file].as_ref().map(|packet| packet.time_ns))?;
+        let packet = self.heads[file].take();
+        self.advance(file);
+        packet
+    }
+
+    fn advance(&mut self, file: usize) {
+        let ahead = self.ahead.get(file).copied().unwrap_or(0);
+        let (heads, others) = (&mut self.heads, &mut self.others);
+        while heads[file].is_none() {
+            let more = self.readers[file].next(|frame| match parse(frame) {
+                Ok(packet) => {
+                    heads[file] = Some(Packet {
+                        time_ns: frame.time_ns.saturating_sub(ahead),
+                        tap: Tap {
+                            file: file as u16,
+                            interface: frame.interface.min(usize::from(u16::MAX)) as u16,
+                        },
+                        ..packet
+                    });
+                }
+                Err(Left::Unreadable) => others.unreadable += 1,
+                Err(Left::Other) => others.other += 1,
+            });
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// What the file calls the interface of a tap.
+    pub fn interface_name(&self, tap: Tap) -> Option<&str> {
+        let interfaces = self.readers[usize::from(tap.file)].interfaces();
+        interfaces.get(usize::from(tap.interface))?.name.as_deref()
+    }
+
+    pub fn reports(&self) -> Vec<FileReport> {
+        self.readers.iter().map(Reader::report).collect()
+    }
+}
+
+/// Why a frame is left out.
+enum Left {
+    Unreadable,
+    Other,
+}
+
+/// The segment in a frame; time and tap are the caller's.
+fn parse(frame: &Frame) -> Result<Packet, Left> {
+    let skip = frame.link.header_len(frame.bytes).ok_or(Left::Other)?;
+    let packet = frame.bytes.get(skip..).ok_or(Left::Unreadable)?;
+    let (header, kept, len) =
+        ip::parse_cut(packet, frame.wire_len - skip).map_err(|_| Left::Unreadable)?;
+    if header.protocol() != ip::protocol::TCP {
+        return Err(Left::Other);
+    }
+    let identification = match &header {
+        ip::Header::V4(header) if header.fragment_offset != 0 || header.more_fragments => {
+            return Err(Left::Unreadable);
+        }
+        ip::Header::V4(header) => Some(header.identification),
+        ip::Header::V6(_) => None,
+    };
+    let (source_port, destination_port, segment) =
+        tcp::parse_cut(kept, len).map_err(|_| Left::Unreadable)?;
+    let (source, destination) = header.addresses();
+    let whole = kept.len() == len;
+    Ok(Packet {
+        time_ns: frame.time_ns,
+        tap: Tap {
+            file: 0,
+            interface: 0,
+        },
+        source: SocketAddr::new(source, source_port),
+        destination: SocketAddr::new(destination, destination_port),
+        segment,
+        identification,
+        intact: whole.then(|| tcp::verify_checksum(kept, (source, destination))),
+    })
+}

@@ -1,0 +1,302 @@
+//! The first reading: which flows there are, who opened them, what their handshakes say, and how near each tap was to either end.
+
+use std::net::SocketAddr;
+
+use polypath_wire::mptcp::{MpJoin, MptcpOption};
+use polypath_wire::tcp::{Flags, Segment};
+
+use crate::flows::{FlowId, Flows};
+use crate::half::Mark;
+use crate::packet::{Packet, Tap};
+
+/// A segment without a SYN before it that is so many bytes below the first is a straggler; what is further off has wrapped.
+const STRAGGLE: u32 = 1 << 24;
+
+/// A value for each direction: of what the end with the lower address sends, and of what the other does.
+pub type Both<T> = [T; 2];
+
+/// What MP_CAPABLE of a flow said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capable {
+    pub version: Option<u8>,
+    /// On the SYN, on the SYN/ACK.
+    pub asked: bool,
+    pub answered: bool,
+    /// Of the sender of each direction.
+    pub keys: Both<Option<u64>>,
+}
+
+/// What MP_JOIN of a flow said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Join {
+    pub token: Option<u32>,
+    pub backup: bool,
+    pub nonces: Both<Option<u32>>,
+    /// The answer's, cut to 64 bits, and the opener's.
+    pub answered: Option<u64>,
+    pub confirmed: Option<[u8; 20]>,
+}
+
+/// A flow as the handshake shows it.
+#[derive(Clone, Debug)]
+pub struct Surveyed {
+    /// The lower address first.
+    pub ends: (SocketAddr, SocketAddr),
+    pub first_ns: i64,
+    /// Direction of the end that sent the SYN.
+    pub opener: Option<usize>,
+    pub initial: Both<Option<u32>>,
+    pub capable: Option<Capable>,
+    pub join: Option<Join>,
+    /// Any option of Multipath TCP.
+    pub multipath: bool,
+    /// The least sequence number of each direction, where no SYN was seen.
+    pub lowest: Both<Option<u32>>,
+    /// The number of the SYN as mappings tell it, where none was seen: a segment lies at the begin of its mapping or behind it.
+    pub mapped_from: Both<Option<u32>>,
+    pub taps: Vec<Seen>,
+}
+
+/// A flow as one tap saw it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub tap: Tap,
+    pub packets: u64,
+    first_ns: i64,
+    /// Time from a segment of each direction to the first acknowledgement of it, the least.
+    waits: Both<Option<i64>>,
+    /// A segment whose acknowledgement is awaited: what acknowledges it, and when it passed.
+    probes: Both<Option<(u32, i64, Mark)>>,
+    highest: Both<Option<u32>>,
+    /// When the SYN of each direction passed first.
+    opened: Both<Option<i64>>,
+    /// Whole segments of each direction, and how many of them have a wrong checksum.
+    whole: Both<u64>,
+    wrong: Both<u64>,
+}
+
+impl Seen {
+    /// 1 at the first end, 0 at the other: an answer takes as long as the way to the end that gives it.
+    pub fn nearness(&self) -> Option<f64> {
+        match self.waits {
+            [Some(first), Some(second)] if first.saturating_add(second) > 0 => {
+                let first = first as f64;
+                Some(first / (first + second as f64))
+            }
+            _ => None,
+        }
+    }
+
+    /// When SYN and SYN/ACK of a flow passed that `opener` opened.
+    pub fn handshake(&self, opener: usize) -> Option<(i64, i64)> {
+        Some((self.opened[opener]?, self.opened[1 - opener]?))
+    }
+
+    /// Whether the checksums of a direction are yet to be filled in by the sender's interface, and say nothing.
+    pub fn offloads(&self, direction: usize) -> bool {
+        2 * self.wrong[direction] >= self.whole[direction]
+    }
+
+    fn see(&mut self, direction: usize, packet: &Packet) {
+        self.packets += 1;
+        let segment = &packet.segment;
+        if let Some(intact) = packet.intact {
+            self.whole[direction] += 1;
+            self.wrong[direction] += u64::from(!intact);
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.opened[direction].get_or_insert(packet.time_ns);
+        }
+        if segment.flags.contains(Flags::ACK)
+            && let Some((awaited, since, _)) = self.probes[1 - direction]
+            && !before(segment.ack, awaited)
+        {
+            let wait = packet.time_ns.saturating_sub(since);
+            let least = &mut self.waits[1 - direction];
+            *least = Some(least.map_or(wait, |least| least.min(wait)));
+            self.probes[1 - direction] = None;
+        }
+        let len = segment.seq_len();
+        if len == 0 || segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let end = segment.seq.wrapping_add(len);
+        let again = self.highest[direction].is_some_and(|highest| !before(highest, end));
+        let mark = Mark::of(segment, packet.identification);
+        if !again {
+            self.highest[direction] = Some(end);
+            self.probes[direction].get_or_insert((end, packet.time_ns, mark));
+        } else if self.probes[direction]
+            .is_some_and(|(awaited, _, first)| awaited == end && first != mark)
+        {
+            // Which of the two is acknowledged nobody can tell.
+            self.probes[direction] = None;
+        }
+    }
+}
+
+/// Whether a sequence number is before another (RFC 9293 section 3.4).
+pub fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Surveys every flow.
+#[derive(Debug, Default)]
+pub struct Survey {
+    pub flows: Flows,
+    pub found: Vec<Surveyed>,
+    pub packets: u64,
+}
+
+impl Survey {
+    pub fn see(&mut self, packet: &Packet) {
+        self.packets += 1;
+        let (flow, forward) = self.flows.locate(packet);
+        let direction = usize::from(!forward);
+        if flow == self.found.len() {
+            let ends = if forward {
+                (packet.source, packet.destination)
+            } else {
+                (packet.destination, packet.source)
+            };
+            self.found.push(Surveyed::new(ends, packet.time_ns));
+        }
+        self.found[flow].see(direction, packet);
+    }
+
+    /// Sets the times of files right whose clocks are ahead.
+    pub fn shift(&mut self, ahead: &[i64]) {
+        for flow in &mut self.found {
+            let first = flow.taps.iter().map(|seen| {
+                seen.first_ns
+                    .saturating_sub(ahead[usize::from(seen.tap.file)])
+            });
+            flow.first_ns = first.min().unwrap_or(flow.first_ns);
+        }
+    }
+
+    pub fn flow(&self, flow: FlowId) -> &Surveyed {
+        &self.found[flow]
+    }
+}
+
+impl Surveyed {
+    fn new(ends: (SocketAddr, SocketAddr), first_ns: i64) -> Self {
+        Self {
+            ends,
+            first_ns,
+            opener: None,
+            initial: [None; 2],
+            capable: None,
+            join: None,
+            multipath: false,
+            lowest: [None; 2],
+            mapped_from: [None; 2],
+            taps: Vec::new(),
+        }
+    }
+
+    fn see(&mut self, direction: usize, packet: &Packet) {
+        let seen = match self.taps.iter_mut().find(|seen| seen.tap == packet.tap) {
+            Some(seen) => seen,
+            None => {
+                self.taps.push(Seen {
+                    tap: packet.tap,
+                    packets: 0,
+                    first_ns: packet.time_ns,
+                    waits: [None; 2],
+                    probes: [None; 2],
+                    highest: [None; 2],
+                    opened: [None; 2],
+                    whole: [0; 2],
+                    wrong: [0; 2],
+                });
+                self.taps.last_mut().expect("pushed above")
+            }
+        };
+        seen.see(direction, packet);
+        let segment = &packet.segment;
+        if segment.flags.contains(Flags::SYN) {
+            self.initial[direction] = Some(segment.seq);
+            self.opener = Some(if segment.flags.contains(Flags::ACK) {
+                1 - direction
+            } else {
+                direction
+            });
+        } else if !segment.flags.contains(Flags::RST) {
+            let lowest = self.lowest[direction].get_or_insert(segment.seq);
+            let earlier = lowest.wrapping_sub(segment.seq);
+            if before(segment.seq, *lowest) && earlier < STRAGGLE {
+                *lowest = segment.seq;
+            }
+        }
+        if let Some(dss) = segment.dss {
+            self.multipath = true;
+            if let Some(mapping) = dss.mapping
+                && mapping.subflow_seq != 0
+                && segment.payload.len > 0
+            {
+                let begins = segment.seq.wrapping_sub(mapping.subflow_seq);
+                let known = self.mapped_from[direction].get_or_insert(begins);
+                if before(begins, *known) {
+                    *known = begins;
+                }
+            }
+        }
+        if segment.rare.is_some() {
+            self.options(direction, segment);
+        }
+    }
+
+    fn options(&mut self, direction: usize, segment: &Segment) {
+        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        let answers = segment.flags.contains(Flags::SYN | Flags::ACK);
+        for option in segment.mptcp() {
+            self.multipath = true;
+            match option {
+                MptcpOption::Capable(option) => {
+                    let capable = self.capable.get_or_insert_default();
+                    // The answer's version is the one that is spoken (RFC 8684 section 3.1).
+                    if !opens || capable.version.is_none() {
+                        capable.version = Some(option.version);
+                    }
+                    capable.asked |= opens;
+                    capable.answered |= answers;
+                    if option.sender_key.is_some() {
+                        capable.keys[direction] = option.sender_key;
+                    }
+                    if option.receiver_key.is_some() {
+                        capable.keys[1 - direction] = option.receiver_key;
+                    }
+                }
+                MptcpOption::Join(option) => {
+                    let join = self.join.get_or_insert_default();
+                    match *option {
+                        MpJoin::Syn {
+                            backup,
+                            token,
+                            nonce,
+                            ..
+                        } => {
+                            join.token = Some(token);
+                            join.backup |= backup;
+                            join.nonces[direction] = Some(nonce);
+                        }
+                        MpJoin::SynAck {
+                            backup,
+                            hmac,
+                            nonce,
+                            ..
+                        } => {
+                            join.backup |= backup;
+                            join.answered = Some(hmac);
+                            join.nonces[direction] = Some(nonce);
+                        }
+                        MpJoin::Ack { hmac } => join.confirmed = Some(hmac),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+"""polypath trace: captures of real traffic as the result of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polypath.capture import trace as read
+from polypath.cli import output, result
+from polypath.cli.console import err, out, warn
+from polypath.cli.errors import DONE, INTERRUPTED, InputError
+from polypath.cli.figures import Drawing
+from polypath.cli.options import OutFolder
+from polypath.results import folder, summary
+from polypath.results.summary import to_json
+from polypath.units import TIME, UnitError
+
+
+def trace(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE.pcap[ng]..", help="Captures, of one traffic at several places, too.", show_default=False
+        ),
+    ],
+    directory: OutFolder = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Record every segment and draw plots; needs --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what summary.json holds instead of tables.")] = False,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between samples, e.g. '10 ms'.")] = "100 ms",
+) -> int:
+    """Read captures of real traffic, and show its connections as `run` shows a run's.
+
+    TCP and Multipath TCP of versions 0 and 1, in pcap or pcapng files of tcpdump, Wireshark or `run --pcap`. Files of
+    the same traffic from several interfaces or hosts are taken together.
+
+    Examples: `polypath trace phone.pcap`, `polypath trace client.pcapng server.pcapng --out results --plot`.
+    """
+    if plot and directory is None:
+        raise InputError("--plot needs --out DIR to write to")
+    interval_ns = _interval(interval)
+    if directory is None:
+        traced = read(files, interval_ns=interval_ns)
+    else:
+        with folder.claim(directory, folder.RUN, files) as held:
+            traced = read(files, interval_ns=interval_ns, segments=plot)
+            output.save(traced.recording, None, held, held.stage())
+            if plot and not traced.recording.metadata.interrupted:
+                with output.figures_last(held.shown):
+                    output.draw(traced.recording, held, Drawing())
+    for note in traced.notes:
+        warn(note)
+    if as_json:
+        out.print(to_json(summary(traced.recording)), end="", markup=False, soft_wrap=True)
+    else:
+        result.show(traced.recording, traced.recording.metadata.scenario)
+    if directory is not None:
+        err.print(f"results in {directory}", markup=False)
+    return INTERRUPTED if traced.recording.metadata.interrupted else DONE
+
+
+def _interval(text: str) -> int:
+    try:
+        return TIME.parse(text, positive=True)
+    except UnitError as error:
+        raise InputError(f"--interval: {error.message}") from error

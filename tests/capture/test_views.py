@@ -1,0 +1,148 @@
+"""The same packets, as other interfaces, programs and places would have captured them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.capture.conftest import MICROSECONDS, captured, pcap, read
+
+from polypath.capture import CaptureError, trace
+from polypath.results import Recording, metrics
+
+Small = tuple[Recording, list[Path]]
+
+#: By link type: what stands before the packet there (tcpdump.org, "Link-layer header types").
+DRESSES: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "raw": (101, lambda frame: frame[14:]),
+    "null": (0, lambda frame: b"\2\0\0\0" + frame[14:]),
+    "cooked": (113, lambda frame: bytes(14) + frame[12:]),
+    "cooked 2": (276, lambda frame: frame[12:14] + bytes(18) + frame[14:]),
+    "vlan": (1, lambda frame: frame[:12] + b"\x88\xa8\0\5\x81\0\0\7" + frame[12:]),
+}
+EXACT = (
+    "client_sent_bytes",
+    "server_received_bytes",
+    "client_retransmitted_bytes",
+    "client_reinjected_bytes",
+    "source",
+    "source_port",
+    "established_ns",
+)
+
+
+def ends(recording: Recording) -> list[tuple[Any, ...]]:
+    return recording.table("subflow_ends").select(EXACT).rows()
+
+
+@pytest.fixture(scope="module")
+def expected(small: Small) -> list[tuple[Any, ...]]:
+    return ends(trace(small[1]).recording)
+
+
+@pytest.mark.parametrize("name", DRESSES)
+def test_any_link_type(name: str, small: Small, expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    link, dress = DRESSES[name]
+    files = [pcap(tmp_path / f"{path.stem}.pcap", read(path), link=link, dress=dress) for path in small[1]]
+    told = trace(files)
+    assert ends(told.recording) == expected
+    assert not told.notes
+
+
+def test_cut_packets_of_a_big_endian_host_with_microseconds(
+    small: Small, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    files = [
+        pcap(tmp_path / f"{path.stem}.pcap", read(path), snaplen=100, magic=MICROSECONDS, order=">")
+        for path in small[1]
+    ]
+    assert ends(trace(files).recording) == expected
+
+
+def test_a_file_of_each_interface(small: Small, expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    files: list[Path] = []
+    for path in small[1]:
+        packets = read(path)
+        for interface in sorted({packet.interface for packet in packets}):
+            own = [packet for packet in packets if packet.interface == interface]
+            files.append(pcap(tmp_path / f"{len(files)}.pcap", own))
+    assert len(files) == 3
+    assert ends(trace(files).recording) == expected
+    assert ends(trace(files[::-1]).recording) == expected
+
+
+def test_a_file_that_has_every_packet_twice(small: Small, expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    """As mergecap makes one of the two ends of a link."""
+    files = []
+    for path in small[1]:
+        packets = read(path)
+        again = [replace(packet, time_ns=packet.time_ns + 20_000) for packet in packets]
+        both = sorted([*packets, *again], key=lambda packet: packet.time_ns)
+        files.append(pcap(tmp_path / f"{path.stem}.pcap", both))
+    told = trace(files)
+    assert ends(told.recording) == expected
+    assert any("in a file twice" in note for note in told.notes)
+
+
+def test_one_host_alone(tmp_path: Path) -> None:
+    """Who receives tells by acknowledgements; what the sender did is known."""
+    known, files = captured("scheduler-http", "rtt-1MB", ["application.http.size=500 kB"], tmp_path)
+    both = trace(files).recording
+    client, server = (trace([path]) for path in files)
+    assert any("nearer to the client only" in note for note in client.notes)
+    assert any("nearer to the server only" in note for note in server.notes)
+    expected = metrics.connections(known)[0]
+    for told, receiver in ((client, "server"), (server, "client")):
+        connection = metrics.connections(told.recording)[0]
+        assert connection.bytes == expected.bytes
+        assert told.recording.table("connections").filter(side=receiver)["reassembly_bytes"].null_count() > 0
+        assert metrics.srtt_us(told.recording, connection, 0)
+    columns = ("server_sent_bytes", "server_retransmitted_bytes", "server_reinjected_bytes", "client_received_bytes")
+    assert (
+        server.recording.table("subflow_ends").select(columns).rows()
+        == both.table("subflow_ends").select(columns).rows()
+    )
+
+
+def test_clocks_that_are_apart(small: Small, expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    files = [
+        pcap(tmp_path / f"{path.stem}.pcap", read(path), ahead_ns=10**18 + ahead)
+        for path, ahead in zip(small[1], (0, -7 * 10**9), strict=True)
+    ]
+    told = trace(files)
+    assert ends(told.recording) == expected
+    assert any("clock is 7000.000 ms behind" in note for note in told.notes)
+    assert told.recording.plan["capture"]["start_unix_ns"] == 10**18
+
+
+def test_a_capture_that_begins_later(small: Small, tmp_path: Path) -> None:
+    files = []
+    for path in small[1]:
+        late = [packet for packet in read(path) if packet.time_ns > 200_000_000]
+        files.append(pcap(tmp_path / f"{path.stem}.pcap", late))
+    told = trace(files)
+    assert any("began before the capture" in note for note in told.notes)
+    sent = told.recording.table("subflow_ends")["client_sent_bytes"].sum()
+    assert 0 < sent < small[0].table("subflow_ends")["client_sent_bytes"].sum()
+    assert {row["transport"] for row in told.recording.table("connection_ends").iter_rows(named=True)} == {"mptcp"}
+
+
+def test_no_capture(tmp_path: Path) -> None:
+    missing, text, empty = tmp_path / "missing.pcap", tmp_path / "text.pcap", tmp_path / "empty.pcap"
+    text.write_text("no capture")
+    empty.write_bytes(b"")
+    nothing = pcap(tmp_path / "nothing.pcap", [])
+    for path, reason in (
+        (missing, "No such file"),
+        (text, "not a capture"),
+        (empty, "not a capture"),
+        (tmp_path, "is a folder"),
+        (nothing, "no segment of TCP"),
+    ):
+        with pytest.raises(CaptureError, match=reason) as caught:
+            trace([path])
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-//! Sinks of a run: typed columns, packet captures, time-sequence plots, qlogs. Knows no simulator.
+//! Sinks of a run: typed columns, packet captures, qlogs. Knows no simulator.
 
 mod columns;
 pub mod frame;
@@ -6,7 +6,6 @@ pub mod pcapng;
 pub mod qlog;
 mod recording;
 mod table;
-pub mod xplot;
 
 pub use frame::{Envelope, FrameBuilder, Mac};
 pub use recording::*;

@@ -19,10 +19,17 @@ def export(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTERS), show_default=False)],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `run --out` wrote.", show_default=False)],
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="A new file; for qvis a new folder.", show_default=False)
+        Path,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="A new file for netanim, else a new folder.", show_default=False
+        ),
     ],
 ) -> None:
-    """Write a result as another tool reads it; netanim needs a run with `--pcap links`, qvis one with `--qlog`."""
+    """Write a result as another tool reads it.
+
+    csv: every table. xplot: time-sequence graphs as tcptrace draws them, of a run with `--plot`. netanim: an animation
+    of ns-3's NetAnim, of a run with `--pcap links`. qvis: qlogs that it loads, of a run with `--qlog`.
+    """
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[form]

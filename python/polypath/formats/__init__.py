@@ -45,8 +45,25 @@ def _qvis(recording: Recording, directory: Path, out: Path) -> int:
         raise ExportError(str(error)) from error
 
 
+def _xplot(recording: Recording, directory: Path, out: Path) -> int:
+    from polypath.formats import xplot
+
+    try:
+        return xplot.write(recording, out)
+    except xplot.SegmentsError as error:
+        raise ExportError(f"{directory}: {error}") from error
+
+
+def _csv(recording: Recording, directory: Path, out: Path) -> int:
+    for name, table in recording.tables.items():
+        table.write_csv(out / f"{name}.csv")
+    return len(recording.tables)
+
+
 EXPORTERS: Mapping[str, Exporter] = {
+    "csv": Exporter(_csv, "tables", folder=True),
     "netanim": Exporter(_netanim, "packets"),
     "qvis": Exporter(_qvis, "files", folder=True),
+    "xplot": Exporter(_xplot, "graphs", folder=True),
 }
 """By name. Only what is asked for is imported."""

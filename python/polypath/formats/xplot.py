@@ -1,0 +1,101 @@
+"""Time-sequence graphs for xplot, as tcptrace draws them: a file for each subflow and direction with data, one for each
+direction of a connection's data sequence numbers.
+
+Data is a line with an arrow at each end, a retransmission red with R, as tcptrace has it; a reinjection magenta with I.
+What the other side acknowledges is a green staircase. The Recording knows when a segment was sent: acknowledgements
+stand at that time, a one-way delay earlier than in a capture at the sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from polypath.results import Recording
+
+Row = dict[str, Any]
+
+_OTHER: Final = {"client": "server", "server": "client"}
+_SUBFLOWS: Final = ("white", "blue", "orange", "pink", "purple")
+"""Of data in graphs of a connection, by subflow, and from the first on again."""
+
+
+class SegmentsError(ValueError):
+    """A result without segments; the message is one line."""
+
+
+def write(recording: Recording, out: Path) -> int:
+    """Writes the graphs into the empty folder `out`; returns how many. Raises SegmentsError where there are none."""
+    segments = recording.table("segments").sort("time_ns", maintain_order=True)
+    if not segments.height:
+        raise SegmentsError("the result has no segments; the run needs `--plot`")
+    names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
+    count = 0
+    for (connection,), rows in segments.group_by("connection", maintain_order=True):
+        name = f"{recording.metadata.scenario}: {names.get(connection, connection)}"
+        for side, other in _OTHER.items():
+            sent = rows.filter((pl.col("side") == side) & (pl.col("payload_bytes") > 0))
+            if not sent.height:
+                continue
+            title, stem = f"{name}, {side} ==> {other}", f"connection{connection}"
+            for subflow in sorted(sent["subflow"].unique()):
+                own = rows.filter(pl.col("subflow") == subflow)
+                graph = out / f"{stem}_subflow{subflow}_{side}_tsg.xpl"
+                _write(graph, f"{title}, subflow {subflow}", _of_subflow(own.iter_rows(named=True), side))
+                count += 1
+            if sent["dsn"].count():
+                _write(out / f"{stem}_{side}_dsn.xpl", f"{title}, data sequence numbers", _of_connection(sent))
+                count += 1
+    return count
+
+
+def _write(path: Path, title: str, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        plain = " ".join(title.split())
+        file.write(f"timeval unsigned\ntitle\n{plain}\nxlabel\ntime\nylabel\nsequence number\n")
+        file.writelines(f"{line}\n" for line in lines)
+        file.write("go\n")
+
+
+def _of_subflow(rows: Iterable[Row], side: str) -> Iterator[str]:
+    """Data of `side` in the subflow's sequence numbers, and what the other side acknowledges."""
+    before: tuple[str, int] | None = None
+    for row in rows:
+        time = _seconds(row["time_ns"])
+        if row["side"] == side:
+            if row["payload_bytes"]:
+                yield from _segment(time, row["seq"], row, "white")
+            continue
+        level = row["ack"]
+        if before is not None:
+            since, last = before
+            yield "green"
+            yield f"line {since} {last} {time} {last}"
+            yield f"dtick {time} {level}" if level == last else f"line {time} {last} {time} {level}"
+        before = time, level
+
+
+def _of_connection(sent: pl.DataFrame) -> Iterator[str]:
+    for row in sent.filter(pl.col("dsn").is_not_null()).iter_rows(named=True):
+        colour = _SUBFLOWS[row["subflow"] % len(_SUBFLOWS)]
+        yield from _segment(_seconds(row["time_ns"]), row["dsn"], row, colour)
+
+
+def _segment(time: str, low: int, row: Row, colour: str) -> Iterator[str]:
+    colour, letter = {"retransmission": ("red", "R"), "reinjection": ("magenta", "I")}.get(row["kind"], (colour, ""))
+    high = low + row["payload_bytes"]
+    yield colour
+    yield f"darrow {time} {low}"
+    yield f"uarrow {time} {high}"
+    yield f"line {time} {low} {time} {high}"
+    if letter:
+        yield f"atext {time} {high}"
+        yield letter
+
+
+def _seconds(time_ns: int) -> str:
+    """With six decimals, as tcptrace writes them."""
+    return f"{time_ns // 1_000_000_000}.{time_ns % 1_000_000_000 // 1000:06}"

@@ -2,7 +2,7 @@
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make web    the program of the report page (python/polypath/report/page.html), from web/
-# make figures  the figures of the documentation's sweeps (docs/figures)
+# make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
@@ -119,6 +119,8 @@ FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buf
 figures: build
 	@for lab in settings-grid shared-bottleneck buffers delay-sigmoid; do \
 	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
+	@$(BIN)/polypath run aggregation --run mptcp --out target/figures/aggregation --plot --kind rate
+	@cp target/figures/aggregation/mptcp/plots/rate.png docs/figures/aggregation.png
 	@for figure in $(FIGURES); do \
 	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
 

@@ -4,6 +4,7 @@ scenario = polypath.Scenario.load(Path("scenario.toml"))
 recording = polypath.run(scenario)
 recording.table("subflows")          # a polars DataFrame
 polypath.summary(recording)          # what summary.json holds
+polypath.plots.rate(recording)       # matplotlib's axes
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polypath import plots
+    from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.engines.base import Captures, Progress
     from polypath.results import OutputError, Recording, summary
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Where each name comes from. It is imported when it is first used, as is each of these parts.
 _PARTS = {
+    "CaptureError": "capture",
     "EngineError": "engines",
     "OutputError": "results",
     "Plan": "scenario",
@@ -30,6 +34,8 @@ _PARTS = {
     "ScenarioError": "scenario",
     "summary": "results",
 }
+#: Parts that are used by their own name.
+_MODULES = ("plots",)
 
 
 if not TYPE_CHECKING:  # a module that has this would have every name
@@ -37,7 +43,7 @@ if not TYPE_CHECKING:  # a module that has this would have every name
     def __getattr__(name: str) -> Any:
         if name == "__version__":
             found = import_module("polypath._core").version()
-        elif name in _PARTS.values():
+        elif name in _PARTS.values() or name in _MODULES:
             found = import_module(f"polypath.{name}")
         elif name in _PARTS:
             found = getattr(import_module(f"polypath.{_PARTS[name]}"), name)
@@ -59,11 +65,13 @@ def run(
     captures: Captures = "none",
     directory: Path | None = None,
     qlogs: Path | None = None,
+    segments: bool = False,
     progress: Progress | None = None,
 ) -> Recording:
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
-    With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there.
+    With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
+    table of segments is recorded, which time-sequence graphs need.
 
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it.
     """
@@ -72,10 +80,24 @@ def run(
     from polypath.scenario import Plan
 
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    return get(engine).run(plan, Options(captures, directory, qlogs=qlogs), progress or no_progress)
+    return get(engine).run(plan, Options(captures, directory, segments, qlogs), progress or no_progress)
+
+
+def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = False) -> Recording:
+    """What captures of real traffic tell, as the Recording of a run.
+
+    Several files may be of the same traffic at different places. `interval_ns` is the time between samples, 100 ms if
+    left out; with `segments` there is a row for each segment. What is damaged or missing in the files is said in
+    `recording.plan["capture"]["notes"]`. Raises CaptureError.
+    """
+    from polypath import capture
+
+    interval = capture.INTERVAL_NS if interval_ns is None else interval_ns
+    return capture.trace(files, interval_ns=interval, segments=segments).recording
 
 
 __all__ = [
+    "CaptureError",
     "EngineError",
     "OutputError",
     "Plan",
@@ -83,6 +105,8 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "plots",
     "run",
     "summary",
+    "trace",
 ]

@@ -4,21 +4,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from polypath.plots.curve import draw, save_curves
+from polypath import plots
+from polypath.plots import sweeps
+from polypath.plots.curve import draw_curves
+from polypath.results import MetricError
 from polypath.results.points import Axis, table
 from polypath.results.statistics import over_seeds
+from polypath.results.stored import StoredSweep
 
 BUFFER = Axis("defaults.receive_buffer", ("100 kB", "1 MB", "10 MB"), (1e5, 1e6, 1e7), "bytes")
 SCHEDULER = Axis("defaults.scheduler", ("default", "roundrobin"))
 LOSS = Axis("link.path0.loss", ("0 %", "1 %"), (0.0, 0.01), "fraction")
 #: What decides whether a missing figure counts.
 REST = {"finished": None, "requests": None}
+LOSS_NAMES = Axis("loss", ("none", "bursts"))
 SEED = Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))
 
 
-def drawn(*axes: Axis, thumb: float = 2e6, first: float = 1.0) -> Figure | None:
+def swept(*axes: Axis, thumb: float = 2e6, first: float = 1.0) -> StoredSweep:
     rows = []
     places: list[dict[str, str]] = [{}]
     for axis in axes:
@@ -34,13 +41,17 @@ def drawn(*axes: Axis, thumb: float = 2e6, first: float = 1.0) -> Figure | None:
         }
         rows.append((place, [row]))
     points = table(axes, rows)
-    return draw("lab", "goodput_mbps", points, over_seeds(points, axes), axes)
+    return StoredSweep("lab", axes, points, over_seeds(points, axes), [])
+
+
+def drawn(*axes: Axis, thumb: float = 2e6, first: float = 1.0) -> Figure | None:
+    return draw_curves(swept(*axes, thumb=thumb, first=first), "goodput_mbps")
 
 
 def test_a_line_a_colour_and_a_panel_a_value() -> None:
     figure = drawn(SCHEDULER, BUFFER, LOSS, SEED)
     assert figure is not None
-    assert [panel.get_title() for panel in figure.axes] == ["link.path0.loss 0 %", "link.path0.loss 1 %"]
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["link.path0.loss 0 %", "link.path0.loss 1 %"]
     first = figure.axes[0]
     assert first.get_xscale() == "log"
     lines = {line.get_label(): line for line in first.lines}
@@ -83,6 +94,14 @@ def test_both_buffers_together_have_the_rule_too() -> None:
     assert figure.axes[0].lines[-1].get_label() == "rule of thumb, 2 MB"
 
 
+def test_numbers_of_a_logarithmic_axis_do_not_overlap() -> None:
+    counts = (1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 25, 30)
+    figure = drawn(Axis("N", tuple(map(str, counts)), tuple(map(float, counts))))
+    assert figure is not None
+    told = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert told == ["1", "2", "4", "6", "8", "10", "12", "", "16", "20", "25", "30"]
+
+
 def test_a_rule_far_beyond_the_axis_is_named_but_does_not_stretch_it() -> None:
     figure = drawn(BUFFER, thumb=571e6)
     assert figure is not None
@@ -98,7 +117,8 @@ def test_what_did_not_finish_is_marked_and_leaves_a_gap() -> None:
             row = {"connection": "a", "requests": None, "finished": not stuck, "completion_s": None if stuck else 2.0}
             rows.append(({BUFFER.name: label, SEED.name: seed}, [row]))
     points = table([BUFFER, SEED], rows)
-    figure = draw("lab", "completion_s", points, over_seeds(points, [BUFFER, SEED]), [BUFFER, SEED])
+    axes = [BUFFER, SEED]
+    figure = draw_curves(StoredSweep("lab", axes, points, over_seeds(points, axes), []), "completion_s")
     assert figure is not None
     panel = figure.axes[0]
     curve, median, top = panel.lines
@@ -108,10 +128,45 @@ def test_what_did_not_finish_is_marked_and_leaves_a_gap() -> None:
     assert [text.get_text() for text in panel.texts] == ["1 of 3 unfinished", "3 of 3 unfinished"]
 
 
-def test_words_are_an_axis_too() -> None:
-    figure = drawn(SCHEDULER)
+def test_names_have_points_with_whiskers_and_never_a_line_or_a_band() -> None:
+    figure = drawn(SCHEDULER, SEED, first=11.0)
     assert figure is not None
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["default", "roundrobin"]
+    (panel,) = figure.axes
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["default", "roundrobin"]
+    (bars,) = panel.containers
+    assert isinstance(bars, ErrorbarContainer)
+    points, _, (whiskers,) = bars
+    assert points is not None
+    assert points.get_linestyle() == "None"
+    assert np.asarray(points.get_ydata()).tolist() == [12.0, 15.0]
+    half = 4.302653 * 1.0 / 3**0.5
+    ends = [np.asarray(each)[:, 1].tolist() for each in whiskers.get_segments()]
+    assert ends == [[pytest.approx(mean - half), pytest.approx(mean + half)] for mean in (12, 15)]
+    assert not any(isinstance(each, PolyCollection) for each in panel.collections)
+    # what the links carry is said at each name
+    assert [np.asarray(line.get_xdata()).tolist() for line in panel.lines if line.get_linestyle() == "--"] == [
+        [pytest.approx(place - 0.3), pytest.approx(place + 0.3)] for place in (0, 1)
+    ]
+
+
+def test_lines_of_a_colour_stand_side_by_side_at_a_name() -> None:
+    figure = drawn(SCHEDULER, LOSS_NAMES)
+    assert figure is not None
+    places = [np.asarray(bars[0].get_xdata()).tolist() for bars in figure.axes[0].containers]
+    assert places == [[pytest.approx(-0.15), pytest.approx(0.85)], [pytest.approx(0.15), pytest.approx(1.15)]]
+
+
+def test_a_curve_goes_into_axes_that_are_there() -> None:
+    axes = Figure().subplots()
+    assert plots.curve(swept(SCHEDULER, BUFFER, SEED), axes) is axes
+    assert axes.get_xlabel() == "defaults.receive_buffer (MB)"
+    assert axes.get_legend() is not None
+    with pytest.raises(MetricError, match="several panels"):
+        plots.curve(swept(SCHEDULER, BUFFER, LOSS))
+    with pytest.raises(MetricError, match="no measure 'goodput'; there is goodput_mbps"):
+        plots.curve(swept(BUFFER), measure="goodput")
+    with pytest.raises(MetricError, match="no axis"):
+        plots.curve(swept(SEED))
 
 
 def test_seeds_alone_are_no_curve() -> None:
@@ -128,6 +183,10 @@ def test_files_by_measure(tmp_path: Path) -> None:
         for label in BUFFER.labels
     ]
     points = table(axes, rows)
-    saved = save_curves("lab", points, over_seeds(points, axes), axes, tmp_path)
+    result = StoredSweep("lab", axes, points, over_seeds(points, axes), [])
+    saved = sweeps.save_all(result, result.load, tmp_path)
     assert [path.name for path in saved] == ["curve-goodput.png", "curve-completion.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in saved)
+    first = saved[0].with_suffix(".svg")
+    for _ in range(2):
+        assert sweeps.save_all(result, result.load, tmp_path, ["curve-goodput"], "svg") == [first]

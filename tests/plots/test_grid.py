@@ -1,11 +1,11 @@
 """The grid of small panels: one a place, whole axes of names only."""
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from polypath.plots.grid import draw, drawn_axes, save_grid
+from polypath.plots.grid import draw_grid, drawn_axes
 from polypath.results import Recording
 from polypath.results.points import Axis
 
@@ -31,24 +31,43 @@ def test_axes_of_names_are_drawn(axes: tuple[Axis, ...], drawn: tuple[Axis, ...]
     assert drawn_axes(axes) == list(drawn)
 
 
+def nothing(recording: Recording) -> Recording:
+    return replace(recording, tables={})
+
+
 def test_a_row_a_value_of_the_first_axis_and_a_column_a_combination(recording: Recording) -> None:
     place = ("olia", "fullmesh", "redundant")
-    figure = draw("lab", (CONGESTION, MANAGER, SCHEDULER), {place: recording})
+    first, last = ("lia", "default", "default"), ("lia", "fullmesh", "roundrobin")
+    figure = draw_grid("lab", (CONGESTION, MANAGER, SCHEDULER), {place: recording, first: recording, last: recording})
     assert figure is not None
-    assert len(figure.axes) == 2 * 6
-    assert [panel.get_title() for panel in figure.axes[:2]] == ["default\ndefault", "default\nredundant"]
-    assert [figure.axes[number].get_ylabel() for number in (0, 6)] == ["lia", "olia"]
+    # of the six columns three have results
+    assert len(figure.axes) == 2 * 3
+    assert [panel.get_title() for panel in figure.axes[:3]] == [
+        "default\ndefault",
+        "fullmesh\nredundant",
+        "fullmesh\nroundrobin",
+    ]
+    assert [figure.axes[number].get_ylabel() for number in (0, 3)] == ["lia", "olia"]
     filled = [number for number, panel in enumerate(figure.axes) if panel.collections]
-    assert filled == [6 + 4]
-    iperf = figure.axes[10].collections[0]
+    assert filled == [0, 2, 4]
+    iperf = figure.axes[4].collections[0]
     heights = np.asarray(iperf.get_paths()[0].vertices)[:, 1]
     assert heights.max() == pytest.approx(16.0)
-    assert [text.get_text() for text in figure.axes[0].texts] == ["no result"]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["no result"]
 
 
-def test_it_is_saved_where_there_is_one(recording: Recording, tmp_path: Path) -> None:
+def test_what_carried_nothing_is_left_out_and_named(recording: Recording) -> None:
+    places: dict[tuple[str, ...], Recording] = {
+        (row, column): recording if column == "default" else nothing(recording)
+        for row in CONGESTION.labels
+        for column in MANAGER.labels
+    }
+    figure = draw_grid("lab", (CONGESTION, MANAGER), places)
+    assert figure is not None
+    assert [panel.get_title() for panel in figure.axes] == ["default", ""]
+    assert figure.get_supxlabel() == "nothing carried, not drawn: fullmesh"
+
+
+def test_there_is_none_of_numbers(recording: Recording) -> None:
     places: dict[tuple[str, ...], Recording] = {("lia", "default"): recording}
-    path = save_grid("lab", (CONGESTION, MANAGER), places, tmp_path)
-    assert path is not None
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert save_grid("lab", (CONGESTION, BUFFER), places, tmp_path) is None
+    assert draw_grid("lab", (CONGESTION, BUFFER), places) is None

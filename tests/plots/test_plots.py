@@ -2,16 +2,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection, LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from polypath.plots import REGISTRY, save, save_all
-from polypath.plots.base import colour, style
-from polypath.results import Recording
+from polypath import plots
+from polypath.plots import REGISTRY, USUAL, Look, save, save_all
+from polypath.plots.style import colour, shade, style
+from polypath.results import MetricError, OutputError, Recording, schema
+
+SECOND = 1_000_000_000
 
 
 def numbers(data: object) -> Any:
@@ -19,9 +24,36 @@ def numbers(data: object) -> Any:
 
 
 def drawn(name: str, recording: Recording) -> Figure:
-    figure = REGISTRY[name].draw(recording)
+    figure = plots.figure(recording, name)
     assert figure is not None
     return figure
+
+
+def legends(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    return [] if legend is None else [text.get_text() for text in legend.get_texts()]
+
+
+def filled(area: Collection) -> str:
+    return to_hex(np.asarray(area.get_facecolor())[0])
+
+
+def named(axes: Axes) -> list[str]:
+    return [str(each) for each in axes.get_legend_handles_labels()[1]]
+
+
+def with_event(recording: Recording, *times_s: float, up: bool = False) -> Recording:
+    """The recording with path0 cut, or up, at these times, as the plan schedules it and the engine enters it."""
+    action = {"kind": "link", "link": 0, "direction": "both", "up": up}
+    events = [{"at_ns": int(time * SECOND), "action": action} for time in times_s]
+    rows = [
+        [each["at_ns"], "link-changed", "", None, None, 0, None, "both: down"]
+        for each in events
+        if int(str(each["at_ns"])) < recording.metadata.end_ns
+    ]
+    table = pl.DataFrame(rows, schema=dict(schema.TABLES["events"]), orient="row")
+    entered = pl.concat([recording.table("events"), table])
+    return replace(recording, tables={**recording.tables, "events": entered}, plan={**recording.plan, "events": events})
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -35,65 +67,255 @@ def test_every_plot_has_labelled_axes_and_the_title(name: str, recording: Record
 
 
 @pytest.mark.parametrize("name", REGISTRY)
+def test_every_plot_goes_into_axes_that_are_there(name: str, recording: Recording) -> None:
+    axes = Figure().subplots()
+    options = {"connection": "iperf"} if name in ("rate", "acks") else {}
+    assert REGISTRY[name].draw(recording, axes, **options) is axes
+    own = REGISTRY[name].draw(recording, **options)
+    assert own is not axes
+    assert own.figure is not axes.figure
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_plot_is_documented_with_units(name: str) -> None:
+    kind = REGISTRY[name]
+    assert getattr(plots, name) is kind.draw
+    assert name in plots.__all__
+    text = kind.draw.__doc__ or ""
+    assert "(s)" in text or "(ms)" in text or name in ("beginning", "topology")
+
+
+@pytest.mark.parametrize("name", REGISTRY)
 def test_nothing_to_show_gives_no_figure(name: str, recording: Recording) -> None:
-    assert REGISTRY[name].draw(Recording({}, {"applications": []}, recording.metadata)) is None
+    empty = Recording({}, {"applications": []}, recording.metadata)
+    assert plots.figure(empty, name) is None
+    with pytest.raises(MetricError):
+        REGISTRY[name].draw(empty)
+
+
+def test_several_connections_have_to_be_told_apart(recording: Recording) -> None:
+    with pytest.raises(MetricError, match="handmade has several connections; name one: iperf, msg"):
+        plots.rate(recording)
+    with pytest.raises(MetricError, match="no connection is named 'x'"):
+        plots.rate(recording, connection="x")
 
 
 def test_rate_stacks_to_what_arrived(recording: Recording) -> None:
     iperf = drawn("rate", recording).axes[0]
-    top = max(point[1] for area in iperf.collections for point in numbers(area.get_paths()[0].vertices))
+    areas = [each for each in iperf.collections if not isinstance(each, LineCollection)]
+    top = max(point[1] for area in areas for point in numbers(area.get_paths()[0].vertices))
     assert top == pytest.approx(12.0 + 4.0)
-    legend = iperf.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "subflow 0 (eth0)",
-        "subflow 1 (eth1, backup)",
-        "goodput",
-    ]
+    assert legends(iperf) == ["path0", "path1, backup", "goodput"]
 
 
-def test_sequence_colours_by_subflow_and_marks_what_is_sent_again(recording: Recording) -> None:
-    whole, beginning = drawn("sequence", recording).axes
+def test_a_rate_is_over_some_round_trips_and_says_so(recording: Recording) -> None:
+    quick = plots.rate(recording, connection="iperf")
+    assert quick.get_title(loc="right") == "mean over 1 s"
+    assert len(numbers(quick.lines[0].get_xdata())) == 3
+    slow = recording.table("subflows").with_columns(srtt_us=pl.col("srtt_us") * 10)
+    same = plots.rate(replace(recording, tables={**recording.tables, "subflows": slow}), connection="iperf")
+    # no connection is a single interval
+    assert same.get_title(loc="right") == "mean over 1 s"
+    asked = plots.rate(recording, connection="iperf", smooth_s=2)
+    assert asked.get_title(loc="right") == "mean over 2 s"
+    assert numbers(asked.lines[0].get_ydata()) == [12.0, 12.0]
+
+
+def burst(recording: Recording) -> Recording:
+    """`iperf` sampled each 100 ms for 10 s at 1 MB/s over two subflows; the stream stands for 2 s, then comes."""
+    times = [SECOND + number * SECOND // 10 for number in range(1, 100)]
+    schemas = {name: dict(schema.TABLES[name]) for name in ("connections", "subflows")}
+    whole, parts = [], []
+    for number, time in enumerate(times, 1):
+        total = number * 100_000
+        held = total if not 40 <= number < 60 else 4_000_000
+        whole.append([time, 0, "server", held, 0, 0, 0, 0])
+        for subflow in (0, 1):
+            row = recording.table("subflows").row(0, named=True)
+            row |= {
+                "time_ns": time,
+                "side": "server",
+                "subflow": subflow,
+                "received_bytes": total // 2,
+                "srtt_us": 20_000,
+            }
+            parts += [list(row.values()), list((row | {"side": "client"}).values())]
+    ends = recording.table("connection_ends").with_columns(
+        server_received_bytes=pl.when(pl.col("connection") == 0).then(10_000_000).otherwise(1000).cast(pl.UInt64),
+        last_byte_ns=pl.when(pl.col("connection") == 0).then(11 * SECOND).otherwise(2 * SECOND),
+        end_ns=pl.when(pl.col("connection") == 0).then(11 * SECOND),
+    )
+    lanes = recording.table("subflow_ends").with_columns(server_received_bytes=pl.lit(5_000_000, pl.UInt64))
+    tables = {
+        **recording.tables,
+        "connections": pl.DataFrame(whole, schema=schemas["connections"], orient="row"),
+        "subflows": pl.DataFrame(parts, schema=schemas["subflows"], orient="row"),
+        "connection_ends": ends,
+        "subflow_ends": lanes,
+    }
+    return replace(recording, tables=tables, metadata=replace(recording.metadata, end_ns=12 * SECOND))
+
+
+def test_a_burst_of_reassembled_data_is_cut_off_and_said(recording: Recording) -> None:
+    axes = plots.rate(burst(recording), connection="iperf")
+    # 2 MB within 100 ms are 160 Mbps, but 8 Mbps arrive
+    assert axes.get_ylim()[1] < 12
+    assert axes.get_title(loc="right").startswith("mean over 100 ms; ▲ cut off: up to 1")
+    (marks,) = [line for line in axes.lines if line.get_gid() == "cut"]
+    assert numbers(marks.get_xdata()) == [pytest.approx(6.95)]
+    smooth = plots.rate(burst(recording), connection="iperf", smooth_s=10)
+    assert "cut off" not in smooth.get_title(loc="right")
+
+
+def test_runs_share_axes_as_a_line_each(recording: Recording) -> None:
+    axes = plots.rate(recording, connection="iperf", label="one")
+    plots.rate(recording, ax=axes, connection="iperf", label="two")
+    assert named(axes) == ["one", "two"]
+    assert [line.get_color() for line in axes.lines] == [colour(0), colour(1)]
+    assert not axes.collections
+    assert axes.get_ylabel() == "goodput (Mbps)"
+    figure = plots.figure({"one": recording, "two": recording}, "rate")
+    assert figure is not None
+    assert legends(figure.axes[0]) == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if kind.overlays])
+def test_several_runs_are_in_the_legend(name: str, recording: Recording) -> None:
+    figure = plots.figure({"before": recording, "after": recording}, name)
+    assert figure is not None
+    told = [label for axes in figure.axes for label in legends(axes)]
+    assert any(label.startswith("before") for label in told)
+    assert any(label.startswith("after") for label in told)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if not kind.overlays])
+def test_what_shows_one_run_refuses_several(name: str, recording: Recording) -> None:
+    with pytest.raises(MetricError, match=f"'{name}' shows one run"):
+        plots.figure({"before": recording, "after": recording}, name)
+
+
+OVER_TIME = ("rate", "window", "rtt", "sequence", "beginning", "acks", "waits", "delays")
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_scheduled_events_are_marked_on_every_time_axis(name: str, recording: Recording) -> None:
+    cut = with_event(recording, 1.1, 99.0)
+    for axes in drawn(name, cut).axes:
+        (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
+        # that at 99 s is after the run
+        assert [numbers(segment)[0][0] for segment in lines.get_segments()] == [pytest.approx(1.1)]
+    words = [text.get_text() for axes in drawn(name, cut).axes for text in axes.texts]
+    assert "path0: down" in words
+
+
+def test_events_of_joined_panels_are_named_once(recording: Recording) -> None:
+    upper, lower, *_ = drawn("window+rtt", with_event(recording, 1.1)).axes
+    assert [text.get_text() for text in upper.texts] == ["path0: down"]
+    assert not lower.texts
+
+
+def test_many_events_are_lines_and_a_number(recording: Recording) -> None:
+    axes = plots.window(with_event(recording, *(1 + number / 10 for number in range(9))), connection="iperf")
+    assert not axes.texts
+    assert axes.get_title(loc="right") == "dashed: 9 changes of links or interfaces"
+
+
+def test_subflows_of_a_path_are_shades_of_its_colour(recording: Recording) -> None:
+    ends = recording.table("subflow_ends").filter(connection=0)
+    many = pl.concat([ends.head(1).with_columns(subflow=pl.lit(number, pl.UInt32)) for number in range(8)])
+    found = plots.rate(replace(recording, tables={**recording.tables, "subflow_ends": many}), connection="iperf")
+    assert named(found) == [*(f"path0, subflow {number}" for number in range(8)), "goodput"]
+    tints = [filled(area) for area in found.collections]
+    assert tints == [shade(colour(0), number, 8) for number in range(8)]
+    assert len(set(tints)) == 8
+    light = [sum(int(tint[place : place + 2], 16) for place in (1, 3, 5)) for tint in tints]
+    assert light == sorted(light)
+
+
+def test_a_legend_of_many_subflows_has_room(recording: Recording) -> None:
+    ends = recording.table("subflow_ends").filter(connection=0)
+    many = pl.concat([ends.head(1).with_columns(subflow=pl.lit(number, pl.UInt32)) for number in range(30)])
+    one = recording.table("connection_ends").filter(connection=0)
+    tables = {**recording.tables, "subflow_ends": many, "connection_ends": one}
+    for size, shown in ((None, 11), ((3.5, 3.0), 7)):
+        figure = plots.figure(replace(recording, tables=tables), "rate", Look(size=size))
+        assert figure is not None
+        told = legends(figure.axes[0])
+        assert (told[0], told[-1]) == ("path0, subflow 0", "goodput")
+        assert told[-2] == f"and {30 - (len(told) - 2)} more"
+        assert abs(len(told) - shown) <= 1
+        edges, height = figure.get_tightbbox(), figure.get_size_inches()[1]
+        assert 0 <= edges.y0 <= edges.y1 <= height
+
+
+def test_a_path_has_one_colour_in_all_panels(recording: Recording) -> None:
+    ends = recording.table("subflow_ends").with_columns(
+        interface=pl.when(pl.col("connection") == 1).then(pl.lit("eth1")).otherwise(pl.col("interface"))
+    )
+    iperf, msg = drawn("rate", replace(recording, tables={**recording.tables, "subflow_ends": ends})).axes
+    assert filled(msg.collections[0]) == filled(iperf.collections[1])
+    assert (msg.get_title(loc="left"), iperf.get_title(loc="left")) == ("msg", "iperf")
+
+
+def test_sequence_colours_by_path_and_marks_what_is_sent_again(recording: Recording) -> None:
+    (whole,) = drawn("sequence", recording).axes
     first, again = whole.collections
     assert numbers(first.get_offsets()) == [[1.05, 0.0], [1.09, 0.0014]]
     assert [to_hex(tint) for tint in numbers(first.get_facecolor())] == [colour(0).lower(), colour(1).lower()]
     assert numbers(again.get_offsets()) == [pytest.approx([1.2, 0.0014])]
+    assert legends(whole) == ["delivered in order", "path0", "path1, backup", "reinjection"]
+    line = whole.lines[0]
+    assert numbers(line.get_ydata())[-1] == 3.0
+
+
+def test_the_beginning_is_a_part(recording: Recording) -> None:
+    (beginning,) = drawn("beginning", recording).axes
     assert [numbers(each.get_offsets()) for each in beginning.collections] == [[[1.05, 0.0]]]
-    legend = beginning.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "subflow 0 (eth0)",
-        "subflow 1 (eth1, backup)",
-        "subflow 0 (eth0), reinjection",
-    ]
+
+
+def test_acks_are_a_line_in_the_numbers_of_the_subflow(recording: Recording) -> None:
+    first, second = drawn("acks", recording).axes
+    assert numbers(first.lines[0].get_xdata()) == [1.25]
+    assert numbers(first.lines[0].get_ydata()) == [pytest.approx(1399e-6)]
+    assert legends(first) == ["ACK", "path0", "reinjection"]
+    assert first.get_title(loc="right") == "path0"
+    assert second.get_title(loc="right") == "path1, backup"
 
 
 def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording) -> None:
-    windows, delays = drawn("window", recording).axes
+    windows, delays = drawn("window+rtt", recording).axes
     assert numbers(windows.lines[0].get_xdata()) == [1.0, 2.0, 3.0]
     assert numbers(delays.lines[0].get_ydata()) == [40.0, 60.0]
 
 
 def test_delays_in_the_order_of_sending_and_the_unanswered_marked(recording: Recording) -> None:
-    over_time, distribution = drawn("delays", recording).axes
+    over_time, distribution = drawn("delays+cdf", recording).axes
     assert numbers(over_time.lines[0].get_ydata()) == [55.0, 45.0]
+    assert over_time.lines[0].get_linestyle() == "None"
     assert numbers(over_time.collections[0].get_offsets()) == [[2.0, 0.0]]
     assert distribution.get_xlabel() == "delay (ms)"
+    # one of three has no answer
+    assert numbers(distribution.lines[0].get_ydata()) == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
+    assert distribution.get_xscale() == "linear"
+
+
+def test_a_distribution_with_a_long_tail_is_logarithmic(recording: Recording) -> None:
+    rows = [[1, number, number, 40_000_000 if number else 990_000_000] for number in range(20)]
+    requests = pl.DataFrame(rows, schema=dict(schema.TABLES["requests"]), orient="row")
+    assert plots.cdf(replace(recording, tables={**recording.tables, "requests": requests})).get_xscale() == "log"
 
 
 def test_waits_stack_by_cause_and_say_where_what_was_missing_came(recording: Recording) -> None:
-    over_time, causes = drawn("waits", recording).axes
+    over_time, causes = drawn("waits+causes", recording).axes
     assert over_time.get_ylabel() == "waiting (kB)"
     rows = [text.get_text() for text in causes.get_yticklabels()]
     assert rows == [
-        "within subflow 0 (eth0)",
-        "between subflows, came on subflow 0 (eth0)",
-        "between subflows, came on subflow 1 (eth1, backup)",
+        "within path0",
+        "between subflows, came on path0",
+        "between subflows, came on path1, backup",
         "between subflows, nothing came",
     ]
-    legend = causes.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["late", "retransmitted", "missing"]
+    assert legends(causes) == ["late", "retransmitted", "missing"]
     widths = {str(bars.get_label()): [bar.get_width() for bar in bars] for bars in causes.containers}
     assert widths == {
         "late": pytest.approx([0, 0, 0.4, 0]),
@@ -108,23 +330,44 @@ def test_topology_names_nodes_and_links(recording: Recording) -> None:
     assert {"client", "router", "server", "path0\n20 Mbps, 20 ms", "path1\n10 Mbps, 40 ms", "core"} <= texts
 
 
-ARRANGED = ("rate", "window", "sequence", "waits")
+def test_topology_stands_alone(recording: Recording) -> None:
+    with pytest.raises(MetricError, match="'topology' stands alone"):
+        plots.figure(recording, "rate+topology")
 
 
-@pytest.mark.parametrize("name", ARRANGED)
-def test_everything_lies_within_the_picture(name: str, recording: Recording) -> None:
+ARRANGED = ("rate", "window+rtt", "sequence+beginning", "waits+causes", "delays+cdf", "acks")
+LOOKS = (Look(), Look(size=(3.5, 2.6)), Look(size=(3.5, 3.0), titles=False), Look(font_size=14))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", ["rate", "window", "sequence", "cdf", "acks"])
+def test_everything_lies_within_the_picture(name: str, look: Look, recording: Recording) -> None:
     large = recording.table("subflows").with_columns(pl.col("cwnd_packets") * 30_000)
-    figure = drawn(name, replace(recording, tables={**recording.tables, "subflows": large}))
+    one = recording.table("connection_ends").filter(connection=0) if name != "cdf" else None
+    tables = {**recording.tables, "subflows": large, **({} if one is None else {"connection_ends": one})}
+    figure = plots.figure(replace(recording, tables=tables), name, look)
+    assert figure is not None
     width, height = figure.get_size_inches()
-    edges = figure.get_tightbbox()
+    assert look.size is None or (width, height) == look.size
+    with style(look):
+        edges = figure.get_tightbbox()
     assert 0 <= edges.x0 <= edges.x1 <= width
     assert 0 <= edges.y0 <= edges.y1 <= height
 
 
+def test_a_label_is_no_longer_than_its_low_panel(recording: Recording) -> None:
+    figure = plots.figure(recording, "acks", Look(size=(7, 3.6)))
+    assert figure is not None
+    with style(Look(size=(7, 3.6))):
+        for axes in figure.axes:
+            assert axes.yaxis.label.get_window_extent().height <= axes.get_window_extent().height + 1
+
+
 def test_panels_keep_the_names_of_connections(recording: Recording) -> None:
     with style():
-        panels = drawn("window", recording).axes
+        panels = drawn("window+rtt", recording).axes
     assert [axes.get_title(loc="left") for axes in panels] == ["iperf", ""]
+    assert [axes.get_xlabel() for axes in panels] == ["", "time (s)"]
 
 
 @pytest.mark.parametrize("name", ARRANGED)
@@ -151,7 +394,7 @@ def test_sequence_draws_a_point_for_what_cannot_be_told_apart(recording: Recordi
         schema=segments.schema,
         orient="row",
     )
-    whole, _ = drawn("sequence", replace(recording, tables={**recording.tables, "segments": many})).axes
+    (whole,) = drawn("sequence", replace(recording, tables={**recording.tables, "segments": many})).axes
     (points,) = whole.collections
     assert 1000 < len(numbers(points.get_offsets())) < 3000
 
@@ -163,13 +406,71 @@ def test_an_interrupted_run_says_so(recording: Recording) -> None:
 
 def test_files_are_whole_pngs_and_equal_each_time(recording: Recording, tmp_path: Path) -> None:
     paths = save_all(recording, tmp_path)
-    assert [path.name for path in paths] == [f"{name}.png" for name in REGISTRY]
+    assert [path.name for path in paths] == [f"{name.replace('+', '-')}.png" for name in USUAL]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
     first = paths[0].read_bytes()
     assert first.startswith(b"\x89PNG")
     assert first.endswith(b"IEND\xaeB`\x82")
     save("rate", recording, tmp_path / "again.png")
     assert (tmp_path / "again.png").read_bytes() == first
+
+
+@pytest.mark.parametrize(("form", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF-1."), ("png", b"\x89PNG\r\n")])
+@pytest.mark.parametrize("name", ["rate", "sequence", "topology"])
+def test_every_format_is_deterministic(
+    form: str, start: bytes, name: str, recording: Recording, tmp_path: Path
+) -> None:
+    both = [save(name, recording, tmp_path / f"{number}.{form}") for number in (1, 2)]
+    first, second = (path.read_bytes() for path in both if path is not None)
+    assert first == second
+    assert first.startswith(start)
+    assert b"2026" not in first or form == "png"
+    assert b"CreationDate" not in first
+    assert b"dc:date" not in first
+
+
+def test_fonts_of_a_pdf_are_truetype(recording: Recording, tmp_path: Path) -> None:
+    path = save("rate", recording, tmp_path / "rate.pdf")
+    assert path is not None
+    assert b"/Type3" not in path.read_bytes()
+
+
+def test_size_font_and_title_are_as_asked(recording: Recording) -> None:
+    figure = plots.figure(recording, "rate", Look(size=(3.5, 3.4), titles=False))
+    assert figure is not None
+    assert figure.get_suptitle() == ""
+    assert numbers(figure.get_size_inches()) == [3.5, 3.4]
+    assert figure.axes[0].yaxis.label.get_fontsize() == 8
+    large = plots.figure(recording, "rate", Look(font_size=13))
+    assert large is not None
+    assert large.axes[0].yaxis.label.get_fontsize() == 13
+
+
+def test_a_style_sheet_decides_and_is_checked(recording: Recording, tmp_path: Path) -> None:
+    sheet = tmp_path / "paper.mplstyle"
+    sheet.write_text("axes.labelcolor: red\naxes.prop_cycle: cycler('color', ['111111', '222222'])\n")
+    figure = plots.figure(recording, "rate", Look(sheet=sheet))
+    assert figure is not None
+    assert figure.axes[0].yaxis.label.get_color() == "red"
+    assert filled(figure.axes[0].collections[1]) == "#222222"
+    sheet.write_text("axes.labelcolour: red\n")
+    with pytest.raises(OutputError, match=r"paper.mplstyle: unknown key 'axes.labelcolour'; did you mean 'axes.labelc"):
+        plots.figure(recording, "rate", Look(sheet=sheet))
+    with pytest.raises(OutputError, match=r"style sheet .*none.mplstyle: "):
+        plots.figure(recording, "rate", Look(sheet=tmp_path / "none.mplstyle"))
+
+
+def test_a_style_within_another_leaves_it_as_it_was() -> None:
+    default = mpl.rcParams["font.size"], mpl.rcParams["pdf.fonttype"]
+    with style():
+        outer = mpl.rcParams["font.size"]
+        with style(Look(font_size=7)):
+            assert mpl.rcParams["font.size"] == 7
+            with style(Look(font_size=7)):
+                assert mpl.rcParams["font.size"] == 7
+        assert mpl.rcParams["font.size"] == outer == 10
+        assert mpl.rcParams["pdf.fonttype"] == 42
+    assert (mpl.rcParams["font.size"], mpl.rcParams["pdf.fonttype"]) == default
 
 
 def test_an_unknown_plot(recording: Recording, tmp_path: Path) -> None:

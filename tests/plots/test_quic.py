@@ -4,10 +4,10 @@ import pytest
 from matplotlib.axes import Axes
 from typer.testing import CliRunner
 
+from polypath import plots
 from polypath.cli import app
 from polypath.engines import get
 from polypath.engines.base import Options
-from polypath.plots import REGISTRY
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
@@ -52,26 +52,26 @@ def words(axes: Axes) -> list[str]:
     return [axes.get_xlabel(), axes.get_ylabel(), *own]
 
 
-@pytest.mark.parametrize("name", ["rate", "window", "sequence", "waits"])
+@pytest.mark.parametrize("name", ["rate", "window+rtt", "sequence", "acks", "waits+causes"])
 def test_no_plot_speaks_of_subflows(name: str, recording: Recording) -> None:
-    figure = REGISTRY[name].draw(recording)
+    figure = plots.figure(recording, name)
     if figure is None:
         # What received data waited for is not known of QUIC.
-        assert name == "waits"
+        assert name == "waits+causes"
         return
     told = [word for axes in figure.axes for word in words(axes)]
-    assert any(word.startswith("path 0 (eth0)") for word in told)
-    assert not any("subflow" in word or "sequence" in word for word in told)
+    assert any(word == "path0" for word in told)
+    assert not any("subflow" in word or "data sequence" in word for word in told)
 
 
 def test_the_height_of_the_sequence_plot_is_the_stream(recording: Recording) -> None:
-    figure = REGISTRY["sequence"].draw(recording)
+    figure = plots.figure(recording, "sequence")
     assert figure is not None
     assert {axes.get_ylabel() for axes in figure.axes} == {"stream position (MB)"}
 
 
 def test_delays_of_messages_are_of_messages() -> None:
-    figure = REGISTRY["delays"].draw(run(MESSAGES))
+    figure = plots.figure(run(MESSAGES), "delays+cdf")
     assert figure is not None
     assert figure.axes[1].get_ylabel() == "part of the messages"
 

@@ -1,41 +1,137 @@
-"""The plots by name, each from a Recording."""
+"""The plots: each draws a Recording into axes, and is in the registry by its name.
+
+axes = polypath.plots.rate(recording)               # a figure of its own: axes.figure
+polypath.plots.rate(recording, ax=axes)             # into axes that are there
+polypath.plots.rate(other, ax=axes, label="other")  # as one line for the run, so that runs share axes
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
-from polypath.plots import delays, rate, sequence, topology, waits, window
-from polypath.plots.base import Plot, style
+from matplotlib.figure import Figure
+
+from polypath.plots import figure as figures
+from polypath.plots import network, rates, requests, sequences, waiting, windows
+from polypath.plots.base import Kind
+from polypath.plots.curve import curve, draw_curves, measures
+from polypath.plots.files import FORMATS, write
+from polypath.plots.lanes import lanes
+from polypath.plots.network import topology
+from polypath.plots.rates import rate
+from polypath.plots.requests import cdf, delays
+from polypath.plots.sequences import acks, beginning, sequence
+from polypath.plots.style import Look, style
+from polypath.plots.waiting import causes, waits
+from polypath.plots.windows import rtt, window
 from polypath.results import Recording
-from polypath.results.files import replacing
 
-REGISTRY: Mapping[str, Plot] = {
-    plot.name: plot
-    for plot in (
-        Plot("rate", "rate of each subflow, stacked", rate.draw),
-        Plot("window", "congestion window and RTT of each subflow", window.draw),
-        Plot("sequence", "data sequence numbers over time, by subflow", sequence.draw),
-        Plot("waits", "what waits at the receiver, and what it waited for", waits.draw),
-        Plot("delays", "delay of each request", delays.draw),
-        Plot("topology", "the network", topology.draw),
-    )
+REGISTRY: Final[Mapping[str, Kind]] = {
+    kind.name: kind for module in (rates, windows, sequences, waiting, requests, network) for kind in module.KINDS
 }
 
-
-def save_all(recording: Recording, directory: Path) -> list[Path]:
-    """Draws every plot that the run has data for, as PNG; the files. Raises OutputError."""
-    return [path for name in REGISTRY if (path := save(name, recording, directory / f"{name}.png")) is not None]
+#: The figures that `polypath run --plot` draws: kinds, or several joined by `+` in one figure.
+USUAL: Final = ("rate", "window+rtt", "sequence+beginning", "waits+causes", "delays+cdf", "topology")
 
 
-def save(name: str, recording: Recording, path: Path) -> Path | None:
-    """Draws one plot as PNG; None where the run has no data for it. Raises KeyError for an unknown plot."""
-    with style():
-        figure = REGISTRY[name].draw(recording)
-        if figure is None:
+def shared() -> list[str]:
+    """Of the usual figures, what several runs have on the same axes."""
+    joined = ["+".join(part for part in name.split("+") if REGISTRY[part].overlays) for name in USUAL]
+    return [name for name in joined if name]
+
+
+def kinds(name: str) -> list[Kind]:
+    """The kinds of a figure, `rate` or `window+rtt`. Raises KeyError for a kind that is none."""
+    return [REGISTRY[each] for each in name.split("+")]
+
+
+def figure(
+    recordings: Recording | Mapping[str, Recording],
+    name: str,
+    look: Look | None = None,
+    *,
+    smooth_s: float | None = None,
+) -> Figure | None:
+    """A figure of a kind, or of several joined by `+`, with a panel for each connection.
+
+    Several recordings, by the name that the legend gives them, go on the same axes. None where there is nothing to
+    show. Raises KeyError for an unknown kind, MetricError for kinds that cannot be joined or have one run only.
+    """
+    with style(look):
+        return figures.draw(_named(recordings), kinds(name), look or Look(), smooth_s=smooth_s)
+
+
+def _named(recordings: Recording | Mapping[str, Recording]) -> Mapping[str, Recording]:
+    return {"": recordings} if isinstance(recordings, Recording) else recordings
+
+
+def file_name(name: str, form: str) -> str:
+    """The file of a figure."""
+    return f"{name.replace('+', '-')}.{form}"
+
+
+def save_all(
+    recordings: Recording | Mapping[str, Recording],
+    directory: Path,
+    names: Sequence[str] = USUAL,
+    form: str = "png",
+    look: Look | None = None,
+    *,
+    smooth_s: float | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Path]:
+    """Draws every figure that there is data for; the files. Raises OutputError and what `figure` raises."""
+    made = []
+    with style(look):
+        for number, name in enumerate(names):
+            progress(number, len(names))
+            made.append(save(name, recordings, directory / file_name(name, form), look, smooth_s=smooth_s))
+    return [path for path in made if path is not None]
+
+
+def save(
+    name: str,
+    recordings: Recording | Mapping[str, Recording],
+    path: Path,
+    look: Look | None = None,
+    *,
+    smooth_s: float | None = None,
+) -> Path | None:
+    """Draws one figure, in the format of the file's suffix; None where there is nothing to show."""
+    with style(look):
+        drawn = figures.draw(_named(recordings), kinds(name), look or Look(), smooth_s=smooth_s)
+        if drawn is None:
             return None
-        with replacing(path) as temporary:
-            # what has been arranged fits; finding its edges would draw it again
-            edges = None if figure.get_layout_engine() is None else "tight"
-            figure.savefig(temporary, format="png", bbox_inches=edges, metadata={"Software": "polypath"})
+        write(drawn, path)
     return path
+
+
+__all__ = [
+    "FORMATS",
+    "REGISTRY",
+    "USUAL",
+    "Kind",
+    "Look",
+    "acks",
+    "beginning",
+    "causes",
+    "cdf",
+    "curve",
+    "delays",
+    "draw_curves",
+    "figure",
+    "lanes",
+    "measures",
+    "rate",
+    "rtt",
+    "save",
+    "save_all",
+    "sequence",
+    "style",
+    "topology",
+    "waits",
+    "window",
+    "write",
+]

@@ -1,125 +1,129 @@
-"""What a plot is, and the style that all of them share."""
+"""What a kind of plot is, and what is remembered of axes that several runs are drawn into."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Self
+from weakref import WeakKeyDictionary
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
-from polypath.results import Recording, metrics
-from polypath.results.palette import PALETTE
+from polypath.plots.files import Picture
+from polypath.plots.style import colour, style
+from polypath.results import MetricError, Recording, metrics
 
-_STYLE: Final = {
-    "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.8,
-    "axes.titlesize": 12,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "lines.linewidth": 1.6,
-    "legend.frameon": False,
-    "figure.dpi": 100,
-    "savefig.dpi": 150,
-    "svg.hashsalt": "polypath",
-}
+TIME: Final = "time (s)"
 
-
-#: Inches: around a figure, above and below its axes, between rows; from the left edge to the label of axes, from axes
-#: down to their label, and left of axes with numbers.
-_EDGE: Final = 0.15
-_TOP: Final = 0.65
-_BOTTOM: Final = 0.55
-_BETWEEN: Final = 0.35
-_LABEL: Final = 0.32
-_BELOW: Final = 0.33
-LEFT: Final = 0.9
+#: What of a recording one panel shows.
+Scope = Literal["run", "connection", "subflow"]
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A named figure of a Recording; `draw` gives None where the run has nothing to show in it."""
+class Kind:
+    """A named plot: `draw` puts it on axes, `shows` says whether a run has anything for it."""
 
     name: str
     description: str
-    draw: Callable[[Recording], Figure | None]
+    draw: Callable[..., Axes]
+    #: Asked of each connection; of a kind of the whole run once, with None.
+    shows: Callable[[Recording, Any], bool]
+    of: Scope = "connection"
+    #: The label of its horizontal axis: panels that share it stand one above the other.
+    across: str = TIME
+    #: Whether several runs go on the same axes.
+    overlays: bool = True
+    #: Its share of a figure's width where panels stand side by side.
+    width: float = 1.0
+    #: The size in inches that suits a run, of a kind that stands alone in its figure.
+    fitting: Callable[[Recording], tuple[float, float]] | None = None
+
+
+@dataclass
+class Canvas:
+    """What is known of axes: the runs on them with their colours, and notes beside the title."""
+
+    axes: Axes
+    runs: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    #: Of each run its rates, for the end of the axis (`smoothing.Ceiling`).
+    rates: list[object] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, axes: Axes) -> Self:
+        found = _CANVASES.get(axes)
+        if not isinstance(found, cls):
+            found = _CANVASES[axes] = cls(axes)
+        return found
+
+    def run(self, label: str | None, tint: str | None) -> str | None:
+        """The colour of a run that has a label; None for a run by itself, which is coloured by path."""
+        if label is None:
+            return tint
+        if label not in self.runs:
+            self.runs[label] = tint or colour(len(self.runs))
+        return self.runs[label]
+
+    def note(self, text: str, *, instead: str | None = None) -> None:
+        """Adds to the small print above the axes; in the place of the note that begins with `instead`."""
+        if instead is not None:
+            self.notes = [each for each in self.notes if not each.startswith(instead)]
+        if text and text not in self.notes:
+            self.notes.append(text)
+        self.axes.set_title("; ".join(self.notes), loc="right", fontsize="small", fontweight="normal", y=1.0)
+
+
+_CANVASES: WeakKeyDictionary[Axes, Canvas] = WeakKeyDictionary()
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
-        yield
+def drawing(ax: Axes | None) -> Iterator[Axes]:
+    """The axes given, or those of a new figure in Polypath's style."""
+    if ax is not None:
+        yield ax
+        return
+    with style():
+        yield Picture(figsize=(7, 3.2), layout="constrained").subplots()
 
 
-def colour(index: int) -> str:
-    return PALETTE[index % len(PALETTE)]
+def chosen(
+    recording: Recording,
+    given: str | metrics.Connection | None,
+    shows: Callable[[Recording, metrics.Connection], bool],
+) -> metrics.Connection:
+    """The connection that is meant. Raises MetricError where it is not clear which, and where there is none."""
+    if isinstance(given, metrics.Connection):
+        return given
+    if given is not None:
+        return metrics.connection(recording, given)
+    found = [each for each in metrics.connections(recording) if shows(recording, each)]
+    if len(found) == 1:
+        return found[0]
+    name = recording.metadata.scenario
+    if not found:
+        raise MetricError(f"{name} has nothing that this plot shows")
+    names = ", ".join(dict.fromkeys(each.name for each in found))
+    raise MetricError(f"{name} has several connections; name one: {names}")
 
 
-def panels(recording: Recording, count: int, height: float = 2.6) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of `count` axes one above the other over a common time axis, titled with the scenario's name."""
-    figure = Figure(figsize=(9, max(3.4, height * count + 0.6)))
-    axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
-    head(figure, recording)
-    axes[-1].set_xlabel("time (s)")
-    return figure, list(axes)
+def put_legend(axes: Axes, wanted: bool) -> None:
+    """The legend beside the axes, where it hides no data."""
+    if wanted and axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
-def head(figure: Figure, recording: Recording) -> None:
-    """The title, in a corner."""
-    inches = figure.get_size_inches()
-    figure.suptitle(title(recording), x=_EDGE / inches[0], y=1 - _EDGE / inches[1], ha="left", fontweight="bold")
-
-
-def arrange(
-    figure: Figure, rows: Sequence[Sequence[Axes]], columns: Sequence[tuple[float, float]] = ((LEFT, 1),)
-) -> None:
-    """Places axes in rows; `columns` are the inches that labels take on their left, and their parts of the width.
-
-    The legends beside the last column are measured, and nothing else: matplotlib's own layouts draw a figure three
-    times to find out what these few sizes say.
-    """
-    width, height = figure.get_size_inches()
-    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
-    legends = [each for row in rows if (each := row[-1].get_legend()) is not None and each.get_in_layout()]
-    beside = max((each.get_window_extent(renderer).width / figure.dpi for each in legends), default=0.0)
-    room = width - sum(left for left, _ in columns) - _EDGE * len(columns) - beside
-    tall = (height - _TOP - _BOTTOM - _BETWEEN * (len(rows) - 1)) / len(rows)
-    for number, row in enumerate(rows):
-        x, y = 0.0, height - _TOP - tall - number * (tall + _BETWEEN)
-        for axes, (left, part) in zip(row, columns, strict=True):
-            wide = room * part / sum(part for _, part in columns)
-            axes.set_position(((x + left) / width, y / height, wide / width, tall / height))
-            # else matplotlib measures every number on the axes to find places for title and labels
-            axes.set_title(axes.get_title(loc=mpl.rcParams["axes.titlelocation"]), fontsize=10, y=1.0)
-            axes.yaxis.set_label_coords((_LABEL - left) / wide, 0.5)
-            axes.xaxis.set_label_coords(0.5, -_BELOW / tall)
-            x += left + wide + _EDGE
+def span(axes: Axes, of: metrics.Connection) -> None:
+    """A time axis has all of the connection's time, from its start on, and what is drawn; values begin at 0."""
+    axes.set_xmargin(0)
+    axes.update_datalim([(time / metrics.SECOND, 0.0) for time in (of.start_ns, of.until_ns)])
+    axes.autoscale_view()
+    axes.set_ylim(bottom=0)
 
 
 def title(recording: Recording) -> str:
     return recording.metadata.scenario + (" (interrupted)" if recording.metadata.interrupted else "")
 
 
-def legend(axes: Axes) -> None:
-    """The legend beside the axes, where it hides no data."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
-
-
-def transfers(recording: Recording) -> list[metrics.Connection]:
-    """The connections that have subflows."""
-    return [each for each in metrics.connections(recording) if each.id is not None]
-
-
-def label(subflow: metrics.Subflow) -> str:
-    return subflow.label
+def seconds(times_ns: Sequence[int]) -> list[float]:
+    return [time / metrics.SECOND for time in times_ns]

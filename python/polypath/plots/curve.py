@@ -1,8 +1,9 @@
 """A sweep as curves: a figure over an axis, with confidence intervals over seeds, in small multiples.
 
-The first axis of numbers is drawn along; the next one with values is told apart by colour; what remains, and each
-connection, has a panel of its own. Dashed is what the links carry together; dotted, over receive buffers, the rule of
-thumb.
+The first axis of numbers is drawn along; the next one with values is told apart by colour and marker; what remains,
+and each connection, has a panel of its own. Along numbers there are lines, with bands for the intervals; along names,
+between which there is nothing, points with whiskers. Dashed is what the links carry together; dotted, over receive
+buffers, the rule of thumb.
 """
 
 from __future__ import annotations
@@ -10,21 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any, Protocol
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polypath.plots.base import colour, style
-from polypath.results.files import replacing
-from polypath.results.points import MEASURES, SEED, Axis, short
+from polypath.plots.base import drawing, put_legend
+from polypath.plots.style import Look, colour, style
+from polypath.results import MetricError
+from polypath.results.points import MEASURES, SEED, Axis
 
 #: Greatest over least value from which an axis is logarithmic.
 _LOGARITHMIC = 20
 _COLUMNS = 3
 _MOST_PANELS = 24
 _MOST_TICKS = 12
+#: Part of a logarithmic axis that two of its numbers are apart.
+_APART = 0.05
+#: Part of the room between two names in which the points of a place stand; characters from which names are slanted.
+_WIDE = 0.6
+_LONG_NAMES = 40
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Inches: below this width the legend is below the panels.
+_NARROW = 5.0
+_BESIDE = "outside right upper"
 #: How far beyond an axis's greatest value the rule of thumb is drawn, as a multiple of it.
 _REACH = 2
 _SHARED = "#555555"
@@ -55,53 +66,82 @@ class _Roles:
         return cls(along, rest[0] if rest else None, rest[1:])
 
 
-def save_curves(
-    name: str, points: pl.DataFrame, statistics: pl.DataFrame, axes: Sequence[Axis], directory: Path
-) -> list[Path]:
-    """Draws curve-MEASURE.png for each measure that has values other than zero; the files. Raises OutputError."""
-    saved = []
-    for measure in MEASURES:
-        with style():
-            figure = draw(name, measure, points, statistics, axes)
-            if figure is None:
-                continue
-            path = directory / f"curve-{short(measure)}.png"
-            with replacing(path) as temporary:
-                figure.savefig(temporary, format="png", bbox_inches="tight", metadata={"Software": "polypath"})
-        saved.append(path)
-    return saved
+class Swept(Protocol):
+    """What is drawn of a sweep: `polypath.sweep.Result`, or one that was stored."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def axes(self) -> Sequence[Axis]: ...
+    @property
+    def points(self) -> pl.DataFrame: ...
+    @property
+    def statistics(self) -> pl.DataFrame: ...
 
 
-def draw(
-    name: str, measure: str, points: pl.DataFrame, statistics: pl.DataFrame, axes: Sequence[Axis]
-) -> Figure | None:
-    """None where the sweep has no axis but the seed, or the measure no value other than zero."""
-    roles = _Roles.of(axes)
-    own = statistics.filter(pl.col("measure") == measure)
-    if roles is None or own.is_empty() or not ((own["mean"] != 0).any() or (own["unfinished"] > 0).any()):
+def curve(result: Swept, ax: Axes | None = None, *, measure: str = "goodput_mbps", legend: bool = True) -> Axes:
+    """A measure of a sweep (in the unit of its column) over an axis, with 95 % confidence intervals over seeds.
+
+    `measure` is a column of statistics.parquet: goodput_mbps, completion_s (s), delay_p95_s (s) and so on. A second
+    axis is told apart by colour. Raises MetricError where there is more than one panel to draw, and where none is.
+    """
+    roles = _Roles.of(result.axes)
+    own = result.statistics.filter(pl.col("measure") == measure)
+    if measure not in MEASURES:
+        raise MetricError(f"no measure '{measure}'; there is {', '.join(MEASURES)}")
+    if roles is None or own.is_empty():
+        raise MetricError(f"{result.name} has no axis and no values to draw")
+    if own["connection"].n_unique() > 1 or roles.panels:
+        raise MetricError(f"{result.name} has several panels; polypath.plots.draw_curves draws all of them")
+    with drawing(ax) as axes:
+        _panel(axes, roles, own, result.points if measure == "goodput_mbps" else None)
+        axes.set(xlabel=_label(roles.along), ylabel=f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
+        put_legend(axes, legend and (roles.colours is not None or len(axes.get_legend_handles_labels()[0]) > 1))
+        return axes
+
+
+def measures(result: Swept) -> list[str]:
+    """The measures that have values other than zero."""
+    return [name for name in MEASURES if _Roles.of(result.axes) is not None and _says_something(result, name)]
+
+
+def _says_something(result: Swept, measure: str) -> bool:
+    own = result.statistics.filter(pl.col("measure") == measure)
+    return not own.is_empty() and bool((own["mean"] != 0).any() or (own["unfinished"] > 0).any())
+
+
+def draw_curves(result: Swept, measure: str, look: Look | None = None) -> Figure | None:
+    """All panels of a measure; None where the sweep has no axis but the seed, or the measure no value but zero."""
+    roles = _Roles.of(result.axes)
+    if roles is None or not _says_something(result, measure):
         return None
+    look = look or Look()
+    with style(look):
+        return _draw(result, measure, roles, look)
+
+
+def _draw(result: Swept, measure: str, roles: _Roles, look: Look) -> Figure:
+    own = result.statistics.filter(pl.col("measure") == measure)
     keys = [axis.name for axis in roles.panels] + ["connection"]
     groups = own.partition_by(keys, as_dict=True, maintain_order=True)
     shown = list(groups.items())[:_MOST_PANELS]
     columns = min(_COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(2.4 + 4.6 * columns, 3.6 * rows + 0.6), layout="constrained")
-    figure.suptitle(name, x=0.01, ha="left", fontweight="bold")
+    figure = Figure(figsize=look.size or (2.4 + 4.6 * columns, 3.6 * rows + 0.6), layout="constrained")
+    if look.titles:
+        figure.suptitle(result.name, x=0.01, ha="left")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     panels = list(grid.flat)
     for panel in panels[len(shown) :]:
         panel.remove()
     several = own["connection"].n_unique() > 1
     for panel, (key, group) in zip(panels, shown, strict=False):
-        _panel(panel, roles, group)
-        here = points.filter(
+        here = result.points.filter(
             pl.all_horizontal(pl.col(column) == value for column, value in zip(keys, key, strict=True))
         )
-        if measure == "goodput_mbps":
-            _references(panel, roles, here)
+        _panel(panel, roles, group, here if measure == "goodput_mbps" else None)
         parts = [f"{axis.name} {value}" for axis, value in zip(roles.panels, key, strict=False)]
-        panel.set_title(", ".join([*parts, *([str(key[-1])] if several else [])]), fontsize=10)
-        panel.set_ylim(bottom=0)
+        panel.set_title(", ".join([*parts, *([str(key[-1])] if several else [])]))
     for panel in grid[:, 0]:
         panel.set_ylabel(f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
     for column in range(columns):
@@ -111,35 +151,86 @@ def draw(
     handles, labels = panels[0].get_legend_handles_labels()
     if len(handles) > 1 or roles.colours is not None:
         heading = None if roles.colours is None else roles.colours.name
-        figure.legend(handles, labels, loc="outside right upper", title=heading)
+        narrow = figure.get_size_inches()[0] < _NARROW
+        place: dict[str, Any] = (
+            {"loc": "outside lower center", "ncols": 3, "fontsize": "small"} if narrow else {"loc": _BESIDE}
+        )
+        figure.legend(handles, labels, title=heading, **place)
     if len(groups) > len(shown):
-        figure.text(0.01, 0.0, f"{len(shown)} of {len(groups)} panels", fontsize=8)
+        figure.text(0.01, 0.0, f"{len(shown)} of {len(groups)} panels", fontsize="small")
     return figure
 
 
-def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame) -> None:
+def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame | None) -> None:
+    """The curves of a panel and, given the points, what their links carry."""
     labels = roles.colours.labels if roles.colours is not None else ("",)
     for index, label in enumerate(labels):
         line = group if roles.colours is None else group.filter(pl.col(roles.colours.name) == label)
         places = _places(roles.along, line)
         order = sorted(range(len(places)), key=places.__getitem__)
-        at = [places[each] for each in order]
+        beside = _WIDE * ((index + 0.5) / len(labels) - 0.5) if roles.along.numbers is None else 0.0
+        at = [places[each] + beside for each in order]
         ordered = line[order]
-        means = ordered["mean"]
-        panel.plot(at, _gaps(means), marker="o", markersize=3.5, color=colour(index), label=label or "mean")
-        low, high = (_gaps(ordered[side].fill_null(means)) for side in ("low", "high"))
-        if ordered["low"].is_not_null().any():
-            panel.fill_between(at, low, high, color=colour(index), alpha=0.2, linewidth=0)
+        _line(panel, roles.along, at, ordered, index, label or "mean")
         _unfinished(panel, at, ordered, colour(index))
+    if points is not None:
+        _references(panel, roles, points)
     numbers = roles.along.numbers
     if numbers is None:
-        panel.set_xticks(range(len(roles.along.labels)), roles.along.labels, rotation=30, ha="right")
+        names = roles.along.labels
+        panel.set_xticks(range(len(names)), names)
+        if sum(map(len, names)) > _LONG_NAMES:
+            panel.tick_params(axis="x", labelrotation=30)
+            for text in panel.get_xticklabels():
+                text.set(ha="right", rotation_mode="anchor")
+        panel.set_xlim(-0.5, len(names) - 0.5)
+        panel.grid(visible=False, axis="x")
     elif min(numbers) > 0 and max(numbers) / min(numbers) >= _LOGARITHMIC:
         panel.set_xscale("log")
         if len(numbers) <= _MOST_TICKS:
             ticks = [number / _scale(roles.along)[0] for number in numbers]
-            panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            panel.set_xticks(ticks, _apart(ticks))
             panel.minorticks_off()
+    panel.set_ylim(bottom=0)
+
+
+def _line(panel: Axes, along: Axis, at: Sequence[float], rows: pl.DataFrame, index: int, label: str) -> None:
+    """A line with its band; along names points with whiskers."""
+    means, marker = _gaps(rows["mean"]), _MARKERS[index % len(_MARKERS)]
+    known = rows["low"].is_not_null().any()
+    if along.numbers is None:
+        reach = [
+            [abs(value) for value in _gaps(rows["mean"] - rows["low"])],
+            [abs(value) for value in _gaps(rows["high"] - rows["mean"])],
+        ]
+        panel.errorbar(
+            at,
+            means,
+            yerr=reach if known else None,
+            linestyle="",
+            marker=marker,
+            markersize=5,
+            capsize=3,
+            elinewidth=1.2,
+            color=colour(index),
+            label=label,
+        )
+        return
+    panel.plot(at, means, marker=marker, markersize=3.5, color=colour(index), label=label)
+    if known:
+        low, high = (_gaps(rows[side].fill_null(rows["mean"])) for side in ("low", "high"))
+        panel.fill_between(at, low, high, color=colour(index), alpha=0.2, linewidth=0)
+
+
+def _apart(ticks: Sequence[float]) -> list[str]:
+    """The ticks of a logarithmic axis in words; none for one that is too close to the one before."""
+    reach, last = math.log(max(ticks) / min(ticks)), -math.inf
+    words = {}
+    for tick in sorted(ticks):
+        place = math.log(tick) / reach
+        words[tick] = f"{tick:g}" if place - last >= _APART else ""
+        last = place if words[tick] else last
+    return [words[tick] for tick in ticks]
 
 
 def _gaps(values: pl.Series) -> list[float]:
@@ -161,7 +252,7 @@ def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str)
                 (3, -3),
                 xycoords=transform,
                 textcoords="offset points",
-                fontsize=6,
+                fontsize="x-small",
                 va="top",
             )
             for each in (cross, note):
@@ -187,7 +278,13 @@ def _references(panel: Axes, roles: _Roles, points: pl.DataFrame) -> None:
     for number, (curve, tint) in enumerate(curves.items()):
         own = _SHARED if len(curves) == 1 else tint
         note = "_" if number else "the links together"
-        panel.plot(*zip(*curve, strict=True), linestyle="--", linewidth=1.0, color=own, label=note)
+        if roles.along.numbers is None:
+            for place, rate in curve:
+                ends = (place - _WIDE / 2, place + _WIDE / 2)
+                panel.plot(ends, (rate, rate), linestyle="--", linewidth=1.0, color=own, label=note)
+                note = "_"
+        else:
+            panel.plot(*zip(*curve, strict=True), linestyle="--", linewidth=1.0, color=own, label=note)
     if "receive_buffer" in roles.along.name:
         _rules_of_thumb(panel, roles.along, thumbs)
 

@@ -74,17 +74,24 @@ RUN = Kind(
         f"{layout.CAPTURE}/*.pcapng",
         layout.KEY_LOG,
         f"{layout.QLOG}/*.sqlog",
-        f"{layout.PLOTS}/*.png",
+        *(f"{layout.PLOTS}/*.{form}" for form in layout.FIGURES),
     ),
 )
 SWEEP = Kind(
     "sweep",
     "a sweep",
     layout.INDEX,
-    (layout.POINTS, layout.STATISTICS, layout.PAIRED, layout.REPORT, f"{layout.PLOTS}/*.png"),
+    (
+        layout.POINTS,
+        layout.STATISTICS,
+        layout.PAIRED,
+        layout.REPORT,
+        *(f"{layout.PLOTS}/*.{form}" for form in layout.FIGURES),
+    ),
 )
 COMPARISON = Kind("comparison", "a comparison", layout.COMPARISON, (layout.RATES,))
-_KINDS = (RUN, SWEEP, COMPARISON)
+DRAWN = Kind("figures", "figures", layout.DRAWN, tuple(f"*.{form}" for form in layout.FIGURES))
+_KINDS = (RUN, SWEEP, COMPARISON, DRAWN)
 
 
 def files(directory: Path, kind: Kind) -> Files | None:

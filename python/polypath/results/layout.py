@@ -17,6 +17,10 @@ KEY_LOG = f"{CAPTURE}/keys.log"
 QLOG = "qlog"
 PLOTS = "plots"
 REPORT = "report.html"
+#: Formats of figures, by the suffix of their files.
+FIGURES = ("png", "svg", "pdf")
+#: Of a folder of figures that `polypath plot --out` wrote.
+DRAWN = "figures.json"
 
 #: Of a sweep.
 INDEX = "sweep.json"

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
 from polypath.results import folder, layout, schema
 from polypath.results.files import OutputError, write_table, write_text
 from polypath.results.groups import Groups
+from polypath.results.shown import Report
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 FORMAT = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,17 @@ class Recording:
             self._groups[key] = Groups(self.table(name), by, then)
         return self._groups[key]
 
+    def once(self, name: str, work: Callable[[], T]) -> T:
+        """What `work` gives, worked out at the first call with this name."""
+        if name not in self._known:
+            self._known[name] = work()
+        found: T = self._known[name]
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {}
+
     @cached_property
     def _groups(self) -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Groups]:
         return {}
@@ -88,6 +102,14 @@ class Recording:
     def to_pyarrow(self) -> dict[str, pyarrow.Table]:
         """All tables as pyarrow Tables (needs the extra `arrow`)."""
         return {name: table.to_arrow() for name, table in self.tables.items()}
+
+    def report(self) -> Report:
+        """The run's report page (docs/report.md), which a notebook shows; `.save(path)` writes it."""
+        page: Report = import_module("polypath.notebook").report(self)
+        return page
+
+    def _repr_html_(self) -> str:
+        return str(import_module("polypath.notebook").of_recording(self))
 
     def save(self, directory: Path | str) -> None:
         """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path as FilePath
 from typing import Any, Self
 
@@ -95,6 +96,9 @@ class Scenario(Tables):
             if file is not None:
                 scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
         return scenario
+
+    def _repr_html_(self) -> str:
+        return str(import_module("polypath.notebook").of_scenario(self))
 
     def where_named(self, file_and_class: str) -> str | None:
         """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder."""

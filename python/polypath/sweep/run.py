@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ class Sweep:
     #: The files that the scenario was read from; a result never replaces one.
     inputs: Sequence[Path] = ()
 
+    def _repr_html_(self) -> str:
+        return str(import_module("polypath.notebook").of_sweep(self))
+
 
 @dataclass(frozen=True)
 class Result:
@@ -53,6 +57,9 @@ class Result:
     failures: Sequence[tuple[Point, str]]
     #: How many points had their result from an earlier call.
     kept: int
+
+    def _repr_html_(self) -> str:
+        return str(import_module("polypath.notebook").of_result(self))
 
 
 def run(

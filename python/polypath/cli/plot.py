@@ -1,0 +1,163 @@
+"""polypath plot: figures of stored results, for papers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polypath.cli import figures, progress
+from polypath.cli.console import err, warn
+from polypath.cli.errors import InputError
+from polypath.cli.figures import Drawing
+from polypath.cli.options import OutFolder
+from polypath.results import MetricError, OutputError, Recording, folder, layout, stored
+from polypath.results.stored import StoredSweep
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the results named hold."""
+
+    runs: Mapping[Path, Recording]
+    sweeps: Mapping[Path, StoredSweep]
+
+
+def plot(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULT..", help="Folders that `polypath run --out` wrote.")],
+    kinds: figures.Kinds = None,
+    form: figures.Format = "png",
+    size: figures.Size = None,
+    font_size: figures.FontSize = None,
+    no_title: figures.NoTitle = False,
+    sheet: figures.Style = None,
+    smooth: figures.Smooth = None,
+    out: OutFolder = None,
+) -> None:
+    """Draw figures of stored results; several runs go on the same axes.
+
+    The figures of one result become part of it, in its folder `plots`; those of several go to `--out DIR`, a folder of
+    figures. What a person made or changed is never overwritten.
+
+    Examples: `polypath plot results/mptcp --kind rate,window+rtt --format pdf --size 3.5x2.4 --no-title`,
+    `polypath plot results/tcp results/mptcp --kind rate,cdf --out figures`.
+    """
+    wanted = figures.drawing(kinds, form, size, font_size, no_title, sheet, smooth)
+    found = _read(results)
+    if found.runs and found.sweeps:
+        raise InputError("runs and sweeps have no axes in common; draw them by commands of their own")
+    if len(found.sweeps) > 1:
+        names = ", ".join(str(path) for path in found.sweeps)
+        raise InputError(f"a sweep is drawn by itself; name one of {names}")
+    _require_suited(found, wanted)
+    places = [*found.runs, *found.sweeps]
+    if out is None and len(places) > 1:
+        raise InputError(f"figures of {len(places)} results need --out DIR to write to")
+    kind = folder.DRAWN if out is not None else folder.SWEEP if found.sweeps else folder.RUN
+    target = places[0] if out is None else out
+    with folder.claim(target, kind) as held:
+        staged = held.stage()
+        saved = _draw(found, wanted, staged if out is not None else staged / layout.PLOTS)
+        if not saved:
+            raise InputError(f"there is nothing to draw: {_reason(found, wanted)}")
+        held.commit(_told(target, found, saved) if out is not None else None, keep=True)
+    for path in saved:
+        where = target / path.name if out is not None else target / layout.PLOTS / path.name
+        err.print(f"{where}", markup=False, soft_wrap=True)
+
+
+def _read(results: Sequence[Path]) -> _Found:
+    runs: dict[Path, Recording] = {}
+    sweeps: dict[Path, StoredSweep] = {}
+    for path in results:
+        if not path.is_dir():
+            raise OutputError(f"no results in {path}: it is {'a file' if path.exists() else 'not there'}")
+        places = list(stored.found(path))
+        if not places:
+            raise OutputError(f"no results in {path}; name a folder that `polypath run --out` wrote")
+        for place, kind in places:
+            if kind is folder.RUN:
+                runs[place] = Recording.load(place)
+            else:
+                sweeps[place] = StoredSweep.read(place)
+    return _Found(runs, sweeps)
+
+
+def _require_suited(found: _Found, wanted: Drawing) -> None:
+    """Raises InputError for figures of runs where there is a sweep, and the other way round."""
+    suited = figures.of_sweeps(wanted) if found.sweeps else figures.of_runs(wanted)
+    for name in wanted.names or ():
+        if suited is not None and name not in suited:
+            if found.sweeps:
+                raise InputError(f"'{name}' shows runs; name the folders of points in {next(iter(found.sweeps))}")
+            raise InputError(f"'{name}' shows a sweep; {next(iter(found.runs))} is a run")
+
+
+def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
+    from polypath import plots
+    from polypath.plots import sweeps
+
+    with progress.points("figures", "figures") as shown:
+        if found.sweeps:
+            (result,) = found.sweeps.values()
+            names = figures.of_sweeps(wanted)
+            return sweeps.save_all(result, result.load, directory, names, wanted.form, wanted.look, progress=shown)
+        runs = labelled(found.runs)
+        names = figures.of_runs(wanted)
+        if names is None:
+            names = list(plots.USUAL if len(runs) == 1 else plots.shared())
+        saved: list[Path] = []
+        for number, name in enumerate(names):
+            shown(number, len(names))
+            path = directory / plots.file_name(name, wanted.form)
+            try:
+                made = plots.save(name, runs, path, wanted.look, smooth_s=wanted.smooth_s)
+            except MetricError as error:
+                raise InputError(f"--kind {name}: {error}") from error
+            if made is not None:
+                saved.append(made)
+            elif wanted.names is not None:
+                warn(f"'{name}' has nothing to show and is not drawn")
+        return saved
+
+
+def labelled(runs: Mapping[Path, Recording]) -> dict[str, Recording]:
+    """Runs by a name for the legend: of a lab the run's, or the folder's where that tells them apart."""
+    names = {path: run.metadata.scenario for path, run in runs.items()}
+    if len({name.partition("/")[0] for name in names.values()}) == 1:
+        names = {path: name.partition("/")[2] or name for path, name in names.items()}
+    if len(set(names.values())) < len(names):
+        parts = {path: path.resolve().parts for path in names}
+        depth = next(
+            depth
+            for depth in range(1, 100)
+            if len({own[-depth:] for own in parts.values()}) == len(set(parts.values()))
+        )
+        names = {path: own[-depth] for path, own in parts.items()}
+        if len(set(names.values())) < len(names):
+            names = {path: "/".join(own[-depth:]) for path, own in parts.items()}
+    return {names[path]: run for path, run in runs.items()}
+
+
+def _reason(found: _Found, wanted: Drawing) -> str:
+    what = "the sweep" if found.sweeps else "the run" if len(found.runs) == 1 else "none of the runs"
+    if wanted.names is None:
+        return f"{what} has no values"
+    return f"{what} has nothing for {', '.join(wanted.names)}"
+
+
+def _told(target: Path, found: _Found, saved: Sequence[Path]) -> dict[str, Any]:
+    """What figures.json says: of each figure the runs that it shows."""
+    try:
+        before = json.loads((target / layout.DRAWN).read_text(encoding="utf-8")).get("drawn", {})
+    except (OSError, ValueError):
+        before = {}
+    runs = [
+        {"scenario": run.metadata.scenario, "recording_sha256": run.metadata.recording_sha256}
+        for run in found.runs.values()
+    ] or [{"scenario": sweep.name} for sweep in found.sweeps.values()]
+    return {"format": 1, "drawn": {**before, **{path.name: runs for path in saved}}}

@@ -1,0 +1,48 @@
+"""Figures as files: the same bytes each time, in formats that papers take."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from matplotlib.figure import Figure
+
+from polypath.plots.style import style
+from polypath.results.files import replacing
+
+#: What is written into the file about it: neither date nor version, which would change the bytes.
+FORMATS: Final[dict[str, dict[str, Any]]] = {
+    "png": {"Software": "polypath"},
+    "svg": {"Creator": "polypath", "Date": None},
+    "pdf": {"Creator": "polypath", "Producer": None, "CreationDate": None},
+}
+#: Areas of one colour are small at any level of compression; higher ones take longer than drawing.
+_PNG: Final = {"compress_level": 1}
+
+
+def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> None:
+    """Writes a figure, to a file in the format of its suffix. Raises OutputError, and KeyError for another format."""
+    if not isinstance(target, Path):
+        _save(figure, target, form or "png")
+        return
+    with replacing(target) as temporary:
+        _save(figure, temporary, form or target.suffix.removeprefix("."))
+
+
+def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:
+    metadata = FORMATS[form]
+    # what has been arranged fits; finding its edges would draw it again
+    edges = None if figure.get_layout_engine() is None else "tight"
+    options: dict[str, Any] = {"pil_kwargs": _PNG} if form == "png" else {}
+    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata, **options)
+
+
+class Picture(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        with style():
+            _save(self, content, "png")
+        return content.getvalue()

@@ -1,0 +1,230 @@
+"""Time-sequence graphs: what is sent where in the stream, by subflow; what is sent again; what is acknowledged.
+
+The Recording has no SACK blocks, so that none are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.lines import Line2D
+
+from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, seconds
+from polypath.plots.changes import Events, finish
+from polypath.plots.lanes import Lane, lanes
+from polypath.plots.smoothing import slowest_rtt_s
+from polypath.results import MetricError, Recording, metrics
+
+#: Marker, its area in square points, and what the legend adds: what is sent again stands out.
+_MARKS: Final = {
+    "data": (".", 4.0, ""),
+    "retransmission": ("x", 18.0, "retransmission"),
+    "reinjection": ("+", 24.0, "reinjection"),
+}
+#: Places along each axis at which points are told apart: two a pixel.
+_CELLS: Final = 1500
+#: What `beginning` shows: a part of the time, of long transfers so many round-trip times.
+_BEGINNING: Final = 0.1
+_ROUND_TRIPS: Final = 25
+_SENT_AGAIN: Final = "#555555"
+
+
+def sequence(
+    recording: Recording,
+    ax: Axes | None = None,
+    *,
+    connection: str | metrics.Connection | None = None,
+    label: str | None = None,
+    color: str | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    events: Events = True,
+    legend: bool = True,
+) -> Axes:
+    """Time-sequence graph of a connection: place in the stream (MB) of each segment over the time of sending (s).
+
+    Points are coloured by subflow; retransmissions and reinjections have marks of their own. The line is what the
+    receiver had delivered in order. `from_s` and `to_s` choose a part of the time. The run must have recorded its
+    segments (`polypath run --plot`, `polypath.run(.., segments=True)`). With `label` the points of this run have one
+    colour. Raises MetricError where the run has several connections and `connection` names none of them.
+    """
+    with drawing(ax) as axes:
+        of = chosen(recording, connection, shows)
+        sent = _within(_sent(recording, of), from_s, to_s)
+        tint = Canvas.of(axes).run(label, color)
+        found = lanes(recording, of) if tint is None else []
+        _points(axes, sent, found, tint, "dsn")
+        _delivered(axes, recording, of, label, tint or "black", from_s, to_s)
+        if tint is None:
+            _keys(axes, sent, found)
+        else:
+            _key(axes, "o", tint, label, 4)
+        height = "stream position" if of.lane == "path" else "data sequence number"
+        axes.set(xlabel=TIME, ylabel=f"{height} (MB)")
+        return finish(axes, recording, label, events, legend)
+
+
+def beginning(
+    recording: Recording,
+    ax: Axes | None = None,
+    *,
+    connection: str | metrics.Connection | None = None,
+    label: str | None = None,
+    color: str | None = None,
+    events: Events = True,
+    legend: bool = True,
+) -> Axes:
+    """As `sequence`, over the first tenth of the time, at most 25 round-trip times: slow start can be seen there."""
+    with drawing(ax) as axes:
+        of = chosen(recording, connection, shows)
+        times = _sent(recording, of)["time_ns"]
+        first, last = (int(times[0]), int(times[-1])) if len(times) else (0, 0)
+        span = (last - first) / metrics.SECOND * _BEGINNING
+        to_s = first / metrics.SECOND + min(span, _ROUND_TRIPS * slowest_rtt_s(recording, of) or span)
+        sequence(recording, axes, connection=of, label=label, color=color, to_s=to_s, events=events, legend=legend)
+        if label is None:
+            Canvas.of(axes).note("the beginning")
+        return axes
+
+
+def acks(
+    recording: Recording,
+    ax: Axes | None = None,
+    *,
+    connection: str | metrics.Connection | None = None,
+    subflow: int = 0,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    events: Events = True,
+    legend: bool = True,
+) -> Axes:
+    """Time-sequence graph of one subflow: its own sequence numbers (MB since its SYN) over time (s), ACKs as a line.
+
+    A segment stands at the time of its sending, and so does an ACK: it leaves the receiver there, and comes to the
+    sender later. The run must have recorded its segments. Raises MetricError where there is no such subflow.
+    """
+    with drawing(ax) as axes:
+        of = chosen(recording, connection, shows)
+        lane = next((each for each in lanes(recording, of) if each.subflow.id == subflow), None)
+        if lane is None:
+            raise MetricError(f"{of.name} has no {of.lane} {subflow}")
+        own = pl.col("subflow") == subflow
+        sent = _within(_sent(recording, of, dsn=False).filter(own), from_s, to_s)
+        back = _within(_of(recording, of, of.receiver).filter(own & (pl.col("ack") > 0)), from_s, to_s)
+        _points(axes, sent, [lane], None, "seq")
+        answered = _thinned(back, "ack")
+        # the SYN has the first sequence number (RFC 9293 section 3.4)
+        heights = (answered["ack"] - 1) / 1e6
+        axes.step(answered["time_ns"] / 1e9, heights, where="post", color="black", linewidth=1.0, label="ACK")
+        _keys(axes, sent, [lane])
+        axes.set(xlabel=TIME, ylabel="sequence number (MB)")
+        Canvas.of(axes).note(lane.label)
+        return finish(axes, recording, None, events, legend)
+
+
+def _points(axes: Axes, sent: pl.DataFrame, found: list[Lane], tint: str | None, height: str) -> None:
+    """Points in the order of sending, so that no subflow hides another."""
+    colours = {lane.subflow.id: to_rgba(lane.colour) for lane in found}
+    most = max([*colours, *sent["subflow"].unique(), 0])
+    table = np.array([colours.get(number, to_rgba(tint or "black")) for number in range(most + 1)])
+    sent = _distinct(sent, height)
+    for kind, (mark, size, _) in _MARKS.items():
+        own = sent.filter(pl.col("kind") == kind)
+        if own.is_empty():
+            continue
+        offset = 1 if height == "seq" else 0
+        axes.scatter(
+            own["time_ns"] / 1e9,
+            (own[height].cast(pl.Int64) - offset) / 1e6,
+            s=size,
+            marker=mark,
+            c=table[own["subflow"].to_numpy()],
+            linewidths=0.8,
+            rasterized=True,
+        )
+
+
+def _delivered(
+    axes: Axes,
+    recording: Recording,
+    of: metrics.Connection,
+    label: str | None,
+    tint: str,
+    from_s: float | None,
+    to_s: float | None,
+) -> None:
+    times, totals = metrics.delivered(recording, of)
+    shown = [
+        (time, total / 1e6)
+        for time, total in zip(seconds(times), totals, strict=True)
+        if (from_s is None or time >= from_s) and (to_s is None or time <= to_s)
+    ]
+    name = "delivered in order" if label is None else "_"
+    if shown:
+        axes.step(*zip(*shown, strict=True), where="post", color=tint, linewidth=0.9, label=name)
+
+
+def _keys(axes: Axes, sent: pl.DataFrame, found: list[Lane]) -> None:
+    """Names for points: a colour for each subflow, a mark for each way of sending again."""
+    present = set(sent["subflow"].unique())
+    for lane in found:
+        if lane.subflow.id in present:
+            _key(axes, "o", lane.colour, lane.label, 4)
+    kinds = set(sent["kind"].unique())
+    for kind, (mark, _, name) in _MARKS.items():
+        if name and kind in kinds:
+            _key(axes, mark, _SENT_AGAIN, name, 5)
+
+
+def _key(axes: Axes, mark: str, tint: str, label: str | None, size: float) -> None:
+    axes.add_line(Line2D([], [], linestyle="", marker=mark, color=tint, markersize=size, label=label))
+
+
+def _distinct(sent: pl.DataFrame, height: str) -> pl.DataFrame:
+    """Of a subflow's points that lie closer together than the picture can show only the last."""
+    cells = [_cell(name) for name in ("time_ns", height)]
+    places = ("kind", "subflow", "time_ns_cell", f"{height}_cell")
+    return sent.with_columns(cells).unique(places, keep="last", maintain_order=True)
+
+
+def _thinned(back: pl.DataFrame, height: str) -> pl.DataFrame:
+    return back.with_columns(_cell("time_ns")).unique("time_ns_cell", keep="last", maintain_order=True).sort("time_ns")
+
+
+def _cell(name: str) -> pl.Expr:
+    least, most = pl.col(name).min(), pl.col(name).max()
+    place = (pl.col(name) - least) * _CELLS / pl.max_horizontal(most - least, 1)
+    return place.cast(pl.Int64).alias(f"{name}_cell")
+
+
+def _of(recording: Recording, of: metrics.Connection, side: str) -> pl.DataFrame:
+    return recording.table("segments").filter((pl.col("connection") == of.id) & (pl.col("side") == side))
+
+
+def _sent(recording: Recording, of: metrics.Connection, *, dsn: bool = True) -> pl.DataFrame:
+    carries = pl.col("payload_bytes") > 0
+    own = _of(recording, of, of.sender).filter(carries & pl.col("dsn").is_not_null() if dsn else carries)
+    return own.sort("time_ns", maintain_order=True)
+
+
+def _within(rows: pl.DataFrame, from_s: float | None, to_s: float | None) -> pl.DataFrame:
+    if from_s is not None:
+        rows = rows.filter(pl.col("time_ns") >= from_s * metrics.SECOND)
+    if to_s is not None:
+        rows = rows.filter(pl.col("time_ns") <= to_s * metrics.SECOND)
+    return rows
+
+
+def shows(recording: Recording, of: metrics.Connection) -> bool:
+    return of.id is not None and not _sent(recording, of).is_empty()
+
+
+KINDS = (
+    Kind("sequence", "time-sequence graph of a connection, by subflow", sequence, shows),
+    Kind("beginning", "the beginning of the time-sequence graph", beginning, shows, across=f"{TIME}, the beginning"),
+    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, shows, of="subflow", overlays=False),
+)

@@ -1,0 +1,58 @@
+"""The figures of a sweep: a curve for each measure, and the grid where all axes are of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from polypath.plots.curve import Swept, draw_curves
+from polypath.plots.files import write
+from polypath.plots.grid import Places, draw_grid, drawn_axes
+from polypath.plots.style import Look, style
+from polypath.results.points import MEASURES, Axis, short
+
+GRID: Final = "grid-goodput"
+CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
+KINDS: Final[Mapping[str, str]] = {
+    **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
+    GRID: "goodput over time at each place, where all axes are of names",
+}
+"""The figures of a sweep by name, with a description."""
+
+#: Gives the recordings of the places on some axes.
+Loader = Callable[[Sequence[Axis]], Places]
+
+
+def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> Figure | None:
+    """A figure; None where the sweep has nothing for it. Raises KeyError for a name that is none."""
+    if name == GRID:
+        axes = drawn_axes(result.axes)
+        return draw_grid(result.name, result.axes, places(axes), look) if axes else None
+    return draw_curves(result, CURVES[name], look)
+
+
+def save_all(
+    result: Swept,
+    places: Loader,
+    directory: Path,
+    names: Sequence[str] | None = None,
+    form: str = "png",
+    look: Look | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Path]:
+    """Draws figures of a sweep, all that it has values for unless `names` chooses; the files. Raises OutputError."""
+    chosen = list(KINDS if names is None else names)
+    saved = []
+    for number, name in enumerate(chosen):
+        progress(number, len(chosen))
+        figure = draw(name, result, places, look)
+        if figure is not None:
+            path = directory / f"{name}.{form}"
+            with style(look):
+                write(figure, path)
+            saved.append(path)
+    return saved

@@ -1,0 +1,73 @@
+"""Results in folders: which runs and sweeps are there, and a sweep's tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from polypath.results import folder, layout
+from polypath.results.files import OutputError
+from polypath.results.points import Axis
+from polypath.results.recording import Recording
+
+
+def found(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
+    """The runs and sweeps of a folder: itself, or those in it."""
+    for kind in (folder.RUN, folder.SWEEP):
+        if folder.located(directory, kind.marker).is_file():
+            yield directory, kind
+            return
+    for path in sorted(each for each in directory.iterdir() if each.is_dir() and not each.name.startswith(".")):
+        for kind in (folder.RUN, folder.SWEEP):
+            if folder.located(path, kind.marker).is_file():
+                yield path, kind
+                break
+
+
+@dataclass(frozen=True)
+class StoredSweep:
+    """A sweep as its folder has it."""
+
+    name: str
+    axes: Sequence[Axis]
+    points: pl.DataFrame
+    statistics: pl.DataFrame
+    #: The labels of each point that has a result, and its folder.
+    places: Sequence[tuple[Mapping[str, str], Path]]
+
+    @classmethod
+    def read(cls, directory: Path) -> StoredSweep:
+        """Raises OutputError, in one line, where it is not there, broken or without its tables."""
+        try:
+            index = json.loads(folder.located(directory, layout.INDEX).read_text(encoding="utf-8"))
+            axes = [
+                Axis(each["name"], tuple(each["labels"]), each["numbers"] and tuple(each["numbers"]), each["unit"])
+                for each in index["axes"]
+            ]
+            places = [
+                (dict(point["values"]), directory / point["folder"])
+                for point in index["points"]
+                if point["state"] == "done"
+            ]
+            points, statistics = (
+                pl.read_parquet(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
+            )
+            return cls(str(index["name"]), axes, points, statistics, places)
+        except OSError as error:
+            reason = f"{error.filename or error}: {error.strerror or 'the sweep was not finished'}"
+            raise OutputError(f"no sweep in {directory}: {reason}") from error
+        except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            raise OutputError(f"no sweep in {directory}: {layout.INDEX} or a table cannot be read") from error
+
+    def load(self, axes: Sequence[Axis]) -> dict[tuple[str, ...], Recording]:
+        """The recordings of the places on these axes, of several points on one the first. Raises OutputError."""
+        made: dict[tuple[str, ...], Recording] = {}
+        for values, path in self.places:
+            place = tuple(values[axis.name] for axis in axes)
+            if place not in made:
+                made[place] = Recording.load(path)
+        return made

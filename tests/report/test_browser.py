@@ -70,6 +70,19 @@ def test_the_lock_file_names_no_registry() -> None:
     assert not [name for name, each in packages.items() if "resolved" in each]
 
 
+UNESTABLISHED = """
+duration = "2 s"
+defaults = { profile = "linux", path_manager = "fullmesh" }
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
+"""Answers to two of the four subflows come over the other link, and are not for them."""
+
+
 def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     results = tmp_path / "results"
     call("run", "aggregation", "--out", results, "--plot", "--run", "tcp", "--run", "mptcp", "--run", "window-100kB")
@@ -79,6 +92,9 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
          "--out", swept, "--jobs", "1")  # fmt: skip
     call("report", swept, "--out", tmp_path / "sweep.html")
     call("report", "backup", "--run", "backup", "--out", tmp_path / "requests.html")
+    scenario = tmp_path / "unestablished.toml"
+    scenario.write_text(UNESTABLISHED, encoding="utf-8")
+    call("report", scenario, "--out", tmp_path / "unestablished.html")
     (tmp_path / "hostile.html").write_text(hostile(ran("aggregation", "mptcp")), encoding="utf-8")
     names = ("tcp", "mptcp", "window-100kB")
     recordings = [Recording.load(results / name) for name in names]

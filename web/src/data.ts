@@ -84,7 +84,8 @@ export interface SubflowSummary {
   goodput_mbps: number | null;
   retransmitted_bytes: number;
   reinjected_bytes: number | null;
-  srtt_ms: { mean: number | null; p50: number | null; p95: number | null; max: number | null };
+  /** Of the samples; null without any. */
+  srtt_ms: { mean: number | null; p50: number | null; p95: number | null; max: number | null } | null;
 }
 
 export interface LinkSummary {

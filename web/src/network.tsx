@@ -5,7 +5,7 @@ import { lastUpTo, type Channel, type Direction, type Link, type LinkData, type 
 import { percent, rate } from "./format";
 import { moment, theme, useValue } from "./store";
 
-const COLUMN = 210;
+const COLUMN = 300;
 const ROW = 190;
 const MARGIN = 70;
 const BEND = 56;
@@ -15,6 +15,11 @@ const APART = 4;
 const NAMED = 24;
 const ROWS = 16;
 const QUEUE = { width: 7, height: 26 };
+/** From a link to the nearer line of its name. */
+const CLEAR = 12;
+const LINE = 13;
+/** Half of a usual name's width, which a link that rises must not cross. */
+const NAME = 45;
 
 /** What one direction of a link does at a moment. */
 export interface State {
@@ -150,6 +155,10 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
   const off = (amount: number) => ({ x: across.x * amount, y: across.y * amount });
   const bend = link.bend * BEND;
   const middle = { x: (from.x + to.x) / 2 + off(bend).x, y: (from.y + to.y) / 2 + off(bend).y };
+  const below = off(bend).y > 0;
+  const told = describe(link.forward);
+  const slope = Math.abs(to.y - from.y) / Math.max(Math.abs(to.x - from.x), 1);
+  const clear = CLEAR + Math.min(slope * NAME, 2 * LINE);
   return (
     <g class="link">
       {(["forward", "backward"] as const).map((direction) => {
@@ -178,11 +187,13 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
         );
       })}
       {named && (
-        <text x={middle.x} y={middle.y} text-anchor="middle" class="name">
-          <tspan x={middle.x} dy="4">
-            {link.name}
-          </tspan>
-          {describe(link.forward) && <tspan class="quiet">{`  ${describe(link.forward)}`}</tspan>}
+        <text x={middle.x} y={middle.y + (below ? clear + 6 : -clear - (told ? LINE : 0))} text-anchor="middle" class="name">
+          <tspan x={middle.x}>{link.name}</tspan>
+          {told && (
+            <tspan x={middle.x} dy={LINE} class="quiet">
+              {told}
+            </tspan>
+          )}
         </text>
       )}
     </g>

@@ -89,7 +89,7 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
       <td>{of.interface}</td>
       <td class="number">{mbps(of.goodput_mbps)}</td>
       <td class="number">{percent(of.share)}</td>
-      <td class="number">{of.srtt_ms.mean === null ? "" : of.srtt_ms.mean.toFixed(1)}</td>
+      <td class="number">{of.srtt_ms?.mean?.toFixed(1) ?? ""}</td>
       <td class="number">{percent(resent, 2)}</td>
       <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
       <td />

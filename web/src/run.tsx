@@ -27,6 +27,11 @@ export function useData(run: Run): RunData | null {
   return found?.run === run ? found.data : null;
 }
 
+function origin(run: Run): string {
+  const length = `${run.end_s.toFixed(3)} s`;
+  return run.engine === "capture" ? `capture of ${length}` : `engine ${run.engine} · seed ${run.seed} · ${length} simulated`;
+}
+
 export function RunView(props: { page: Page; run: Run }) {
   const { page, run } = props;
   const data = useData(run);
@@ -50,7 +55,7 @@ export function RunView(props: { page: Page; run: Run }) {
   return (
     <main data-ready={data ? "" : undefined}>
       <p class="facts">
-        <b>{run.name}</b> · engine {run.engine} · seed {run.seed} · {run.end_s.toFixed(3)} s simulated
+        <b>{run.name}</b> · {origin(run)}
         {run.folder && (
           <>
             {" · "}

@@ -197,6 +197,14 @@ test("a cell of a sweep leads to its run, and columns sort", async () => {
   });
 });
 
+test("subflows that never came to be have a row, without an RTT", async () => {
+  await opened("unestablished.html", "", async (page) => {
+    const rows = await cells(page, "results");
+    assert.equal(rows.length, 5);
+    assert.deepEqual(rows.slice(1).map((row) => row[4] !== ""), [true, false, false, true]);
+  });
+});
+
 test("hostile names are text", async () => {
   await opened("hostile.html", "", async (page) => {
     assert.equal(await page.evaluate(() => window.hacked), undefined);

@@ -1,5 +1,6 @@
 """A small Recording made by hand, whose every figure can be worked out on paper."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,10 +8,18 @@ from typing import Any
 import polars as pl
 import pytest
 
+from polypath.cli import console
 from polypath.results import Metadata, Recording, schema
 
 SECOND = 1_000_000_000
 MS = 1_000_000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def piped() -> None:
+    """What is printed goes into a pipe, whatever the size of a terminal that pytest-xdist makes up for its workers."""
+    os.environ.pop("COLUMNS", None)
+    console.out.width = 120
 
 
 def table(name: str, rows: Sequence[Sequence[Any]]) -> pl.DataFrame:

@@ -16,17 +16,21 @@ PACKAGE = ROOT / "python" / "polypath"
 PYTHON = {
     "units": set(),
     "registry": {"_core", "units"},
-    "scenario": {"registry", "units"},
+    # what a notebook shows of them is imported when one asks
+    "scenario": {"notebook", "registry", "units"},
     "formats": {"registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
-    "results": set(),
+    "results": {"notebook"},
+    "capture": {"_core", "results"},
     "engines": {"_core", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
     "report": {"results"},
-    "sweep": {"engines", "results", "scenario"},
+    "sweep": {"engines", "notebook", "results", "scenario"},
+    "notebook": {"_core", "plots", "report", "results", "scenario", "sweep"},
     "cli": {
         "_core",
+        "capture",
         "engines",
         "fidelity",
         "formats",
@@ -39,7 +43,7 @@ PYTHON = {
         "sweep",
         "units",
     },
-    "__init__": {"_core", "engines", "results", "scenario"},
+    "__init__": {"_core", "capture", "engines", "plots", "results", "scenario"},
 }
 
 #: What each crate may use of the others, tests included.
@@ -49,6 +53,7 @@ RUST = {
     "polypath-switch": {"polypath-net"},
     "polypath-transport": {"polypath-wire"},
     "polypath-trace": {"polypath-wire"},
+    "polypath-capture": {"polypath-wire", "polypath-trace"},
     "polypath-noq": {"polypath-transport"},
     "polypath-lab": {
         "polypath-wire",
@@ -59,7 +64,7 @@ RUST = {
         "polypath-noq",
     },
     "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
-    "polypath-python": {"polypath-lab", "polypath-live"},
+    "polypath-python": {"polypath-capture", "polypath-lab", "polypath-live"},
     "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq"},
 }
 

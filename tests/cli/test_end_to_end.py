@@ -79,7 +79,7 @@ def test_figures_change_neither_plan_nor_hash(tmp_path: Path) -> None:
         metadata = Recording.load(out / "mptcp").metadata
         found.append((metadata.plan_sha256, metadata.recording_sha256, (out / "mptcp" / "scenario.toml").read_text()))
     assert found[0] == found[1]
-    assert (tmp_path / "drawn" / "mptcp" / "plots" / "sequence.png").exists()
+    assert (tmp_path / "drawn" / "mptcp" / "plots" / "sequence-beginning.png").exists()
 
 
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:

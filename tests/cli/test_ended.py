@@ -156,7 +156,7 @@ def test_an_algorithm_that_catches_everything_ends_at_the_third_signal(home: Pat
 class TestFigures:
     @pytest.fixture
     def stopped(self, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-        def stop(*_: object) -> None:
+        def stop(*given: Any, **options: Any) -> None:
             raise request.param
 
         monkeypatch.setattr(plots, "save_all", stop)

@@ -21,7 +21,9 @@ def test_the_table_has_goodput_share_rtt_and_rate(polypath: Any, engine: Any, sc
     assert rows["iperf"] == "iperf mptcp 12.00 ▅█"
     assert rows["10.0.0.1:1000"] == "10.0.0.1:1000 → 10.1.0.1:5001 eth0 8.00 66.7% 50.0 2.50% ▃▇"
     assert rows["[fd00::1]:1001"] == "[fd00::1]:1001 → [fd01::1]:5001, backup eth1 4.00 33.3% 0.00% ▃▃"
-    assert rows["msg:"] == "msg: 3 requests, delay median 55.0 ms, 95th percentile unanswered, 1 unanswered"
+    assert rows["msg:"].startswith(
+        "msg: 3 requests, delay median 55.0 ms, 95th percentile unanswered, 1 unanswered (33%)"
+    )
 
 
 def test_without_out_nothing_is_written(
@@ -36,7 +38,10 @@ def test_out_has_the_documented_layout(polypath: Any, engine: Any, scenario: Pat
     out = tmp_path / "deep" / "out"
     assert polypath("run", scenario, "--out", out, "--pcap", "hosts", "--plot").code == 0
     series = {f"series/{name}.parquet" for name in engine.recording.tables if name != "events"}
-    plots = {f"plots/{name}.png" for name in ("rate", "window", "sequence", "delays", "waits", "topology")}
+    plots = {
+        f"plots/{name}.png"
+        for name in ("rate", "window-rtt", "sequence-beginning", "delays-cdf", "waits-causes", "topology")
+    }
     single = {"manifest.json", "plan.json", "scenario.toml", "summary.json", "events.parquet", "capture/client.pcapng"}
     assert files(out) == single | series | plots
     assert Recording.load(out).metadata.scenario == "small"

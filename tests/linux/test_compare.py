@@ -8,7 +8,7 @@ import pytest
 
 from polypath.cli import compare as command
 from polypath.cli.errors import InputError
-from polypath.plots.comparison import draw
+from polypath.plots import figure as draw
 from polypath.results import Recording
 from polypath.results.comparison import compare
 
@@ -39,12 +39,12 @@ def test_what_an_engine_has_not_is_empty(
 
 
 def test_the_figure_has_a_line_for_each_engine(recording: Recording) -> None:
-    figure = draw({"a": recording, "b": recording})
+    figure = draw({"a": recording, "b": recording}, "rate")
     assert figure is not None
     labels = figure.axes[0].get_legend_handles_labels()[1]
     assert labels == ["a", "b"]
     nothing = replace(recording, tables={})
-    assert draw({"a": nothing}) is None
+    assert draw({"a": nothing}, "rate") is None
 
 
 @pytest.mark.parametrize("names", ["sim", "", "sim,sim"])

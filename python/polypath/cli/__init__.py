@@ -41,6 +41,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "compare",
         "Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.",
     ),
+    "trace": Command("trace", "Read captures of real traffic, and show its connections as `run` shows a run's."),
+    "plot": Command("plot", "Draw figures of stored results; several runs go on the same axes."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(
         "size_buffers",
@@ -50,10 +52,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "algorithms", "List schedulers, congestion controls, path managers and the rest, with their parameters."
     ),
     "import": Command("import_", "Turn a minitopo pair into a scenario."),
-    "export": Command(
-        "export",
-        "Write a result as another tool reads it; netanim needs a run with `--pcap links`, qvis one with `--qlog`.",
-    ),
+    "export": Command("export", "Write a result as another tool reads it."),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
     "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets."),

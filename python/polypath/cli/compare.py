@@ -15,7 +15,6 @@ from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.results import Recording, comparison, folder, layout
-from polypath.results.files import write_with
 from polypath.results.folder import Folder
 from polypath.scenario.vary import MOST_SEEDS
 
@@ -207,14 +206,12 @@ def _number(value: float | None) -> str:
 
 
 def _save(held: Folder, recordings: Mapping[str, Recording], figures: list[comparison.Figure]) -> None:
-    from polypath.plots.comparison import draw
+    from polypath.plots import save
 
     data = {
         "engines": {name: dict(recording.metadata.versions) for name, recording in recordings.items()},
         "figures": [figure.to_dict() for figure in figures],
     }
     staged = held.stage()
-    figure = draw(recordings)
-    if figure is not None:
-        write_with(staged / layout.RATES, lambda path: figure.savefig(path, format="png", dpi=150))
+    save("rate", recordings, staged / layout.RATES)
     held.commit(data)

@@ -11,8 +11,10 @@ from typing import Any, Final, Literal
 from rich.console import Console
 from rich.table import Table
 
-#: Columns where standard output is not a terminal.
+#: Columns where standard output is not a terminal, and the environment's COLUMNS says nothing.
 _WIDTH = 120
+#: Between the columns of a table.
+GAP: Final = 2
 #: What stands for a character that standard output cannot encode.
 _PLAIN: Final = {"→": ">", "±": "+-", "×": "x", "–": "-", "…": "..."} | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*#@", strict=True))
 _REPLACE: Final = "polypath"
@@ -99,7 +101,9 @@ class _Table(Table):
         super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
 
 
-out = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, soft_wrap=False)
+out = _Console(
+    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH, highlight=False, soft_wrap=False
+)
 err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -107,11 +111,19 @@ def warn(message: str) -> None:
     err.print(f"warning: {printable(message)}", style="yellow", markup=False)
 
 
-def table(*headings: str, numbers: frozenset[str] = frozenset(), title: str | None = None) -> Table:
-    """A table in the house style; the columns named in `numbers` are aligned to the right."""
+def table(
+    *headings: str,
+    numbers: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
+    title: str | None = None,
+) -> Table:
+    """A table in the house style; columns in `numbers` are aligned to the right, those in `whole` not folded."""
     shown = None if title is None else printable(title)
-    made = _Table(title=shown, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made = _Table(
+        title=shown, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, GAP, 0, 0)
+    )
     for heading in headings:
         justify: Literal["left", "right"] = "right" if heading in numbers else "left"
-        made.add_column(printable(heading), justify=justify, header_style="dim", overflow="fold")
+        no_wrap = heading in whole
+        made.add_column(printable(heading), justify=justify, header_style="dim", overflow="fold", no_wrap=no_wrap)
     return made

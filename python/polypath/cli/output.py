@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from polypath.cli import figures
 from polypath.cli.console import warn
+from polypath.cli.figures import Drawing
 from polypath.results import OutputError, Recording, layout, summary
 from polypath.results.files import write_text
 from polypath.results.folder import Folder
@@ -23,10 +25,14 @@ def captures(staged: Path) -> Path:
     return folder
 
 
-def save(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
-    """Writes everything that `polypath run --out` leaves but figures; captures are in `staged`. Raises OutputError."""
+def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: Path) -> None:
+    """Writes everything that `polypath run --out` leaves but figures; captures are in `staged`. Raises OutputError.
+
+    What was captured has no scenario.
+    """
     recording.write(staged)
-    write_text(staged / layout.SCENARIO, scenario_toml)
+    if scenario_toml is not None:
+        write_text(staged / layout.SCENARIO, scenario_toml)
     write_text(staged / layout.SUMMARY, to_json(summary(recording)))
     held.commit(recording.metadata.to_data())
 
@@ -44,9 +50,23 @@ def figures_last(directory: Path) -> Iterator[None]:
         raise OutputError(f"the result in {directory} is complete but has no figures: {reason}") from error
 
 
-def draw(recording: Recording, held: Folder) -> None:
+def draw(
+    recording: Recording,
+    held: Folder,
+    wanted: Drawing,
+    shown: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
     """Adds figures to the result that `save` wrote. Raises OutputError."""
-    from polypath.plots import save_all
+    from polypath import plots
 
-    save_all(recording, held.stage() / layout.PLOTS)
+    names = figures.of_runs(wanted)
+    plots.save_all(
+        recording,
+        held.stage() / layout.PLOTS,
+        plots.USUAL if names is None else names,
+        wanted.form,
+        wanted.look,
+        smooth_s=wanted.smooth_s,
+        progress=shown,
+    )
     held.commit(keep=True)

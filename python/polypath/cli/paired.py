@@ -53,7 +53,7 @@ def run(
         if len(axis.labels) < 2:
             raise InputError(f"--by {name}: one value is nothing to compare; name several, as in --by {name}=A,B")
     code = 0
-    for one, result in sweeps.computed(todo, engine, "none", False, directory, False, parallel):
+    for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
         of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}

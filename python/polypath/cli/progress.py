@@ -1,4 +1,7 @@
-"""Progress bars: over simulated time, for runs that take longer than a moment, and over the points of a sweep."""
+"""Progress over simulated time, for runs that take longer than a moment, and over the points of a sweep.
+
+A bar on a terminal; where standard error is none, a line now and then.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,27 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from polypath.cli.console import err
+from polypath.cli.console import err, printable
 from polypath.engines import Progress as Callback
 
 #: Wall time that passes without a bar.
 _PATIENCE_S = 1.0
+#: Wall time between two lines.
+_LINE_S = 10.0
+
+
+class _Lines:
+    """Says how far things are, in a line of its own, where there is no terminal for a bar."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.said = time.monotonic()
+
+    def say(self, how_far: str) -> None:
+        now = time.monotonic()
+        if now - self.said >= _LINE_S:
+            self.said = now
+            err.print(f"{printable(self.name)}: {how_far}", markup=False)
 
 
 class _Bar:
@@ -46,7 +65,8 @@ class _Bar:
 def shown(name: str) -> Iterator[Callback]:
     """A callback for an engine that draws a bar on a terminal once a second has passed."""
     if not err.is_terminal:
-        yield lambda now_ns, end_ns: None
+        lines = _Lines(name)
+        yield lambda now_ns, end_ns: lines.say(f"{now_ns / 1e9:.1f} of {end_ns / 1e9:g} s simulated")
         return
     bar = _Bar(name)
     try:
@@ -56,12 +76,14 @@ def shown(name: str) -> Iterator[Callback]:
 
 
 @contextmanager
-def points(name: str) -> Iterator[Callable[[int, int], None]]:
+def points(name: str, what: str = "points") -> Iterator[Callable[[int, int], None]]:
     """A callback for the numbers of points done and to do, which draws a bar on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("points"))
-    with Progress(
-        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal
-    ) as bar:
+    if not err.is_terminal:
+        lines = _Lines(name)
+        yield lambda done, total: lines.say(f"{done} of {total} {what}")
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(what))
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -69,6 +91,10 @@ def points(name: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def runs(name: str) -> Iterator[Callable[[int], None]]:
     """A callback for the number of runs done, of a search whose length nobody knows."""
+    if not err.is_terminal:
+        lines = _Lines(name)
+        yield lambda done: lines.say(f"{done} runs")
+        return
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -76,7 +102,6 @@ def runs(name: str) -> Iterator[Callable[[int], None]]:
         TimeElapsedColumn(),
         console=err,
         transient=True,
-        disable=not err.is_terminal,
     ) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done: bar.update(task, completed=done)

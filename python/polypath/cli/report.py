@@ -23,7 +23,7 @@ from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
 from polypath.report import Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
-from polypath.results import OutputError, Recording, folder, layout
+from polypath.results import OutputError, Recording, folder, layout, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
 
@@ -93,20 +93,7 @@ def _is_result(target: str) -> bool:
     path = Path(target)
     if not path.is_dir():
         return False
-    return target not in labs.names() or any(_markers(path))
-
-
-def _markers(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
-    """The results in a folder: itself, or those in it."""
-    for kind in (folder.RUN, folder.SWEEP):
-        if folder.located(directory, kind.marker).is_file():
-            yield directory, kind
-            return
-    for path in sorted(each for each in directory.iterdir() if each.is_dir() and not each.name.startswith(".")):
-        for kind in (folder.RUN, folder.SWEEP):
-            if folder.located(path, kind.marker).is_file():
-                yield path, kind
-                break
+    return target not in labs.names() or any(stored.found(path))
 
 
 def _place(targets: Sequence[str], folders: Sequence[Path], out: Path | None) -> Path:
@@ -140,7 +127,7 @@ def _write(path: Path, text: str) -> None:
 
 def _in(directory: Path, page: Path) -> list[_Found]:
     """The runs and sweeps in a folder. Raises OutputError where there is none."""
-    markers = list(_markers(directory))
+    markers = list(stored.found(directory))
     if not markers:
         raise OutputError(f"no results in {directory}; name a folder that `polypath run --out` wrote")
     found = []

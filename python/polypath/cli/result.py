@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
+from typing import Final
 
 from rich.markup import escape
 
-from polypath.cli import many
-from polypath.cli.console import out, table
-from polypath.cli.sparkline import means, sparkline
+from polypath.cli import many, notes
+from polypath.cli.console import GAP, out, table
+from polypath.cli.sparkline import WIDTH, means, sparkline
 from polypath.results import Recording, completions, control, metrics
 
-_NUMBERS = frozenset({"Mbps", "share", "RTT ms", "resent"})
+_HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
+_NUMBERS: Final = frozenset(_HEADINGS[2:])
+#: Fewer characters show no course.
+_SPARKS: Final = 8
 
 
 def show(recording: Recording, title: str) -> None:
@@ -27,8 +31,9 @@ def show(recording: Recording, title: str) -> None:
             recording, many.groups(recording, found), "" if each_connection else title, connections=not each_connection
         )
     if each_connection:
-        for connection, _ in found:
-            _print_delays(recording, connection)
+        for connection, own in found:
+            for line in notes.of(recording, connection, own if each_subflow else ()):
+                out.print(escape(line))
     for group, completed in completions.of_groups(recording).items():
         _print_completions(group, completed)
     _print_controller(recording)
@@ -43,46 +48,48 @@ def _show_each(
     *,
     subflows: bool,
 ) -> None:
-    """A row for each connection and, if `subflows`, for each of its subflows."""
-    rows = table("connection", "transport", "Mbps", "share", "RTT ms", "resent", "rate", numbers=_NUMBERS, title=title)
+    """A row for each connection and, if `subflows`, for each of its subflows, with the rates where there is room."""
+    rows: list[tuple[tuple[str, ...], Sequence[float], float]] = []
     for connection, own in found:
-        rates = means(metrics.goodput_series(recording, connection)[1])
-        goodput = metrics.goodput(recording, connection)
-        top = max(rates, default=0.0)
-        rows.add_row(
-            f"[bold]{escape(connection.name)}[/bold]",
-            connection.transport,
-            "" if goodput is None or not connection.bytes else f"[bold]{_mbps(goodput)}[/bold]",
-            "",
-            "",
-            "",
-            sparkline(rates, top),
-        )
+        rates = [] if connection.transport == "icmp" else metrics.goodput_series(recording, connection)[1]
+        top = max(means(rates), default=0.0)
+        rows.append((_connection(recording, connection), rates, top))
         for subflow in own if subflows else ():
-            rows.add_row(*_subflow(recording, connection, subflow, top))
-    out.print(rows)
+            rates = metrics.subflow_series(recording, connection, subflow)[1]
+            rows.append((_subflow(recording, connection, subflow), rates, top))
+    widths = [max(len(cell) for cell in column) for column in zip(_HEADINGS, *(row for row, _, _ in rows), strict=True)]
+    room = out.width - sum(width + GAP for width in widths)
+    sparks = min(WIDTH, room) if room >= _SPARKS else 0
+    shown = table(*_HEADINGS, *(["rate"] if sparks else []), numbers=_NUMBERS, whole=_NUMBERS, title=title)
+    for (name, *cells), course, top in rows:
+        is_subflow = name.startswith(" ")
+        line = [escape(name) if is_subflow else f"[bold]{escape(name)}[/bold]", *map(escape, cells)]
+        shown.add_row(*line, *([sparkline(means(course, sparks), top)] if sparks else []))
+    out.print(shown)
 
 
-def _subflow(
-    recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, top: float
-) -> tuple[str, ...]:
-    rates = means(metrics.subflow_series(recording, connection, subflow)[1])
+def _connection(recording: Recording, connection: metrics.Connection) -> tuple[str, ...]:
+    goodput = metrics.goodput(recording, connection)
+    nothing = goodput is None or not connection.bytes or connection.transport == "icmp"
+    return connection.name, connection.transport, "" if nothing else _mbps(goodput or 0.0), "", "", ""
+
+
+def _subflow(recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow) -> tuple[str, ...]:
     samples = metrics.srtt_us(recording, connection, subflow.id)
     passed = connection.until_ns - connection.start_ns
     resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
-    notes = "".join(
-        f", {note}"
-        for note, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
+    remarks = "".join(
+        f", {remark}"
+        for remark, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
         if applies
     )
     return (
-        f"  {escape(subflow.source)} → {escape(subflow.destination)}{notes}",
-        escape(subflow.interface),
+        f"  {subflow.source} → {subflow.destination}{remarks}",
+        subflow.interface,
         _mbps(subflow.bytes * 8e9 / passed) if passed > 0 else "",
         f"{subflow.share:.1%}",
         f"{fmean(samples) / 1000:.1f}" if samples else "",
         f"{resent:.2%}",
-        sparkline(rates, top),
     )
 
 
@@ -90,29 +97,6 @@ def _mbps(bits_per_second: float) -> str:
     """Two decimals, more for a rate that would be nothing with them."""
     rate = bits_per_second / 1e6
     return f"{rate:.2f}" if rate >= 0.1 or rate == 0 else f"{rate:.2g}"
-
-
-def _print_delays(recording: Recording, connection: metrics.Connection) -> None:
-    known = metrics.Delays.of(metrics.delays(recording, connection))
-    parts = []
-    messages = metrics.sends_messages(recording, connection)
-    lost = "lost" if messages else "unanswered"
-    if known.sent:
-        parts.append(f"{known.sent} {'messages' if messages else 'requests'}")
-        if known.answered:
-            parts.append(f"delay median {_delay(known, 0.5, lost)}")
-            parts.append(f"95th percentile {_delay(known, 0.95, lost)}")
-            if not known.unanswered:
-                parts.append(f"longest {_delay(known, 1.0, lost)}")
-        if known.unanswered:
-            all_lost = "none arrived" if messages else "none answered"
-            parts.append(f"{known.unanswered} {lost}" if known.answered else all_lost)
-        if refused := metrics.refused(recording, connection):
-            parts.append(f"{refused} of them fit no packet")
-    if connection.finished is False:
-        parts.append("unfinished")
-    if parts:
-        out.print(f"{escape(connection.name)}: {', '.join(parts)}")
 
 
 def _print_completions(group: str, completed: Sequence[completions.Completions]) -> None:
@@ -168,8 +152,3 @@ def _significant(value: float) -> str:
 
 def _significant_or_blank(value: float | None, unit: float) -> str:
     return "" if value is None else _significant(value / unit)
-
-
-def _delay(known: metrics.Delays, part: float, lost: str) -> str:
-    found = known.quantile(part)
-    return lost if found is None else f"{found / 1e6:.1f} ms"

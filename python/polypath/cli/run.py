@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from polypath import engines
-from polypath.cli import jobs, output, progress, result, sweeps
+from polypath.cli import figures, jobs, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
@@ -41,12 +41,17 @@ def run(
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
     qlog: Annotated[bool, typer.Option("--qlog", help="A qlog of each side of QUIC; needs --out.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
+    kinds: figures.Kinds = None,
+    form: figures.Format = "png",
     engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
 ) -> int:
     """Run a lab, a scenario or a minitopo pair, and show what came of it."""
     files = {"--plot": plot, "--pcap": pcap is not Captures.none, "--qlog": qlog}
     if out is None and any(files.values()):
         raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
+    if not plot and (kinds is not None or form != "png"):
+        raise InputError(f"{'--format' if kinds is None else '--kind'} is of figures; add --plot")
+    wanted = figures.drawing(kinds, form) if plot else None
     chosen = engines.get(engine)
     todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
     for message in dict.fromkeys(message for job in todo for message in job.warnings):
@@ -59,7 +64,7 @@ def run(
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
             for job in single
         ]
-        code = sweeps.run(varied, engine, pcap.value, qlog, out, plot, parallel) if varied else DONE
+        code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel) if varied else DONE
         for job, held in zip(single, places, strict=True):
             recording = _run(job, chosen, pcap, qlog, held, plot)
             result.show(recording, job.name)
@@ -68,9 +73,9 @@ def run(
                 if plot:
                     warn("the run was interrupted: no figures are drawn")
                 return INTERRUPTED
-            if plot and held is not None:
-                with output.figures_last(held.shown):
-                    output.draw(recording, held)
+            if wanted is not None and held is not None:
+                with output.figures_last(held.shown), progress.points(f"{job.name}: figures", "figures") as drawn:
+                    output.draw(recording, held, wanted, drawn)
             if console.unread and held is None:
                 return DONE
     if out is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ import polars as pl
 from rich.markup import escape
 
 from polypath import _core, sweep
-from polypath.cli import jobs, output, progress
+from polypath.cli import figures, jobs, output, progress
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
+from polypath.cli.figures import Drawing
 from polypath.cli.numbers import estimated, rounded
 from polypath.engines import Captures
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED
+from polypath.results.stored import StoredSweep
 from polypath.sweep.grid import short_names
 
 
@@ -27,16 +30,16 @@ def run(
     captures: Captures,
     qlogs: bool,
     directory: Path | None,
-    plots: bool,
+    wanted: Drawing | None,
     parallel: int | None,
 ) -> int:
     """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
     code = DONE
-    for one, result in computed(todo, engine, captures, qlogs, directory, plots, parallel):
+    for one, result in computed(todo, engine, captures, qlogs, directory, wanted, parallel):
         show(result)
         if one.directory is not None:
             with output.figures_last(one.directory):
-                _draw(one, result, one.directory)
+                _draw(one, result, one.directory, wanted or Drawing())
         code = max(code, tell_of_failures(result))
         advise(result)
     return code
@@ -48,7 +51,7 @@ def computed(
     captures: Captures,
     qlogs: bool,
     directory: Path | None,
-    plots: bool,
+    wanted: Drawing | None,
     parallel: int | None,
 ) -> list[tuple[sweep.Sweep, sweep.Result]]:
     """Runs the sweeps under one bar. Ctrl-C says how to go on."""
@@ -71,8 +74,8 @@ def computed(
                 engine=engine,
                 captures=captures,
                 qlogs=qlogs,
-                figures=plots,
-                save=_drawn if plots else output.save,
+                figures=wanted is not None,
+                save=output.save if wanted is None else partial(_drawn, wanted),
                 versions={"polypath": _core.version()},
                 progress=note,
             )
@@ -173,25 +176,20 @@ def _unfinished(row: Mapping[str, Any], size: float) -> str:
     return of if row["median"] is None else f"{rounded(row['median'] / size)}, {of}"
 
 
-def _drawn(recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
+def _drawn(wanted: Drawing, recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
     """A point with its figures."""
     output.save(recording, scenario_toml, held, staged)
-    output.draw(recording, held)
+    output.draw(recording, held, wanted)
 
 
-def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path) -> None:
-    from polypath.plots.curve import save_curves
-    from polypath.plots.grid import drawn_axes, save_grid
+def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path, wanted: Drawing) -> None:
+    from polypath.plots import sweeps
 
-    with folder.claim(directory, folder.SWEEP) as held:
+    failed = {point.folder for point, _ in result.failures}
+    kept = [(point.values, directory / point.folder) for point in one.points if point.folder not in failed]
+    drawn = StoredSweep(result.name, result.axes, result.points, result.statistics, kept)
+    with folder.claim(directory, folder.SWEEP) as held, progress.points("figures", "figures") as shown:
         staged = held.stage() / layout.PLOTS
-        save_curves(result.name, result.points, result.statistics, result.axes, staged)
-        if drawn := drawn_axes(result.axes):
-            failed = {point.folder for point, _ in result.failures}
-            places: dict[tuple[str, ...], Recording] = {}
-            for point in one.points:
-                place = tuple(point.values[axis.name] for axis in drawn)
-                if point.folder not in failed and place not in places:
-                    places[place] = Recording.load(directory / point.folder)
-            save_grid(result.name, result.axes, places, staged)
+        names = figures.of_sweeps(wanted)
+        sweeps.save_all(drawn, drawn.load, staged, names, wanted.form, wanted.look, progress=shown)
         held.commit(keep=True)

@@ -1,0 +1,75 @@
+"""What a run's table cannot say in a cell: delays, losses, what is unfinished, and since when nothing came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from polypath.results import Recording, metrics
+from polypath.results.metrics import SECOND
+
+_SILENT_NS: Final = SECOND
+"""A pause at the end that is worth a word."""
+
+
+def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
+    """Lines below the table; `subflows` are those that have a row in it."""
+    parts = [*_datagrams(recording, connection), *_delays(recording, connection), *_ending(recording, connection)]
+    if parts:
+        yield f"{connection.name}: {', '.join(parts)}"
+    for subflow in subflows if len(subflows) > 1 else ():
+        since = metrics.silent_since_ns(recording, connection, subflow)
+        if since is not None and connection.until_ns - since >= _SILENT_NS:
+            yield f"  {subflow.source} → {subflow.destination}: nothing arrived after {_seconds(since)}"
+
+
+def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    found = metrics.datagrams(recording, connection)
+    if found is None:
+        return
+    yield f"{found.received:,} of {found.sent:,} datagrams arrived"
+    if found.sent:
+        yield f"{(found.sent - found.received) / found.sent:.2%} lost"
+    if found.delay_mean_ns is not None:
+        yield f"mean delay {found.delay_mean_ns / 1e6:.1f} ms"
+    if found.jitter_ns is not None:
+        yield f"jitter {found.jitter_ns / 1e6:.2g} ms"
+
+
+def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    known = metrics.Delays.of(metrics.delays(recording, connection))
+    if not known.sent:
+        return
+    messages = metrics.sends_messages(recording, connection)
+    lost = "lost" if messages else "unanswered"
+    yield f"{known.sent} {'messages' if messages else 'requests'}"
+    if known.answered:
+        yield f"delay median {_delay(known, 0.5, lost)}"
+        yield f"95th percentile {_delay(known, 0.95, lost)}"
+        if not known.unanswered:
+            yield f"longest {_delay(known, 1.0, lost)}"
+    if known.unanswered:
+        all_lost = "none arrived" if messages else "none answered"
+        part = f"{known.unanswered} {lost} ({known.unanswered / known.sent:.0%})"
+        yield part if known.answered else all_lost
+    if refused := metrics.refused(recording, connection):
+        yield f"{refused} of them fit no packet"
+
+
+def _ending(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    if connection.id is not None and connection.established_ns is None:
+        yield "not established"
+    if connection.finished is False:
+        yield "unfinished"
+    end, last = recording.metadata.end_ns, connection.last_byte_ns
+    if connection.end_ns is None and last is not None and end - last >= _SILENT_NS:
+        yield f"nothing arrived after {_seconds(last)}"
+
+
+def _delay(known: metrics.Delays, part: float, lost: str) -> str:
+    found = known.quantile(part)
+    return lost if found is None else f"{found / 1e6:.1f} ms"
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns / SECOND:.1f} s"

@@ -1,0 +1,76 @@
+"""What a run prints, on terminals of any width and into a pipe."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from polypath.cli import console, notes, progress
+from polypath.results import Recording, metrics, schema
+
+SECOND = 1_000_000_000
+BLOCKS = set("▁▂▃▄▅▆▇█")
+
+
+@pytest.fixture
+def width(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
+    monkeypatch.setattr(console.out, "width", request.param)
+    return int(request.param)
+
+
+def words(printed: str) -> set[str]:
+    return {word for word in printed.split() if not set(word) <= BLOCKS}
+
+
+@pytest.mark.parametrize("width", [200, 100, 80, 60], indirect=True)
+def test_narrow_terminals_lose_the_course_and_no_word(polypath: Any, engine: Any, scenario: Path, width: int) -> None:
+    printed = polypath("run", scenario).out
+    assert max(map(len, printed.splitlines())) <= width
+    everything = {"10.0.0.1:1000", "10.1.0.1:5001", "[fd00::1]:1001", "[fd01::1]:5001,", "66.7%", "transport", "backup"}
+    assert everything <= words(printed)
+    assert (width < 100) is not bool(BLOCKS & set(printed))
+
+
+def with_datagram_samples(recording: Recording) -> Recording:
+    name = "datagram_samples"
+    rows = [
+        [SECOND, 2, 100, 0, 0, None],
+        [2 * SECOND, 2, 300, 250, 250_000, 2_000_000],
+        [3 * SECOND, 2, 600, 500, 500_000, 1_500_000],
+    ]
+    table = pl.DataFrame(rows, schema=dict(schema.TABLES[name]), orient="row")
+    return Recording({**recording.tables, name: table}, recording.plan, recording.metadata)
+
+
+def test_a_udp_flow_has_a_course_losses_and_jitter(recording: Recording) -> None:
+    made = with_datagram_samples(recording)
+    cross = metrics.connection(made, "cross")
+    assert metrics.goodput_series(made, cross)[1] == [pytest.approx(rate) for rate in (2.0, 2.0)]
+    totals = made.table("datagrams").row(0, named=True)
+    lost = (totals["sent_packets"] - totals["received_packets"]) / totals["sent_packets"]
+    (line,) = notes.of(made, cross, ())
+    assert line.startswith(f"cross: {totals['received_packets']:,} of {totals['sent_packets']:,} datagrams arrived, ")
+    assert f"{lost:.2%} lost" in line
+    assert line.endswith("jitter 1.5 ms")
+
+
+def test_what_fell_silent_is_said(recording: Recording) -> None:
+    (line,) = notes.of(recording, metrics.connection(recording, "msg"), ())
+    assert line.endswith("1 unanswered (33%), nothing arrived after 2.0 s")
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [(progress.shown, "a: 2.0 of 5 s simulated"), (progress.points, "a: 2000000000 of 5000000000 points")],
+)
+def test_a_pipe_gets_a_line_now_and_then(
+    shown: Any, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with shown("a") as callback:
+        for passed in (1.0, 9.0, 9.0):
+            now[0] += passed
+            callback(2 * SECOND, 5 * SECOND)
+    assert capsys.readouterr().err.splitlines() == [said]

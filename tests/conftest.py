@@ -194,6 +194,12 @@ def _application(name: str, transport: str, start: int, work: dict[str, Any]) ->
     return {"name": name, "client": 0, "server": 2, "transport": transport, "start_ns": start, "work": work}
 
 
+def sack_blocks() -> pl.DataFrame:
+    """Of the ACK of the handmade run: one about data that arrived twice, and one beyond a gap."""
+    common = [1250 * MS, 0, "server", 0, 1401]
+    return table("sack_blocks", [[*common, 1, 701, True], [*common, 2101, 2801, False]])
+
+
 @pytest.fixture
 def recording() -> Recording:
     return handmade()

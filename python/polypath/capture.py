@@ -19,7 +19,7 @@ from polypath.results import Metadata, Recording
 INTERVAL_NS: Final = 100_000_000
 ENGINE: Final = "capture"
 #: Tables of what happened at a time.
-_BY_TIME: Final = frozenset({"connections", "events", "segments", "subflows"})
+_BY_TIME: Final = frozenset({"connections", "events", "sack_blocks", "segments", "subflows"})
 
 
 class CaptureError(ValueError):

@@ -128,6 +128,9 @@ def test_retransmissions_are_all_seen_where_no_sender_drops(tmp_path: Path) -> N
     columns = [
         f"{side}_{what}_bytes" for side in ("client", "server") for what in ("sent", "retransmitted", "reinjected")
     ]
-    told = trace(files).recording
+    told = trace(files, segments=True).recording
     assert told.table("subflow_ends").select(columns).rows() == known.table("subflow_ends").select(columns).rows()
     assert 0 not in told.table("subflow_ends")["client_retransmitted_bytes"]
+    blocks = told.table("sack_blocks")
+    assert blocks["begin"].len() > 0
+    assert sorted(blocks.rows()) == sorted(known.table("sack_blocks").rows())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.conftest import sack_blocks
 
 from polypath.cli.errors import InputError
 from polypath.cli.export import export
@@ -50,6 +51,17 @@ def test_acknowledgements_are_a_staircase_with_ticks(
     text = (tmp_path / "graphs" / "connection0_subflow0_client_tsg.xpl").read_text()
     assert "green\nline 1.250000 1400 1.251000 1400\ndtick 1.251000 1400\n" in text
     assert "green\nline 1.251000 1400 1.252000 1400\nline 1.252000 1400 1.252000 2800\n" in text
+
+
+def test_sack_blocks_are_lines_with_a_letter(
+    recording: Recording, tmp_path: Path, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    changed("sack_blocks", sack_blocks()).save(tmp_path / "run")
+    export("xplot", tmp_path / "run", tmp_path / "graphs")
+    text = (tmp_path / "graphs" / "connection0_subflow0_client_tsg.xpl").read_text()
+    assert "purple\nline 1.250000 1 1.250000 701\natext 1.250000 701\nD\n" in text
+    assert "purple\nline 1.250000 2101 1.250000 2801\natext 1.250000 2801\nS\n" in text
+    assert "purple" not in (tmp_path / "graphs" / "connection0_subflow1_client_tsg.xpl").read_text()
 
 
 def test_a_run_without_segments_is_refused(

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import Collection, LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from tests.conftest import sack_blocks
 
 from polypath import plots
 from polypath.plots import REGISTRY, USUAL, Look, save, save_all
@@ -280,6 +281,17 @@ def test_acks_are_a_line_in_the_numbers_of_the_subflow(recording: Recording) -> 
     assert legends(first) == ["ACK", "path0", "reinjection"]
     assert first.get_title(loc="right") == "path0"
     assert second.get_title(loc="right") == "path1, backup"
+
+
+def test_sack_blocks_are_bars_and_duplicates_diamonds(recording: Recording) -> None:
+    first, _ = drawn("acks", replace(recording, tables={**recording.tables, "sack_blocks": sack_blocks()})).axes
+    bars, duplicate = first.collections[:2]
+    assert isinstance(bars, LineCollection)
+    assert numbers(duplicate.get_offsets()) == [pytest.approx([1.25, 350e-6])]
+    assert [numbers(each) for each in bars.get_segments()] == [
+        [pytest.approx([1.25, 2100e-6]), pytest.approx([1.25, 2800e-6])]
+    ]
+    assert legends(first) == ["SACK", "D-SACK", "ACK", "path0", "reinjection"]
 
 
 def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from polypath.report import Labelled, Page, build, html, is_unchanged
+from polypath.report import Labelled, Page, build, html, is_unchanged, series
 from polypath.report.columns import Chart, differences, keep
 from polypath.report.document import escaped
 from polypath.results import Recording, metrics, summary
@@ -86,6 +86,28 @@ def test_every_segment_is_there_in_the_order_of_sending(ran: Ran) -> None:
     assert sequence["count"] is None
     kinds = ("data", "retransmission", "reinjection")
     assert [kinds[kind] for kind in sequence["kind"]] == [row["kind"] for row in own]
+
+
+def test_answers_are_the_acks_and_sack_blocks_of_the_receiver(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = ran("aggregation", "mptcp")
+    answers = unpacked(page(recording)["runs"][0])["connections"]["0"]["answers"]
+    acks = [row for row in recording.table("segments").to_dicts() if row["side"] == "server" and row["ack"]]
+    assert summed(answers["t"]) == [row["time_ns"] for row in acks]
+    assert summed(answers["ack"]) == [row["ack"] for row in acks]
+    assert answers["lane"] == [row["subflow"] for row in acks]
+    blocks = recording.table("sack_blocks").filter(side="server").to_dicts()
+    assert blocks
+    sacks = answers["sacks"]
+    assert summed(sacks["begin"]) == [row["begin"] for row in blocks]
+    assert sacks["length"] == [row["end"] - row["begin"] for row in blocks]
+    assert sacks["twice"] == [int(row["duplicate"]) for row in blocks]
+
+    monkeypatch.setattr(series, "_MOST_ANSWERS", 100)
+    fewer = unpacked(page(recording)["runs"][0])["connections"]["0"]["answers"]
+    kept = list(zip(summed(fewer["t"]), fewer["lane"], summed(fewer["ack"]), strict=True))
+    whole = [(row["time_ns"], row["subflow"], row["ack"]) for row in acks]
+    assert set(kept) < set(whole)
+    assert {max(row for row in whole if row[1] == lane) for lane in (0, 1)} <= set(kept)
 
 
 def test_use_of_links_is_of_their_rate_when_it_changes(ran: Ran) -> None:

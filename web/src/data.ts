@@ -220,6 +220,13 @@ interface PackedData {
         length: Packed;
         kind: number[];
         count: number[] | null;
+        span: Packed | null;
+      };
+      answers?: {
+        t: Packed;
+        lane: number[];
+        ack: Packed;
+        sacks: { t: Packed; lane: number[]; begin: Packed; length: number[]; twice: number[] };
       };
       requests?: {
         of: number;
@@ -254,6 +261,16 @@ export interface Sequence {
   length: Float64Array;
   kind: number[];
   count: number[] | null;
+  /** What a row takes up in its subflow's numbers; null where that is `length`. */
+  span: Float64Array | null;
+}
+
+/** What the receiver acknowledged of each subflow, in the subflow's numbers, and its SACK blocks. */
+export interface Answers {
+  t: Float64Array;
+  lane: number[];
+  ack: Float64Array;
+  sacks: { t: Float64Array; lane: number[]; begin: Float64Array; length: number[]; twice: number[] };
 }
 
 export interface Requests {
@@ -274,6 +291,7 @@ export interface ConnectionData {
   rtt?: Series;
   reassembly?: Series;
   sequence?: Sequence;
+  answers?: Answers;
   requests?: Requests;
 }
 
@@ -327,13 +345,23 @@ async function unpacked(text: string): Promise<RunData> {
     if (packed.rtt) found.rtt = series(packed.rtt, 1e3);
     if (packed.reassembly) found.reassembly = series(packed.reassembly, 1e3);
     if (packed.sequence) {
-      const { t, dsn, seq, length, ...rest } = packed.sequence;
+      const { t, dsn, seq, length, span, ...rest } = packed.sequence;
       found.sequence = {
         ...rest,
         t: Float64Array.from(numbers(t, NANO)),
         dsn: Float64Array.from(numbers(dsn)),
         seq: Float64Array.from(numbers(seq)),
         length: Float64Array.from(numbers(length)),
+        span: span && Float64Array.from(numbers(span)),
+      };
+    }
+    if (packed.answers) {
+      const { t, ack, sacks, lane } = packed.answers;
+      found.answers = {
+        lane,
+        t: Float64Array.from(numbers(t, NANO)),
+        ack: Float64Array.from(numbers(ack)),
+        sacks: { ...sacks, t: Float64Array.from(numbers(sacks.t, NANO)), begin: Float64Array.from(numbers(sacks.begin)) },
       };
     }
     if (packed.requests) {

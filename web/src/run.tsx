@@ -135,7 +135,7 @@ function Charts({ run, data, number, connection, changes }: Drawn) {
           {...{ connection, changes }}
         />
       )}
-      {own.sequence && <SequenceChart of={own.sequence} connection={connection} marks={changes} />}
+      {own.sequence && <SequenceChart of={own.sequence} answers={own.answers} connection={connection} marks={changes} />}
       {own.requests && <RequestViews of={own.requests} connection={connection} marks={changes} />}
     </>
   );

@@ -179,6 +179,28 @@ test("a single segment tells what it is", async () => {
   });
 });
 
+test("a subflow's segments stand beside what was acknowledged of them", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const choice = page.getByLabel("time and sequence of");
+    await choice.selectOption("1");
+    const over = page.locator("[data-chart=sequence] .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    const told = page.locator("[data-chart=sequence] .told");
+    assert.match(await told.innerText(), /line: ACKs when they were sent/);
+    for (let part = 0.95; part > 0.05; part -= 0.05) {
+      await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * part);
+      const text = await told.innerText();
+      if (!/last ACK until then/.test(text)) continue;
+      const [, lane, seq, ack] = /on subflow (\d).*sequence number (\d+); last ACK until then (\d+)/.exec(text);
+      assert.equal(lane, "1");
+      assert.ok(Number(ack) > 0 && Number(ack) <= Number(seq), text);
+      return;
+    }
+    assert.fail("no segment under the pointer");
+  });
+});
+
 test("a cell of a sweep leads to its run, and columns sort", async () => {
   await opened("sweep.html", "", async (page) => {
     const before = await cells(page, "matrix");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polypath_trace::{EventRow, Recording, SegmentRow, Text};
+use polypath_trace::{EventRow, Recording, SackBlockRow, SegmentRow, Text};
 use polypath_wire::tcp::{Flags, Segment};
 
 use crate::blocking::Cause;
@@ -223,6 +223,24 @@ impl<'a> Analysis<'a> {
             payload_bytes: segment.payload.len,
             kind: kind.into(),
         });
+        for (place, &(begin, end)) in segment.sack.as_slice().iter().enumerate() {
+            let answered = &halves[1 - from];
+            let (Some(ack), Some(begin), Some(end)) =
+                (ack, answered.position(begin), answered.position(end))
+            else {
+                continue;
+            };
+            self.recording.sack_blocks.push(SackBlockRow {
+                time_ns: now,
+                connection: number as u32,
+                side: SIDES[from].into(),
+                subflow: at as u32,
+                ack,
+                begin,
+                end,
+                duplicate: place == 0 && segment.sack.reports_duplicate(segment.ack),
+            });
+        }
     }
 
     fn on_received(&mut self, number: usize, at: usize, from: usize, segment: &Segment, now: i64) {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, DatagramSampleRow,
-    EventRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SegmentRow, SubflowEndRow,
-    SubflowRow, Text,
+    EventRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SackBlockRow, SegmentRow,
+    SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
@@ -260,6 +260,18 @@ impl Recorder {
             payload_bytes: segment.payload.len,
             kind: kind.into(),
         });
+        for (place, &(begin, end)) in segment.sack.as_slice().iter().enumerate() {
+            self.recording.sack_blocks.push(SackBlockRow {
+                time_ns: at as i64,
+                connection: id,
+                side: side.name().into(),
+                subflow: number,
+                ack: u64::from(segment.ack.wrapping_sub(initial.1)),
+                begin: u64::from(begin.wrapping_sub(initial.1)),
+                end: u64::from(end.wrapping_sub(initial.1)),
+                duplicate: place == 0 && segment.sack.reports_duplicate(segment.ack),
+            });
+        }
     }
 
     /// The packets of a QUIC datagram that leaves an endpoint.

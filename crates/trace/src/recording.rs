@@ -100,6 +100,20 @@ tables! {
             /// `data`, `retransmission`, `reinjection` or `ack`.
             kind: Text,
         }
+        /// A SACK block of a segment (RFC 2018 section 3), in the order on the wire.
+        sack_blocks: SackBlockTable of SackBlockRow [optional] {
+            time_ns: i64,
+            connection: u32,
+            /// That sent the segment.
+            side: Text,
+            subflow: u32,
+            /// Of the segment. Relative to the initial number, as `begin` and `end` are.
+            ack: u64,
+            begin: u64,
+            end: u64,
+            /// The data arrived twice (RFC 2883 section 4).
+            duplicate: bool,
+        }
         /// An application's connection, totals.
         connection_ends: ConnectionEndTable of ConnectionEndRow {
             application: u32,

@@ -115,7 +115,13 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 4] = ["datagram_samples", "switches", "switch_ends", "flow_setups"];
+const OPTIONAL: [&str; 5] = [
+    "sack_blocks",
+    "datagram_samples",
+    "switches",
+    "switch_ends",
+    "flow_setups",
+];
 
 #[test]
 fn an_optional_table_is_there_as_soon_as_it_has_a_row() {
@@ -173,12 +179,12 @@ fn rows_come_back() {
 
 #[test]
 fn empty_tables_have_their_schema() {
-    for ((name, batch), (declared, schema)) in Recording::default()
-        .tables()
-        .iter()
-        .zip(Recording::schemas())
-    {
-        assert_eq!((*name, batch.num_rows()), (declared, 0));
+    let mut declared = Recording::schemas();
+    declared.retain(|(name, _)| !OPTIONAL.contains(name));
+    let tables = Recording::default().tables();
+    assert_eq!(tables.len(), declared.len());
+    for ((name, batch), (expected, schema)) in tables.iter().zip(declared) {
+        assert_eq!((*name, batch.num_rows()), (expected, 0));
         assert_eq!(*batch.schema(), schema);
     }
 }

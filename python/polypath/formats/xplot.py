@@ -2,13 +2,15 @@
 direction of a connection's data sequence numbers.
 
 Data is a line with an arrow at each end, a retransmission red with R, as tcptrace has it; a reinjection magenta with I.
-What the other side acknowledges is a green staircase. The Recording knows when a segment was sent: acknowledgements
-stand at that time, a one-way delay earlier than in a capture at the sender.
+What the other side acknowledges is a green staircase, a SACK block purple with S, one about data that arrived twice
+(RFC 2883) with D. The Recording knows when a segment was sent: acknowledgements stand at that time, a one-way delay
+earlier than in a capture at the sender.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +34,7 @@ def write(recording: Recording, out: Path) -> int:
     segments = recording.table("segments").sort("time_ns", maintain_order=True)
     if not segments.height:
         raise SegmentsError("the result has no segments; the run needs `--plot`")
+    sacks = recording.table("sack_blocks")
     names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
     count = 0
     for (connection,), rows in segments.group_by("connection", maintain_order=True):
@@ -44,7 +47,9 @@ def write(recording: Recording, out: Path) -> int:
             for subflow in sorted(sent["subflow"].unique()):
                 own = rows.filter(pl.col("subflow") == subflow)
                 graph = out / f"{stem}_subflow{subflow}_{side}_tsg.xpl"
-                _write(graph, f"{title}, subflow {subflow}", _of_subflow(own.iter_rows(named=True), side))
+                lines = _of_subflow(own.iter_rows(named=True), side)
+                blocks = sacks.filter(connection=connection, side=other, subflow=subflow).iter_rows(named=True)
+                _write(graph, f"{title}, subflow {subflow}", chain(lines, _of_blocks(blocks)))
                 count += 1
             if sent["dsn"].count():
                 _write(out / f"{stem}_{side}_dsn.xpl", f"{title}, data sequence numbers", _of_connection(sent))
@@ -76,6 +81,15 @@ def _of_subflow(rows: Iterable[Row], side: str) -> Iterator[str]:
             yield f"line {since} {last} {time} {last}"
             yield f"dtick {time} {level}" if level == last else f"line {time} {last} {time} {level}"
         before = time, level
+
+
+def _of_blocks(blocks: Iterable[Row]) -> Iterator[str]:
+    for block in blocks:
+        time = _seconds(block["time_ns"])
+        yield "purple"
+        yield f"line {time} {block['begin']} {time} {block['end']}"
+        yield f"atext {time} {block['end']}"
+        yield "D" if block["duplicate"] else "S"
 
 
 def _of_connection(sent: pl.DataFrame) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""Time-sequence graphs: what is sent where in the stream, by subflow; what is sent again; what is acknowledged.
-
-The Recording has no SACK blocks, so that none are drawn.
-"""
+"""Time-sequence graphs: what is sent where in the stream, by subflow; what is sent again; what is acknowledged."""
 
 from __future__ import annotations
 
@@ -31,6 +28,8 @@ _CELLS: Final = 1500
 _BEGINNING: Final = 0.1
 _ROUND_TRIPS: Final = 25
 _SENT_AGAIN: Final = "#555555"
+#: Of SACK blocks, and of those that report data that arrived twice (RFC 2883).
+_SACK, _DUPLICATE_SACK = "#aaaaaa", "#555555"
 
 
 def sequence(
@@ -104,8 +103,9 @@ def acks(
 ) -> Axes:
     """Time-sequence graph of one subflow: its own sequence numbers (MB since its SYN) over time (s), ACKs as a line.
 
-    A segment stands at the time of its sending, and so does an ACK: it leaves the receiver there, and comes to the
-    sender later. The run must have recorded its segments. Raises MetricError where there is no such subflow.
+    A SACK block (RFC 2018) is a bar over the numbers that it names, a D-SACK (RFC 2883) a diamond amid them. A segment
+    stands at the time of its sending, and so does an ACK: it leaves the receiver there, and comes to the sender later.
+    The run must have recorded its segments. Raises MetricError where there is no such subflow.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
@@ -115,6 +115,7 @@ def acks(
         own = pl.col("subflow") == subflow
         sent = _within(_sent(recording, of, dsn=False).filter(own), from_s, to_s)
         back = _within(_of(recording, of, of.receiver).filter(own & (pl.col("ack") > 0)), from_s, to_s)
+        _sacks(axes, _within(_of(recording, of, of.receiver, "sack_blocks").filter(own), from_s, to_s))
         _points(axes, sent, [lane], None, "seq")
         answered = _thinned(back, "ack")
         # the SYN has the first sequence number (RFC 9293 section 3.4)
@@ -146,6 +147,23 @@ def _points(axes: Axes, sent: pl.DataFrame, found: list[Lane], tint: str | None,
             linewidths=0.8,
             rasterized=True,
         )
+
+
+def _sacks(axes: Axes, blocks: pl.DataFrame) -> None:
+    """Behind the segments: a bar for each block, a diamond for one about data that arrived twice."""
+    apart = [_cell(name) for name in ("time_ns", "begin", "end")]
+    cells = ("time_ns_cell", "begin_cell", "end_cell")
+    # the SYN has the first sequence number (RFC 9293 section 3.4)
+    places = {name: (pl.col(name).cast(pl.Int64) - 1) / 1e6 for name in ("begin", "end")}
+    drawn = blocks.with_columns(apart).unique(cells, keep="last", maintain_order=True).with_columns(**places)
+    beyond, twice = drawn.filter(~pl.col("duplicate")), drawn.filter("duplicate")
+    if beyond.height:
+        times = beyond["time_ns"] / 1e9
+        bars = axes.vlines(times, beyond["begin"], beyond["end"], colors=_SACK, linewidth=0.6, zorder=0.5, label="SACK")
+        bars.set_rasterized(True)
+    if twice.height:
+        times, heights = twice["time_ns"] / 1e9, (twice["begin"] + twice["end"]) / 2
+        axes.scatter(times, heights, s=12.0, marker="d", c=_DUPLICATE_SACK, label="D-SACK", rasterized=True)
 
 
 def _delivered(
@@ -201,8 +219,8 @@ def _cell(name: str) -> pl.Expr:
     return place.cast(pl.Int64).alias(f"{name}_cell")
 
 
-def _of(recording: Recording, of: metrics.Connection, side: str) -> pl.DataFrame:
-    return recording.table("segments").filter((pl.col("connection") == of.id) & (pl.col("side") == side))
+def _of(recording: Recording, of: metrics.Connection, side: str, table: str = "segments") -> pl.DataFrame:
+    return recording.table(table).filter((pl.col("connection") == of.id) & (pl.col("side") == side))
 
 
 def _sent(recording: Recording, of: metrics.Connection, *, dsn: bool = True) -> pl.DataFrame:

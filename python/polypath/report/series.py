@@ -19,6 +19,8 @@ _QUEUES: Final = 8
 #: Segments that are drawn one by one; of more, those that carry data for the first time are put together by time.
 MOST_SEGMENTS: Final = 160_000
 _SPANS: Final = 3000
+#: ACKs and SACK blocks of a connection that are drawn; of more, the last of each subflow in a step of time.
+_MOST_ANSWERS: Final = 20_000
 _KINDS: Final = ("data", "retransmission", "reinjection")
 
 
@@ -36,6 +38,8 @@ def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow]
     found: dict[str, Any] = {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
     if not coarse and (sent := sequence(recording, of)) is not None:
         found["sequence"] = sent
+        if (back := answers(recording, of)) is not None:
+            found["answers"] = back
     return found
 
 
@@ -109,7 +113,7 @@ def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:
     """Every segment of the main direction that carries data, in the order of sending; None where none is recorded.
 
     Of more than MOST_SEGMENTS, what is sent for the first time is put together: a row is all that a subflow sent in a
-    step of time, from its first to its last byte.
+    step of time, from its first to its last byte; `length` is in the stream, `span` in the subflow's numbers.
     """
     sent = _samples(recording, of, of.sender, "segments").filter(
         pl.col("dsn").is_not_null() & (pl.col("payload_bytes") > 0)
@@ -137,6 +141,7 @@ def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:
         "length": differences(rows["length"].to_list()),
         "kind": rows["kind"].to_list(),
         "count": rows["count"].to_list() if rows.height < of_all else None,
+        "span": differences(rows["span"].to_list()) if rows.height < of_all else None,
     }
 
 
@@ -152,12 +157,47 @@ def _together(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("dsn").min(),
             pl.col("seq").min(),
             pl.col("beyond").max(),
+            ((pl.col("seq") + pl.col("length")).max() - pl.col("seq").min()).alias("span"),
             pl.col("count").sum(),
         )
     )
     return put.select(
-        "time_ns", "subflow", "dsn", "seq", (pl.col("beyond") - pl.col("dsn")).alias("length"), "kind", "count"
+        "time_ns", "subflow", "dsn", "seq", (pl.col("beyond") - pl.col("dsn")).alias("length"), "kind", "count", "span"
     ).sort("time_ns", maintain_order=True)
+
+
+def answers(recording: Recording, of: Connection) -> dict[str, Any] | None:
+    """What the receiver acknowledged of each subflow in the subflow's numbers, and its SACK blocks.
+
+    None for paths of QUIC, whose packets are not numbered by byte, and where no segment is recorded.
+    """
+    acks = _samples(recording, of, of.receiver, "segments").filter(pl.col("ack") > 0)
+    if of.lane == "path" or acks.is_empty():
+        return None
+    blocks = _samples(recording, of, of.receiver, "sack_blocks")
+    beyond, twice = blocks.filter(~pl.col("duplicate")), blocks.filter("duplicate")
+    acks, sacks = _last(acks), pl.concat([_last(beyond), _last(twice)]).sort("time_ns", maintain_order=True)
+    return {
+        "t": differences(acks["time_ns"].to_list()),
+        "lane": acks["subflow"].to_list(),
+        "ack": differences(acks["ack"].cast(pl.Int64).to_list()),
+        "sacks": {
+            "t": differences(sacks["time_ns"].to_list()),
+            "lane": sacks["subflow"].to_list(),
+            "begin": differences(sacks["begin"].cast(pl.Int64).to_list()),
+            "length": (sacks["end"].cast(pl.Int64) - sacks["begin"].cast(pl.Int64)).to_list(),
+            "twice": sacks["duplicate"].cast(pl.UInt8).to_list(),
+        },
+    }
+
+
+def _last(rows: pl.DataFrame) -> pl.DataFrame:
+    if rows.height <= _MOST_ANSWERS:
+        return rows
+    first, last = rows["time_ns"].item(0), rows["time_ns"].item(-1)
+    step = max(1, (last - first) // _SPANS)
+    latest = pl.col("time_ns").max().over((pl.col("time_ns") - first) // step, "subflow")
+    return rows.filter(pl.col("time_ns") == latest)
 
 
 def of_links(recording: Recording) -> dict[str, Any]:

@@ -77,6 +77,16 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "payload_bytes": pl.UInt32,
         "kind": _TEXT,
     },
+    "sack_blocks": {
+        "time_ns": _TIME,
+        "connection": pl.UInt32,
+        "side": _TEXT,
+        "subflow": pl.UInt32,
+        "ack": pl.UInt64,
+        "begin": pl.UInt64,
+        "end": pl.UInt64,
+        "duplicate": pl.Boolean,
+    },
     "connection_ends": {
         "application": pl.UInt32,
         "connection": pl.UInt32,
@@ -194,7 +204,7 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
     },
 }
 
-OPTIONAL: Final = frozenset({"datagram_samples", "switches", "switch_ends", "flow_setups"})
+OPTIONAL: Final = frozenset({"sack_blocks", "datagram_samples", "switches", "switch_ends", "flow_setups"})
 """Tables that a recording has only where there is something in them."""
 
 

@@ -46,6 +46,19 @@ impl SackBlocks {
         self.len = len as u8;
     }
 
+    /// Whether the first block reports data that arrived twice (RFC 2883 section 4): it begins below the segment's `ack`, or lies within the
+    /// second block.
+    pub fn reports_duplicate(&self, ack: u32) -> bool {
+        let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        match *self.as_slice() {
+            [(left, _), ..] if before(left, ack) => true,
+            [(left, right), (wide_left, wide_right), ..] => {
+                !before(left, wide_left) && !before(wide_right, right)
+            }
+            _ => false,
+        }
+    }
+
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.len as usize]
     }
@@ -122,5 +135,31 @@ impl Segment {
     /// The MPTCP options other than DSS.
     pub fn mptcp(&self) -> &[MptcpOption] {
         self.rare.as_ref().map_or(&[], |rare| &rare.mptcp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reports(ack: u32, blocks: &[(u32, u32)]) -> bool {
+        let mut sack = SackBlocks::default();
+        for &(left, right) in blocks {
+            sack.push(left, right);
+        }
+        sack.reports_duplicate(ack)
+    }
+
+    /// The examples of RFC 2883 section 4, with a wrap.
+    #[test]
+    fn the_first_block_reports_a_duplicate_below_the_ack_or_within_the_second() {
+        assert!(reports(4_000, &[(3_000, 3_500)]));
+        assert!(reports(4_000, &[(3_000, 3_500), (4_500, 5_000)]));
+        assert!(reports(4_000, &[(5_000, 5_500), (4_500, 6_000)]));
+        assert!(reports(100, &[(u32::MAX - 100, 50)]));
+        assert!(!reports(4_000, &[(4_500, 5_000)]));
+        assert!(!reports(4_000, &[(4_500, 5_000), (5_500, 6_000)]));
+        assert!(!reports(4_000, &[(4_500, 6_500), (4_500, 6_000)]));
+        assert!(!reports(4_000, &[]));
     }
 }

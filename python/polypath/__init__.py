@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polypath import plots
+    from polypath import labs, plots, sweep
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.engines.base import Captures, Progress
     from polypath.results import OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
+    #: The version of the package.
     __version__: str
 
 #: Where each name comes from. It is imported when it is first used, as is each of these parts.
@@ -35,7 +36,7 @@ _PARTS = {
     "summary": "results",
 }
 #: Parts that are used by their own name.
-_MODULES = ("plots",)
+_MODULES = ("labs", "plots", "sweep")
 
 
 if not TYPE_CHECKING:  # a module that has this would have every name
@@ -105,8 +106,10 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "labs",
     "plots",
     "run",
     "summary",
+    "sweep",
     "trace",
 ]

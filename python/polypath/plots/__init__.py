@@ -28,6 +28,7 @@ from polypath.plots.waiting import causes, waits
 from polypath.plots.windows import rtt, window
 from polypath.results import Recording
 
+#: Every kind of figure of a run by name.
 REGISTRY: Final[Mapping[str, Kind]] = {
     kind.name: kind for module in (rates, windows, sequences, waiting, requests, network) for kind in module.KINDS
 }

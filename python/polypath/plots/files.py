@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from polypath.plots.style import style
 from polypath.results.files import replacing
 
-#: What is written into the file about it: neither date nor version, which would change the bytes.
+#: The formats of figures, and what each file says of itself: neither date nor version, which would change the bytes.
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "png": {"Software": "polypath"},
     "svg": {"Creator": "polypath", "Date": None},

@@ -59,6 +59,7 @@ class Connection:
 
     @property
     def sender(self) -> Side:
+        """The other end than `receiver`."""
         return "client" if self.receiver == "server" else "server"
 
 
@@ -333,10 +334,12 @@ class Delays:
 
     @classmethod
     def of(cls, delays: Sequence[int | None]) -> Delays:
+        """Of delays in ns in any order; None: unanswered."""
         return cls(len(delays), sorted(delay for delay in delays if delay is not None))
 
     @property
     def unanswered(self) -> int:
+        """How many have no answer."""
         return self.sent - len(self.answered)
 
     def quantile(self, part: float) -> float | None:

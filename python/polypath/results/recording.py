@@ -32,7 +32,9 @@ class Metadata:
     #: The scenario's name; of a lab's run, lab/run.
     scenario: str
     seed: int
+    #: sim, linux, live or noq; capture: what captures tell.
     engine: str
+    #: Hash of the Plan's canonical JSON.
     plan_sha256: str
     #: Hash of all tables as the engine gives it; equal for equal runs.
     recording_sha256: str
@@ -42,9 +44,11 @@ class Metadata:
     interrupted: bool = False
     #: Time that the run took on a clock on the wall, the only figure here that differs from run to run.
     wall_s: float = 0.0
+    #: Of the parts that took part, polypath among them.
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
+        """What manifest.json holds of it."""
         return {"format": FORMAT} | self.__dict__ | {"versions": dict(self.versions)}
 
     @classmethod
@@ -64,7 +68,9 @@ class Metadata:
 class Recording:
     """Tables by name (docs/recording.md), the Plan that was run, and how."""
 
+    #: What the run recorded; `table` gives an empty one for what it did not.
     tables: Mapping[str, pl.DataFrame]
+    #: The Plan as data.
     plan: Mapping[str, Any]
     metadata: Metadata
 

@@ -179,6 +179,27 @@ def test_runs_share_axes_as_a_line_each(recording: Recording) -> None:
     assert legends(figure.axes[0]) == ["one", "two"]
 
 
+@pytest.mark.parametrize(("name", "column"), [("window", "cwnd_packets"), ("rtt", "srtt_us")])
+def test_an_axis_has_room_for_every_run_on_it(name: str, column: str, recording: Recording) -> None:
+    more = recording.table("subflows").with_columns(pl.col(column) * 10)
+    higher = replace(recording, tables={**recording.tables, "subflows": more})
+    axes = Figure().subplots()
+    for label, run in (("low", recording), ("high", higher)):
+        REGISTRY[name].draw(run, axes, connection="iperf", label=label)
+    most = max(value for line in axes.lines for value in numbers(line.get_ydata()) if value == value)
+    bottom, top = axes.get_ylim()
+    assert bottom == 0
+    assert most < top < 1.2 * most
+
+
+def test_an_axis_keeps_limits_that_a_person_set(recording: Recording) -> None:
+    axes = Figure().subplots()
+    axes.set_ylim(0, 1000)
+    for label in ("one", "two"):
+        plots.window(recording, axes, connection="iperf", label=label)
+    assert axes.get_ylim() == (0, 1000)
+
+
 @pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if kind.overlays])
 def test_several_runs_are_in_the_legend(name: str, recording: Recording) -> None:
     figure = plots.figure({"before": recording, "after": recording}, name)

@@ -13,7 +13,7 @@ from polypath import registry, sweep
 from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
-from polypath.cli.numbers import estimated, rounded
+from polypath.cli.numbers import estimated, percent, rounded
 from polypath.results import folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short
@@ -174,7 +174,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
             return f"equal in all {row['pairs']} pairs"
         case "higher" | "lower" as way:
             if row["base_mean"] and row["mean"] is not None:
-                return f"{way!s}, {100 * row['difference'] / row['base_mean']:+.2g} %"
+                return f"{way!s}, {percent(row['difference'] / row['base_mean'])}"
             return str(way)
         case other:
             return str(other)

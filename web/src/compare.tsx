@@ -1,9 +1,11 @@
 // Several runs on one axis of time, and their figures in one table.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Chart, Swatch, type Line } from "./chart";
+import { ceiling, usual } from "./ceiling";
+import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
+import { marks } from "./events";
 import { Expectations } from "./expectations";
 import { mbps, milliseconds, seconds } from "./format";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
@@ -64,12 +66,12 @@ export function AllRuns(props: { page: Page }) {
                             <input
                               type="checkbox"
                               checked={ticked.has(index)}
-                              aria-label={`draw ${run.name}`}
+                              aria-label={`draw ${run.short}`}
                               onChange={() => toggle(index)}
                             />{" "}
                             <Swatch colour={() => pathColour(index)} dash={index >= page.palette.length} />
                           </label>{" "}
-                          <a href={hrefOf({ view: "run", run: index })}>{run.name}</a>
+                          <a href={hrefOf({ view: "run", run: index })}>{run.short}</a>
                         </>
                       )}
                     </th>
@@ -114,7 +116,7 @@ function Overlay(props: {
   unit: string;
 }) {
   const { page, data, name, of } = props;
-  const { times, lines } = useMemo(() => {
+  const { times, lines, room } = useMemo(() => {
     const own: { index: number; series: Series }[] = [];
     for (const [index, each] of data) {
       const number = page.runs[index]?.summary.connections.findIndex((connection) => connection.name === name) ?? -1;
@@ -127,15 +129,46 @@ function Overlay(props: {
       const values: (number | null)[] = new Array<number | null>(all.length).fill(null);
       series.t.forEach((time, row) => (values[places.get(time) as number] = series.v[0]?.[row] ?? null));
       return {
-        label: page.runs[index]?.name ?? "",
+        label: page.runs[index]?.short ?? "",
         values,
         colour: () => pathColour(index),
         ...(index >= page.palette.length ? { dash: [6, 3] } : {}),
         ...(of === "rate" ? { step: -1 as const } : {}),
       };
     });
-    return { times: all, lines: made };
+    return { times: all, lines: made, room: Math.max(0, ...own.map(({ series }) => usual(series))) };
   }, [data, name]);
+  const changes = useMemo(() => common(page, [...data.keys()]), [data]);
+  const cap = useMemo(() => (of === "rate" ? ceiling(times, lines, room, props.unit) : null), [lines]);
   if (lines.length === 0) return null;
-  return <Chart name={`all-${of}`} title={props.title} unit={props.unit} times={times} lines={lines} marks={[]} />;
+  return (
+    <Chart
+      name={`all-${of}`}
+      title={props.title}
+      unit={props.unit}
+      times={times}
+      lines={lines}
+      marks={changes}
+      named={of === "rate"}
+      note={cap?.note ?? ""}
+      {...(cap ? { range: cap.range, over: cap.draw } : {})}
+    />
+  );
+}
+
+/** What the plans change: once where several runs have it, with the run's name where not all do. */
+function common(page: Page, runs: readonly number[]): Mark[] {
+  const found = new Map<string, { mark: Mark; runs: string[] }>();
+  for (const index of runs) {
+    const run = page.runs[index];
+    for (const mark of run ? marks(run) : []) {
+      const key = `${mark.t} ${mark.text}`;
+      const known = found.get(key) ?? { mark, runs: [] };
+      known.runs.push(run?.short ?? "");
+      found.set(key, known);
+    }
+  }
+  return [...found.values()]
+    .map(({ mark, runs: own }) => (own.length === runs.length ? mark : { t: mark.t, text: `${own.join(", ")}: ${mark.text}` }))
+    .sort((a, b) => a.t - b.t);
 }

@@ -197,6 +197,48 @@ test("a cell of a sweep leads to its run, and columns sort", async () => {
   });
 });
 
+test("figures of a sweep are rounded as the terminal does, and bars begin at 0", async () => {
+  await opened("sweep.html", "", async (page) => {
+    const figures = await page.$$eval("[data-table=matrix] td a:first-of-type", (found) =>
+      found.filter((link) => !link.closest(".seeds")).map((link) => link.innerText),
+    );
+    assert.deepEqual(figures, expected.matrix);
+    const bars = await page.$$eval("[data-table=matrix] .shade rect", (found) => found.map((bar) => parseFloat(bar.getAttribute("width"))));
+    const means = expected.matrix.map((text) => parseFloat(text));
+    const most = Math.max(...means);
+    bars.forEach((bar, index) => assert.ok(Math.abs(bar / 100 - means[index] / most) < 0.05, `${bar} of ${means[index]}`));
+  });
+});
+
+test("a comparison has its differences within seeds", async () => {
+  await opened("sweep.html", "", async (page) => {
+    assert.deepEqual(await cells(page, "compared"), expected.compared);
+  });
+});
+
+test("a burst of reassembled data does not stretch the axis of rates, which says so", async () => {
+  await opened("failing.html", "#run-1", async (page) => {
+    const told = await page.locator("[data-chart=rate] .told").innerText();
+    const [, most] = /cut off: up to (\d+) Mbps/.exec(told) ?? [];
+    assert.ok(Number(most) > 45, told);
+  });
+});
+
+test("several runs have short names and one event", async () => {
+  await opened("failing.html", "#all", async (page) => {
+    assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi down");
+    assert.equal(await page.locator("[data-chart=all-delivered]").getAttribute("data-marks"), "wifi down");
+  });
+});
+
+test("the network can be read on a telephone", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.setViewportSize({ width: 400, height: 800 });
+    const height = () => page.$eval(".network-picture svg .name", (text) => text.getBoundingClientRect().height);
+    assert.ok((await height()) >= 9, `${await height()} px`);
+  });
+});
+
 test("subflows that never came to be have a row, without an RTT", async () => {
   await opened("unestablished.html", "", async (page) => {
     const rows = await cells(page, "results");

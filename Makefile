@@ -135,8 +135,8 @@ figures: build $(PAGE)/.ready
 	@cp $(COMPARED)-rates/rate.png docs/figures/comparing-rates.png
 	@$(BIN)/polypath report $(COMPARED)
 	@$(PICTURE) $(COMPARED)/report.html '#run-1' 'section.why' '[data-chart=rate]' docs/figures/comparing-page.png
-	@$(BIN)/polypath report failover --run busy-5 --set 'duration=12 s' --out target/figures/report.html
-	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=rate]' docs/figures/report.png
+	@$(BIN)/polypath report failover --run busy-5 --out target/figures/report.html
+	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=window]' docs/figures/report.png 4.5 5
 
 coverage: build
 	@$(BIN)/python docs/coverage.py

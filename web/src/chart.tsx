@@ -242,6 +242,7 @@ function mark(plot: uPlot, props: ChartProps): void {
   ctx.lineWidth = ratio;
   ctx.setLineDash([4 * ratio, 3 * ratio]);
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left"; // uPlot leaves what its axes had
   ctx.textBaseline = "bottom";
   let free = -Infinity;
   for (const { t, text } of props.marks) {

@@ -224,6 +224,26 @@ test("a burst of reassembled data does not stretch the axis of rates, which says
   });
 });
 
+test("an event's name stands over its line when a chart is drawn again, too", async () => {
+  await opened("failing.html", "#run-1", async (page) => {
+    await page.evaluate(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        const part = { left: 0.5, start: 0.5, center: 0, right: -0.5, end: -0.5 }[this.textAlign];
+        window.written.push({ text, middle: (x + part * this.measureText(text).width) / devicePixelRatio });
+        fillText.call(this, text, x, y);
+      };
+    });
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("+");
+    await page.waitForFunction(() => window.written.some((each) => each.text === "wifi down"));
+    const middle = await page.evaluate(() => window.written.findLast((each) => each.text === "wifi down").middle);
+    const second = await page.evaluate(() => window.written.findLast((each) => each.text === "1").middle);
+    assert.ok(Math.abs(middle - second) < 3, `${middle} and ${second}`);
+  });
+});
+
 test("several runs have short names and one event", async () => {
   await opened("failing.html", "#all", async (page) => {
     assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi down");

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 
 from matplotlib.figure import Figure
 
+from polypath.plots.png import Canvas
 from polypath.plots.style import style
 from polypath.results.files import replacing
 
@@ -17,8 +18,6 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
     "svg": {"Creator": "polypath", "Date": None},
     "pdf": {"Creator": "polypath", "Producer": None, "CreationDate": None},
 }
-#: Areas of one colour are small at any level of compression; higher ones take longer than drawing.
-_PNG: Final = {"compress_level": 1}
 
 
 def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> None:
@@ -34,8 +33,9 @@ def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:
     metadata = FORMATS[form]
     # what has been arranged fits; finding its edges would draw it again
     edges = None if figure.get_layout_engine() is None else "tight"
-    options: dict[str, Any] = {"pil_kwargs": _PNG} if form == "png" else {}
-    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata, **options)
+    if form == "png":
+        Canvas(figure)  # becomes the figure's own
+    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata)
 
 
 class Picture(Figure):

@@ -259,6 +259,20 @@ test("the network can be read on a telephone", async () => {
   });
 });
 
+test("what is printed fits a page, in light colours", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.setViewportSize({ width: 720, height: 1000 });
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.waitForFunction(() => document.documentElement.dataset.theme === "light");
+    assert.equal(await page.locator(".scrubber").isVisible(), false);
+    const over = await page.$$eval("table, .network-picture svg", (found) =>
+      found.map((each) => each.getBoundingClientRect().right - innerWidth).filter((right) => right > 0),
+    );
+    assert.deepEqual(over, []);
+  });
+});
+
 test("subflows that never came to be have a row, without an RTT", async () => {
   await opened("unestablished.html", "", async (page) => {
     const rows = await cells(page, "results");

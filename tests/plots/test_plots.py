@@ -253,6 +253,18 @@ def test_subflows_of_a_path_are_shades_of_its_colour(recording: Recording) -> No
     assert light == sorted(light)
 
 
+@pytest.mark.parametrize("name", ["rate", "window"])
+def test_subflows_of_a_path_stand_together(name: str, recording: Recording) -> None:
+    first, second = recording.table("subflow_ends").filter(connection=0).to_dicts()
+    rows = [{**(first, second)[number % 2], "subflow": number} for number in range(4)]
+    ends = pl.DataFrame(rows, schema=dict(schema.TABLES["subflow_ends"]))
+    samples = recording.table("subflows")
+    every = pl.concat([samples, samples.with_columns(subflow=(pl.col("subflow") + 2).cast(pl.UInt32))])
+    many = replace(recording, tables={**recording.tables, "subflow_ends": ends, "subflows": every})
+    labels = named(REGISTRY[name].draw(many, connection="iperf"))
+    assert [label.partition(",")[0] for label in labels[:4]] == ["path0", "path0", "path1", "path1"]
+
+
 def test_a_legend_of_many_subflows_has_room(recording: Recording) -> None:
     ends = recording.table("subflow_ends").filter(connection=0)
     many = pl.concat([ends.head(1).with_columns(subflow=pl.lit(number, pl.UInt32)) for number in range(30)])

@@ -74,12 +74,15 @@ def run(
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
     table of segments is recorded, which time-sequence graphs need.
 
-    Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it.
+    Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
+    no directory.
     """
-    from polypath.engines import Options, get
+    from polypath.engines import EngineError, Options, get
     from polypath.engines.base import no_progress
     from polypath.scenario import Plan
 
+    if captures != "none" and directory is None:
+        raise EngineError(f"captures of {captures} need a directory to go to")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
     return get(engine).run(plan, Options(captures, directory, segments, qlogs), progress or no_progress)
 

@@ -89,3 +89,9 @@ def test_signatures_are_those_of_the_source(page: str) -> None:
 def test_pages_that_docstrings_name_are_links(page: str) -> None:
     assert "[recording.md](../recording.md)" in page
     assert "docs/recording.md" not in page
+
+
+def test_captures_without_a_folder_are_refused() -> None:
+    lab = polypath.labs.get("aggregation")
+    with pytest.raises(polypath.EngineError, match="captures of hosts need a directory to go to"):
+        polypath.run(lab.runs[0].of(lab.scenario()), captures="hosts")

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from polypath import plots
 from polypath.plots import REGISTRY, USUAL, Look, save, save_all
 from polypath.plots.style import colour, shade, style
-from polypath.results import MetricError, OutputError, Recording, schema
+from polypath.results import MetricError, OutputError, Recording, UnknownName, schema
 
 SECOND = 1_000_000_000
 
@@ -507,5 +507,7 @@ def test_a_style_within_another_leaves_it_as_it_was() -> None:
 
 
 def test_an_unknown_plot(recording: Recording, tmp_path: Path) -> None:
-    with pytest.raises(KeyError):
-        save("pie", recording, tmp_path / "pie.png")
+    with pytest.raises(UnknownName, match="unknown kind of figure 'rat'; did you mean 'rate'"):
+        save("rat", recording, tmp_path / "rat.png")
+    with pytest.raises(UnknownName, match="unknown format of figures 'gif'; there is png, svg, pdf"):
+        save("rate", recording, tmp_path / "rate.gif")

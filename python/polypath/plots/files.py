@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from polypath.plots.png import Canvas
 from polypath.plots.style import style
+from polypath.results import UnknownName
 from polypath.results.files import replacing
 
 #: The formats of figures, and what each file says of itself: neither date nor version, which would change the bytes.
@@ -21,7 +22,7 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 
 
 def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> None:
-    """Writes a figure, to a file in the format of its suffix. Raises OutputError, and KeyError for another format."""
+    """Writes a figure, to a file in the format of its suffix. Raises OutputError, UnknownName for another format."""
     if not isinstance(target, Path):
         _save(figure, target, form or "png")
         return
@@ -30,6 +31,8 @@ def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> N
 
 
 def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:
+    if form not in FORMATS:
+        raise UnknownName.of("format of figures", form, FORMATS)
     metadata = FORMATS[form]
     # what has been arranged fits; finding its edges would draw it again
     edges = None if figure.get_layout_engine() is None else "tight"

@@ -12,16 +12,13 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Literal
 
+from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
 
 Side = Literal["client", "server"]
 
 SECOND = 1_000_000_000
-
-
-class MetricError(ValueError):
-    """A figure was asked of a Recording that cannot have it; the message is one line."""
 
 
 @dataclass(frozen=True)

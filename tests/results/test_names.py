@@ -16,6 +16,14 @@ from polypath.results.names import told_apart
             ["phone (rate=1 Mbps, seed=1)", "phone (rate=2 Mbps, seed=1)", "phone (rate=2 Mbps, seed=2)"],
             ["rate=1 Mbps, seed=1", "rate=2 Mbps, seed=1", "rate=2 Mbps, seed=2"],
         ),
+        (
+            ["p (defaults.scheduler=default, seed=1)", "p (defaults.scheduler=redundant, seed=2)"],
+            ["scheduler=default, seed=1", "scheduler=redundant, seed=2"],
+        ),
+        (
+            ["p (link.a.rate=1, link.b.rate=1)", "p (link.a.rate=2, link.b.rate=3)"],
+            ["link.a.rate=1, link.b.rate=1", "link.a.rate=2, link.b.rate=3"],
+        ),
         (["a (x=1)", "b (x=1)"], ["a (x=1)", "b (x=1)"]),
         (["a (x=1)", "a (x=1)"], ["a (x=1)", "a (x=1)"]),
         (["a (x=1)", "a"], ["a (x=1)", "a"]),

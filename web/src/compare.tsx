@@ -16,13 +16,14 @@ const FIRST = 6;
 export function AllRuns(props: { page: Page }) {
   const { page } = props;
   useValue(theme);
-  const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(page.runs.slice(0, FIRST).map((_, index) => index)));
+  const { order, places } = useMemo(() => drawnFirst(page), [page]);
+  const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(order.slice(0, Math.min(FIRST, places > 1 ? places : FIRST))));
   const names = [...new Set(page.runs.flatMap((run) => run.summary.connections.map((each) => each.name)))];
   const [name, setName] = useState(names[0] ?? "");
   const [data, setData] = useState<ReadonlyMap<number, RunData>>(new Map());
   useEffect(() => {
     let wanted = true;
-    const chosen = [...ticked].sort((a, b) => a - b);
+    const chosen = order.filter((index) => ticked.has(index));
     end.set(Math.max(...chosen.map((index) => page.runs[index]?.end_s ?? 0), 1e-3));
     zoom.set(null);
     void Promise.all(chosen.map(async (index) => [index, await dataOf(page.runs[index] as never)] as const)).then((found) => {
@@ -69,7 +70,7 @@ export function AllRuns(props: { page: Page }) {
                               aria-label={`draw ${run.short}`}
                               onChange={() => toggle(index)}
                             />{" "}
-                            <Swatch colour={() => pathColour(index)} dash={index >= page.palette.length} />
+                            <Swatch colour={() => pathColour(order.indexOf(index))} dash={order.indexOf(index) >= page.palette.length} />
                           </label>{" "}
                           <a href={hrefOf({ view: "run", run: index })}>{run.short}</a>
                         </>
@@ -97,8 +98,8 @@ export function AllRuns(props: { page: Page }) {
             </select>
           </label>
         )}
-        <Overlay page={page} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
-        <Overlay page={page} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
+        <Overlay page={page} order={order} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
+        <Overlay page={page} order={order} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
       </section>
       {page.labs.map((lab) => (
         <Expectations key={lab.name} lab={lab} />
@@ -107,15 +108,31 @@ export function AllRuns(props: { page: Page }) {
   );
 }
 
+/** The order in which runs are drawn and coloured: of a sweep one of each place, before its other seeds. */
+function drawnFirst(page: Page): { order: number[]; places: number } {
+  const seen = new Set<string>();
+  const first: number[] = [];
+  const others: number[] = [];
+  page.runs.forEach((run, index) => {
+    const sweep = run.name.split(" (")[0];
+    const place = JSON.stringify([sweep, ...Object.entries(run.values).filter(([axis]) => axis !== "seed")]);
+    const isPoint = Object.keys(run.values).length > 0;
+    (isPoint && seen.has(place) ? others : first).push(index);
+    seen.add(place);
+  });
+  return { order: [...first, ...others], places: first.length };
+}
+
 function Overlay(props: {
   page: Page;
+  order: readonly number[];
   data: ReadonlyMap<number, RunData>;
   name: string;
   of: "rate" | "delivered";
   title: string;
   unit: string;
 }) {
-  const { page, data, name, of } = props;
+  const { page, order, data, name, of } = props;
   const { times, lines, room } = useMemo(() => {
     const own: { index: number; series: Series }[] = [];
     for (const [index, each] of data) {
@@ -131,8 +148,8 @@ function Overlay(props: {
       return {
         label: page.runs[index]?.short ?? "",
         values,
-        colour: () => pathColour(index),
-        ...(index >= page.palette.length ? { dash: [6, 3] } : {}),
+        colour: () => pathColour(order.indexOf(index)),
+        ...(order.indexOf(index) >= page.palette.length ? { dash: [6, 3] } : {}),
         ...(of === "rate" ? { step: -1 as const } : {}),
       };
     });

@@ -133,7 +133,7 @@ function Compared(props: { sweep: Sweep; connection: string; measure: string }) 
     <>
       <h3 class="apart">Differences within seeds, to {rows[0]?.base}</h3>
       <div class="wide" tabIndex={0} role="group" aria-label="Differences">
-        <table data-table="compared">
+        <table class="compared" data-table="compared">
           <thead>
             <tr>
               {[...axes, "figure", "difference (95 % interval)", "p", "what is shown"].map((heading, column) => (

@@ -251,6 +251,15 @@ test("several runs have short names and one event", async () => {
   });
 });
 
+test("of a sweep one run of each place is drawn first", async () => {
+  await opened("sweep.html", "#all", async (page) => {
+    const ticked = await page.$$eval("[data-table=runs] input", (found) => found.map((box) => box.checked));
+    assert.deepEqual(ticked, [true, false, false, true, false, false]);
+    const names = await page.$$eval("[data-chart=all-delivered] .legend button", (found) => found.map((each) => each.innerText.trim()));
+    assert.deepEqual(names, ["delay=10 ms, seed=1", "delay=50 ms, seed=1"]);
+  });
+});
+
 test("the network can be read on a telephone", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     await page.setViewportSize({ width: 400, height: 800 });

@@ -28,11 +28,20 @@ def _places(names: Sequence[str]) -> list[str]:
     if len({len(own) for own in parts}) != 1:
         return []
     varied = [place for place, each in enumerate(zip(*parts, strict=True)) if len(set(each)) > 1]
-    left = [[own[place] for place in varied] for own in parts]
-    axes = {tuple(part.partition("=")[0] for part in own) for own in left}
-    if len(varied) == 1 and len(axes) == 1:
-        return [own[0].partition("=")[2] for own in left]
-    return [", ".join(own) for own in left]
+    left = [[own[place].partition("=") for place in varied] for own in parts]
+    axes = {tuple(axis for axis, _, _ in own) for own in left}
+    if len(axes) != 1:  # a label has a comma in it
+        return [", ".join("".join(part) for part in own) for own in left]
+    if len(varied) == 1:
+        return [label for ((_, _, label),) in left]
+    short = _last(axes.pop())
+    return [", ".join(f"{axis}={label}" for axis, (_, _, label) in zip(short, own, strict=True)) for own in left]
+
+
+def _last(axes: Sequence[str]) -> Sequence[str]:
+    """What a setting is called in its table, where that tells the axes apart."""
+    found = [axis.rpartition(".")[2] for axis in axes]
+    return found if len(set(found)) == len(axes) else axes
 
 
 def _runs(names: Sequence[str]) -> list[str]:

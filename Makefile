@@ -115,14 +115,28 @@ docs: build
 FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buffers/lan:curve-goodput \
     buffers/wan:curve-goodput buffers/wan-third:curve-goodput buffers/mixed:curve-goodput \
     delay-sigmoid:curve-goodput
+COMPARED := target/figures/comparing
+PICTURE := node web/screenshot.mjs
 
-figures: build
+figures: build $(PAGE)/.ready
 	@for lab in settings-grid shared-bottleneck buffers delay-sigmoid; do \
 	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
 	@$(BIN)/polypath run aggregation --run mptcp --out target/figures/aggregation --plot --kind rate
 	@cp target/figures/aggregation/mptcp/plots/rate.png docs/figures/aggregation.png
 	@for figure in $(FIGURES); do \
 	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
+	@$(BIN)/polypath compare examples/wifi-lte.toml --by defaults.scheduler --out $(COMPARED)
+	@$(BIN)/polypath plot $(COMPARED) --kind cdf-delay
+	@$(BIN)/polypath plot $(COMPARED)/scheduler=default,seed=1 --kind rate
+	@$(BIN)/polypath plot --kind rate --out $(COMPARED)-rates \
+	    $(COMPARED)/scheduler=default,seed=1 $(COMPARED)/scheduler=roundrobin,seed=1 $(COMPARED)/scheduler=redundant,seed=1
+	@cp $(COMPARED)/plots/cdf-delay.png docs/figures/comparing-cdf.png
+	@cp $(COMPARED)/scheduler=default,seed=1/plots/rate.png docs/figures/comparing-rate.png
+	@cp $(COMPARED)-rates/rate.png docs/figures/comparing-rates.png
+	@$(BIN)/polypath report $(COMPARED)
+	@$(PICTURE) $(COMPARED)/report.html '#run-1' 'section.why' '[data-chart=rate]' docs/figures/comparing-page.png
+	@$(BIN)/polypath report failover --run busy-5 --out target/figures/report.html
+	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=window]' docs/figures/report.png 4.5 5
 
 coverage: build
 	@$(BIN)/python docs/coverage.py

@@ -1,4 +1,4 @@
-"""Writes the reference pages: scenario files from their schema, algorithms from the registries.
+"""Writes the reference pages: scenario files from their schema, algorithms from the registries, Python from docstrings.
 
 python docs/generate.py DIRECTORY
 """
@@ -10,6 +10,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import api
 
 from polypath import _core, registry
 from polypath.scenario.schema import json_schema
@@ -79,6 +81,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scenario.md": scenario,
     "algorithms.md": algorithms,
     "instructions.md": instructions,
+    "python.md": api.page,
 }
 
 

@@ -43,7 +43,7 @@ PYTHON = {
         "sweep",
         "units",
     },
-    "__init__": {"_core", "capture", "engines", "plots", "results", "scenario"},
+    "__init__": {"_core", "capture", "engines", "labs", "plots", "results", "scenario", "sweep"},
 }
 
 #: What each crate may use of the others, tests included.

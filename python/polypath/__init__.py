@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polypath import plots
+    from polypath import labs, plots, sweep
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.engines.base import Captures, Progress
     from polypath.results import OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
+    #: The version of the package.
     __version__: str
 
 #: Where each name comes from. It is imported when it is first used, as is each of these parts.
@@ -35,7 +36,7 @@ _PARTS = {
     "summary": "results",
 }
 #: Parts that are used by their own name.
-_MODULES = ("plots",)
+_MODULES = ("labs", "plots", "sweep")
 
 
 if not TYPE_CHECKING:  # a module that has this would have every name
@@ -73,12 +74,15 @@ def run(
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
     table of segments is recorded, which time-sequence graphs need.
 
-    Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it.
+    Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
+    no directory.
     """
-    from polypath.engines import Options, get
+    from polypath.engines import EngineError, Options, get
     from polypath.engines.base import no_progress
     from polypath.scenario import Plan
 
+    if captures != "none" and directory is None:
+        raise EngineError(f"captures of {captures} need a directory to go to")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
     return get(engine).run(plan, Options(captures, directory, segments, qlogs), progress or no_progress)
 
@@ -105,8 +109,10 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "labs",
     "plots",
     "run",
     "summary",
+    "sweep",
     "trace",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,8 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def _generate() -> ModuleType:
+    """docs/generate.py, whose neighbours it imports."""
+    sys.path.insert(0, str(DOCS))
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -49,9 +52,10 @@ def _anchors(text: str) -> set[str]:
 
 def _dangling(page: Path, text: str, reference: Path) -> list[str]:
     dangling = []
+    place = DOCS / "reference" if page.parent == reference else page.parent
     for link in _links(text):
         name, _, anchor = link.partition("#")
-        target = (page.parent / name).resolve() if name else page
+        target = (place / name).resolve() if name else page
         if target.parent == DOCS / "reference":
             target = reference / target.name
         if not target.exists() or (anchor and anchor not in _anchors(target.read_text(encoding="utf-8"))):

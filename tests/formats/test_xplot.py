@@ -81,5 +81,5 @@ def test_csv_has_every_table(recording: Recording, tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_names_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is csv, netanim, qvis, xplot"):
+    with pytest.raises(InputError, match="there is csv, iperf3, netanim, qvis, xplot"):
         export("excel", tmp_path, tmp_path / "out")

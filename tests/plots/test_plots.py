@@ -15,7 +15,7 @@ from tests.conftest import sack_blocks
 from polypath import plots
 from polypath.plots import REGISTRY, USUAL, Look, save, save_all
 from polypath.plots.style import colour, shade, style
-from polypath.results import MetricError, OutputError, Recording, schema
+from polypath.results import MetricError, OutputError, Recording, UnknownName, schema
 
 SECOND = 1_000_000_000
 
@@ -180,6 +180,27 @@ def test_runs_share_axes_as_a_line_each(recording: Recording) -> None:
     assert legends(figure.axes[0]) == ["one", "two"]
 
 
+@pytest.mark.parametrize(("name", "column"), [("window", "cwnd_packets"), ("rtt", "srtt_us")])
+def test_an_axis_has_room_for_every_run_on_it(name: str, column: str, recording: Recording) -> None:
+    more = recording.table("subflows").with_columns(pl.col(column) * 10)
+    higher = replace(recording, tables={**recording.tables, "subflows": more})
+    axes = Figure().subplots()
+    for label, run in (("low", recording), ("high", higher)):
+        REGISTRY[name].draw(run, axes, connection="iperf", label=label)
+    most = max(value for line in axes.lines for value in numbers(line.get_ydata()) if value == value)
+    bottom, top = axes.get_ylim()
+    assert bottom == 0
+    assert most < top < 1.2 * most
+
+
+def test_an_axis_keeps_limits_that_a_person_set(recording: Recording) -> None:
+    axes = Figure().subplots()
+    axes.set_ylim(0, 1000)
+    for label in ("one", "two"):
+        plots.window(recording, axes, connection="iperf", label=label)
+    assert axes.get_ylim() == (0, 1000)
+
+
 @pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if kind.overlays])
 def test_several_runs_are_in_the_legend(name: str, recording: Recording) -> None:
     figure = plots.figure({"before": recording, "after": recording}, name)
@@ -231,6 +252,18 @@ def test_subflows_of_a_path_are_shades_of_its_colour(recording: Recording) -> No
     assert len(set(tints)) == 8
     light = [sum(int(tint[place : place + 2], 16) for place in (1, 3, 5)) for tint in tints]
     assert light == sorted(light)
+
+
+@pytest.mark.parametrize("name", ["rate", "window"])
+def test_subflows_of_a_path_stand_together(name: str, recording: Recording) -> None:
+    first, second = recording.table("subflow_ends").filter(connection=0).to_dicts()
+    rows = [{**(first, second)[number % 2], "subflow": number} for number in range(4)]
+    ends = pl.DataFrame(rows, schema=dict(schema.TABLES["subflow_ends"]))
+    samples = recording.table("subflows")
+    every = pl.concat([samples, samples.with_columns(subflow=(pl.col("subflow") + 2).cast(pl.UInt32))])
+    many = replace(recording, tables={**recording.tables, "subflow_ends": ends, "subflows": every})
+    labels = named(REGISTRY[name].draw(many, connection="iperf"))
+    assert [label.partition(",")[0] for label in labels[:4]] == ["path0", "path0", "path1", "path1"]
 
 
 def test_a_legend_of_many_subflows_has_room(recording: Recording) -> None:
@@ -486,5 +519,7 @@ def test_a_style_within_another_leaves_it_as_it_was() -> None:
 
 
 def test_an_unknown_plot(recording: Recording, tmp_path: Path) -> None:
-    with pytest.raises(KeyError):
-        save("pie", recording, tmp_path / "pie.png")
+    with pytest.raises(UnknownName, match="unknown kind of figure 'rat'; did you mean 'rate'"):
+        save("rat", recording, tmp_path / "rat.png")
+    with pytest.raises(UnknownName, match="unknown format of figures 'gif'; there is png, svg, pdf"):
+        save("rate", recording, tmp_path / "rate.gif")

@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from polypath import cli
-from polypath.cli import errors
+from polypath.cli import errors, paired
+from polypath.cli.numbers import estimated
 from polypath.report import Labelled, LabOf, Page, build, html
 from polypath.results import Recording, metrics, summary
 
@@ -83,14 +84,39 @@ kind = "bulk"
 """Answers to two of the four subflows come over the other link, and are not for them."""
 
 
+FAILING = """
+name = "failing"
+duration = "5 s"
+defaults = { profile = "mptcp.org", path_manager = "fullmesh" }
+host = { client = {}, server = {} }
+router.r = {}
+link.wifi = { ends = ["client:wlan0", "r"], rate = "20 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client:lte0", "r"], rate = "10 Mbps", delay = "30 ms" }
+link.backbone = { ends = ["r", "server"] }
+[[application]]
+name = "bulk"
+kind = "bulk"
+[[event]]
+at = "1 s"
+link = "wifi"
+up = false
+"""
+"""What waits behind bytes that Wi-Fi lost is delivered at once: a rate that no link has."""
+
+
 def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     results = tmp_path / "results"
     call("run", "aggregation", "--out", results, "--plot", "--run", "tcp", "--run", "mptcp", "--run", "window-100kB")
     call("report", results, "--out", tmp_path / "aggregation.html")
-    swept = tmp_path / "sweep"
-    call("run", "multipath-quic", "--run", "rtt", "--vary", "link.path1.delay=10 ms,50 ms", "--vary", "seeds=2",
-         "--out", swept, "--jobs", "1")  # fmt: skip
-    call("report", swept, "--out", tmp_path / "sweep.html")
+    compared = tmp_path / "compared"
+    call("compare", "multipath-quic", "--run", "rtt", "--by", "link.path1.delay=10 ms,50 ms", "--seeds", "3",
+         "--set", "link.path0.loss=1 %", "--set", "duration=4 s", "--out", compared, "--jobs", "1")  # fmt: skip
+    call("report", compared, "--out", tmp_path / "sweep.html")
+    failing = tmp_path / "failing.toml"
+    failing.write_text(FAILING, encoding="utf-8")
+    for name, scheduler in (("one", "default"), ("two", "redundant")):
+        call("run", failing, "--set", f"defaults.scheduler={scheduler}", "--out", tmp_path / "failing" / name)
+    call("report", tmp_path / "failing" / "one", tmp_path / "failing" / "two", "--out", tmp_path / "failing.html")
     call("report", "backup", "--run", "backup", "--out", tmp_path / "requests.html")
     scenario = tmp_path / "unestablished.toml"
     scenario.write_text(UNESTABLISHED, encoding="utf-8")
@@ -106,12 +132,26 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
             for each in page["labs"][0]["expectations"]
         ],
         "hostile": NAME,
+        "matrix": matrix(compared / "rtt"),
+        "compared": differences(compared / "rtt"),
     }
     assert len(expected["expectations"]) == 3
     (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
     done = node("--test", "--test-reporter=tap", "test/", POLYPATH_PAGES=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout
+
+
+def matrix(folder: Path) -> list[str]:
+    """The figures of the sweep as the terminal rounds them."""
+    rows = pl.read_parquet(folder / "statistics.parquet").filter(measure="completion_s").iter_rows(named=True)
+    return [estimated(row["mean"], row["low"], row["high"]) for row in rows]
+
+
+def differences(folder: Path) -> list[list[str]]:
+    """The differences within seeds as the terminal prints them."""
+    rows = pl.read_parquet(folder / "paired.parquet").filter(measure="completion_s").iter_rows(named=True)
+    return [[row["link.path1.delay"], *paired.told(row).values()] for row in rows]
 
 
 def data_of(path: Path) -> str:

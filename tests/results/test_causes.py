@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
+
 from polypath.results import Recording, causes, metrics
 
 MS = 1_000_000
@@ -29,6 +33,25 @@ def test_causes_are_the_accounts_of_blocking_the_dearest_first(recording: Record
         (50 * MS, "Data waited for bytes that never came; at most 10 kB waited at once."),
     ]
     assert [each.time_ns for each in found if each.kind == "handshake"] == [40 * MS]
+
+
+def test_a_hole_that_copies_on_another_subflow_filled_is_not_counted_twice(recording: Recording) -> None:
+    rows = recording.table("blocking")
+    hole = (
+        rows.filter(pl.col("level") == "subflow")
+        .head(1)
+        .with_columns(cause=pl.lit("missing"), time_ns=pl.lit(900 * MS))
+    )
+
+    def holes(table: pl.DataFrame) -> list[int]:
+        made = replace(recording, tables={**recording.tables, "blocking": table})
+        found = causes.of_connection(made, metrics.connection(made, "iperf"))
+        return [each.time_ns for each in found if each.sentence.startswith("On ") and "never came" in each.sentence]
+
+    with_hole = pl.concat([rows, hole.cast(rows.schema)])
+    assert holes(with_hole) == [900 * MS]
+    came = with_hole.filter((pl.col("level") != "connection") | (pl.col("cause") != "missing"))
+    assert holes(came) == []
 
 
 def test_what_has_no_connection_has_no_causes(recording: Recording) -> None:

@@ -1,11 +1,12 @@
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from polypath.results import OutputError, Recording
+from polypath.results import MetricError, OutputError, Recording, UnknownName
 
 
 def test_what_is_saved_loads_back(recording: Recording, tmp_path: Path) -> None:
@@ -66,8 +67,18 @@ def test_a_broken_table_is_one_line(recording: Recording, tmp_path: Path) -> Non
 
 
 def test_a_table_that_does_not_exist_is_refused(recording: Recording) -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(UnknownName, match=r"^unknown table 'sublfows'; did you mean 'subflows'\?$") as caught:
         recording.table("sublfows")
+    assert isinstance(caught.value, KeyError | MetricError)
+
+
+def test_what_the_extra_brings_is_named_where_it_lacks(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(OutputError, match=r"to_pandas\(\) needs pandas and pyarrow; install them"):
+        recording.to_pandas()
+    with pytest.raises(OutputError, match=r"to_pyarrow\(\) needs pyarrow"):
+        recording.to_pyarrow()
 
 
 def test_pandas_and_pyarrow(recording: Recording) -> None:

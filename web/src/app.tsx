@@ -94,7 +94,7 @@ function Places(props: { page: Page; where: Where }) {
       {page.sweeps.map((sweep, index) => link({ view: "sweep", sweep: index }, sweep.name))}
       {page.runs.length > 1 && link({ view: "all" }, "all runs")}
       {page.runs.length <= 12 && page.sweeps.length === 0 ? (
-        page.runs.map((run, index) => link({ view: "run", run: index }, run.name))
+        page.runs.map((run, index) => link({ view: "run", run: index }, run.short))
       ) : (
         <label>
           run{" "}
@@ -107,7 +107,7 @@ function Places(props: { page: Page; where: Where }) {
             <option value="">…</option>
             {page.runs.map((run, index) => (
               <option value={hrefOf({ view: "run", run: index })} key={index}>
-                {run.name}
+                {run.short}
               </option>
             ))}
           </select>

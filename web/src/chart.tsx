@@ -36,6 +36,8 @@ export interface ChartProps {
   height?: number;
   /** Draws itself, in place of lines. */
   draw?: (plot: uPlot) => void;
+  /** Draws above the lines. */
+  over?: (plot: uPlot) => void;
   /** The range of the values between two times; left out: from 0 to the greatest. */
   range?: (min: number, max: number) => [number, number];
   /** What is said of the place under the pointer, in place of the lines' values. */
@@ -108,7 +110,7 @@ export function Chart(props: ChartProps) {
   };
 
   return (
-    <figure class="chart" data-chart={props.name}>
+    <figure class="chart" data-chart={props.name} data-marks={props.marks.map((each) => each.text).join("; ")}>
       <figcaption>
         <h3>{props.title}</h3> <span class="unit">{props.unit}</span>
       </figcaption>
@@ -215,7 +217,7 @@ function options(
     },
     hooks: {
       drawClear: [(plot) => mark(plot, given.current)],
-      draw: [(plot) => given.current.draw?.(plot)],
+      draw: [(plot) => given.current.draw?.(plot), (plot) => given.current.over?.(plot)],
       setSelect: [
         (plot) => {
           if (plot.select.width < STILL) return;
@@ -240,6 +242,7 @@ function mark(plot: uPlot, props: ChartProps): void {
   ctx.lineWidth = ratio;
   ctx.setLineDash([4 * ratio, 3 * ratio]);
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left"; // uPlot leaves what its axes had
   ctx.textBaseline = "bottom";
   let free = -Infinity;
   for (const { t, text } of props.marks) {

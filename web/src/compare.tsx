@@ -1,9 +1,11 @@
 // Several runs on one axis of time, and their figures in one table.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Chart, Swatch, type Line } from "./chart";
+import { ceiling, usual } from "./ceiling";
+import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
+import { marks } from "./events";
 import { Expectations } from "./expectations";
 import { mbps, milliseconds, seconds } from "./format";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
@@ -14,13 +16,14 @@ const FIRST = 6;
 export function AllRuns(props: { page: Page }) {
   const { page } = props;
   useValue(theme);
-  const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(page.runs.slice(0, FIRST).map((_, index) => index)));
+  const { order, places } = useMemo(() => drawnFirst(page), [page]);
+  const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(order.slice(0, Math.min(FIRST, places > 1 ? places : FIRST))));
   const names = [...new Set(page.runs.flatMap((run) => run.summary.connections.map((each) => each.name)))];
   const [name, setName] = useState(names[0] ?? "");
   const [data, setData] = useState<ReadonlyMap<number, RunData>>(new Map());
   useEffect(() => {
     let wanted = true;
-    const chosen = [...ticked].sort((a, b) => a - b);
+    const chosen = order.filter((index) => ticked.has(index));
     end.set(Math.max(...chosen.map((index) => page.runs[index]?.end_s ?? 0), 1e-3));
     zoom.set(null);
     void Promise.all(chosen.map(async (index) => [index, await dataOf(page.runs[index] as never)] as const)).then((found) => {
@@ -64,12 +67,12 @@ export function AllRuns(props: { page: Page }) {
                             <input
                               type="checkbox"
                               checked={ticked.has(index)}
-                              aria-label={`draw ${run.name}`}
+                              aria-label={`draw ${run.short}`}
                               onChange={() => toggle(index)}
                             />{" "}
-                            <Swatch colour={() => pathColour(index)} dash={index >= page.palette.length} />
+                            <Swatch colour={() => pathColour(order.indexOf(index))} dash={order.indexOf(index) >= page.palette.length} />
                           </label>{" "}
-                          <a href={hrefOf({ view: "run", run: index })}>{run.name}</a>
+                          <a href={hrefOf({ view: "run", run: index })}>{run.short}</a>
                         </>
                       )}
                     </th>
@@ -95,8 +98,8 @@ export function AllRuns(props: { page: Page }) {
             </select>
           </label>
         )}
-        <Overlay page={page} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
-        <Overlay page={page} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
+        <Overlay page={page} order={order} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
+        <Overlay page={page} order={order} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
       </section>
       {page.labs.map((lab) => (
         <Expectations key={lab.name} lab={lab} />
@@ -105,16 +108,32 @@ export function AllRuns(props: { page: Page }) {
   );
 }
 
+/** The order in which runs are drawn and coloured: of a sweep one of each place, before its other seeds. */
+function drawnFirst(page: Page): { order: number[]; places: number } {
+  const seen = new Set<string>();
+  const first: number[] = [];
+  const others: number[] = [];
+  page.runs.forEach((run, index) => {
+    const sweep = run.name.split(" (")[0];
+    const place = JSON.stringify([sweep, ...Object.entries(run.values).filter(([axis]) => axis !== "seed")]);
+    const isPoint = Object.keys(run.values).length > 0;
+    (isPoint && seen.has(place) ? others : first).push(index);
+    seen.add(place);
+  });
+  return { order: [...first, ...others], places: first.length };
+}
+
 function Overlay(props: {
   page: Page;
+  order: readonly number[];
   data: ReadonlyMap<number, RunData>;
   name: string;
   of: "rate" | "delivered";
   title: string;
   unit: string;
 }) {
-  const { page, data, name, of } = props;
-  const { times, lines } = useMemo(() => {
+  const { page, order, data, name, of } = props;
+  const { times, lines, room } = useMemo(() => {
     const own: { index: number; series: Series }[] = [];
     for (const [index, each] of data) {
       const number = page.runs[index]?.summary.connections.findIndex((connection) => connection.name === name) ?? -1;
@@ -127,15 +146,46 @@ function Overlay(props: {
       const values: (number | null)[] = new Array<number | null>(all.length).fill(null);
       series.t.forEach((time, row) => (values[places.get(time) as number] = series.v[0]?.[row] ?? null));
       return {
-        label: page.runs[index]?.name ?? "",
+        label: page.runs[index]?.short ?? "",
         values,
-        colour: () => pathColour(index),
-        ...(index >= page.palette.length ? { dash: [6, 3] } : {}),
+        colour: () => pathColour(order.indexOf(index)),
+        ...(order.indexOf(index) >= page.palette.length ? { dash: [6, 3] } : {}),
         ...(of === "rate" ? { step: -1 as const } : {}),
       };
     });
-    return { times: all, lines: made };
+    return { times: all, lines: made, room: Math.max(0, ...own.map(({ series }) => usual(series))) };
   }, [data, name]);
+  const changes = useMemo(() => common(page, [...data.keys()]), [data]);
+  const cap = useMemo(() => (of === "rate" ? ceiling(times, lines, room, props.unit) : null), [lines]);
   if (lines.length === 0) return null;
-  return <Chart name={`all-${of}`} title={props.title} unit={props.unit} times={times} lines={lines} marks={[]} />;
+  return (
+    <Chart
+      name={`all-${of}`}
+      title={props.title}
+      unit={props.unit}
+      times={times}
+      lines={lines}
+      marks={changes}
+      named={of === "rate"}
+      note={cap?.note ?? ""}
+      {...(cap ? { range: cap.range, over: cap.draw } : {})}
+    />
+  );
+}
+
+/** What the plans change: once where several runs have it, with the run's name where not all do. */
+function common(page: Page, runs: readonly number[]): Mark[] {
+  const found = new Map<string, { mark: Mark; runs: string[] }>();
+  for (const index of runs) {
+    const run = page.runs[index];
+    for (const mark of run ? marks(run) : []) {
+      const key = `${mark.t} ${mark.text}`;
+      const known = found.get(key) ?? { mark, runs: [] };
+      known.runs.push(run?.short ?? "");
+      found.set(key, known);
+    }
+  }
+  return [...found.values()]
+    .map(({ mark, runs: own }) => (own.length === runs.length ? mark : { t: mark.t, text: `${own.join(", ")}: ${mark.text}` }))
+    .sort((a, b) => a.t - b.t);
 }

@@ -30,6 +30,8 @@ export interface Expectation {
 
 export interface Run {
   name: string;
+  /** As short as tells it from the other runs of the page. */
+  short: string;
   scenario: string;
   lab: string | null;
   folder: string | null;
@@ -168,7 +170,21 @@ export interface Sweep {
   axes: { name: string; labels: string[]; numbers: number[] | null }[];
   measures: { name: string; title: string; heading: string; printed: number }[];
   statistics: Estimate[];
+  /** What `compare --by` said, as it is printed; empty of a sweep that was not compared. */
+  compared: Compared[];
   points: Point[];
+}
+
+export interface Compared {
+  connection: string;
+  measure: string;
+  base: string;
+  /** The label on each axis that is not the seed. */
+  place: Record<string, string>;
+  figure: string;
+  difference: string;
+  p: string;
+  verdict: string;
 }
 
 export interface Estimate {

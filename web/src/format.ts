@@ -14,6 +14,23 @@ export function significant(value: number, digits = 3): string {
   return value === 0 ? "0" : String(Number(value.toPrecision(digits)));
 }
 
+/** A mean with its 95 % interval, rounded to its second digit: ± half of it, or from where to where. */
+export function estimated(mean: number, low: number, high: number): string {
+  const half = (high - low) / 2;
+  const isSymmetric = Math.abs(high - mean - (mean - low)) <= 0.1 * Math.max(high - mean, mean - low);
+  if (isSymmetric) return `${rounded(mean, half)} ± ${rounded(half, half)}`;
+  return `${rounded(mean, mean - low)} (${rounded(low, low)} to ${rounded(high, high - mean)})`;
+}
+
+/** As many digits as leave two of the uncertainty. */
+export function rounded(value: number, uncertainty: number): string {
+  if (!(Math.abs(uncertainty) > 0)) return significant(value, 4);
+  const places = 1 - Math.floor(Math.log10(Math.abs(uncertainty)));
+  const scale = 10 ** places;
+  const digits = Math.max(places, 0);
+  return (Math.round(value * scale) / scale).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
 /** A time with as many digits as tell it from its neighbours at this zoom. */
 export function seconds(value: number, step = 1e-3): string {
   const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step))));
@@ -22,7 +39,7 @@ export function seconds(value: number, step = 1e-3): string {
 
 /** A length of time: milliseconds below a second. */
 export function duration(value: number): string {
-  if (value >= 1) return `${significant(value, 4)} s`;
+  if (value >= 1) return `${value >= 1000 ? Math.round(value) : value.toPrecision(3)} s`;
   return value >= 1e-3 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
 }
 

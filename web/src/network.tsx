@@ -55,7 +55,7 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
     <section class="network" aria-label="Network">
       <h2>Network</h2>
       <div class="network-parts">
-        <div class="network-picture">
+        <div class="network-picture" tabIndex={0} role="group" aria-label="Picture of the network">
           <svg
             viewBox={`${box.left} ${box.top} ${box.width} ${box.height}`}
             role="img"

@@ -1,6 +1,7 @@
 // One run: its network, figures, what cost time, and everything over time.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { ceiling, usual } from "./ceiling";
 import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
 import { dataOf, type Connection, type Lab, type Page, type Run, type RunData, type Series } from "./data";
@@ -119,7 +120,7 @@ function Charts({ run, data, number, connection, changes }: Drawn) {
   return (
     <>
       {own.rate && (
-        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named {...{ connection, changes }} />
+        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named capped {...{ connection, changes }} />
       )}
       {own.window && <LaneChart name="window" title="Congestion window" unit="packets" of={own.window} step={1} {...{ connection, changes }} />}
       {own.rtt && <LaneChart name="rtt" title="Smoothed RTT" unit="ms" of={own.rtt} {...{ connection, changes }} />}
@@ -150,10 +151,12 @@ function LaneChart(props: {
   step?: 1 | -1;
   first?: string;
   named?: boolean;
+  /** Ends the axis above what arrived. */
+  capped?: boolean;
   connection: Connection;
   changes: Mark[];
 }) {
-  const { of, connection, first, step } = props;
+  const { of, connection, first, step, capped, unit } = props;
   const lines = useMemo(() => {
     const stepped = step === undefined ? {} : { step };
     const offset = first === undefined ? 0 : 1;
@@ -169,6 +172,7 @@ function LaneChart(props: {
     }
     return found.filter((line) => line.values.some((value) => value !== null));
   }, [of, connection]);
+  const cap = useMemo(() => (capped ? ceiling(of.t, lines, usual(of), unit) : null), [of, lines]);
   return (
     <Chart
       name={props.name}
@@ -177,8 +181,9 @@ function LaneChart(props: {
       times={of.t}
       lines={lines}
       marks={props.changes}
-      note={thinned(of)}
+      note={[cap?.note, thinned(of)].filter((part) => part).join("; ")}
       named={props.named ?? false}
+      {...(cap ? { range: cap.range, over: cap.draw } : {})}
     />
   );
 }

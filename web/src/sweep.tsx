@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Estimate, Page, Point, Sweep } from "./data";
-import { significant } from "./format";
+import { estimated, significant } from "./format";
 import { hrefOf } from "./store";
 
 interface Cell {
@@ -13,8 +13,9 @@ interface Cell {
 export function SweepView(props: { page: Page; sweep: Sweep }) {
   const { page, sweep } = props;
   const connections = [...new Set(sweep.statistics.map((each) => each.connection))];
-  const [connection, setConnection] = useState(connections[0] ?? "");
-  const [measure, setMeasure] = useState(sweep.measures[0]?.name ?? "");
+  const compared = sweep.compared[0];
+  const [connection, setConnection] = useState(compared?.connection ?? connections[0] ?? "");
+  const [measure, setMeasure] = useState(compared?.measure ?? sweep.measures[0]?.name ?? "");
   const [sorted, setSorted] = useState<{ column: number; down: boolean } | null>(null);
   const across = sweep.axes.length > 1 ? sweep.axes[sweep.axes.length - 1] : undefined;
   const down = across ? sweep.axes.slice(0, -1) : sweep.axes;
@@ -45,7 +46,6 @@ export function SweepView(props: { page: Page; sweep: Sweep }) {
     rows.sort((a, b) => (sorted.down ? key(b) - key(a) : key(a) - key(b)) || a.order - b.order);
   }
   const known = rows.flatMap((row) => row.cells.map(value)).filter((each): each is number => each !== null);
-  const least = Math.min(...known);
   const most = Math.max(...known);
   const headings = [...down.map((axis) => axis.name), ...(across ? across.labels : [chosen?.heading ?? "runs"])];
   return (
@@ -111,20 +111,63 @@ export function SweepView(props: { page: Page; sweep: Sweep }) {
                     </th>
                   ))}
                   {row.cells.map((cell, index) => (
-                    <MatrixCell key={index} cell={cell} printed={printed} part={shade(value(cell), least, most)} page={page} />
+                    <MatrixCell key={index} cell={cell} printed={printed} part={share(value(cell), most)} page={page} />
                   ))}
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
+        <Compared sweep={sweep} connection={connection} measure={measure} />
       </section>
     </main>
   );
 }
 
-function shade(value: number | null, least: number, most: number): number {
-  return value === null || most <= least ? 0 : (value - least) / (most - least);
+/** What `compare --by` said: differences within seeds. */
+function Compared(props: { sweep: Sweep; connection: string; measure: string }) {
+  const rows = props.sweep.compared.filter((each) => each.connection === props.connection && each.measure === props.measure);
+  if (rows.length === 0) return null;
+  const axes = Object.keys(rows[0]?.place ?? {});
+  return (
+    <>
+      <h3 class="apart">Differences within seeds, to {rows[0]?.base}</h3>
+      <div class="wide" tabIndex={0} role="group" aria-label="Differences">
+        <table class="compared" data-table="compared">
+          <thead>
+            <tr>
+              {[...axes, "figure", "difference (95 % interval)", "p", "what is shown"].map((heading, column) => (
+                <th scope="col" key={column}>
+                  {heading}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, number) => (
+              <tr key={number}>
+                {axes.map((axis) => (
+                  <th scope="row" key={axis}>
+                    {row.place[axis]}
+                  </th>
+                ))}
+                <td>{row.figure}</td>
+                <td>{row.difference}</td>
+                <td>{row.p}</td>
+                <td>{row.verdict}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="quiet">p is corrected for the number of comparisons of the table (Holm).</p>
+    </>
+  );
+}
+
+/** The length of a bar: they begin at 0, so that lengths compare as the figures do. */
+function share(value: number | null, most: number): number {
+  return value === null || most <= 0 ? 0 : Math.max(0, value) / most;
 }
 
 function MatrixCell(props: { cell: Cell; printed: number; part: number; page: Page }) {
@@ -166,8 +209,8 @@ function words(estimate: Estimate | undefined, printed: number): string {
     return estimate.median === null ? of : `${significant(estimate.median / printed, 4)}, ${of}`;
   }
   if (estimate.mean === null) return "";
-  const mean = significant(estimate.mean / printed, 4);
-  if (estimate.method === "deterministic") return `${mean} =`;
-  if (estimate.low === null || estimate.high === null) return mean;
-  return `${mean} ± ${significant((estimate.high - estimate.low) / 2 / printed, 2)}`;
+  const mean = estimate.mean / printed;
+  if (estimate.method === "deterministic") return `${significant(mean, 4)} =`;
+  if (estimate.low === null || estimate.high === null) return significant(mean, 4);
+  return estimated(mean, estimate.low / printed, estimate.high / printed);
 }

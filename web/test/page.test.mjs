@@ -219,6 +219,91 @@ test("a cell of a sweep leads to its run, and columns sort", async () => {
   });
 });
 
+test("figures of a sweep are rounded as the terminal does, and bars begin at 0", async () => {
+  await opened("sweep.html", "", async (page) => {
+    const figures = await page.$$eval("[data-table=matrix] td a:first-of-type", (found) =>
+      found.filter((link) => !link.closest(".seeds")).map((link) => link.innerText),
+    );
+    assert.deepEqual(figures, expected.matrix);
+    const bars = await page.$$eval("[data-table=matrix] .shade rect", (found) => found.map((bar) => parseFloat(bar.getAttribute("width"))));
+    const means = expected.matrix.map((text) => parseFloat(text));
+    const most = Math.max(...means);
+    bars.forEach((bar, index) => assert.ok(Math.abs(bar / 100 - means[index] / most) < 0.05, `${bar} of ${means[index]}`));
+  });
+});
+
+test("a comparison has its differences within seeds", async () => {
+  await opened("sweep.html", "", async (page) => {
+    assert.deepEqual(await cells(page, "compared"), expected.compared);
+  });
+});
+
+test("a burst of reassembled data does not stretch the axis of rates, which says so", async () => {
+  await opened("failing.html", "#run-1", async (page) => {
+    const told = await page.locator("[data-chart=rate] .told").innerText();
+    const [, most] = /cut off: up to (\d+) Mbps/.exec(told) ?? [];
+    assert.ok(Number(most) > 45, told);
+  });
+});
+
+test("an event's name stands over its line when a chart is drawn again, too", async () => {
+  await opened("failing.html", "#run-1", async (page) => {
+    await page.evaluate(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        const part = { left: 0.5, start: 0.5, center: 0, right: -0.5, end: -0.5 }[this.textAlign];
+        window.written.push({ text, middle: (x + part * this.measureText(text).width) / devicePixelRatio });
+        fillText.call(this, text, x, y);
+      };
+    });
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("+");
+    await page.waitForFunction(() => window.written.some((each) => each.text === "wifi down"));
+    const middle = await page.evaluate(() => window.written.findLast((each) => each.text === "wifi down").middle);
+    const second = await page.evaluate(() => window.written.findLast((each) => each.text === "1").middle);
+    assert.ok(Math.abs(middle - second) < 3, `${middle} and ${second}`);
+  });
+});
+
+test("several runs have short names and one event", async () => {
+  await opened("failing.html", "#all", async (page) => {
+    assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi down");
+    assert.equal(await page.locator("[data-chart=all-delivered]").getAttribute("data-marks"), "wifi down");
+  });
+});
+
+test("of a sweep one run of each place is drawn first", async () => {
+  await opened("sweep.html", "#all", async (page) => {
+    const ticked = await page.$$eval("[data-table=runs] input", (found) => found.map((box) => box.checked));
+    assert.deepEqual(ticked, [true, false, false, true, false, false]);
+    const names = await page.$$eval("[data-chart=all-delivered] .legend button", (found) => found.map((each) => each.innerText.trim()));
+    assert.deepEqual(names, ["delay=10 ms, seed=1", "delay=50 ms, seed=1"]);
+  });
+});
+
+test("the network can be read on a telephone", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.setViewportSize({ width: 400, height: 800 });
+    const height = () => page.$eval(".network-picture svg .name", (text) => text.getBoundingClientRect().height);
+    assert.ok((await height()) >= 9, `${await height()} px`);
+  });
+});
+
+test("what is printed fits a page, in light colours", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.setViewportSize({ width: 720, height: 1000 });
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.waitForFunction(() => document.documentElement.dataset.theme === "light");
+    assert.equal(await page.locator(".scrubber").isVisible(), false);
+    const over = await page.$$eval("table, .network-picture svg", (found) =>
+      found.map((each) => each.getBoundingClientRect().right - innerWidth).filter((right) => right > 0),
+    );
+    assert.deepEqual(over, []);
+  });
+});
+
 test("subflows that never came to be have a row, without an RTT", async () => {
   await opened("unestablished.html", "", async (page) => {
     const rows = await cells(page, "results");

@@ -10,6 +10,7 @@ import typer
 
 from polypath.cli.console import err
 from polypath.cli.errors import InputError
+from polypath.cli.options import Application
 from polypath.cli.write import require_new, require_not_read
 from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
@@ -21,18 +22,26 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            "-o", "--out", metavar="FILE", help="A new file for netanim, else a new folder.", show_default=False
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="A new file for iperf3 and netanim, else a new folder.",
+            show_default=False,
         ),
     ],
+    application: Application = None,
 ) -> None:
     """Write a result as another tool reads it.
 
-    csv: every table. xplot: time-sequence graphs as tcptrace draws them, of a run with `--plot`. netanim: an animation
-    of ns-3's NetAnim, of a run with `--pcap links`. qvis: qlogs that it loads, of a run with `--qlog`.
+    csv: every table. iperf3: a transfer as the JSON of `iperf3 -J`. xplot: time-sequence graphs as tcptrace draws them,
+    of a run with `--plot`. netanim: an animation of ns-3's NetAnim, of a run with `--pcap links`. qvis: qlogs that it
+    loads, of a run with `--qlog`.
     """
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[form]
+    if application is not None and not exporter.one:
+        raise InputError(f"--application is of iperf3; {form} has all of them")
     recording = Recording.load(directory)
     listed = folder.files(directory, folder.RUN) or {}
     require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
@@ -41,7 +50,7 @@ def export(
     if exporter.folder:
         partial.mkdir()
     try:
-        count = exporter.write(recording, directory, partial)
+        count = exporter.write(recording, directory, partial, application)
         partial.replace(out)
     except ExportError as error:
         raise OutputError(str(error)) from error

@@ -6,16 +6,22 @@ import math
 
 
 def rounded(value: float, uncertainty: float = 0.0) -> str:
-    """Four digits, but no more than the two that an uncertainty has."""
+    """As many digits as leave two of an uncertainty; four without one."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    digits = 3 - _magnitude(value)
-    if uncertainty > 0 and math.isfinite(uncertainty):
-        digits = min(digits, 1 - _magnitude(uncertainty))
+    is_known = uncertainty > 0 and math.isfinite(uncertainty)
+    digits = 1 - _magnitude(uncertainty) if is_known else 3 - _magnitude(value)
     if digits <= 0:
         return f"{round(value, digits):,.0f}"
     text = f"{value:,.{digits}f}"
-    return text if uncertainty > 0 else text.rstrip("0").rstrip(".")
+    return text if is_known else text.rstrip("0").rstrip(".")
+
+
+def percent(part: float) -> str:
+    """A change in percent with its sign, two digits: +12 %, -0.31 %, +330 %."""
+    value = 100 * part
+    places = 1 - _magnitude(value)
+    return f"{round(value, places):+,.{max(places, 0)}f} %"
 
 
 def estimated(mean: float, low: float, high: float) -> str:

@@ -40,4 +40,10 @@ OutFolder = Annotated[
         "a sweep's points are kept.",
     ),
 ]
+Application = Annotated[
+    str | None,
+    typer.Option("--application", metavar="NAME", help="With iperf3's form: which of several transfers is meant."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what summary.json holds instead of tables.")]
+AsIperf3 = Annotated[bool, typer.Option("--iperf3", help="Print a transfer as `iperf3 -J` does instead of tables.")]
 OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]

@@ -13,7 +13,7 @@ from polypath import registry, sweep
 from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
-from polypath.cli.numbers import estimated, rounded
+from polypath.cli.numbers import estimated, percent, rounded
 from polypath.results import folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short
@@ -133,15 +133,22 @@ def _show(name: str, by: str, base: str, found: pl.DataFrame) -> None:
     for key, group in found.group_by([*places, "connection", "measure"], maintain_order=True):
         *place, connection, measure = map(str, key)
         where = "".join(f", {axis}={value}" for axis, value in zip(places, place, strict=True))
-        told = MEASURES[measure]
-        unit = {"ms": "ms", "kB": "kB"}.get(told.heading.split()[-1], told.unit)
-        title = f"{connection}{where}: {told.title}" + (f", {unit}" if unit != "requests" else "")
+        known = MEASURES[measure]
+        unit = {"ms": "ms", "kB": "kB"}.get(known.heading.split()[-1], known.unit)
+        title = f"{connection}{where}: {known.title}" + (f", {unit}" if unit != "requests" else "")
         shown = table(heading, "figure", "difference", "p", "", numbers=frozenset({"p"}), title=title)
         for row in group.iter_rows(named=True):
-            shown.add_row(escape(row[by]), _figure(row, told.printed), *_compared(row, told.printed))
+            shown.add_row(escape(row[by]), *told(row).values())
         out.print()
         out.print(shown)
     _explain(found)
+
+
+def told(row: Mapping[str, Any]) -> dict[str, str]:
+    """A row of paired.parquet as it is printed: figure, difference, p and verdict, in the measure's printed unit."""
+    printed = MEASURES[row["measure"]].printed
+    difference, p, verdict = _compared(row, printed)
+    return {"figure": _figure(row, printed), "difference": difference, "p": p, "verdict": verdict}
 
 
 def _figure(row: Mapping[str, Any], size: float) -> str:
@@ -174,7 +181,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
             return f"equal in all {row['pairs']} pairs"
         case "higher" | "lower" as way:
             if row["base_mean"] and row["mean"] is not None:
-                return f"{way!s}, {100 * row['difference'] / row['base_mean']:+.2g} %"
+                return f"{way!s}, {percent(row['difference'] / row['base_mean'])}"
             return str(way)
         case other:
             return str(other)

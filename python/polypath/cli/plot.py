@@ -16,6 +16,7 @@ from polypath.cli.errors import InputError
 from polypath.cli.figures import Drawing
 from polypath.cli.options import OutFolder
 from polypath.results import MetricError, OutputError, Recording, folder, layout, stored
+from polypath.results.names import told_apart
 from polypath.results.stored import StoredSweep
 
 
@@ -126,10 +127,8 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
 
 
 def labelled(runs: Mapping[Path, Recording]) -> dict[str, Recording]:
-    """Runs by a name for the legend: of a lab the run's, or the folder's where that tells them apart."""
-    names = {path: run.metadata.scenario for path, run in runs.items()}
-    if len({name.partition("/")[0] for name in names.values()}) == 1:
-        names = {path: name.partition("/")[2] or name for path, name in names.items()}
+    """Runs by a name for the legend: what differs of their own, or the folder's where only that tells them apart."""
+    names = dict(zip(runs, told_apart([run.metadata.scenario for run in runs.values()]), strict=True))
     if len(set(names.values())) < len(names):
         parts = {path: path.resolve().parts for path in names}
         depth = next(

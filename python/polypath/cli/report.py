@@ -15,7 +15,7 @@ import polars as pl
 import typer
 
 from polypath import _core, engines, labs
-from polypath.cli import jobs, progress
+from polypath.cli import jobs, paired, progress
 from polypath.cli.check import causes, is_stale
 from polypath.cli.console import err, warn
 from polypath.cli.errors import INTERRUPTED, InputError
@@ -26,6 +26,8 @@ from polypath.report import Judged, Labelled, LabOf, Page, SweepOf, build, html,
 from polypath.results import OutputError, Recording, folder, layout, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
+from polypath.results.names import told_apart
+from polypath.results.points import SEED
 
 #: Runs with charts on a page; of a sweep with more points the rest is linked.
 MOST_RUNS = 200
@@ -202,9 +204,16 @@ def _page(found: Sequence[_Found], targets: Sequence[str], directory: Path) -> P
         _described(labs.get(lab), [one for one in found if one.name.partition("/")[0] == lab]) for lab in shown
     ]
     title = described[0].title if len(described) == 1 else ", ".join(dict.fromkeys(Path(each).name for each in targets))
-    if not described and len(found) == 1:
-        title = found[0].name
+    if not described:
+        names = [one.name for one in found]
+        title = _common(names) or (names[0] if len(names) == 1 else title)
     return Page(title, _core.version(), runs, described, sweeps)
+
+
+def _common(names: Sequence[str]) -> str:
+    """What runs have in common of their names, such as the sweep that they are points of; empty: nothing."""
+    short = told_apart(names)
+    return names[0].partition(" (")[0].partition("/")[0] if short != list(names) else ""
 
 
 def _table(name: str, place: Path, index: Mapping[str, Any], first: int, count: int, directory: Path) -> SweepOf:
@@ -213,13 +222,34 @@ def _table(name: str, place: Path, index: Mapping[str, Any], first: int, count: 
         statistics = pl.read_parquet(folder.located(place, layout.STATISTICS)).to_dicts()
     except (OSError, pl.exceptions.PolarsError):
         statistics = []  # the sweep was interrupted before its end
+    axes = [axis["name"] for axis in index["axes"] if axis["name"] != SEED]
     numbers: list[int | None] = []
     number = first
     for point in index["points"]:
         there = point["state"] == "done" and number < first + count
         numbers.append(number if there else None)
         number += there
-    return SweepOf(name, index, statistics, numbers, _link(place, directory))
+    return SweepOf(name, index, statistics, numbers, _link(place, directory), _compared(place, axes))
+
+
+def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
+    """What `compare --by` found, as it prints it; nothing of a sweep that was not compared."""
+    if layout.PAIRED not in (folder.files(place, folder.SWEEP) or {}):
+        return []
+    try:
+        found = pl.read_parquet(folder.located(place, layout.PAIRED))
+    except (OSError, pl.exceptions.PolarsError):
+        return []
+    return [
+        {
+            "connection": row["connection"],
+            "measure": row["measure"],
+            "base": row["base"],
+            "place": {axis: row[axis] for axis in axes if axis in row},
+            **paired.told(row),
+        }
+        for row in found.iter_rows(named=True)
+    ]
 
 
 def _labs(found: Sequence[_Found]) -> list[str]:

@@ -16,10 +16,11 @@ from polypath.cli import figures, jobs, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
-from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
+from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
-from polypath.results import Recording, folder, layout
+from polypath.results import Recording, folder, layout, summary
 from polypath.results.folder import Folder
+from polypath.results.summary import to_json
 
 
 class Captures(StrEnum):
@@ -44,8 +45,16 @@ def run(
     kinds: figures.Kinds = None,
     form: figures.Format = "png",
     engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
+    as_json: AsJson = False,
+    as_iperf3: AsIperf3 = False,
+    application: Application = None,
 ) -> int:
-    """Run a lab, a scenario or a minitopo pair, and show what came of it."""
+    """Run a lab, a scenario or a minitopo pair, and show what came of it.
+
+    `--json` and `--iperf3` print one run as JSON on standard output; `--json --iperf3` is `--iperf3`.
+    """
+    if application is not None and not as_iperf3:
+        raise InputError("--application chooses a transfer for --iperf3")
     files = {"--plot": plot, "--pcap": pcap is not Captures.none, "--qlog": qlog}
     if out is None and any(files.values()):
         raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
@@ -58,6 +67,8 @@ def run(
         warn(message)
     if qlog and not any(point.plan.has_quic for job in todo for point in job.points):
         warn("nothing runs over QUIC: there are no qlogs")
+    if as_json or as_iperf3:
+        _require_one(todo, "--iperf3" if as_iperf3 else "--json")
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
     with ExitStack() as stack:
         places = [
@@ -66,8 +77,13 @@ def run(
         ]
         code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel) if varied else DONE
         for job, held in zip(single, places, strict=True):
-            recording = _run(job, chosen, pcap, qlog, held, plot)
-            result.show(recording, job.name)
+            recording = _run(job, chosen, pcap, qlog, held, plot or as_iperf3)
+            if as_iperf3:
+                _print_iperf3(recording, application)
+            elif as_json:
+                console.print(to_json(summary(recording)), end="", markup=False, soft_wrap=True)
+            else:
+                result.show(recording, job.name)
             _tell_of_late_events(recording)
             if recording.metadata.interrupted:
                 if plot:
@@ -81,6 +97,25 @@ def run(
     if out is not None:
         err.print(f"results in {out}", markup=False)
     return code
+
+
+def _require_one(todo: Sequence[jobs.Job], option: str) -> None:
+    """Raises InputError where there is more than one run to print."""
+    if len(todo) > 1:
+        names = ", ".join(job.name.rpartition("/")[2] for job in todo)
+        raise InputError(f"{option} prints one run; choose with --run: {names}")
+    if todo[0].varies:
+        raise InputError(f"{option} prints one run; fix what the scenario varies with --set and --seed")
+
+
+def _print_iperf3(recording: Recording, application: str | None) -> None:
+    from polypath.formats import iperf3
+
+    try:
+        text = iperf3.to_json(iperf3.document(recording, application))
+    except iperf3.ShapeError as error:
+        raise InputError(f"--iperf3: {error}") from error
+    console.print(text, end="", markup=False, soft_wrap=True)
 
 
 def _jobs(

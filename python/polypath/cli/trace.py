@@ -12,7 +12,7 @@ from polypath.cli import output, result
 from polypath.cli.console import err, out, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.figures import Drawing
-from polypath.cli.options import OutFolder
+from polypath.cli.options import AsJson, OutFolder
 from polypath.results import folder, summary
 from polypath.results.summary import to_json
 from polypath.units import TIME, UnitError
@@ -27,7 +27,7 @@ def trace(
     ],
     directory: OutFolder = None,
     plot: Annotated[bool, typer.Option("--plot", help="Record every segment and draw plots; needs --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what summary.json holds instead of tables.")] = False,
+    as_json: AsJson = False,
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between samples, e.g. '10 ms'.")] = "100 ms",
 ) -> int:
     """Read captures of real traffic, and show its connections as `run` shows a run's.

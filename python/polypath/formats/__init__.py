@@ -17,15 +17,17 @@ class ExportError(ValueError):
 class Exporter:
     """What writes a run in a format."""
 
-    #: From the recording and its results folder to a new file, or into an empty folder; returns how many it wrote of
-    #: `what`. Raises ExportError.
-    write: Callable[[Recording, Path, Path], int]
+    #: From the recording, its results folder and the application that is meant (None: the only one) to a new file, or
+    #: into an empty folder; returns how many it wrote of `what`. Raises ExportError.
+    write: Callable[[Recording, Path, Path, str | None], int]
     what: str
     #: Whether it fills a folder.
     folder: bool = False
+    #: Whether it writes one application of several.
+    one: bool = False
 
 
-def _netanim(recording: Recording, directory: Path, out: Path) -> int:
+def _netanim(recording: Recording, directory: Path, out: Path, _: str | None) -> int:
     from polypath.formats import netanim
     from polypath.formats.pcapng import CaptureError
 
@@ -36,7 +38,7 @@ def _netanim(recording: Recording, directory: Path, out: Path) -> int:
         raise ExportError(str(error)) from error
 
 
-def _qvis(recording: Recording, directory: Path, out: Path) -> int:
+def _qvis(recording: Recording, directory: Path, out: Path, _: str | None) -> int:
     from polypath.formats import qvis
 
     try:
@@ -45,7 +47,7 @@ def _qvis(recording: Recording, directory: Path, out: Path) -> int:
         raise ExportError(str(error)) from error
 
 
-def _xplot(recording: Recording, directory: Path, out: Path) -> int:
+def _xplot(recording: Recording, directory: Path, out: Path, _: str | None) -> int:
     from polypath.formats import xplot
 
     try:
@@ -54,14 +56,24 @@ def _xplot(recording: Recording, directory: Path, out: Path) -> int:
         raise ExportError(f"{directory}: {error}") from error
 
 
-def _csv(recording: Recording, directory: Path, out: Path) -> int:
+def _csv(recording: Recording, directory: Path, out: Path, _: str | None) -> int:
     for name, table in recording.tables.items():
         table.write_csv(out / f"{name}.csv")
     return len(recording.tables)
 
 
+def _iperf3(recording: Recording, directory: Path, out: Path, application: str | None) -> int:
+    from polypath.formats import iperf3
+
+    try:
+        return iperf3.write(recording, out, application)
+    except iperf3.ShapeError as error:
+        raise ExportError(f"{directory}: {error}") from error
+
+
 EXPORTERS: Mapping[str, Exporter] = {
     "csv": Exporter(_csv, "tables", folder=True),
+    "iperf3": Exporter(_iperf3, "streams", one=True),
     "netanim": Exporter(_netanim, "packets"),
     "qvis": Exporter(_qvis, "files", folder=True),
     "xplot": Exporter(_xplot, "graphs", folder=True),

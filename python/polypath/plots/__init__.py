@@ -26,8 +26,9 @@ from polypath.plots.sequences import acks, beginning, sequence
 from polypath.plots.style import Look, style
 from polypath.plots.waiting import causes, waits
 from polypath.plots.windows import rtt, window
-from polypath.results import Recording
+from polypath.results import Recording, UnknownName
 
+#: Every kind of figure of a run by name.
 REGISTRY: Final[Mapping[str, Kind]] = {
     kind.name: kind for module in (rates, windows, sequences, waiting, requests, network) for kind in module.KINDS
 }
@@ -43,8 +44,12 @@ def shared() -> list[str]:
 
 
 def kinds(name: str) -> list[Kind]:
-    """The kinds of a figure, `rate` or `window+rtt`. Raises KeyError for a kind that is none."""
-    return [REGISTRY[each] for each in name.split("+")]
+    """The kinds of a figure, `rate` or `window+rtt`. Raises UnknownName."""
+    found = name.split("+")
+    for each in found:
+        if each not in REGISTRY:
+            raise UnknownName.of("kind of figure", each, REGISTRY)
+    return [REGISTRY[each] for each in found]
 
 
 def figure(
@@ -57,7 +62,7 @@ def figure(
     """A figure of a kind, or of several joined by `+`, with a panel for each connection.
 
     Several recordings, by the name that the legend gives them, go on the same axes. None where there is nothing to
-    show. Raises KeyError for an unknown kind, MetricError for kinds that cannot be joined or have one run only.
+    show. Raises UnknownName for a kind, MetricError for kinds that cannot be joined or have one run only.
     """
     with style(look):
         return figures.draw(_named(recordings), kinds(name), look or Look(), smooth_s=smooth_s)

@@ -49,6 +49,8 @@ class Canvas:
     notes: list[str] = field(default_factory=list)
     #: Of each run its rates, for the end of the axis (`smoothing.Ceiling`).
     rates: list[object] = field(default_factory=list)
+    #: Whether the vertical axis begins at 0 because `span` says so.
+    begins_at_0: bool = False
 
     @classmethod
     def of(cls, axes: Axes) -> Self:
@@ -115,6 +117,10 @@ def put_legend(axes: Axes, wanted: bool) -> None:
 
 def span(axes: Axes, of: metrics.Connection) -> None:
     """A time axis has all of the connection's time, from its start on, and what is drawn; values begin at 0."""
+    canvas = Canvas.of(axes)
+    if canvas.begins_at_0:  # a limit that was set would cut off what another run has above it
+        axes.set_autoscaley_on(True)
+    canvas.begins_at_0 = axes.get_autoscaley_on()
     axes.set_xmargin(0)
     axes.update_datalim([(time / metrics.SECOND, 0.0) for time in (of.start_ns, of.until_ns)])
     axes.autoscale_view()

@@ -8,21 +8,21 @@ from typing import Any, BinaryIO, Final
 
 from matplotlib.figure import Figure
 
+from polypath.plots.png import Canvas
 from polypath.plots.style import style
+from polypath.results import UnknownName
 from polypath.results.files import replacing
 
-#: What is written into the file about it: neither date nor version, which would change the bytes.
+#: The formats of figures, and what each file says of itself: neither date nor version, which would change the bytes.
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "png": {"Software": "polypath"},
     "svg": {"Creator": "polypath", "Date": None},
     "pdf": {"Creator": "polypath", "Producer": None, "CreationDate": None},
 }
-#: Areas of one colour are small at any level of compression; higher ones take longer than drawing.
-_PNG: Final = {"compress_level": 1}
 
 
 def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> None:
-    """Writes a figure, to a file in the format of its suffix. Raises OutputError, and KeyError for another format."""
+    """Writes a figure, to a file in the format of its suffix. Raises OutputError, UnknownName for another format."""
     if not isinstance(target, Path):
         _save(figure, target, form or "png")
         return
@@ -31,11 +31,14 @@ def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> N
 
 
 def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:
+    if form not in FORMATS:
+        raise UnknownName.of("format of figures", form, FORMATS)
     metadata = FORMATS[form]
     # what has been arranged fits; finding its edges would draw it again
     edges = None if figure.get_layout_engine() is None else "tight"
-    options: dict[str, Any] = {"pil_kwargs": _PNG} if form == "png" else {}
-    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata, **options)
+    if form == "png":
+        Canvas(figure)  # becomes the figure's own
+    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata)
 
 
 class Picture(Figure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ class Lane:
     subflow: metrics.Subflow
     label: str
     colour: str
+    #: The link at its interface of the client.
+    path: str = ""
 
 
 def lanes(recording: Recording, of: metrics.Connection, tint: str | None = None) -> list[Lane]:
@@ -37,8 +39,14 @@ def lanes(recording: Recording, of: metrics.Connection, tint: str | None = None)
         base = colour(order.get(name, each.id)) if tint is None else tint
         parts = [name, *([f"{each.kind} {each.id}"] if len(groups[name]) > 1 else [])]
         label = ", ".join([*parts, *(["backup"] if each.backup else [])])
-        made.append(Lane(each, label, shade(base, own.index(each.id), len(own))))
+        made.append(Lane(each, label, shade(base, own.index(each.id), len(own)), name))
     return made
+
+
+def by_path(found: Sequence[Lane]) -> list[Lane]:
+    """The lanes of one path after the other, the paths in the order of their first."""
+    order = list(dict.fromkeys(lane.path for lane in found))
+    return sorted(found, key=lambda lane: order.index(lane.path))
 
 
 def path(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, span
 from polypath.plots.changes import Events, finish
-from polypath.plots.lanes import lanes
+from polypath.plots.lanes import by_path, lanes
 from polypath.plots.smoothing import Floats, interval_s, limit, rates, told
 from polypath.results import Recording, metrics
 
@@ -23,7 +23,7 @@ def rate(
     events: Events = True,
     legend: bool = True,
 ) -> Axes:
-    """Rate (Mbps) over time (s): what arrived on each subflow, stacked, and the goodput as a line.
+    """Rate (Mbps) over time (s): what arrived on each subflow, stacked path by path, and the goodput as a line.
 
     With `label` only the goodput is drawn, as one line for the run, so that several runs share axes. A rate is the
     mean over `smooth_s` seconds; None chooses by the RTT, and the figure says what. The axis ends above what arrived:
@@ -38,7 +38,7 @@ def rate(
         goodput = rates(*metrics.goodput_series(recording, of), start, width)
         parts = [
             (lane, rates(*metrics.subflow_series(recording, of, lane.subflow), start, width))
-            for lane in lanes(recording, of)
+            for lane in by_path(lanes(recording, of))
         ]
         arrived = np.sum([own.mbps for _, own in parts], axis=0) if parts else np.zeros(0)
         tint = canvas.run(label, color)

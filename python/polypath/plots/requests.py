@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
-from typing import Final
+from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -13,7 +13,7 @@ from polypath.plots.changes import Events, finish
 from polypath.plots.style import colour
 from polypath.results import MetricError, Recording, metrics
 
-_DELAY: Final = "delay (ms)"
+DELAY: Final = "delay (ms)"
 #: Greatest over median delay from which a distribution is drawn over a logarithmic axis.
 _LOGARITHMIC: Final = 10.0
 _MARKERS: Final = ("o", "s", "^", "D", "v")
@@ -50,7 +50,7 @@ def delays(
                 axes.scatter(
                     lost, [0.0] * len(lost), marker="x", color=own, label=f"{name}, {what}", clip_on=False, zorder=3
                 )
-        axes.set(xlabel="time of sending (s)", ylabel=_DELAY)
+        axes.set(xlabel="time of sending (s)", ylabel=DELAY)
         axes.set_ylim(bottom=0)
         return finish(axes, recording, label, events, legend)
 
@@ -76,27 +76,31 @@ def cdf(
         for number, (of, dash) in enumerate(zip(_asking(recording, connection), cycle(_DASHES))):
             known = metrics.Delays.of(metrics.delays(recording, of))
             what = "messages" if metrics.sends_messages(recording, of) else "requests"
-            if not known.answered:
-                continue
-            ordered = [delay / 1e6 for delay in known.answered]
-            shares = [(rank + 1) / known.sent for rank in range(len(ordered))]
-            axes.step(
-                [ordered[0], *ordered],
-                [0.0, *shares],
-                where="post",
+            distribution(
+                axes,
+                known,
                 color=tint or colour(number),
                 linestyle=dash if label is not None else _DASHES[0],
                 label=_name(recording, of, connection, label),
             )
-            if ordered[0] > 0 and ordered[-1] > _LOGARITHMIC * ordered[len(ordered) // 2]:
-                axes.set_xscale("log")
-                axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axes.xaxis.set_major_formatter("{x:g}")
-                axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set(xlabel=_DELAY, ylabel=f"part of the {what}")
+        axes.set(xlabel=DELAY, ylabel=f"part of the {what}")
         axes.set_ylim(0, 1.02)
         put_legend(axes, legend)
         return axes
+
+
+def distribution(axes: Axes, known: metrics.Delays, **look: Any) -> None:
+    """A curve over ms that ends below 1 where some have no answer; none where all have none."""
+    if not known.answered:
+        return
+    ordered = [delay / 1e6 for delay in known.answered]
+    shares = [(rank + 1) / known.sent for rank in range(len(ordered))]
+    axes.step([ordered[0], *ordered], [0.0, *shares], where="post", **look)
+    if ordered[0] > 0 and ordered[-1] > _LOGARITHMIC * ordered[len(ordered) // 2]:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _asking(recording: Recording, given: str | metrics.Connection | None) -> list[metrics.Connection]:
@@ -133,5 +137,5 @@ def shows(recording: Recording, of: metrics.Connection | None) -> bool:
 
 KINDS = (
     Kind("delays", "delay of each request", delays, shows, of="run", across="time of sending (s)", width=1.5),
-    Kind("cdf", "cumulative distribution of the delays", cdf, shows, of="run", across=_DELAY),
+    Kind("cdf", "cumulative distribution of the delays", cdf, shows, of="run", across=DELAY),
 )

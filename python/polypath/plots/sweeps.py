@@ -1,4 +1,4 @@
-"""The figures of a sweep: a curve for each measure, and the grid where all axes are of names."""
+"""The figures of a sweep: a curve for each measure, the grid where all axes are of names, distributions of delays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
+from polypath.plots import pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
 from polypath.plots.grid import Places, draw_grid, drawn_axes
@@ -15,12 +16,17 @@ from polypath.plots.style import Look, style
 from polypath.results.points import MEASURES, Axis, short
 
 GRID: Final = "grid-goodput"
+DELAYS: Final = "cdf-delay"
 CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
 KINDS: Final[Mapping[str, str]] = {
     **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
     GRID: "goodput over time at each place, where all axes are of names",
+    DELAYS: "distribution of the requests' delays at each place, all seeds together",
 }
 """The figures of a sweep by name, with a description."""
+
+USUAL: Final = tuple(name for name in KINDS if name != DELAYS)
+"""Those that `polypath run --plot` draws: the other one reads every run of the sweep."""
 
 #: Gives the recordings of the places on some axes.
 Loader = Callable[[Sequence[Axis]], Places]
@@ -31,6 +37,9 @@ def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> 
     if name == GRID:
         axes = drawn_axes(result.axes)
         return draw_grid(result.name, result.axes, places(axes), look) if axes else None
+    if name == DELAYS:
+        axes = pooled.drawn_axes(result.axes)
+        return pooled.draw_delays(result.name, axes, places(axes), look) if axes else None
     return draw_curves(result, CURVES[name], look)
 
 
@@ -44,8 +53,8 @@ def save_all(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Path]:
-    """Draws figures of a sweep, all that it has values for unless `names` chooses; the files. Raises OutputError."""
-    chosen = list(KINDS if names is None else names)
+    """Draws figures of a sweep, the usual ones unless `names` chooses; the files. Raises OutputError."""
+    chosen = list(USUAL if names is None else names)
     saved = []
     for number, name in enumerate(chosen):
         progress(number, len(chosen))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, seconds, span
 from polypath.plots.changes import Events, finish
-from polypath.plots.lanes import Lane, lanes
+from polypath.plots.lanes import Lane, by_path, lanes
 from polypath.results import Recording, metrics
 
 
@@ -70,7 +70,7 @@ def _named(
     axes: Axes, recording: Recording, of: metrics.Connection, label: str | None, color: str | None
 ) -> list[tuple[Lane, str]]:
     """The subflows with their names in the legend: of an overlay the run's, at its first subflow."""
-    found = lanes(recording, of, Canvas.of(axes).run(label, color))
+    found = by_path(lanes(recording, of, Canvas.of(axes).run(label, color)))
     if label is None:
         return [(lane, lane.label) for lane in found]
     return [(lane, f"{label}, {lane.label}" if len(found) > 1 else label) for lane in found]

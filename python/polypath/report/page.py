@@ -10,6 +10,7 @@ from polypath.report import asked, columns, network, series
 from polypath.results import Recording, causes, metrics, summary
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
+from polypath.results.names import told_apart
 from polypath.results.palette import PALETTE
 from polypath.results.points import MEASURES, SEED
 
@@ -66,6 +67,9 @@ class SweepOf:
     runs: Sequence[int | None]
     #: Where its folder is, from the page.
     folder: str | None = None
+    #: Differences within seeds as they are printed, if it was compared: connection, measure, base, place (the label on
+    #: each axis but the seed), figure, difference, p, verdict.
+    compared: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,14 @@ def build(page: Page) -> dict[str, Any]:
     """The page as data for JSON."""
     paths: dict[str, int] = {}
     coarse = len(page.runs) > FINE_RUNS
+    short = told_apart([run.name for run in page.runs])
     return {
         "format": FORMAT,
         "title": page.title,
         "version": page.version,
         "palette": list(PALETTE),
         "labs": [_lab(each) for each in page.labs],
-        "runs": [_run(each, paths, coarse) for each in page.runs],
+        "runs": [_run(each, name, paths, coarse) for each, name in zip(page.runs, short, strict=True)],
         "sweeps": [_sweep(each) for each in page.sweeps],
     }
 
@@ -115,7 +120,7 @@ def _lab(lab: LabOf) -> dict[str, Any]:
     }
 
 
-def _run(run: Labelled, paths: dict[str, int], coarse: bool) -> dict[str, Any]:
+def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool) -> dict[str, Any]:
     recording, made = run.recording, run.recording.metadata
     figures = summary(recording)
     connections = metrics.connections(recording)
@@ -136,6 +141,7 @@ def _run(run: Labelled, paths: dict[str, int], coarse: bool) -> dict[str, Any]:
     events = _events(recording)
     return {
         "name": run.name,
+        "short": short,
         "scenario": made.scenario,
         "lab": run.lab,
         "folder": run.folder,
@@ -230,6 +236,7 @@ def _sweep(sweep: SweepOf) -> dict[str, Any]:
             }
             for row in sweep.statistics
         ],
+        "compared": [dict(each) for each in sweep.compared],
         "points": [
             {
                 "place": [point["values"][axis["name"]] for axis in axes],

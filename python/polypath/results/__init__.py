@@ -1,8 +1,8 @@
 """Results: pure functions of a Recording, whichever engine made it."""
 
+from polypath.results.errors import MetricError, UnknownName
 from polypath.results.files import OutputError
-from polypath.results.metrics import MetricError
 from polypath.results.recording import Metadata, Recording
 from polypath.results.summary import summary
 
-__all__ = ["Metadata", "MetricError", "OutputError", "Recording", "summary"]
+__all__ = ["Metadata", "MetricError", "OutputError", "Recording", "UnknownName", "summary"]

@@ -63,7 +63,11 @@ def of_connection(recording: Recording, of: Connection) -> list[Cause]:
 def _waiting(recording: Recording, of: Connection) -> Iterator[Cause]:
     """The accounts of head-of-line blocking."""
     lanes = {each.id: each for each in metrics.subflows(recording, of)}
-    for each in metrics.blocking(recording, of) or ():
+    found = metrics.blocking(recording, of) or []
+    never = any(each.level == "connection" and each.cause == "missing" for each in found)
+    for each in found:
+        if each.level == "subflow" and each.cause == "missing" and len(lanes) > 1 and not never:
+            continue  # copies of the bytes behind the hole came on another subflow, which has its own account
         sentence = f"{_because(recording, of, lanes, each)}; at most {_amount(each.max_bytes)} waited at once"
         yield Cause("waiting", each.time_ns, f"{sentence}.", _moment(recording, of, each))
 

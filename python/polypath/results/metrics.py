@@ -12,16 +12,13 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Literal
 
+from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
 
 Side = Literal["client", "server"]
 
 SECOND = 1_000_000_000
-
-
-class MetricError(ValueError):
-    """A figure was asked of a Recording that cannot have it; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,7 @@ class Connection:
 
     @property
     def sender(self) -> Side:
+        """The other end than `receiver`."""
         return "client" if self.receiver == "server" else "server"
 
 
@@ -333,10 +331,12 @@ class Delays:
 
     @classmethod
     def of(cls, delays: Sequence[int | None]) -> Delays:
+        """Of delays in ns in any order; None: unanswered."""
         return cls(len(delays), sorted(delay for delay in delays if delay is not None))
 
     @property
     def unanswered(self) -> int:
+        """How many have no answer."""
         return self.sent - len(self.answered)
 
     def quantile(self, part: float) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from polypath.results import folder, layout, schema
+from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError, write_table, write_text
 from polypath.results.groups import Groups
 from polypath.results.shown import Report
@@ -32,7 +34,9 @@ class Metadata:
     #: The scenario's name; of a lab's run, lab/run.
     scenario: str
     seed: int
+    #: sim, linux, live or noq; capture: what captures tell.
     engine: str
+    #: Hash of the Plan's canonical JSON.
     plan_sha256: str
     #: Hash of all tables as the engine gives it; equal for equal runs.
     recording_sha256: str
@@ -42,9 +46,11 @@ class Metadata:
     interrupted: bool = False
     #: Time that the run took on a clock on the wall, the only figure here that differs from run to run.
     wall_s: float = 0.0
+    #: Of the parts that took part, polypath among them.
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
+        """What manifest.json holds of it."""
         return {"format": FORMAT} | self.__dict__ | {"versions": dict(self.versions)}
 
     @classmethod
@@ -64,13 +70,17 @@ class Metadata:
 class Recording:
     """Tables by name (docs/recording.md), the Plan that was run, and how."""
 
+    #: What the run recorded; `table` gives an empty one for what it did not.
     tables: Mapping[str, pl.DataFrame]
+    #: The Plan as data.
     plan: Mapping[str, Any]
     metadata: Metadata
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table; without rows where the run did not record it. Raises KeyError for a name that is none."""
+        """A table; without rows where the run did not record it. Raises UnknownName."""
         found = self.tables.get(name)
+        if found is None and name not in schema.TABLES:
+            raise UnknownName.of("table", name, schema.TABLES)
         return schema.empty(name) if found is None else found
 
     def groups(self, name: str, by: tuple[str, ...], then: tuple[str, ...] = ()) -> Groups:
@@ -96,12 +106,14 @@ class Recording:
         return {}
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """All tables as pandas DataFrames (needs the extra `arrow`)."""
-        return {name: table.to_pandas() for name, table in self.tables.items()}
+        """All tables as pandas DataFrames. Raises OutputError without the extra `arrow`."""
+        with _needing("to_pandas()", "pandas and pyarrow"):
+            return {name: table.to_pandas() for name, table in self.tables.items()}
 
     def to_pyarrow(self) -> dict[str, pyarrow.Table]:
-        """All tables as pyarrow Tables (needs the extra `arrow`)."""
-        return {name: table.to_arrow() for name, table in self.tables.items()}
+        """All tables as pyarrow Tables. Raises OutputError without the extra `arrow`."""
+        with _needing("to_pyarrow()", "pyarrow"):
+            return {name: table.to_arrow() for name, table in self.tables.items()}
 
     def report(self) -> Report:
         """The run's report page (docs/report.md), which a notebook shows; `.save(path)` writes it."""
@@ -140,6 +152,14 @@ class Recording:
             reason = str(error).splitlines()[0]
             raise OutputError(f"no recording in {path}: {reason}") from error
         return cls(tables, plan, metadata)
+
+
+@contextmanager
+def _needing(what: str, packages: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OutputError(f"{what} needs {packages}; install them with: pip install '.[arrow]'") from error
 
 
 def _tables_in(directory: Path) -> dict[str, Path]:

@@ -49,7 +49,7 @@ _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def summary(recording: Recording) -> dict[str, Any]:
-    """The run's figures, ready for JSON."""
+    """The run's figures, ready for JSON; docs/summary.md tells what each key holds."""
     return {
         "interrupted": recording.metadata.interrupted,
         "connections": [_connection(recording, each) for each in metrics.connections(recording)],

@@ -202,6 +202,7 @@ class Scenario(Tables):
         return resolve(self)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's: a copy with the fields of `update` replaced, unchecked."""
         made = super().model_copy(update=update, deep=deep)
         made.__dict__.pop("_resolved", None)
         return made

@@ -1,0 +1,25 @@
+"""What can be wrong with what is asked of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Self
+
+
+class MetricError(ValueError):
+    """A figure was asked of a Recording that cannot have it; the message is one line."""
+
+
+class UnknownName(MetricError, KeyError):
+    """A table, a kind of figure or a format that is none; the message is one line and names the nearest."""
+
+    __str__ = ValueError.__str__  # a KeyError puts its message in quotation marks
+
+    @classmethod
+    def of(cls, what: str, name: str, known: Collection[str]) -> Self:
+        """Of `what` that is called `name`, among those that there are."""
+        near = get_close_matches(name, known, 1)
+        return cls(
+            f"unknown {what} '{name}'; " + (f"did you mean '{near[0]}'?" if near else f"there is {', '.join(known)}")
+        )

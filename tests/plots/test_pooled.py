@@ -1,0 +1,61 @@
+"""Distributions of delays at the places of a sweep, all seeds together."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from polypath.plots.pooled import draw_delays, drawn_axes
+from polypath.results import Recording, metrics
+from polypath.results.points import Axis
+
+SCHEDULER = Axis("defaults.scheduler", ("default", "redundant"))
+SEED = Axis("seed", ("1", "2"), (1.0, 2.0))
+
+
+def numbers(data: object) -> Any:
+    return np.asarray(data).tolist()
+
+
+def slower(recording: Recording, factor: int) -> Recording:
+    requests = recording.table("requests").with_columns(pl.col("delay_ns") * factor)
+    return replace(recording, tables={**recording.tables, "requests": requests})
+
+
+def test_a_curve_a_place_of_the_requests_of_all_seeds(recording: Recording) -> None:
+    places: dict[tuple[str, ...], Recording] = {
+        (name, seed): slower(recording, factor) for factor, name in enumerate(SCHEDULER.labels, 1) for seed in "12"
+    }
+    figure = draw_delays("phone", (SCHEDULER, SEED), places)
+    assert figure is not None
+    asking = [of for of in metrics.connections(recording) if metrics.delays(recording, of)]
+    assert len(figure.axes) == len(asking)
+    known = metrics.Delays.of(2 * metrics.delays(recording, asking[0]))
+    panel = figure.axes[0]
+    assert panel.get_legend_handles_labels()[1] == ["default", "redundant"]
+    first, second = panel.lines
+    assert numbers(first.get_xdata())[1:] == pytest.approx([delay / 1e6 for delay in known.answered])
+    assert numbers(first.get_ydata())[-1] == pytest.approx(len(known.answered) / known.sent)
+    assert numbers(second.get_xdata()) == pytest.approx([2 * value for value in numbers(first.get_xdata())])
+    assert panel.get_title(loc="right") == f"{known.sent} requests each, of 2 seeds"
+    assert (figure.get_suptitle(), panel.get_xlabel()) == ("phone", "delay (ms)")
+
+
+@pytest.mark.parametrize(
+    ("axes", "drawn"),
+    [
+        ((SCHEDULER, SEED), True),
+        ((SEED,), False),
+        ((Axis("a", tuple("12345")), Axis("b", ("1", "2"))), False),
+        ((Axis("a", tuple("1234")), Axis("b", ("1", "2"))), True),
+    ],
+)
+def test_curves_are_told_apart(axes: tuple[Axis, ...], drawn: bool) -> None:
+    assert drawn_axes(axes) == (list(axes) if drawn else [])
+
+
+def test_nothing_is_drawn_where_nothing_asks(recording: Recording) -> None:
+    silent = replace(recording, tables={name: table for name, table in recording.tables.items() if name != "requests"})
+    assert draw_delays("phone", (SCHEDULER,), {("default",): silent}) is None

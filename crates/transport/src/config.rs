@@ -57,6 +57,12 @@ impl Profile {
         }
     }
 
+    /// Whether a probe timeout that new data sets is limited by the time since the oldest segment in flight left (Linux `tcp_rto_delta_us`), or
+    /// since the last acknowledgement (RFC 8985 section 7.2 with RFC 6298 section 5.3).
+    pub(crate) fn times_oldest_segment(self) -> bool {
+        self != Self::Rfc
+    }
+
     /// Whether the only subflow ever may fall back in mid-stream, at the price that a repetition at connection level that no option marks
     /// is taken for new data (Linux `allow_infinite_fallback`). RFC 8684 section 3.7 has such a subflow reset.
     pub(crate) fn falls_back_late(self) -> bool {

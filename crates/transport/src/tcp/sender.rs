@@ -315,7 +315,7 @@ impl Socket {
         if first || self.awaits_no_answer() {
             self.arm_retransmission(cx.shared);
         }
-        self.schedule_loss_probe(cx.shared);
+        self.schedule_loss_probe(cx.shared, false);
     }
 
     fn emit_data(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {

@@ -223,6 +223,32 @@ fn a_tail_loss_is_probed_after_two_round_trips() {
     assert!(repeat.at - probe.at < 300 * MS);
 }
 
+/// After a second round trip of 800 ms RTO is 2 s by RFC 6298, and still 2.4 s in Linux, whose variance falls at the end of a round trip.
+/// RFC 8985 section 7.2 puts the probe no later than the timeout: that since the oldest segment left in Linux, since the
+/// acknowledgement in the RFC.
+#[test]
+fn new_data_puts_a_probe_off_no_further_than_the_timeout() {
+    let at_once = |profile| {
+        let mut script =
+            Script::connected(&with_profile(profile, tcp()), Peer::default(), 800 * MS);
+        script.inject(script.ack(1));
+        script.write(2 * MSS);
+        script.drain();
+        let start = script.now;
+        script.run_for(800 * MS);
+        script.inject(script.ack(at(1)));
+        script.run_for(900 * MS);
+        script.write(MSS);
+        script.drain();
+        let probe = script.expect_data(at(2), 1460);
+        assert_eq!(script.counter(Mib::TcpExtTCPLossProbes), 1);
+        probe.at - start
+    };
+    assert_eq!(at_once(Profile::Linux), 2_400 * MS);
+    assert_eq!(at_once(Profile::MptcpOrg), 2_400 * MS);
+    assert_eq!(at_once(Profile::Rfc), 2_800 * MS);
+}
+
 /// Beyond the congestion window, which ten segments fill; with the last of the stream the last segment is repeated.
 #[test]
 fn a_probe_is_new_data_where_there_is_some() {

@@ -9,13 +9,14 @@ use crate::tcp::timer::{Fired, Pending};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
 impl Socket {
-    /// RFC 8985 section 7.2: probe timeout.
-    pub(crate) fn schedule_loss_probe(&mut self, shared: &Shared) -> bool {
+    /// RFC 8985 section 7.2: probe timeout, which is no later than the retransmission timeout; `restarts`: an acknowledgement has just begun
+    /// that anew (RFC 6298 section 5.3).
+    pub(crate) fn schedule_loss_probe(&mut self, shared: &Shared, restarts: bool) -> bool {
         let recovery = &self.recovery;
         let eligible = self.negotiated.sack
             && self.state.synchronised()
             && !self.sent.is_empty()
-            && recovery.state == CaState::Open
+            && matches!(recovery.state, CaState::Open | CaState::Cwr)
             && recovery.sacked == 0
             && recovery.probe_end.is_none()
             && recovery.timeouts == 0;
@@ -27,7 +28,6 @@ impl Socket {
         {
             return false;
         }
-        let rto = self.backed_off(shared);
         let timeout = match self.rtt.srtt() {
             0 => shared.config.rto_initial,
             srtt if self.sent.len() == 1 => {
@@ -36,9 +36,27 @@ impl Socket {
             }
             srtt => 2 * srtt + 2 * MILLISECOND,
         };
-        self.timers
-            .set(Pending::LossProbe, shared.now + timeout.min(rto));
+        let probe = shared.now + timeout;
+        let timer = self.timeout_begun(shared, restarts) + self.backed_off(shared);
+        let at = if timer > shared.now {
+            probe.min(timer)
+        } else {
+            probe
+        };
+        self.timers.set(Pending::LossProbe, at);
         true
+    }
+
+    /// When the retransmission timer would have been set last, were it not for the probe.
+    fn timeout_begun(&self, shared: &Shared, restarts: bool) -> Nanos {
+        let oldest = self.sent[0].sent_at;
+        if restarts {
+            shared.now
+        } else if shared.config.profile.times_oldest_segment() {
+            oldest
+        } else {
+            oldest.max(self.heard_at)
+        }
     }
 
     /// The probe timeout has passed (RFC 8985 section 7.3). True: a probe is to be sent.
@@ -122,7 +140,7 @@ impl Socket {
         if self.timers.pending == Pending::Reordering {
             self.timers.pending = Pending::None;
         }
-        if !self.schedule_loss_probe(shared) {
+        if !self.schedule_loss_probe(shared, true) {
             self.arm_retransmission(shared);
         }
     }

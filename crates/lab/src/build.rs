@@ -221,6 +221,20 @@ fn schedule<B: Clone>(
                 .ok_or_else(|| missing(&place, "interface", *interface))?;
             return Ok(());
         }
+        Action::Migrate {
+            node,
+            interface,
+            to,
+        } => {
+            let own = interfaces
+                .get(*node)
+                .ok_or_else(|| missing(&place, "node", *node))?;
+            for index in [interface, to] {
+                own.get(*index)
+                    .ok_or_else(|| missing(&place, "interface", *index))?;
+            }
+            return Ok(());
+        }
     };
     for channel in targets {
         network

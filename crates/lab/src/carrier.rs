@@ -114,6 +114,13 @@ impl Carrier {
         either!(self, it => it.set_backup(address, backup, now));
     }
 
+    /// Moves paths of a client of QUIC from one of its addresses to another; no other has such.
+    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
+        if let Self::Quic(connection) = self {
+            connection.migrate(from, to, now);
+        }
+    }
+
     pub fn buffers(&self) -> (u64, u64) {
         either!(self, it => it.buffers())
     }

@@ -618,6 +618,12 @@ pub enum Action {
         interface: usize,
         backup: bool,
     },
+    /// Moves the paths of a host's clients of QUIC from an interface to another one of the host (RFC 9000 section 9.2).
+    Migrate {
+        node: usize,
+        interface: usize,
+        to: usize,
+    },
 }
 
 /// What is recorded.

@@ -314,6 +314,10 @@ impl Quic {
         either!(self, it => it.set_backup(address, backup, now));
     }
 
+    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
+        either!(self, it => it.migrate(from, to, now));
+    }
+
     pub fn buffers(&self) -> (u64, u64) {
         asked!(self, it => it.buffers())
     }

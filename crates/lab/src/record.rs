@@ -599,6 +599,12 @@ fn describe(kind: &EventKind) -> Told {
         EventKind::DatagramRefused(bytes) => valued("datagram-refused", None, f64::from(bytes)),
         EventKind::PotentiallyFailed(subflow) => told("potentially-failed", Some(subflow)),
         EventKind::Recovered(subflow) => told("recovered", Some(subflow)),
+        EventKind::PathMigrated { subflow, address } => {
+            detailed("path-migrated", Some(subflow), address.to_string().into())
+        }
+        EventKind::MigrationRefused { subflow, reason } => {
+            detailed("migration-refused", Some(subflow), reason.into())
+        }
         EventKind::Scheduled {
             subflow,
             offset,
@@ -618,6 +624,7 @@ pub(crate) fn sampled(kind: &EventKind) -> Option<usize> {
         | EventKind::Loss(subflow)
         | EventKind::Timeout { subflow, .. }
         | EventKind::Penalised(subflow)
+        | EventKind::PathMigrated { subflow, .. }
         | EventKind::Recovered(subflow) => Some(subflow),
         _ => None,
     }

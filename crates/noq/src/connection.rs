@@ -16,6 +16,8 @@ use crate::settings::Settings;
 pub struct Connection {
     endpoint: Endpoint,
     client: bool,
+    /// The client's socket is bound to another address than at first, and to no other.
+    moved: bool,
     /// Bytes that may be unacknowledged, and unread on a stream.
     windows: (u64, u64),
     lanes: Lanes,
@@ -77,6 +79,7 @@ impl Connection {
         Self {
             endpoint,
             client,
+            moved: false,
             windows: (settings.send_window, settings.receive_window),
             lanes: Lanes::default(),
             paths,
@@ -89,6 +92,10 @@ impl Connection {
     }
 
     pub fn receive(&mut self, arrival: Arrival<'_>, now: Nanos) {
+        // Else noq would move back to where its socket was.
+        if self.moved && arrival.tuple.local.ip() != self.endpoint.tuple().local.ip() {
+            return;
+        }
         self.endpoint.receive(arrival, now);
         self.follow(now);
     }
@@ -266,6 +273,37 @@ impl Connection {
         self.flush(now);
     }
 
+    /// Moves the client from one of its addresses to another (RFC 9000 section 9.2). An event says why it cannot.
+    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
+        let mut open = self.lanes.open();
+        let moving = open.find(|lane| lane.tuple.local.ip() == from);
+        let Some((id, port)) = moving.map(|lane| (lane.path_id, lane.tuple.local.port())) else {
+            return;
+        };
+        drop(open);
+        let Some(subflow) = self.lanes.position(id).filter(|_| self.client) else {
+            return;
+        };
+        let refused = if self.multipath() {
+            Some("noq opens another path instead")
+        } else if !self.paths.is_up(to) {
+            Some("the address is down")
+        } else if !self.confirmed {
+            Some("the handshake is not confirmed")
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
+            return self.event(EventKind::MigrationRefused { subflow, reason }, now);
+        }
+        self.moved = true;
+        let address = (to, port).into();
+        self.lanes.set_local(subflow, address);
+        self.event(EventKind::PathMigrated { subflow, address }, now);
+        self.endpoint.move_to(to, now);
+        self.follow(now);
+    }
+
     fn abandon(&mut self, path: PathId, now: Nanos) {
         let at = self.endpoint.at(now);
         if let Some(connection) = self.endpoint.connection() {
@@ -314,12 +352,8 @@ impl Connection {
             }
         }
         if let Some(connection) = self.endpoint.connection() {
-            for lost in self.lanes.refresh(connection) {
-                self.events.push(Event {
-                    at: now,
-                    kind: EventKind::Loss(lost),
-                });
-            }
+            let news = self.lanes.refresh(connection).into_iter();
+            self.events.extend(news.map(|kind| Event { at: now, kind }));
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use noq_proto::{Connection, PathId, PathStats};
 use polypath_transport::path::{INFINITE_SSTHRESH, Path, Totals};
-use polypath_transport::{Nanos, Tuple};
+use polypath_transport::{EventKind, Nanos, Tuple};
 
 use crate::connection::Lane;
 use crate::meter::{Tally, tally};
@@ -111,9 +111,14 @@ impl Lanes {
         }
     }
 
-    /// Takes over what noq tells now; gives the paths on which its controller answered to a loss since it was last asked.
-    pub fn refresh(&mut self, connection: &mut Connection) -> Vec<usize> {
-        let mut lost = Vec::new();
+    /// The client sends from another address of its own.
+    pub fn set_local(&mut self, lane: usize, local: SocketAddr) {
+        self.lanes[lane].tuple.local = local;
+    }
+
+    /// Takes over what noq tells now; gives what is news of it: losses that a controller answered to, and addresses of the peer.
+    pub fn refresh(&mut self, connection: &mut Connection) -> Vec<EventKind> {
+        let mut news = Vec::new();
         for (index, (lane, (tally_of, events))) in
             self.lanes.iter_mut().zip(&mut self.tallies).enumerate()
         {
@@ -121,7 +126,13 @@ impl Lanes {
                 continue;
             };
             if let Ok(path) = connection.network_path(lane.path_id) {
-                lane.tuple.remote = path.remote();
+                let address = path.remote();
+                if std::mem::replace(&mut lane.tuple.remote, address) != address {
+                    news.push(EventKind::PathMigrated {
+                        subflow: index,
+                        address,
+                    });
+                }
             }
             lane.totals = totals(&stats);
             let path = &mut lane.path;
@@ -129,7 +140,7 @@ impl Lanes {
             let cwnd = packets(stats.cwnd, path.mss);
             // noq counts each lost packet; its controller answers to the first of a round trip.
             let answered = stats.congestion_events > *events && cwnd < path.cwnd;
-            lost.extend(answered.then_some(index));
+            news.extend(answered.then_some(EventKind::Loss(index)));
             *events = stats.congestion_events;
             path.cwnd = cwnd;
             path.srtt = stats.rtt.as_nanos() as Nanos;
@@ -147,7 +158,7 @@ impl Lanes {
                 path.acked = tally.acknowledged();
             }
         }
-        lost
+        news
     }
 }
 

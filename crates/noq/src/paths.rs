@@ -79,6 +79,11 @@ impl Paths {
         true
     }
 
+    pub fn is_up(&self, address: IpAddr) -> bool {
+        let mut own = self.local.iter();
+        own.any(|local| local.address == address && local.up)
+    }
+
     pub fn set_backup(&mut self, address: IpAddr, backup: bool) {
         for local in &mut self.local {
             if local.address == address {

@@ -1,6 +1,6 @@
 //! What an endpoint tells its owner.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::Nanos;
 
@@ -80,6 +80,16 @@ pub enum EventKind {
     /// No packet has room for a DATAGRAM frame with so many bytes.
     DatagramRefused(u32),
     Recovered(usize),
+    /// A path of QUIC has another address of the client (RFC 9000 section 9).
+    PathMigrated {
+        subflow: usize,
+        address: SocketAddr,
+    },
+    /// A path was to move and did not.
+    MigrationRefused {
+        subflow: usize,
+        reason: &'static str,
+    },
     Scheduled {
         subflow: usize,
         offset: u64,

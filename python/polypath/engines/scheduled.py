@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -30,11 +30,14 @@ def _rows(plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**row, "kind": "link-changed", "link": action["link"], "detail": detail}
             continue
         node = plan["nodes"][action["node"]]
-        detail = f"{node['interfaces'][action['interface']]['name']} {_state(action)}"
+        names = [interface["name"] for interface in node["interfaces"]]
+        detail = f"{names[action['interface']]} {_state(action, names)}"
         yield {**row, "kind": "interface-changed", "host": node["name"], "detail": detail}
 
 
-def _state(action: Mapping[str, Any]) -> str:
+def _state(action: Mapping[str, Any], names: Sequence[str]) -> str:
+    if action["kind"] == "migrate":
+        return f"migrates to {names[action['to']]}"
     if action["kind"] == "interface":
         return "up" if action["up"] else "down"
     return "backup" if action["backup"] else "normal"

@@ -102,7 +102,10 @@ def _text(plan: Mapping[str, Any], action: Mapping[str, Any]) -> str:
         way = "" if action["direction"] == "both" else f" {action['direction']}"
         return f"{plan['links'][action['link']]['name']}{way}: {', '.join(_of_a_link(action))}"
     node = plan["nodes"][action["node"]]
-    name = f"{node['name']} {node['interfaces'][action['interface']]['name']}"
+    names = [interface["name"] for interface in node["interfaces"]]
+    name = f"{node['name']} {names[action['interface']]}"
+    if action["kind"] == "migrate":
+        return f"{name}: migrates to {names[action['to']]}"
     if action["kind"] == "interface":
         return f"{name}: {'up' if action['up'] else 'down'}"
     return f"{name}: {'backup' if action['backup'] else 'normal'}"

@@ -206,7 +206,7 @@ def _leaves_at_known_times(channel: Channel) -> bool:
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
-_INTERFACE_CHANGES = ("up", "backup")
+_INTERFACE_CHANGES = ("up", "backup", "migrate_to")
 _SWITCH_CHANGES = ("up",)
 
 
@@ -399,10 +399,21 @@ def _made_interfaces(tables: Tables) -> Iterator[Problem]:
             ends = [f"{host}:{name}" for name in known.get(host, [])]
             if event.interface not in ends:
                 yield _unknown(("event", index, "interface"), "interface", event.interface, ends)
+            if event.migrate_to is not None:
+                yield from _migration(("event", index, "migrate_to"), event, known.get(host, []))
     for index, route in enumerate(tables.route):
         if route.interface not in known.get(route.node, []):
             path = ("route", index, "interface")
             yield _unknown(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
+
+
+def _migration(path: Path, event: Event, known: list[str]) -> Iterator[Problem]:
+    assert event.interface is not None
+    host, interface = split_end(event.interface)
+    if event.migrate_to not in known:
+        yield _unknown(path, f"interface of '{host}'", str(event.migrate_to), known)
+    elif event.migrate_to == interface:
+        yield Problem(path, f"paths of '{event.interface}' are there already; name another interface of '{host}'")
 
 
 _WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices, _flows)

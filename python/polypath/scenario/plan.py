@@ -358,6 +358,9 @@ class _Builder:
         assert event.interface is not None
         end = self._end(event.interface)
         actions: list[dict[str, Any]] = []
+        if event.migrate_to is not None:
+            to = self._end(f"{split_end(event.interface)[0]}:{event.migrate_to}")["interface"]
+            actions.append({"kind": "migrate", **end, "to": to})
         if event.backup is not None:
             actions.append({"kind": "priority", **end, "backup": event.backup})
         if event.up is not None:

@@ -9,7 +9,7 @@ from polypath import registry
 from polypath.scenario import noq, script
 from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
-from polypath.scenario.stack import Stack, settings
+from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables, directions, host_stack, split_end
 from polypath.scenario.traffic import AnyApplication, Fetch, MeasuredApplication
 
@@ -54,7 +54,26 @@ def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplicatio
         for side in ("client", "server"):
             stack = _stack(tables, application, side)
             found += noq.faults(written, path, written.application[index], side, stack)
-    return found
+    return [*found, *_migrations(tables, applications)]
+
+
+def _migrations(tables: Tables, applications: Sequence[AnyApplication]) -> Iterator[Problem]:
+    """Only clients of QUIC migrate (RFC 9000 section 9)."""
+    for index, event in enumerate(tables.event):
+        if event.interface is None or event.migrate_to is None:
+            continue
+        host, path = split_end(event.interface)[0], ("event", index, "migrate_to")
+        own = [application for application in applications if application.client == host]
+        over = [application for application in own if application.transport in TRANSPORTS]
+        if not over:
+            what = sorted({application.transport for application in own})
+            said = f"is a client over {' and '.join(what)} alone" if what else "is the client of no application"
+            message = f"only clients of QUIC migrate (RFC 9000 section 9), and '{host}' {said}"
+            yield Problem(path, f'{message}; take transport = "quic" or "mpquic"')
+        for application in over:
+            if application.transport == "mpquic" and _stack(tables, application, "client").stack == NOQ:
+                message = f"'{host}' runs noq, which moves no path of Multipath QUIC: it opens another one instead"
+                yield Problem(path, f'{message}; take transport = "quic" there')
 
 
 def _stack(tables: Tables, application: AnyApplication, side: str) -> Stack:

@@ -239,8 +239,8 @@ AnyApplication = Annotated[
 
 
 class Event(Model):
-    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup), or of a router
-    or switch (up)."""
+    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup, migrate_to), or
+    of a router or switch (up)."""
 
     at: Time
     """When."""
@@ -264,6 +264,8 @@ class Event(Model):
     """Whether the link or interface carries anything from now on."""
     backup: bool | None = None
     """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
+    migrate_to: str | None = None
+    """Another interface of the host, "eth1": paths of its clients of QUIC migrate there (RFC 9000 section 9.2)."""
 
 
 class Record(Model):

@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod events;
 mod guard;
 mod host_queues;
 mod listener;
@@ -540,43 +541,6 @@ impl Simulation {
         (self.recorder).sample_datagrams(now, datagrams.filter_map(|(at, app)| Some((at, app?))));
         if let Some(control) = &mut self.control {
             control.sample(now, &mut self.recorder.recording);
-        }
-    }
-
-    /// A change that a host is told of.
-    fn on_event(&mut self, event: usize) {
-        let now = self.network.now();
-        let (node, interface, up, backup) = match self.plan.events[event].action {
-            Action::Interface {
-                node,
-                interface,
-                up,
-            } => (node, interface, Some(up), None),
-            Action::Priority {
-                node,
-                interface,
-                backup,
-            } => (node, interface, None, Some(backup)),
-            Action::Link { .. } => return,
-        };
-        let addresses = self.plan.nodes[node].interfaces[interface]
-            .addresses
-            .clone();
-        for index in 0..self.endpoints.len() {
-            if self.endpoints[index].node != node {
-                continue;
-            }
-            if let Some(connection) = &mut self.endpoints[index].connection {
-                for &address in &addresses {
-                    if let Some(up) = up {
-                        connection.set_address_up(address, up, now);
-                    }
-                    if let Some(backup) = backup {
-                        connection.set_backup(address, backup, now);
-                    }
-                }
-            }
-            self.follow_up(index);
         }
     }
 

@@ -11,7 +11,7 @@ use super::connection::{Connection, payload};
 use super::path::{PathState, Validation};
 use super::rtt::Rtt;
 use crate::path::Path;
-use crate::{Nanos, Tuple};
+use crate::{EventKind, Nanos, Tuple};
 
 /// What is remembered of a path's addresses.
 #[derive(Debug, Default)]
@@ -75,11 +75,11 @@ impl Connection {
         if tuple == member.tuple {
             member.migration.destination = Some(destination);
         } else if moves && !self.client && self.handshake.confirmed {
-            self.migrate(path, tuple, destination, len);
+            self.follow_peer(path, tuple, destination, len);
         }
     }
 
-    fn migrate(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
+    fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
         let member = &mut self.members[path];
         member.steady = false;
         let left = std::mem::replace(&mut member.tuple, tuple);
@@ -106,6 +106,10 @@ impl Connection {
             self.members[path].migration.former_id = used.map(|(_, id)| id);
             self.change_id(path);
         }
+        self.event(EventKind::PathMigrated {
+            subflow: path,
+            address: tuple.remote,
+        });
         if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
             let ids = (
                 self.local_address_id(tuple.local.ip()),
@@ -162,21 +166,59 @@ impl Connection {
         self.now = now;
         let moved = self.move_to(path, address);
         self.flush();
-        moved
+        moved.is_ok()
     }
 
-    fn move_to(&mut self, path: usize, address: IpAddr) -> bool {
-        let Some(member) = self.members.get(path) else {
-            return false;
+    /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
+    /// an event says why.
+    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
+        if !self.client || self.ended.is_some() {
+            return;
+        }
+        self.now = now;
+        for path in 0..self.members.len() {
+            let member = &self.members[path];
+            if member.closed() || member.tuple.local.ip() != from {
+                continue;
+            }
+            if let Err(reason) = self.move_to(path, to) {
+                self.event(EventKind::MigrationRefused {
+                    subflow: path,
+                    reason,
+                });
+            }
+        }
+        self.flush();
+    }
+
+    /// Why a path cannot have another address of this host.
+    fn stays(&self, path: usize, address: IpAddr) -> Option<&'static str> {
+        let Some(member) = self.members.get(path).filter(|member| !member.closed()) else {
+            return Some("no such path");
         };
         let mut own = self.local.iter().filter(|local| local.up);
-        let another = own.any(|local| local.address == address)
-            && address != member.tuple.local.ip()
-            && address.is_ipv4() == member.tuple.local.is_ipv4();
-        let ready = self.client && self.handshake.confirmed && self.ended.is_none();
-        let able = !member.closed() && self.remote_ids.spare(member.id).is_some();
-        if !another || !ready || !able || self.peer.disable_active_migration {
-            return false;
+        if !own.any(|local| local.address == address) {
+            return Some("the address is down");
+        }
+        if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
+            return Some("no other address of its family");
+        }
+        if !self.client || self.ended.is_some() {
+            return Some("no client of an open connection");
+        }
+        if !self.handshake.confirmed {
+            return Some("the handshake is not confirmed");
+        }
+        if self.peer.disable_active_migration {
+            return Some("the server forbids it");
+        }
+        let spare = self.remote_ids.spare(member.id);
+        spare.is_none().then_some("no spare connection id")
+    }
+
+    fn move_to(&mut self, path: usize, address: IpAddr) -> Result<(), &'static str> {
+        if let Some(reason) = self.stays(path, address) {
+            return Err(reason);
         }
         let shared = self
             .members
@@ -185,7 +227,7 @@ impl Connection {
         let port = if shared {
             self.ports.next()
         } else {
-            member.tuple.local.port()
+            self.members[path].tuple.local.port()
         };
         let local_id = self.local_address_id(address);
         let mtu = self.mtu_of(address);
@@ -206,8 +248,12 @@ impl Connection {
         member.local_id = local_id;
         member.set_mtu(mtu);
         self.change_id(path);
+        self.event(EventKind::PathMigrated {
+            subflow: path,
+            address: (address, port).into(),
+        });
         self.forget_measurements(path);
-        true
+        Ok(())
     }
 
     /// The address of the only way to the peer is gone: another takes its place, if there is one.
@@ -219,7 +265,9 @@ impl Connection {
         let others = self.local.iter().filter(|local| local.up);
         let others: Vec<IpAddr> = others.map(|local| local.address).collect();
         for path in paths {
-            others.iter().any(|&address| self.move_to(path, address));
+            others
+                .iter()
+                .any(|&address| self.move_to(path, address).is_ok());
         }
     }
 
@@ -257,6 +305,14 @@ impl Connection {
         member.challenged_at = None;
         member.challenge_due = false;
         member.migration.settle();
+        self.event(EventKind::PathMigrated {
+            subflow: path,
+            address: if self.client {
+                former.local
+            } else {
+                former.remote
+            },
+        });
         if moved_itself && self.client {
             let mtu = self.mtu_of(former.local.ip());
             let local_id = self.local_address_id(former.local.ip());

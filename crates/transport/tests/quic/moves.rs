@@ -1,6 +1,6 @@
 //! A client moves to another of its addresses (RFC 9000 section 9.2).
 
-use polypath_transport::{MILLISECOND as MS, SECOND};
+use polypath_transport::{EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;
 
 use crate::common::client_address;
@@ -157,4 +157,70 @@ fn what_cannot_move_stays() {
     );
     let server = pair.server.as_mut().expect("established");
     assert!(!server.migrate_to(0, client_address(1), now), "a server");
+}
+
+/// Migrations and refusals that a side told, in order.
+fn told(pair: &mut Pair, side: Side) -> Vec<EventKind> {
+    let events = match side {
+        Side::Client => pair.client.events(),
+        Side::Server => pair.server.as_mut().expect("established").events(),
+    };
+    let events = events.drain(..).map(|event| event.kind);
+    events
+        .filter(|kind| {
+            matches!(
+                kind,
+                EventKind::PathMigrated { .. } | EventKind::MigrationRefused { .. }
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn paths_from_an_address_move_and_both_sides_tell() {
+    let links = vec![link(10 * MBPS, 20 * MS); 3];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    transfer(&mut pair);
+    let now = pair.now;
+    pair.client
+        .migrate(client_address(2), client_address(1), now);
+    complete(&mut pair);
+    let from = |side: &polypath_transport::quic::PathState| side.tuple.local.ip();
+    let locals: Vec<_> = pair.client.members().iter().map(from).collect();
+    assert_eq!(locals, [0, 1, 1].map(client_address));
+    let address = pair.client.members()[2].tuple.local;
+    let moved = [EventKind::PathMigrated {
+        subflow: 2,
+        address,
+    }];
+    assert_eq!(told(&mut pair, Side::Client), moved);
+    assert_eq!(told(&mut pair, Side::Server), moved);
+}
+
+#[test]
+fn a_migration_that_cannot_be_is_told_with_its_reason() {
+    let links = vec![link(10 * MBPS, 20 * MS); 2];
+    let mut pair = Pair::new(&quic(), &quic(), links, 1);
+    let refused = |reason| [EventKind::MigrationRefused { subflow: 0, reason }];
+    pair.client.migrate(client_address(0), client_address(1), 0);
+    assert_eq!(
+        told(&mut pair, Side::Client),
+        refused("the handshake is not confirmed")
+    );
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let now = pair.now;
+    pair.client.set_address_up(client_address(1), false, now);
+    pair.client
+        .migrate(client_address(0), client_address(1), now);
+    assert_eq!(
+        told(&mut pair, Side::Client),
+        refused("the address is down")
+    );
+    // Nothing is at the other one, and a server does not move.
+    pair.client
+        .migrate(client_address(1), client_address(0), now);
+    assert_eq!(told(&mut pair, Side::Client), []);
 }

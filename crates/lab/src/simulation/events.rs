@@ -1,0 +1,64 @@
+//! Scheduled changes that a host is told of.
+
+use std::net::IpAddr;
+
+use polypath_transport::Nanos;
+
+use super::Simulation;
+use crate::carrier::Carrier;
+use crate::plan::Action;
+
+impl Simulation {
+    /// A change that a host is told of.
+    pub(super) fn on_event(&mut self, event: usize) {
+        let now = self.network.now();
+        let action = self.plan.events[event].action.clone();
+        let (Action::Interface {
+            node, interface, ..
+        }
+        | Action::Priority {
+            node, interface, ..
+        }
+        | Action::Migrate {
+            node, interface, ..
+        }) = action
+        else {
+            return;
+        };
+        let addresses = |interface: usize| {
+            let interfaces = &self.plan.nodes[node].interfaces;
+            interfaces[interface].addresses.clone()
+        };
+        let own = addresses(interface);
+        let others = match action {
+            Action::Migrate { to, .. } => addresses(to),
+            _ => Vec::new(),
+        };
+        for index in 0..self.endpoints.len() {
+            if self.endpoints[index].node != node {
+                continue;
+            }
+            if let Some(connection) = &mut self.endpoints[index].connection {
+                for &address in &own {
+                    tell(connection, &action, address, &others, now);
+                }
+            }
+            self.follow_up(index);
+        }
+    }
+}
+
+/// Tells a connection of a change of one of its host's addresses; `others`: those of the interface that it migrates to.
+fn tell(connection: &mut Carrier, action: &Action, address: IpAddr, others: &[IpAddr], now: Nanos) {
+    match *action {
+        Action::Interface { up, .. } => connection.set_address_up(address, up, now),
+        Action::Priority { backup, .. } => connection.set_backup(address, backup, now),
+        Action::Migrate { .. } => {
+            let family = |other: &&IpAddr| other.is_ipv4() == address.is_ipv4();
+            if let Some(&other) = others.iter().find(family) {
+                connection.migrate(address, other, now);
+            }
+        }
+        Action::Link { .. } => {}
+    }
+}

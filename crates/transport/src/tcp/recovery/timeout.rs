@@ -6,7 +6,7 @@ use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::{Fired, Pending};
-use crate::{EventKind, MILLISECOND, Mib, Nanos};
+use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
 impl Socket {
     /// RFC 8985 section 7.2: probe timeout, which is no later than the retransmission timeout; `restarts`: an acknowledgement has just begun
@@ -36,26 +36,30 @@ impl Socket {
             }
             srtt => 2 * srtt + 2 * MILLISECOND,
         };
-        let probe = shared.now + timeout;
-        let timer = self.timeout_begun(shared, restarts) + self.backed_off(shared);
-        let at = if timer > shared.now {
-            probe.min(timer)
+        let rto = self.backed_off(shared);
+        let left = if restarts {
+            rto
         } else {
-            probe
+            self.left_of(rto, shared)
         };
-        self.timers.set(Pending::LossProbe, at);
+        self.timers
+            .set(Pending::LossProbe, shared.now + timeout.min(left));
         true
     }
 
-    /// When the retransmission timer would have been set last, were it not for the probe.
-    fn timeout_begun(&self, shared: &Shared, restarts: bool) -> Nanos {
-        let oldest = self.sent[0].sent_at;
-        if restarts {
-            shared.now
-        } else if shared.config.profile.times_oldest_segment() {
-            oldest
-        } else {
-            oldest.max(self.heard_at)
+    /// How far ahead the retransmission timer would be, were it not for the probe; NEVER where its time has passed.
+    #[inline(always)]
+    fn left_of(&self, rto: Nanos, shared: &Shared) -> Nanos {
+        let mut begun = self
+            .sent
+            .front()
+            .map_or(shared.now, |oldest| oldest.sent_at);
+        if !shared.config.profile.times_oldest_segment() {
+            begun = begun.max(self.heard_at);
+        }
+        match (begun + rto).saturating_sub(shared.now) {
+            0 => NEVER,
+            left => left,
         }
     }
 

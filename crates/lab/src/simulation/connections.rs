@@ -267,19 +267,16 @@ impl Simulation {
         if let Some(connection) = self.endpoints[index].tcp_mut() {
             std::mem::swap(connection.transmits(), &mut transmits);
         }
-        for Transmit {
-            subflow,
-            mut segment,
-            purpose,
-        } in transmits.drain(..)
-        {
+        for transmit in &mut transmits {
+            let (subflow, purpose) = (transmit.subflow, transmit.purpose);
+            let segment = &transmit.segment;
             let flow = self.flow_of(index, subflow);
             let endpoint = &self.endpoints[index];
             let Some(connection) = endpoint.tcp() else {
                 continue;
             };
             let socket = connection.subflows()[subflow].socket();
-            let unsent = self.host_queues && self.taken_back(index, subflow, &segment);
+            let unsent = self.host_queues && self.taken_back(index, subflow, segment);
             if self.plan.record.segments && !unsent {
                 let id = index as u32 / 2;
                 let initial = (socket.initial_sequence(), socket.peer_initial_sequence());
@@ -288,23 +285,18 @@ impl Simulation {
                     .get(subflow)
                     .copied()
                     .unwrap_or(subflow as u32);
-                let sent = Transmit {
-                    subflow,
-                    segment,
-                    purpose,
-                };
                 self.recorder.segment(
                     self.network.now(),
                     id,
                     endpoint.side,
                     number,
-                    &sent,
+                    transmit,
                     initial,
                 );
-                segment = sent.segment;
             }
             let flow_state = &mut self.captures.flows[flow as usize];
             if flow_state.route.is_none() && !flow_state.here {
+                let segment = std::mem::take(&mut transmit.segment);
                 let transmit = Transmit {
                     subflow,
                     segment,
@@ -316,9 +308,8 @@ impl Simulation {
             let route = flow_state.route;
             flow_state.sent = flow_state.sent.wrapping_add(1);
             let identification = flow_state.sent;
-            let len = ip_header_len(flow_state.source)
-                + header_len(&segment) as u32
-                + segment.payload.len;
+            let len =
+                ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
             let ecn = if segment.payload.len > 0 && socket.ecn_capable() {
                 Ecn::Ect0
             } else {
@@ -328,10 +319,11 @@ impl Simulation {
                 identification,
                 altered: false,
                 purpose,
-                content: Content::Tcp(segment),
+                content: Content::Tcp(std::mem::take(&mut transmit.segment)),
             };
             self.dispatch(route, len, flow, ecn, body);
         }
+        transmits.clear();
         self.transmits = transmits;
     }
 

@@ -444,10 +444,16 @@ impl Simulation {
                 self.poll_watched(until)
             };
             match output {
-                Some(Output::Delivered {
-                    packet, interface, ..
-                }) => self.on_packet(packet, Some(interface)),
-                Some(Output::Local(packet)) => self.on_packet(packet, None),
+                Some(output @ (Output::Delivered { .. } | Output::Local(_))) => {
+                    // in one place, where it is inlined: the packet is not moved
+                    let interface = match &output {
+                        Output::Delivered { interface, .. } => Some(*interface),
+                        _ => None,
+                    };
+                    if let Output::Delivered { packet, .. } | Output::Local(packet) = output {
+                        self.on_packet(packet, interface);
+                    }
+                }
                 Some(Output::Timer(timer)) => self.on_timer(timer),
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::mptcp::KIND;
-use crate::{EmitError, icmp, ip, quic, tcp, udp};
+use crate::{EmitError, icmp, ip, openflow, quic, tcp, udp};
 
 /// A promise checked on some bytes.
 pub type Target = fn(&[u8]);
@@ -22,6 +22,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("quic_frames", quic_frames),
     ("quic_header", quic_header),
     ("quic_parameters", quic_parameters),
+    ("openflow", openflow),
 ];
 
 const V4: (IpAddr, IpAddr) = (
@@ -188,4 +189,23 @@ pub fn quic_parameters(bytes: &[u8]) {
             assert_eq!(again, Ok(parameters));
         }
     }
+}
+
+/// The bytes as what a peer sends on a control channel.
+pub fn openflow(bytes: &[u8]) {
+    let mut stream = bytes;
+    while let Ok(Some(len)) = openflow::split(stream) {
+        let Some((message, rest)) = stream.split_at_checked(len) else {
+            break;
+        };
+        stream = rest;
+        let Ok((xid, message)) = openflow::parse(message) else {
+            continue;
+        };
+        let mut out = Vec::new();
+        openflow::emit(xid, &message, &mut out).expect("a message as parsed");
+        assert!(out.len() <= len || matches!(message, openflow::Message::Hello { .. }));
+        assert_eq!(openflow::parse(&out), Ok((xid, message)));
+    }
+    let _ = openflow::parse(bytes);
 }

@@ -1,4 +1,4 @@
-//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC.
+//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC, OpenFlow.
 //!
 //! Parsers take bytes and never panic; emitters append to a vector and leave it as it was when
 //! they refuse. Neither keeps anything between calls.
@@ -11,6 +11,7 @@ pub mod fuzz;
 pub mod icmp;
 pub mod ip;
 pub mod mptcp;
+pub mod openflow;
 pub mod payload;
 pub mod quic;
 pub mod tcp;

@@ -343,10 +343,11 @@ fn fat_tree(k: usize, subflows: u64, seconds: f64) -> Plan {
 /// The same network under a controller that fills the tables as flows begin.
 fn ruled(plan: Plan) -> Plan {
     let controller = Controller {
-        routing: Choice {
+        routing: Some(Choice {
             name: "hashed".into(),
             parameters: Default::default(),
-        },
+        }),
+        app: None,
         mode: Mode::Reactive,
         rate_bps: Some(1_000_000_000),
         delay_ns: 10_000,

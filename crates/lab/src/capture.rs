@@ -1,8 +1,9 @@
 //! Captures: what passes the ends of links, as pcapng files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use polypath_net::{ChannelId, Ecn, Observer, Packet};
@@ -57,6 +58,8 @@ pub(crate) struct Captures {
     frame: Vec<u8>,
     failure: Option<io::Error>,
     active: bool,
+    /// The Ethernet address of each IP address, where frames are the hosts' own from end to end: no switch changes them.
+    pub ethernet: Option<BTreeMap<IpAddr, Mac>>,
 }
 
 impl Captures {
@@ -73,6 +76,7 @@ impl Captures {
             frame: Vec::new(),
             failure: None,
             active: false,
+            ethernet: None,
         }
     }
 
@@ -171,6 +175,19 @@ impl Captures {
         self.active
     }
 
+    /// Whether somebody sees packets as bytes: captures, or a controller.
+    pub fn shows_bytes(&self) -> bool {
+        self.active || self.ethernet.is_some()
+    }
+
+    /// The frame of a packet that has come to a switch, as its controller gets it.
+    pub fn frame(&mut self, packet: &Packet<Body>) -> Result<&[u8], EmitError> {
+        let macs = (Mac::default(), Mac::default());
+        let ttl = self.ttl(packet, packet.hop.saturating_sub(1));
+        self.lay(packet, macs, ttl)?;
+        Ok(&self.frame)
+    }
+
     /// The packet that a report is about.
     pub fn about(&self, content: &Content) -> Option<Box<About>> {
         let Content::TooBig { about, .. } = content else {
@@ -226,15 +243,36 @@ impl Captures {
 
     /// What is left of a packet's TTL after `hops` channels of its flow.
     fn ttl(&self, packet: &Packet<Body>, hops: u16) -> u8 {
+        if self.ethernet.is_some() {
+            return TTL;
+        }
         let before = self.flows[packet.flow as usize].crossed;
         TTL.saturating_sub((before + hops) as u8)
     }
 
     fn write(&mut self, at: u64, tap: Tap, direction: Direction, packet: &Packet<Body>, ttl: u8) {
-        let flow = &self.flows[packet.flow as usize];
-        let (src_mac, dst_mac) = match direction {
+        let macs = match direction {
             Direction::Outbound => (tap.mac, tap.peer_mac),
             Direction::Inbound => (tap.peer_mac, tap.mac),
+        };
+        let written = match self.lay(packet, macs, ttl) {
+            Ok(()) => self.files[tap.file].packet(tap.interface, at, direction, &self.frame),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        };
+        if let Err(error) = written {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// Makes a packet's frame, between these Ethernet addresses unless the hosts' own are known.
+    fn lay(&mut self, packet: &Packet<Body>, macs: (Mac, Mac), ttl: u8) -> Result<(), EmitError> {
+        let flow = &self.flows[packet.flow as usize];
+        let (src_mac, dst_mac) = match &self.ethernet {
+            Some(known) => {
+                let of = |end: SocketAddr| known.get(&end.ip()).copied().unwrap_or_default();
+                (of(flow.source), of(flow.destination))
+            }
+            None => macs,
         };
         let envelope = Envelope {
             src_mac,
@@ -279,13 +317,7 @@ impl Captures {
             let payload = ETHERNET_HEADER + ip_header_len(flow.source) as usize;
             alter_payload(&mut self.frame[payload..]);
         }
-        let written = match built {
-            Ok(()) => self.files[tap.file].packet(tap.interface, at, direction, &self.frame),
-            Err(error) => Err(io::Error::other(error.to_string())),
-        };
-        if let Err(error) = written {
-            self.failure.get_or_insert(error);
-        }
+        built
     }
 }
 
@@ -336,6 +368,10 @@ fn build(
             builder.icmp_echo(envelope, echo, flow.stream, data, frame)
         }
         Content::Quic(sealed) => builder.udp_bytes(envelope, ports, &sealed.bytes, frame),
+        Content::Frame(bytes) => {
+            frame.extend_from_slice(bytes);
+            Ok(())
+        }
         // Nothing reports a report.
         Content::TooBig { .. } => Ok(()),
     }

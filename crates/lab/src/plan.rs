@@ -261,8 +261,14 @@ pub enum Routing {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    pub routing: Choice,
+    /// Present unless there is an application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Choice>,
+    #[serde(default)]
     pub mode: Mode,
+    /// What rules in place of a routing: a program outside of the simulator that speaks OpenFlow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<App>,
     /// Of each control link, in each direction; absent: messages take no time to send.
     #[serde(default)]
     pub rate_bps: Option<u64>,
@@ -276,13 +282,25 @@ pub struct Controller {
     pub idle_timeout_ns: Option<u64>,
 }
 
+/// A controller as an os-ken application. The engine's owner runs it; the engine has the switches' ends of the control links.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    pub file: String,
+    pub source: String,
+    /// The modules beside it that it uses, by file.
+    #[serde(default)]
+    pub modules: BTreeMap<String, String>,
+}
+
 /// When a controller fills the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Before the run, for every destination.
     Proactive,
     /// When a flow's first packet comes to a switch that does not know it.
+    #[default]
     Reactive,
     /// Reactively at the switches that hosts are at, proactively at the others.
     Hybrid,

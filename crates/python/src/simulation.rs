@@ -8,6 +8,7 @@ use polypath_lab::transport::Foreign;
 use polypath_lab::{CaptureMode, Choosers, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::panics::guarded;
 use crate::recording::Recording;
@@ -92,6 +93,21 @@ impl Simulation {
         Ok(finished)
     }
 
+    /// What has come to a controller in Python: datapaths and messages, in order.
+    fn controller_receives<'py>(
+        &mut self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(u64, Bound<'py, PyBytes>)>> {
+        let arrived = self.lab()?.controller_receives().into_iter();
+        let arrived = arrived.map(|(datapath, bytes)| (datapath, PyBytes::new(py, &bytes)));
+        Ok(arrived.collect())
+    }
+
+    /// A controller in Python sends bytes to a datapath now.
+    fn controller_sends(&mut self, datapath: u64, bytes: Vec<u8>) -> PyResult<bool> {
+        Ok(self.lab()?.controller_sends(datapath, bytes))
+    }
+
     fn recording(&mut self, py: Python<'_>) -> PyResult<Recording> {
         let lab = self.take()?;
         let aside = self.aside;
@@ -130,6 +146,11 @@ impl Simulation {
         let error = ScriptError::new_err((what, failure.object, failure.method, seconds));
         error.set_cause(py, Some(failure.error));
         Err(error)
+    }
+
+    fn lab(&mut self) -> PyResult<&mut Lab> {
+        let lab = self.lab.get_mut().ok().and_then(Option::as_mut);
+        lab.ok_or_else(|| PyRuntimeError::new_err("the run has ended"))
     }
 
     fn take(&mut self) -> PyResult<Lab> {

@@ -13,7 +13,8 @@ use crate::fields::{Fields, Match};
 use crate::group::Group;
 use crate::hits::Hits;
 use crate::pipeline::{Decision, Limits, Switch, SwitchError};
-use crate::table::{Counts, Entry, EntryId, Instructions, Removed};
+use crate::table::{Action, Counts, Entry, EntryId, Instructions, Removed};
+use crate::wanted::Wanted;
 
 /// The most links that a packet crosses: the TTL that hosts give it, which each switch lowers by one (`OFPAT_DEC_NW_TTL`, section 5.12).
 pub const TTL: u16 = 64;
@@ -213,7 +214,8 @@ impl Fabric {
             }
         }
         self.known.insert(start, number);
-        self.by_flow.entry(start.fields).or_default().insert(number);
+        let flow = start.fields.flow();
+        self.by_flow.entry(flow).or_default().insert(number);
         let walk = Some(Walk {
             start,
             route,
@@ -234,6 +236,27 @@ impl Fabric {
             return Decision::default();
         };
         let decision = switch.decide(fields);
+        let counts = Counts {
+            packets: 1,
+            bytes: u64::from(len),
+        };
+        switch.credit(&decision, counts, at);
+        decision
+    }
+
+    /// What becomes of a packet that a controller has actions done with, which is counted.
+    pub fn execute(
+        &mut self,
+        at: Nanos,
+        node: NodeId,
+        actions: &[Action],
+        fields: &Fields,
+        len: u32,
+    ) -> Decision {
+        let Some(switch) = self.switch_mut(node) else {
+            return Decision::default();
+        };
+        let decision = switch.execute(actions, fields);
         let counts = Counts {
             packets: 1,
             bytes: u64::from(len),
@@ -279,10 +302,11 @@ impl Fabric {
         network.cut(walk.route);
         self.free.push(number);
         self.known.remove(&walk.start);
-        if let Some(alike) = self.by_flow.get_mut(&walk.start.fields) {
+        let flow = walk.start.fields.flow();
+        if let Some(alike) = self.by_flow.get_mut(&flow) {
             alike.remove(&number);
             if alike.is_empty() {
-                self.by_flow.remove(&walk.start.fields);
+                self.by_flow.remove(&flow);
             }
         }
         for step in &walk.steps {
@@ -382,14 +406,17 @@ impl Fabric {
         network: &mut Network<B>,
         node: NodeId,
         table: u8,
-        matching: &Match,
-        strict: Option<u16>,
+        wanted: &Wanted,
         instructions: &Instructions,
+        reset_counts: bool,
     ) -> Result<usize, SwitchError> {
+        if reset_counts {
+            self.settle_matching(node, &wanted.matching);
+        }
         let Some(switch) = self.switch_mut(node) else {
             return Ok(0);
         };
-        let count = switch.modify(table, matching, strict, instructions)?;
+        let count = switch.modify(table, wanted, instructions, reset_counts)?;
         self.recheck_all(network, node);
         Ok(count)
     }
@@ -403,14 +430,13 @@ impl Fabric {
         network: &mut Network<B>,
         node: NodeId,
         table: u8,
-        matching: &Match,
-        strict: Option<u16>,
+        wanted: &Wanted,
     ) -> Result<Vec<Removed>, SwitchError> {
-        self.settle_matching(node, matching);
+        self.settle_matching(node, &wanted.matching);
         let Some(switch) = self.switch_mut(node) else {
             return Ok(Vec::new());
         };
-        let gone = switch.delete(table, matching, strict)?;
+        let gone = switch.delete(table, wanted)?;
         let ids: Vec<EntryId> = gone.iter().map(|removed| removed.entry.id).collect();
         self.forget(network, node, &ids);
         Ok(gone)

@@ -7,16 +7,24 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Fields {
     /// The number of the port that it came in by; ports count from 1.
     pub in_port: u32,
-    /// IP's version.
-    version: u8,
+    /// IP's version; 0: it is no IP packet.
+    pub version: u8,
     /// Left-aligned in 128 bits, as `destination` is.
-    source: u128,
-    destination: u128,
+    pub source: u128,
+    pub destination: u128,
     /// IP's protocol number.
-    protocol: u8,
-    source_port: u16,
-    destination_port: u16,
+    pub protocol: u8,
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub ethertype: u16,
+    /// In the low 48 bits, as `ethernet_destination` is; 0 where nobody asks for Ethernet addresses.
+    pub ethernet_source: u64,
+    pub ethernet_destination: u64,
 }
+
+/// EtherTypes (IANA, IEEE 802 Numbers).
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
 
 /// An address's version and bits.
 fn bits(address: IpAddr) -> (u8, u128) {
@@ -38,7 +46,23 @@ impl Fields {
             protocol,
             source_port: source.port(),
             destination_port: destination.port(),
+            ethertype: if version == 4 { IPV4 } else { IPV6 },
+            ..Self::default()
         }
+    }
+
+    /// The same packet between these Ethernet addresses.
+    pub fn between(self, ethernet_source: u64, ethernet_destination: u64) -> Self {
+        Self {
+            ethernet_source,
+            ethernet_destination,
+            ..self
+        }
+    }
+
+    /// What a packet has in common with the others of its flow, wherever they are.
+    pub(crate) fn flow(self) -> Self {
+        self.between(0, 0).at(0)
     }
 
     /// The same packet at another port.
@@ -55,6 +79,9 @@ impl Fields {
             protocol: self.protocol & mask.protocol,
             source_port: self.source_port & mask.source_port,
             destination_port: self.destination_port & mask.destination_port,
+            ethertype: self.ethertype & mask.ethertype,
+            ethernet_source: self.ethernet_source & mask.ethernet_source,
+            ethernet_destination: self.ethernet_destination & mask.ethernet_destination,
         }
     }
 
@@ -67,10 +94,13 @@ impl Fields {
             protocol: self.protocol ^ other.protocol,
             source_port: self.source_port ^ other.source_port,
             destination_port: self.destination_port ^ other.destination_port,
+            ethertype: self.ethertype ^ other.ethertype,
+            ethernet_source: self.ethernet_source ^ other.ethernet_source,
+            ethernet_destination: self.ethernet_destination ^ other.ethernet_destination,
         }
     }
 
-    /// As 64-bit words, for hashing: all but the port that it came in by.
+    /// As 64-bit words, for hashing: all but the port that it came in by and what is Ethernet's.
     pub(crate) fn words(&self) -> [u64; 5] {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
         [
@@ -96,13 +126,17 @@ impl Match {
         Self::default()
     }
 
+    /// Packets that have the bits of `mask` as `value` has them.
+    pub fn new(value: &Fields, mask: &Fields) -> Self {
+        Self {
+            value: value.and(mask),
+            mask: *mask,
+        }
+    }
+
     /// The packets of one flow, by whichever port they come.
     pub fn flow(fields: &Fields) -> Self {
-        let mask = Fields { in_port: 0, ..ALL };
-        Self {
-            value: fields.and(&mask),
-            mask,
-        }
+        Self::new(fields, &ALL.at(0))
     }
 
     pub fn in_port(mut self, port: u32) -> Self {
@@ -158,20 +192,17 @@ impl Match {
         self.value.xor(&other.value).and(&common) == Fields::default()
     }
 
-    /// The one flow that it is for, if it asks for all fields but perhaps the port that a packet comes in by.
+    /// The one flow that it is for, if it asks for all fields of IP and its transport; whether it asks for ports of the switch and for Ethernet
+    /// addresses, too, plays no part.
     pub fn only_flow(&self) -> Option<Fields> {
-        let wanted = Fields {
-            in_port: self.mask.in_port,
-            ..ALL
-        };
-        (self.mask == wanted).then_some(self.value.at(0))
+        (self.mask.flow() == ALL.flow()).then_some(self.value.flow())
     }
 
-    pub(crate) fn mask(&self) -> &Fields {
+    pub fn mask(&self) -> &Fields {
         &self.mask
     }
 
-    pub(crate) fn value(&self) -> &Fields {
+    pub fn value(&self) -> &Fields {
         &self.value
     }
 
@@ -180,6 +211,7 @@ impl Match {
     }
 }
 
+/// All fields of IP and its transport, and the port.
 const ALL: Fields = Fields {
     in_port: u32::MAX,
     version: u8::MAX,
@@ -188,6 +220,9 @@ const ALL: Fields = Fields {
     protocol: u8::MAX,
     source_port: u16::MAX,
     destination_port: u16::MAX,
+    ethertype: u16::MAX,
+    ethernet_source: 0,
+    ethernet_destination: 0,
 };
 
 /// Version, bits and mask of the addresses that agree with one in their first `length` bits; a longer length counts as all of them.

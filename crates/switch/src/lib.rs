@@ -5,9 +5,9 @@
 //! the tables are as they were.
 //!
 //! # What it leaves out
-//! Ethernet addresses, VLANs and MPLS: a packet is known by its port, its IP addresses, its protocol and its ports. Set-field actions,
-//! metadata, meters and queues. Groups name no groups and watch no groups (section 5.6 lets a switch support neither). Packets go to a controller
-//! whole: there is no buffer.
+//! VLANs and MPLS: a packet is known by its port, its Ethernet addresses and type, its IP addresses, its protocol and its ports. Set-field
+//! actions, metadata, meters and queues. Groups name no groups and watch no groups (section 5.6 lets a switch support neither). Packets that a
+//! controller gets in part are its owner's to keep.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod group;
 mod hits;
 mod pipeline;
 mod table;
+mod wanted;
 
 pub use fabric::{Fabric, Start, TTL};
 pub use fields::{Fields, Match};
@@ -24,5 +25,6 @@ pub use group::{Bucket, Group, GroupKind};
 pub use hits::Hits;
 pub use pipeline::{Decision, Destination, Limits, MAX_COPIES, Switch, SwitchError};
 pub use table::{
-    Action, Counts, Entry, EntryId, Expired, Instructions, Port, Reason, Removed, Timeouts,
+    Action, Counts, Entry, EntryId, Expired, Instructions, Port, Reason, Removed, Timeouts, WHOLE,
 };
+pub use wanted::Wanted;

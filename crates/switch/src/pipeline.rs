@@ -9,6 +9,7 @@ use crate::group::{Group, GroupKind, Kept};
 use crate::table::{
     Action, Counts, Entry, EntryId, Instructions, Port, Reason, Removed, Table, Timeouts,
 };
+use crate::wanted::Wanted;
 
 /// The most copies that a switch makes of one packet; more are not made.
 pub const MAX_COPIES: usize = 1024;
@@ -63,7 +64,8 @@ pub enum Destination {
     /// Out by the port of this number.
     Port(u32),
     /// To the controller: `miss` where a table-miss entry sent it (`OFPR_NO_MATCH`).
-    Controller { miss: bool },
+    /// `max_len` is as in [`Port::Controller`].
+    Controller { miss: bool, max_len: u16 },
 }
 
 /// What a switch does with a packet. No destination: it is dropped.
@@ -170,6 +172,28 @@ impl Switch {
         decision
     }
 
+    /// What becomes of a packet that a controller has these actions done with (section 7.3.7).
+    pub fn execute(&self, actions: &[Action], fields: &Fields) -> Decision {
+        let mut decision = Decision::default();
+        for action in actions {
+            self.perform(*action, fields, false, &mut decision);
+        }
+        decision
+    }
+
+    /// Whether a controller may ask for these actions.
+    ///
+    /// # Errors
+    /// The first that it cannot do.
+    pub fn check(&self, actions: &[Action]) -> Result<(), SwitchError> {
+        actions.iter().try_for_each(|action| match *action {
+            Action::Group(group) if !self.groups.contains_key(&group) => {
+                Err(SwitchError::UnknownGroup(group))
+            }
+            action => self.check_port(action),
+        })
+    }
+
     fn perform(&self, action: Action, fields: &Fields, miss: bool, decision: &mut Decision) {
         match action {
             Action::Output(port) => self.output(port, fields, miss, decision),
@@ -198,7 +222,9 @@ impl Switch {
             Port::Number(number) if number == fields.in_port => {}
             Port::Number(number) => to.extend([Destination::Port(number)].iter().take(room)),
             Port::In => to.extend([Destination::Port(fields.in_port)].iter().take(room)),
-            Port::Controller => to.extend([Destination::Controller { miss }].iter().take(room)),
+            Port::Controller(max_len) => {
+                to.extend(Some(Destination::Controller { miss, max_len }).filter(|_| room > 0));
+            }
             Port::All => {
                 let others = self.ports.keys().filter(|port| **port != fields.in_port);
                 to.extend(others.map(|port| Destination::Port(*port)).take(room));
@@ -288,23 +314,26 @@ impl Switch {
         }
     }
 
-    /// Gives the entries of a table that `matching` includes other instructions, or with a priority only the one that has both (section
-    /// 6.4). Timeouts and counters stay. Gives how many there were.
+    /// Gives the entries of a table that `wanted` is for other instructions (section 6.4). Timeouts stay, and counters unless they begin again.
+    /// Gives how many there were.
     ///
     /// # Errors
     /// Why it is refused. Nothing has changed then.
     pub fn modify(
         &mut self,
         table: u8,
-        matching: &Match,
-        strict: Option<u16>,
+        wanted: &Wanted,
         instructions: &Instructions,
+        reset_counts: bool,
     ) -> Result<usize, SwitchError> {
         self.check_instructions(table, instructions)?;
-        let found = self.selected(table, matching, strict)?;
+        let found = self.selected(table, wanted)?;
         for id in &found {
             if let Some(entry) = self.tables[usize::from(table)].get_mut(*id) {
                 entry.instructions = instructions.clone();
+                if reset_counts {
+                    entry.counts = Counts::default();
+                }
             }
         }
         Ok(found.len())
@@ -314,13 +343,8 @@ impl Switch {
     ///
     /// # Errors
     /// An unknown table.
-    pub fn delete(
-        &mut self,
-        table: u8,
-        matching: &Match,
-        strict: Option<u16>,
-    ) -> Result<Vec<Removed>, SwitchError> {
-        let found = self.selected(table, matching, strict)?;
+    pub fn delete(&mut self, table: u8, wanted: &Wanted) -> Result<Vec<Removed>, SwitchError> {
+        let found = self.selected(table, wanted)?;
         let gone = found.into_iter().filter_map(|id| self.take(table, id));
         let gone = gone.map(|entry| Removed {
             table,
@@ -330,20 +354,25 @@ impl Switch {
         Ok(gone.collect())
     }
 
-    fn selected(
-        &self,
-        table: u8,
-        matching: &Match,
-        strict: Option<u16>,
-    ) -> Result<Vec<EntryId>, SwitchError> {
+    /// The entries of a table that `wanted` is for, in the order in which they came.
+    ///
+    /// # Errors
+    /// An unknown table.
+    pub fn selected(&self, table: u8, wanted: &Wanted) -> Result<Vec<EntryId>, SwitchError> {
         let entries = self
             .tables
             .get(usize::from(table))
             .ok_or(SwitchError::BadTable(table))?;
-        Ok(match strict {
-            Some(priority) => entries.same(matching, priority).into_iter().collect(),
+        Ok(match wanted.strict {
+            Some(priority) => {
+                let same = entries.same(&wanted.matching, priority);
+                let same = same.filter(|id| entries.get(*id).is_some_and(|it| wanted.also(it)));
+                same.into_iter().collect()
+            }
             None => {
-                let included = |entry: &&Entry| matching.includes(&entry.matching);
+                let included = |entry: &&Entry| {
+                    wanted.matching.includes(&entry.matching) && wanted.also(entry)
+                };
                 let found = entries.entries().filter(included);
                 found.map(|entry| entry.id).collect()
             }
@@ -368,13 +397,8 @@ impl Switch {
         {
             return Err(SwitchError::BadGoto { table, goto });
         }
-        let mut actions = given.apply.iter().chain(&given.write);
-        actions.try_for_each(|action| match *action {
-            Action::Group(group) if !self.groups.contains_key(&group) => {
-                Err(SwitchError::UnknownGroup(group))
-            }
-            action => self.check_port(action),
-        })
+        self.check(&given.apply)?;
+        self.check(&given.write)
     }
 
     fn check_port(&self, action: Action) -> Result<(), SwitchError> {
@@ -533,6 +557,21 @@ impl Switch {
     /// The most entries that there ever were.
     pub fn most_entries(&self) -> usize {
         self.most_entries
+    }
+
+    /// The groups in the order of their numbers, with what each forwarded.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, &Group, Counts)> {
+        let all = self.groups.iter();
+        all.map(|(number, kept)| (*number, &kept.group, kept.counts))
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The ports in order, and whether each is up.
+    pub fn ports(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
+        self.ports.iter().map(|(port, up)| (*port, *up))
     }
 
     /// What a group forwarded.

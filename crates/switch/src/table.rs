@@ -11,6 +11,9 @@ use crate::fields::{Fields, Match};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u64);
 
+/// `OFPCML_NO_BUFFER`: a controller gets whole packets.
+pub const WHOLE: u16 = u16::MAX;
+
 /// Where an output action sends a packet (section 5.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
@@ -19,7 +22,8 @@ pub enum Port {
     In,
     /// Out by every port but that.
     All,
-    Controller,
+    /// At most so many bytes of it, if the switch keeps the packet ([`WHOLE`]: it does not).
+    Controller(u16),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +67,7 @@ impl Instructions {
     }
 
     pub fn controller() -> Self {
-        Self::apply(&[Action::Output(Port::Controller)])
+        Self::apply(&[Action::Output(Port::Controller(WHOLE))])
     }
 }
 

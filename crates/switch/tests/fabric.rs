@@ -9,7 +9,7 @@ use polypath_net::{
 };
 use polypath_switch::{
     Action, Bucket, Counts, Destination, Entry, Fabric, Fields, Group, GroupKind, Instructions,
-    Limits, Match, Port, Start, Switch, TTL, Timeouts,
+    Limits, Match, Port, Start, Switch, TTL, Timeouts, WHOLE, Wanted,
 };
 use proptest::prelude::*;
 
@@ -234,12 +234,14 @@ impl Run {
                 let _ = self.fabric.add(network, node(switch), *table, entry, false);
             }
             Step::Modify(switch, matching, given) => {
+                let wanted = Wanted::included(*matching);
                 let _ = self
                     .fabric
-                    .modify(network, node(switch), 0, matching, None, given);
+                    .modify(network, node(switch), 0, &wanted, given, false);
             }
             Step::Delete(switch, matching) => {
-                let _ = self.fabric.delete(network, node(switch), 0, matching, None);
+                let wanted = Wanted::included(*matching);
+                let _ = self.fabric.delete(network, node(switch), 0, &wanted);
             }
             Step::Group(switch, group) => {
                 let node = node(switch);
@@ -320,7 +322,7 @@ fn instructions() -> impl Strategy<Value = Instructions> {
         6 => Just(Action::Group(1)),
         1 => Just(Action::Output(Port::All)),
         1 => Just(Action::Output(Port::In)),
-        1 => Just(Action::Output(Port::Controller)),
+        1 => Just(Action::Output(Port::Controller(WHOLE))),
     ];
     let apply = prop_oneof![
         10 => action.prop_map(|action| vec![action]),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use polypath_switch::{
     Action, Bucket, Counts, Destination, Entry, Expired, Fields, Group, GroupKind, Instructions,
-    Limits, Match, Port, Reason, Switch, SwitchError, Timeouts,
+    Limits, Match, Port, Reason, Switch, SwitchError, Timeouts, WHOLE, Wanted,
 };
 use proptest::prelude::*;
 
@@ -72,7 +72,10 @@ fn without_a_table_miss_entry_a_packet_is_dropped() {
     let decision = switch.decide(&packet(1, 1, 2, 5));
     assert_eq!(
         decision.destinations,
-        [Destination::Controller { miss: true }]
+        [Destination::Controller {
+            miss: true,
+            max_len: WHOLE
+        }]
     );
 }
 
@@ -289,14 +292,23 @@ fn the_same_match_and_priority_replace_and_deletes_are_strict_or_not() {
     assert_eq!(overlap.unwrap_err(), SwitchError::Overlap);
     assert_eq!(
         switch
-            .modify(0, &narrow, None, &Instructions::out(4))
+            .modify(0, &Wanted::included(narrow), &Instructions::out(4), false)
             .unwrap(),
         1
     );
-    assert_eq!(switch.delete(0, &wide, Some(4)).unwrap().len(), 0);
-    assert_eq!(switch.delete(0, &narrow, Some(5)).unwrap().len(), 1);
+    assert_eq!(
+        switch.delete(0, &Wanted::strictly(wide, 4)).unwrap().len(),
+        0
+    );
+    assert_eq!(
+        switch
+            .delete(0, &Wanted::strictly(narrow, 5))
+            .unwrap()
+            .len(),
+        1
+    );
     add(&mut switch, out(narrow, 5, 1));
-    let gone = switch.delete(0, &wide, None).unwrap();
+    let gone = switch.delete(0, &Wanted::included(wide)).unwrap();
     assert_eq!((gone.len(), gone[0].reason), (2, Reason::Deleted));
 }
 
@@ -378,7 +390,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         (0..7u32).prop_map(Port::Number),
         Just(Port::In),
         Just(Port::All),
-        Just(Port::Controller),
+        Just(Port::Controller(WHOLE)),
     ];
     let action = prop_oneof![
         port.prop_map(Action::Output),
@@ -484,10 +496,12 @@ proptest! {
                     let _ = switch.add(table, entry, overlap, now);
                 }
                 Command::Modify(table, matching, strict, given) => {
-                    let _ = switch.modify(table, &matching, strict, &given);
+                    let wanted = Wanted { strict, ..Wanted::included(matching) };
+                    let _ = switch.modify(table, &wanted, &given, false);
                 }
                 Command::Delete(table, matching, strict) => {
-                    let _ = switch.delete(table, &matching, strict);
+                    let wanted = Wanted { strict, ..Wanted::included(matching) };
+                    let _ = switch.delete(table, &wanted);
                 }
                 Command::AddGroup(number, group) => { let _ = switch.add_group(number, group); }
                 Command::ModifyGroup(number, group) => { let _ = switch.modify_group(number, group); }
@@ -524,4 +538,88 @@ proptest! {
             prop_assert!(counted <= decided);
         }
     }
+}
+
+/// What a learning switch asks for: Ethernet addresses, whole or in part, and a port.
+#[test]
+fn ethernet_addresses_are_matched() {
+    let mut switch = switch();
+    let to = |mask: u64| {
+        let value = Fields {
+            ethernet_destination: 0x0200_0000_0007,
+            in_port: 1,
+            ..Fields::default()
+        };
+        let mask = Fields {
+            ethernet_destination: mask,
+            in_port: u32::MAX,
+            ..Fields::default()
+        };
+        Match::new(&value, &mask)
+    };
+    add(&mut switch, out(to(0xffff_ffff_ffff), 2, 2));
+    add(&mut switch, out(to(0x0200_0000_0000), 1, 3));
+    let from = |port: u32, destination: u64| {
+        let packet = packet(port, 1, 2, 5).between(9, destination);
+        switch.decide(&packet).only_port()
+    };
+    assert_eq!(from(1, 0x0200_0000_0007), Some(2));
+    assert_eq!(from(1, 0x0200_0000_0008), Some(3));
+    assert_eq!(from(1, 0x0400_0000_0007), None);
+    assert_eq!(from(2, 0x0200_0000_0007), None);
+}
+
+/// Section 6.4: commands may be for entries of a cookie, of an output and of a group alone.
+#[test]
+fn commands_are_for_entries_that_do_what_is_asked() {
+    let mut switch = switch();
+    for (number, port) in [(1, 2), (2, 3), (3, 3)] {
+        let matching = Match::any().destination(ip(number), 32);
+        let cookie = u64::from(number) << 8 | 7;
+        add(
+            &mut switch,
+            Entry {
+                cookie,
+                ..out(matching, 1, port)
+            },
+        );
+    }
+    let any = Wanted::included(Match::any());
+    let to_three = Wanted {
+        out_port: Some(Port::Number(3)),
+        ..any
+    };
+    assert_eq!(switch.selected(0, &to_three).unwrap().len(), 2);
+    let second = Wanted {
+        cookie: 2 << 8,
+        cookie_mask: 0xff00,
+        ..to_three
+    };
+    assert_eq!(switch.delete(0, &second).unwrap().len(), 1);
+    let grouped = Wanted {
+        out_group: Some(1),
+        ..any
+    };
+    assert_eq!(switch.delete(0, &grouped).unwrap().len(), 0);
+    assert_eq!(switch.delete(0, &any).unwrap().len(), 2);
+}
+
+/// Section 7.3.7: actions of a packet-out leave the tables out of it.
+#[test]
+fn a_controllers_own_actions_are_done_in_order() {
+    let switch = switch();
+    let decision = switch.execute(
+        &[Action::Output(Port::All), Action::port(2)],
+        &packet(1, 1, 2, 5),
+    );
+    let ports = [2, 3, 4, 2].map(Destination::Port);
+    assert_eq!(decision.destinations, ports);
+    assert_eq!(
+        switch.check(&[Action::Group(1)]),
+        Err(SwitchError::UnknownGroup(1))
+    );
+    assert_eq!(
+        switch.check(&[Action::port(5)]),
+        Err(SwitchError::BadPort(5))
+    );
 }

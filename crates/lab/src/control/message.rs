@@ -29,6 +29,8 @@ pub(crate) enum Up {
     FlowRemoved {
         fields: Fields,
     },
+    /// A message of OpenFlow.
+    Bytes(Vec<u8>),
 }
 
 /// To a switch.
@@ -54,6 +56,8 @@ pub(crate) enum Down {
         port: u32,
         held: Box<Held>,
     },
+    /// Of a controller that speaks OpenFlow, as it sent them at once.
+    Bytes(Vec<u8>),
 }
 
 /// A message and the switch that it is for.
@@ -84,6 +88,15 @@ const OUTPUT: u64 = 16;
 const GROUP_MOD: u64 = 16;
 const BUCKET: u64 = 16;
 
+/// What a TCP segment has room for on Ethernet.
+const SEGMENT: u64 = 1500 - 20 - 32;
+
+/// Bytes on the wire of which the first segment's headers are counted already.
+fn stretch(bytes: &[u8]) -> u64 {
+    let len = bytes.len() as u64;
+    len + TRANSPORT * (len.div_ceil(SEGMENT).max(1) - 1)
+}
+
 impl Up {
     pub fn bytes(&self) -> u64 {
         TRANSPORT
@@ -91,6 +104,7 @@ impl Up {
                 Self::PacketIn(held) => PACKET_IN + ETHERNET + u64::from(held.packet.len),
                 Self::PortStatus { .. } => PORT_STATUS,
                 Self::FlowRemoved { .. } => FLOW_MOD + FLOW_MATCH,
+                Self::Bytes(bytes) => stretch(bytes),
             }
     }
 }
@@ -107,6 +121,7 @@ impl Down {
                     GROUP_MOD + lengths.sum::<u64>()
                 }
                 Self::PacketOut { held, .. } => PACKET_OUT + ETHERNET + u64::from(held.packet.len),
+                Self::Bytes(bytes) => stretch(bytes),
             }
     }
 }

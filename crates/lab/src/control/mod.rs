@@ -4,6 +4,7 @@ mod chosen;
 mod graph;
 mod hashed;
 mod message;
+pub(crate) mod openflow;
 mod plane;
 mod random;
 mod shortest_path;

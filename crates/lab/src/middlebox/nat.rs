@@ -78,7 +78,7 @@ impl Protocol {
         match content {
             Content::Tcp(_) => Self::Tcp,
             Content::Udp { .. } | Content::Quic(_) => Self::Udp,
-            Content::Echo { .. } | Content::TooBig { .. } => Self::Echo,
+            Content::Echo { .. } | Content::TooBig { .. } | Content::Frame(_) => Self::Echo,
         }
     }
 }

@@ -174,6 +174,7 @@ impl Simulation {
             Content::Quic(_) => self.on_quic(flow, &mut packet),
             Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
             Content::TooBig { .. } => self.on_too_big(&packet),
+            Content::Frame(_) => {}
         }
     }
 

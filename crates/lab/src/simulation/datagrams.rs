@@ -122,7 +122,7 @@ impl Simulation {
                 sent_at,
                 len,
             } => datagrams.arrived(sequence, len, now - sent_at),
-            Content::Tcp(_) | Content::Quic(_) | Content::TooBig { .. } => {}
+            Content::Tcp(_) | Content::Quic(_) | Content::TooBig { .. } | Content::Frame(_) => {}
         }
     }
 }

@@ -307,6 +307,7 @@ impl Simulation {
             Content::TooBig { about, .. } => {
                 DATAGRAM_HEADER + self.captures.quoted[*about as usize].shown
             }
+            Content::Frame(frame) => frame.len() as u32,
         };
         if let Some(about) = passing.about.take() {
             self.captures.requote(&mut passing.body.content, &about);

@@ -7,6 +7,7 @@ mod guard;
 mod host_queues;
 mod listener;
 mod middleboxes;
+mod openflow;
 mod path_mtu;
 mod processes;
 mod quic;
@@ -252,6 +253,7 @@ impl Simulation {
         simulation
             .network
             .set_timer(sample_timer, simulation.plan.record.interval_ns);
+        simulation.open_channels();
         for index in 0..simulation.plan.applications.len() {
             simulation.add_application(index)?;
         }
@@ -423,7 +425,8 @@ impl Simulation {
             match self.step(until)? {
                 Step::Over => return Ok(true),
                 Step::Reached => return Ok(false),
-                Step::Partly => {}
+                // Nobody is there to hear them.
+                Step::Partly => drop(self.controller_receives()),
             }
         }
     }
@@ -458,6 +461,7 @@ impl Simulation {
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
+                None if self.is_asking() => return Ok(Step::Partly),
                 None => {
                     self.ended = until >= self.plan.duration_ns;
                     return Ok(if self.ended {

@@ -48,7 +48,12 @@ impl Simulation {
             connection.record_decisions();
         }
         let real = self.noq_settings(index ^ 1).is_some();
-        Quic::ours(connection, Names::of(index), self.captures.active(), real)
+        Quic::ours(
+            connection,
+            Names::of(index),
+            self.captures.shows_bytes(),
+            real,
+        )
     }
 
     fn begin_quic(&mut self, index: usize, mut connection: Quic) {
@@ -237,7 +242,7 @@ impl Simulation {
         let ends = (tuple.local, tuple.remote);
         let flow = self.new_flow(node, ends.0, ends.1, Vec::new(), sender, index as u64);
         let real = self.noq_settings(index ^ 1).is_some();
-        let bytes = match self.captures.active() || real {
+        let bytes = match self.captures.shows_bytes() || real {
             true => answer_bytes(&datagram),
             false => Vec::new(),
         };

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use polypath_net::{ChannelId, InterfaceId, Nanos, Network, NodeId, Packet, TimerId};
 use polypath_switch::{
-    Destination, Entry, Fabric, Fields, Limits, Reason, Start, Switch, TTL, Timeouts,
+    Decision, Destination, Entry, EntryId, Fabric, Fields, Limits, Reason, Start, Switch, TTL,
+    Timeouts, Wanted,
 };
 use polypath_transport::Choice;
 
 use super::Simulation;
 use crate::PlanError;
+use crate::capture::Captures;
+use crate::control::openflow::{self, Agents};
 use crate::control::{
     Answer, Choosers, Chosen, Down, Due, Graph, Held, Order, Plane, REGISTRY, Routing as RoutingOf,
     Standing, Up, Wires, asked,
@@ -78,13 +81,20 @@ pub struct SwitchTotals {
     pub strays: u64,
 }
 
+/// Who decides.
+enum Mind {
+    BuiltIn(Box<Plane>),
+    /// Somebody outside, with whom the switches speak OpenFlow.
+    Outside(Box<Agents>),
+}
+
 /// The switches of a run, their controller and the links between.
 pub(super) struct Control {
     pub fabric: Fabric,
-    plane: Plane,
-    wires: Wires,
+    mind: Mind,
+    pub wires: Wires,
     idle_timeout: Option<Nanos>,
-    seed: u64,
+    pub seed: u64,
     pub timer: TimerId,
     /// Flows that go on from a switch, by the flow that came, the channel and the links crossed; and of each where it is from.
     legs: BTreeMap<(u32, ChannelId, u16), u32>,
@@ -109,36 +119,26 @@ impl Control {
             return Ok(None);
         };
         check(plan)?;
-        let routing = routing(plan, settings, choosers)?;
-        let addresses = plan.nodes.iter().flat_map(|node| &node.interfaces);
-        let addresses = addresses
-            .map(|interface| interface.addresses.len())
-            .sum::<usize>();
-        let invalid = |problem: String| Err(PlanError::invalid("controller", problem));
-        match (routing.standing(), settings.mode) {
-            (Standing::Nothing, Mode::Proactive | Mode::Hybrid) => {
-                let name = &settings.routing.name;
-                return invalid(format!("{name} has to see each flow: its mode is reactive"));
-            }
-            (Standing::Pairs, Mode::Proactive) if addresses * addresses > MOST_PAIRS => {
-                return invalid(format!(
-                    "a way for each pair of {addresses} addresses is more than {MOST_PAIRS} ways; take mode reactive"
-                ));
-            }
-            _ => {}
-        }
         let is_switch = |node: NodeId| plan.nodes[node.index()].kind != plan::NodeKind::Host;
         let limits = Limits::default();
         let fabric = Fabric::new(network.topology(), plan.seed, limits, is_switch);
-        let graph = Graph::new(network.topology(), &fabric);
         let wires = Wires::new(settings.rate_bps, settings.delay_ns, settings.processing_ns);
+        let graph = Graph::new(network.topology(), &fabric);
+        let mind = match &settings.app {
+            Some(_) => Mind::Outside(Box::new(Agents::new(plan, network, &fabric))),
+            None => {
+                let routing = checked_routing(plan, settings, choosers)?;
+                let plane = Plane::new(routing, settings.mode, plan.seed, graph);
+                Mind::BuiltIn(Box::new(plane))
+            }
+        };
         let mut control = Self {
             tallies: fabric
                 .switches()
                 .map(|(node, _)| (node, Tally::default()))
                 .collect(),
-            plane: Plane::new(routing, settings.mode, plan.seed, graph),
             fabric,
+            mind,
             wires,
             idle_timeout: settings.idle_timeout_ns,
             seed: plan.seed,
@@ -154,19 +154,44 @@ impl Control {
         // Links that are down from the start are known to be.
         for channel in (0..network.topology().channels() as u32).map(ChannelId) {
             for (_, _, up) in control.fabric.link_changed(network, channel) {
-                control
-                    .plane
-                    .port_status(0, network.topology(), channel, up);
+                if let Mind::BuiltIn(plane) = &mut control.mind {
+                    plane.port_status(0, network.topology(), channel, up);
+                }
             }
         }
-        for order in control.plane.start(network.topology()) {
-            control.obey(network, order);
+        match &mut control.mind {
+            Mind::BuiltIn(plane) => {
+                for order in plane.start(network.topology()) {
+                    control.obey(network, order);
+                }
+            }
+            Mind::Outside(agents) => {
+                for (node, agent) in agents.all_mut() {
+                    control.wires.send_up(0, node, Up::Bytes(agent.hello()));
+                }
+            }
         }
         Ok(Some(control))
     }
 
-    fn tally(&mut self, node: NodeId) -> &mut Tally {
+    pub fn tally(&mut self, node: NodeId) -> &mut Tally {
         self.tallies.entry(node).or_default()
+    }
+
+    /// The agents of switches that speak with somebody outside.
+    pub fn agents(&mut self) -> Option<&mut Agents> {
+        match &mut self.mind {
+            Mind::BuiltIn(_) => None,
+            Mind::Outside(agents) => Some(agents),
+        }
+    }
+
+    /// Those together with what they work on.
+    pub fn agents_and_fabric(&mut self) -> Option<(&mut Agents, &mut Fabric)> {
+        match &mut self.mind {
+            Mind::BuiltIn(_) => None,
+            Mind::Outside(agents) => Some((agents, &mut self.fabric)),
+        }
     }
 
     pub fn totals(&self) -> SwitchTotals {
@@ -211,17 +236,26 @@ impl Control {
                 (fabric.add(network, node, 0, entry, false), 1, 0)
             }
             Down::Delete { matching, priority } => {
-                let gone = fabric.delete(network, node, 0, &matching, Some(priority));
+                let wanted = Wanted::strictly(matching, priority);
+                let gone = fabric.delete(network, node, 0, &wanted);
                 (gone.map(|_| ()), 1, 0)
             }
             Down::AddGroup { number, group } => (fabric.add_group(node, number, group), 0, 1),
-            Down::PacketOut { .. } => return Some(Order { node, down }),
+            Down::PacketOut { .. } | Down::Bytes(_) => return Some(Order { node, down }),
         };
         let tally = self.tally(node);
         tally.flow_mods += mods;
         tally.group_mods += groups;
         tally.errors += u64::from(done.is_err());
         None
+    }
+
+    /// A flow's packet is sent out by the controller.
+    pub fn end_setup(&mut self, now: Nanos, fields: &Fields) {
+        if let Some(setup) = self.open.remove(&fields.at(0)) {
+            let setup = &mut self.setups[setup];
+            setup.delay = Some(now - setup.at);
+        }
     }
 
     /// When something is next to be done.
@@ -231,7 +265,14 @@ impl Control {
     }
 
     /// A flow that a switch does not know: its setup begins, or goes on.
-    fn note_setup(&mut self, at: Nanos, node: NodeId, fields: &Fields, flow: &Flow, protocol: u8) {
+    pub fn note_setup(
+        &mut self,
+        at: Nanos,
+        node: NodeId,
+        fields: &Fields,
+        flow: &Flow,
+        protocol: u8,
+    ) {
         let key = fields.at(0);
         if let Some(&known) = self.open.get(&key) {
             self.setups[known].packet_ins += 1;
@@ -250,15 +291,47 @@ impl Control {
     }
 }
 
+/// The routing that a controller has, if its mode fits it and the network.
+fn checked_routing(
+    plan: &Plan,
+    settings: &plan::Controller,
+    choosers: Option<&dyn Choosers>,
+) -> Result<Box<dyn RoutingOf>, PlanError> {
+    let routing = routing(plan, settings, choosers)?;
+    let addresses = plan.nodes.iter().flat_map(|node| &node.interfaces);
+    let addresses = addresses
+        .map(|interface| interface.addresses.len())
+        .sum::<usize>();
+    let invalid = |problem: String| Err(PlanError::invalid("controller", problem));
+    match (routing.standing(), settings.mode) {
+        (Standing::Nothing, Mode::Proactive | Mode::Hybrid) => {
+            let name = chosen(settings)?.name.clone();
+            invalid(format!("{name} has to see each flow: its mode is reactive"))
+        }
+        (Standing::Pairs, Mode::Proactive) if addresses * addresses > MOST_PAIRS => {
+            invalid(format!(
+                "a way for each pair of {addresses} addresses is more than {MOST_PAIRS} ways; take mode reactive"
+            ))
+        }
+        _ => Ok(routing),
+    }
+}
+
+fn chosen(settings: &plan::Controller) -> Result<&plan::Choice, PlanError> {
+    let missing = || PlanError::invalid("controller", "it has neither a routing nor an app");
+    settings.routing.as_ref().ok_or_else(missing)
+}
+
 /// The routing that a controller has: of the registry, or a chooser's.
 fn routing(
     plan: &Plan,
     settings: &plan::Controller,
     choosers: Option<&dyn Choosers>,
 ) -> Result<Box<dyn RoutingOf>, PlanError> {
+    let routing = chosen(settings)?;
     let choice = Choice {
-        name: settings.routing.name.clone(),
-        parameters: settings.routing.parameters.clone().into_iter().collect(),
+        name: routing.name.clone(),
+        parameters: routing.parameters.clone().into_iter().collect(),
     };
     let chooser = choosers.and_then(|choosers| choosers.chooser(&choice));
     let made = match chooser {
@@ -332,10 +405,31 @@ pub(super) fn protocol(flow: &Flow, content: &Content) -> u8 {
         Content::Quic(_) | Content::Udp { .. } => UDP,
         Content::Echo { .. } | Content::TooBig { .. } if flow.source.is_ipv4() => 1,
         Content::Echo { .. } | Content::TooBig { .. } => 58,
+        Content::Frame(_) => 0,
     }
 }
 
-/// A packet's fields: those of its flow. ICMP has no ports.
+impl Captures {
+    /// A packet's fields: those of its flow and, where a controller asks for them, the hosts' Ethernet addresses.
+    fn fields(&self, flow: &Flow, content: Option<&Content>, protocol: u8, in_port: u32) -> Fields {
+        if let Some(Content::Frame(frame)) = content {
+            return openflow::fields(frame).unwrap_or_default().at(in_port);
+        }
+        let fields = fields(flow, protocol, in_port);
+        let Some(known) = &self.ethernet else {
+            return fields;
+        };
+        let of = |end: std::net::SocketAddr| {
+            let mac = known.get(&end.ip()).copied().unwrap_or_default();
+            mac.0
+                .iter()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte))
+        };
+        fields.between(of(flow.source), of(flow.destination))
+    }
+}
+
+/// What the network layer and the transport say. ICMP has no ports.
 fn fields(flow: &Flow, protocol: u8, in_port: u32) -> Fields {
     let (mut source, mut destination) = (flow.source, flow.destination);
     if !matches!(protocol, TCP | UDP) {
@@ -358,6 +452,8 @@ impl Simulation {
         let Some(control) = &mut self.control else {
             return;
         };
+        let flow = &self.captures.flows[number as usize];
+        let fields = self.captures.fields(flow, None, protocol, 0);
         let flow = &mut self.captures.flows[number as usize];
         let topology = self.network.topology();
         let Some(own) = topology.owner(flow.source.ip()) else {
@@ -367,7 +463,7 @@ impl Simulation {
         flow.route = channel.and_then(|channel| {
             let start = Start {
                 channel,
-                fields: fields(flow, protocol, 0),
+                fields,
                 crossed: flow.crossed,
             };
             control.fabric.route(&mut self.network, start, number)
@@ -419,40 +515,89 @@ impl Simulation {
             return None;
         }
         let protocol = protocol(flow, &packet.body.content);
-        let fields = fields(flow, protocol, control.fabric.port(interface));
+        let in_port = control.fabric.port(interface);
+        let content = Some(&packet.body.content);
+        let fields = self.captures.fields(flow, content, protocol, in_port);
         let now = self.network.now();
         let decision = control.fabric.arrive(now, node, &fields, packet.len);
-        let count = decision.destinations.len() as u64;
-        let tally = control.tally(node);
-        tally.dropped += u64::from(count == 0);
-        tally.copied += count.saturating_sub(1);
-        for destination in decision.destinations {
-            match destination {
-                Destination::Port(port) => {
-                    self.send_on(node, port, fields, crossed, packet.clone())
-                }
-                Destination::Controller { .. } => {
-                    let control = self.control.as_mut()?;
-                    control.tally(node).packet_ins += 1;
-                    let flow = &self.captures.flows[packet.flow as usize];
-                    control.note_setup(now, node, &fields, flow, protocol);
-                    let held = Held {
-                        flow: asked(control.seed, flow.source, flow.destination, protocol),
-                        fields,
-                        crossed,
-                        packet: packet.clone(),
-                    };
-                    let up = Up::PacketIn(Box::new(held));
-                    control.wires.send_up(now, node, up);
-                }
-            }
-        }
+        self.go_where(node, &packet, fields, crossed, decision);
         self.await_control();
         None
     }
 
+    /// Does with a packet what its switch has decided.
+    pub(super) fn go_where(
+        &mut self,
+        node: NodeId,
+        packet: &Packet<Body>,
+        fields: Fields,
+        crossed: u16,
+        decision: Decision,
+    ) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let count = decision.destinations.len() as u64;
+        let tally = control.tally(node);
+        tally.dropped += u64::from(count == 0);
+        tally.copied += count.saturating_sub(1);
+        let entry = decision.entries.last().copied();
+        for destination in decision.destinations {
+            match destination {
+                Destination::Port(port) => {
+                    self.send_on(node, port, fields, crossed, packet.clone());
+                }
+                Destination::Controller { miss, max_len } => {
+                    self.ask(
+                        node,
+                        packet.clone(),
+                        fields,
+                        crossed,
+                        (miss, max_len),
+                        entry,
+                    );
+                }
+            }
+        }
+    }
+
+    /// A packet goes to the controller.
+    fn ask(
+        &mut self,
+        node: NodeId,
+        packet: Packet<Body>,
+        fields: Fields,
+        crossed: u16,
+        how: (bool, u16),
+        entry: Option<(u8, EntryId)>,
+    ) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let now = self.network.now();
+        control.tally(node).packet_ins += 1;
+        let flow = &self.captures.flows[packet.flow as usize];
+        let protocol = protocol(flow, &packet.body.content);
+        if !matches!(packet.body.content, Content::Frame(_)) {
+            control.note_setup(now, node, &fields, flow, protocol);
+        }
+        let held = Held {
+            flow: asked(control.seed, flow.source, flow.destination, protocol),
+            fields,
+            crossed,
+            packet,
+        };
+        match &control.mind {
+            Mind::BuiltIn(_) => {
+                let up = Up::PacketIn(Box::new(held));
+                control.wires.send_up(now, node, up);
+            }
+            Mind::Outside(_) => self.packet_in(node, held, how, entry),
+        }
+    }
+
     /// A packet leaves a switch by a port.
-    fn send_on(
+    pub(super) fn send_on(
         &mut self,
         node: NodeId,
         port: u32,
@@ -528,6 +673,14 @@ impl Simulation {
             return;
         };
         for (node, removed) in control.fabric.expire(&mut self.network) {
+            if let Mind::Outside(agents) = &mut control.mind {
+                let agent = agents.get_mut(node);
+                if let Some(bytes) = agent.and_then(|agent| agent.expired(now, &removed)) {
+                    control.tally(node).flows_removed += 1;
+                    control.wires.send_up(now, node, Up::Bytes(bytes));
+                }
+                continue;
+            }
             if removed.entry.notify && matches!(removed.reason, Reason::Expired(_)) {
                 let Some(fields) = removed.entry.matching.only_flow() else {
                     continue;
@@ -547,10 +700,19 @@ impl Simulation {
         let Some(control) = &mut self.control else {
             return;
         };
+        let plane = match &mut control.mind {
+            Mind::BuiltIn(plane) => plane,
+            Mind::Outside(agents) => {
+                if let Up::Bytes(bytes) = up {
+                    agents.arrived.push((node, bytes));
+                }
+                return;
+            }
+        };
         let orders = match up {
             Up::PacketIn(held) => {
                 let flow = held.fields.at(0);
-                match control.plane.packet_in(now, topology, node, held) {
+                match plane.packet_in(now, topology, node, held) {
                     Answer::Orders(orders) => orders,
                     Answer::NoWay => {
                         control.unroutable += 1;
@@ -559,11 +721,12 @@ impl Simulation {
                     }
                 }
             }
-            Up::PortStatus { channel, up } => control.plane.port_status(now, topology, channel, up),
+            Up::PortStatus { channel, up } => plane.port_status(now, topology, channel, up),
             Up::FlowRemoved { fields } => {
-                control.plane.flow_removed(node, &fields);
+                plane.flow_removed(node, &fields);
                 Vec::new()
             }
+            Up::Bytes(_) => Vec::new(),
         };
         for order in orders {
             control.wires.send_down(now, order);
@@ -576,6 +739,9 @@ impl Simulation {
         let Some(control) = &mut self.control else {
             return;
         };
+        if let Down::Bytes(bytes) = &order.down {
+            return self.hear(order.node, bytes);
+        }
         let out = control.obey(&mut self.network, order);
         self.drop_ways();
         let Some(Order {
@@ -593,10 +759,7 @@ impl Simulation {
         } = *held;
         if let Some(control) = &mut self.control {
             control.tally(node).packet_outs += 1;
-            if let Some(setup) = control.open.remove(&fields.at(0)) {
-                let setup = &mut control.setups[setup];
-                setup.delay = Some(now - setup.at);
-            }
+            control.end_setup(now, &fields);
         }
         self.send_on(node, port, fields, crossed, packet);
     }
@@ -608,18 +771,27 @@ impl Simulation {
         let Some(control) = &mut self.control else {
             return;
         };
-        for (node, _, up) in control.fabric.link_changed(&mut self.network, channel) {
-            control.tally(node).port_statuses += 1;
-            control
-                .wires
-                .send_up(now, node, Up::PortStatus { channel, up });
+        for (node, port, up) in control.fabric.link_changed(&mut self.network, channel) {
+            let message = match &mut control.mind {
+                Mind::BuiltIn(_) => Some(Up::PortStatus { channel, up }),
+                Mind::Outside(agents) => {
+                    let switch = control.fabric.switch(node);
+                    let agent = agents.get_mut(node).zip(switch);
+                    let bytes = agent.and_then(|(agent, switch)| agent.port_status(port, switch));
+                    bytes.map(Up::Bytes)
+                }
+            };
+            if let Some(message) = message {
+                control.tally(node).port_statuses += 1;
+                control.wires.send_up(now, node, message);
+            }
         }
         self.drop_ways();
         self.await_control();
     }
 
     /// Flows whose ways changed find new ones when they next send.
-    fn drop_ways(&mut self) {
+    pub(super) fn drop_ways(&mut self) {
         let Some(control) = &mut self.control else {
             return;
         };
@@ -629,7 +801,7 @@ impl Simulation {
         }
     }
 
-    fn await_control(&mut self) {
+    pub(super) fn await_control(&mut self) {
         let Some(control) = &self.control else {
             return;
         };

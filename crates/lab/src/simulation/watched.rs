@@ -62,6 +62,12 @@ impl Simulation {
                     }
                 }
                 Some(Output::Changed(channel)) => self.on_changed(channel),
+                Some(Output::Timer(timer)) if timer == control.timer => {
+                    self.on_control_timer();
+                    if self.is_asking() {
+                        return None;
+                    }
+                }
                 output => return output,
             }
         }

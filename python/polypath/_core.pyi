@@ -196,6 +196,10 @@ class Simulation:
 
         Raises ScriptError where a scheduler or path manager in Python failed.
         """
+    def controller_receives(self) -> list[tuple[int, bytes]]:
+        """What switches sent to a controller outside that has arrived: datapaths and messages of OpenFlow, in order."""
+    def controller_sends(self, datapath: int, data: bytes) -> bool:
+        """Sends bytes of such a controller to a datapath now; false if there is none of this number."""
     def recording(self) -> Recording:
         """Ends the run, finished or not, closes its captures and gives what was recorded. At most once."""
 

@@ -143,6 +143,8 @@ def _print_controller(recording: Recording) -> None:
 
 def _rule(recording: Recording) -> str:
     controller = recording.plan["controller"]
+    if controller.get("app") is not None:
+        return escape(controller["app"]["file"])
     return escape(f"{controller['routing']['name']}, {controller['mode']}")
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from polypath import _core
 from polypath.engines import script
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
+from polypath.engines.openflow import Program
 from polypath.results import Recording
 from polypath.scenario import Plan
 
@@ -28,29 +29,40 @@ class Simulator:
         directory = None if options.directory is None else str(options.directory)
         qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
+        app = (plan.view.get("controller") or {}).get("app")
+        program: Program | None = None
         try:
             simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments, qlogs)
-            interrupted = _advance(simulation, int(plan.view["duration_ns"]), progress)
+            program = None if app is None else Program(app, int(plan.view["seed"]))
+            interrupted = _advance(simulation, int(plan.view["duration_ns"]), progress, program)
             end_ns = simulation.now_ns
             native = simulation.recording()
         except _core.ScriptError as error:
             raise script.failed(error) from error
+        except EngineError:
+            raise
         except (_core.PlanError, RuntimeError, OSError) as error:
             if loader.failure is not None:
                 raise loader.failure from error
             raise EngineError(" ".join(str(error).split())) from error
+        finally:
+            if program is not None:
+                program.close()
         frames = {name: pl.DataFrame(native.table(name)) for name in native.names}
         return Outcome(frames, native.sha256, end_ns, interrupted, {}).recording(self.name, plan, started)
 
 
-def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress) -> bool:
+def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress, program: Program | None = None) -> bool:
     """Runs to the end, or to a KeyboardInterrupt: true then."""
     length = _FIRST_SLICE_NS
     try:
         finished = False
         while not finished:
             before = time.perf_counter()
-            finished = simulation.step(simulation.now_ns + length)
+            until = simulation.now_ns + length
+            finished = simulation.step(until if program is None else min(until, program.deadline_ns))
+            if program is not None and not finished:
+                program.attend(simulation)
             progress(simulation.now_ns, end_ns)
             passed = time.perf_counter() - before
             if passed < _SLICE_S / 2:

@@ -161,6 +161,8 @@ def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) ->
 def _detours(plan: Mapping[str, Any]) -> bool:
     """Whether a controller may choose longer paths than there are."""
     controller = plan.get("controller")
+    if controller is not None and controller.get("app") is not None:
+        return True
     return controller is not None and controller["routing"]["name"] in ("spanning-tree", "spread")
 
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, Field, model_validator
+
+from polypath.registry import RegistryError
+from polypath.scenario import script
 from polypath.scenario.algorithms import Algorithm, Routing, resolved
 from polypath.scenario.base import Model
-from polypath.scenario.fields import Rate, Time
+from polypath.scenario.fields import Rate, Time, fault
 
 IDLE_TIMEOUT = 10_000_000_000
 """RipL-POX's IDLE_TIMEOUT."""
+
+
+def _readable(name: str) -> str:
+    try:
+        script.app(name)
+    except RegistryError as error:
+        raise fault(error.message, error.hint) from error
+    return name
 
 
 class Controller(Model):
@@ -17,6 +29,9 @@ class Controller(Model):
 
     routing: Routing | None = None
     """Which path a flow takes; left out: "hashed"."""
+    app: Annotated[str, Field(pattern=r"\.py$"), AfterValidator(_readable)] | None = None
+    """In place of a routing: an os-ken application, "my_app.py", beside the scenario. It speaks OpenFlow 1.3 with the
+    switches over the control links, and its time is the simulated one."""
     mode: Literal["proactive", "reactive", "hybrid"] = "reactive"
     """When the tables are filled: before the run ("proactive"), by each flow's first packet, which goes to the
     controller ("reactive"), or so at the switches that hosts are at and beforehand at the others ("hybrid")."""
@@ -35,8 +50,19 @@ class Controller(Model):
         """The routing, given or not."""
         return self.routing or Algorithm(name="hashed")
 
+    @model_validator(mode="after")
+    def _app_alone(self) -> Controller:
+        if self.app is not None:
+            for name in ("routing", "mode", "idle_timeout"):
+                if name in self.model_fields_set:
+                    raise fault(f"the application decides itself: with 'app' there is no '{name}'", None, (name,))
+        return self
+
     def plan(self) -> dict[str, Any]:
         """What a plan says of it."""
+        if self.app is not None:
+            links = {"rate_bps": self.rate, "delay_ns": self.delay, "processing_ns": self.processing}
+            return {"app": script.app(self.app), **links}
         default = IDLE_TIMEOUT if self.mode == "reactive" else 0
         idle = default if self.idle_timeout is None else self.idle_timeout
         return {

@@ -33,7 +33,11 @@ def is_script(name: str) -> bool:
 def anchored(data: Any, folder: Path) -> Any:
     """The data of a scenario file, in which the names of Python files are relative to its folder, with full names."""
     if isinstance(data, dict):
-        return {key: anchored(value, folder) for key, value in data.items()}
+        made = {key: anchored(value, folder) for key, value in data.items()}
+        ruling = made.get("controller")
+        if isinstance(ruling, dict) and isinstance(ruling.get("app"), str):
+            made["controller"] = {**ruling, "app": str(folder.absolute() / ruling["app"])}
+        return made
     if isinstance(data, list):
         return [anchored(value, folder) for value in data]
     if isinstance(data, str) and is_script(data):
@@ -48,6 +52,41 @@ def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, t
     if isinstance(data, list):
         return [found for number, value in enumerate(data) for found in references(value, (*path, number))]
     return [(data, path)] if isinstance(data, str) and is_script(data) else []
+
+
+def app(name: str) -> dict[str, Any]:
+    """What a plan carries of an os-ken application: its source and that of the modules beside it which it imports.
+
+    Raises RegistryError where a file cannot be read or is no Python.
+    """
+    path = Path(name)
+    modules: dict[str, str] = {}
+    left = [path]
+    while left:
+        file = left.pop()
+        try:
+            source = read_text(file, "Python file")
+            tree = ast.parse(source, str(file))
+        except ScenarioError as error:
+            raise RegistryError(str(error), error.hint) from error
+        except (SyntaxError, ValueError) as error:
+            line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+            raise RegistryError(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}") from error
+        modules[file.name] = source
+        beside = (file.with_name(f"{module}.py") for module in _imported(tree))
+        left += [found for found in beside if found.name not in modules and found.is_file()]
+    return {"file": path.name, "source": modules.pop(path.name), "modules": dict(sorted(modules.items()))}
+
+
+def _imported(tree: ast.Module) -> list[str]:
+    """The modules that a file imports, without their packages' parts."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.append(node.module)
+    return sorted({name.partition(".")[0] for name in names})
 
 
 def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ const EXPERIMENTER: u16 = 0xffff;
 fn action(reader: &mut Reader<'_>) -> Result<Action, Fault> {
     let kind = reader.u16()?;
     let len = usize::from(reader.u16()?);
-    let body_len = len.checked_sub(4).filter(|_| len.is_multiple_of(8));
+    let body_len = len.checked_sub(4).filter(|_| len % 8 == 0);
     let body_len = body_len.ok_or(Fault::ACTION_BAD_LEN)?;
     let mut body = reader.part(body_len, Fault::ACTION_BAD_LEN)?;
     let action = match kind {
@@ -81,7 +81,7 @@ const METER: u16 = 6;
 fn instruction(reader: &mut Reader<'_>) -> Result<Instruction, Fault> {
     let kind = reader.u16()?;
     let len = usize::from(reader.u16()?);
-    let body_len = len.checked_sub(4).filter(|_| len.is_multiple_of(8));
+    let body_len = len.checked_sub(4).filter(|_| len % 8 == 0);
     let body_len = body_len.ok_or(Fault::INSTRUCTION_BAD_LEN)?;
     let mut body = reader.part(body_len, Fault::INSTRUCTION_BAD_LEN)?;
     let actions = |mut body: Reader<'_>| {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use polypath_net::{ChannelId, Ecn, Observer, Packet};
 use polypath_trace::pcapng::{Direction, Interface, Writer};
@@ -60,6 +61,8 @@ pub(crate) struct Captures {
     active: bool,
     /// The Ethernet address of each IP address, where frames are the hosts' own from end to end: no switch changes them.
     pub ethernet: Option<BTreeMap<IpAddr, Mac>>,
+    /// The frames of a controller's own.
+    pub own: Vec<Arc<[u8]>>,
 }
 
 impl Captures {
@@ -77,6 +80,7 @@ impl Captures {
             failure: None,
             active: false,
             ethernet: None,
+            own: Vec::new(),
         }
     }
 
@@ -305,6 +309,10 @@ impl Captures {
                         .icmp_too_big(&envelope, *mtu, packet, &mut self.frame)
                 })
             }
+            Content::Frame(number) => {
+                self.frame.extend_from_slice(&self.own[*number as usize]);
+                Ok(())
+            }
             _ => build(
                 &mut self.builder,
                 flow,
@@ -368,12 +376,8 @@ fn build(
             builder.icmp_echo(envelope, echo, flow.stream, data, frame)
         }
         Content::Quic(sealed) => builder.udp_bytes(envelope, ports, &sealed.bytes, frame),
-        Content::Frame(bytes) => {
-            frame.extend_from_slice(bytes);
-            Ok(())
-        }
-        // Nothing reports a report.
-        Content::TooBig { .. } => Ok(()),
+        // Nothing reports a report, or a frame that is no packet.
+        Content::TooBig { .. } | Content::Frame(_) => Ok(()),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Packets as the network carries them, and the flows that they belong to.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use polypath_net::{ChannelId, Ecn, RouteId, random};
 use polypath_transport::quic::bytes::destination;
@@ -42,8 +41,8 @@ pub(crate) enum Content {
         /// Number of the packet that it is about among those quoted.
         about: u32,
     },
-    /// An Ethernet frame of a controller's own, which no host is meant by.
-    Frame(Arc<[u8]>),
+    /// An Ethernet frame of a controller's own, which no host is meant by: its number among those in `Captures::own`.
+    Frame(u32),
 }
 
 /// A datagram of QUIC.

@@ -307,7 +307,7 @@ impl Simulation {
             Content::TooBig { about, .. } => {
                 DATAGRAM_HEADER + self.captures.quoted[*about as usize].shown
             }
-            Content::Frame(frame) => frame.len() as u32,
+            Content::Frame(number) => self.captures.own[*number as usize].len() as u32,
         };
         if let Some(about) = passing.about.take() {
             self.captures.requote(&mut passing.body.content, &about);

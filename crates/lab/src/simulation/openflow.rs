@@ -35,6 +35,13 @@ impl Simulation {
         agents.is_some_and(|agents| !agents.arrived.is_empty())
     }
 
+    /// Nobody is there to hear what has come to a controller outside.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_unheard(&mut self) {
+        drop(self.controller_receives());
+    }
+
     /// What switches have sent to a controller outside and has arrived there: the datapath and a message's bytes, in order.
     pub fn controller_receives(&mut self) -> Vec<(u64, Vec<u8>)> {
         let agents = self.control.as_mut().and_then(|it| it.agents());
@@ -129,16 +136,20 @@ impl Simulation {
     /// A frame that no packet of the network is: no host takes it.
     fn own_frame(&mut self, frame: Arc<[u8]>) -> Held {
         let nobody = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
-        let flows = &mut self.captures.flows;
+        let captures = &mut self.captures;
         let make = || {
-            flows.push(Flow {
+            captures.flows.push(Flow {
                 receiver_node: u32::MAX,
                 ..Flow::new(nobody, nobody)
             });
-            flows.len() as u32 - 1
+            captures.own.push(frame.clone());
+            (
+                captures.flows.len() as u32 - 1,
+                captures.own.len() as u32 - 1,
+            )
         };
         let agents = self.control.as_mut().and_then(|it| it.agents());
-        let flow = agents.map_or(0, |agents| agents.frames.flow(&frame, make));
+        let (flow, number) = agents.map_or((0, 0), |agents| agents.frames.own(&frame, make));
         let seed = self.plan.seed;
         Held {
             flow: asked(seed, nobody, nobody, 0),
@@ -155,7 +166,7 @@ impl Simulation {
                     identification: 0,
                     altered: false,
                     purpose: Purpose::Control,
-                    content: Content::Frame(frame),
+                    content: Content::Frame(number),
                 },
             },
         }

@@ -412,8 +412,10 @@ pub(super) fn protocol(flow: &Flow, content: &Content) -> u8 {
 impl Captures {
     /// A packet's fields: those of its flow and, where a controller asks for them, the hosts' Ethernet addresses.
     fn fields(&self, flow: &Flow, content: Option<&Content>, protocol: u8, in_port: u32) -> Fields {
-        if let Some(Content::Frame(frame)) = content {
-            return openflow::fields(frame).unwrap_or_default().at(in_port);
+        if let Some(Content::Frame(number)) = content {
+            return openflow::fields(&self.own[*number as usize])
+                .unwrap_or_default()
+                .at(in_port);
         }
         let fields = fields(flow, protocol, in_port);
         let Some(known) = &self.ethernet else {

@@ -12,8 +12,8 @@ const MOST: usize = 1 << 14;
 pub(crate) struct Frames {
     known: BTreeMap<Arc<[u8]>, Held>,
     order: VecDeque<Arc<[u8]>>,
-    /// The flows of frames that are the controller's own.
-    own: BTreeMap<Arc<[u8]>, u32>,
+    /// Flow and number of frames that are the controller's own.
+    own: BTreeMap<Arc<[u8]>, (u32, u32)>,
 }
 
 impl Frames {
@@ -38,8 +38,8 @@ impl Frames {
         self.known.get(frame)
     }
 
-    /// The flow of a frame of the controller's own; `make` gives it one.
-    pub fn flow(&mut self, frame: &Arc<[u8]>, make: impl FnOnce() -> u32) -> u32 {
+    /// Flow and number of a frame of the controller's own; `make` gives it them.
+    pub fn own(&mut self, frame: &Arc<[u8]>, make: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
         *self.own.entry(frame.clone()).or_insert_with(make)
     }
 }

@@ -26,7 +26,8 @@ PYTHON = {
     "fidelity": {"scenario"},
     "plots": {"results"},
     "report": {"results"},
-    "sweep": {"engines", "notebook", "results", "scenario"},
+    "progress": set(),
+    "sweep": {"engines", "notebook", "progress", "results", "scenario"},
     "notebook": {"_core", "plots", "report", "results", "scenario", "sweep"},
     "cli": {
         "_core",
@@ -43,7 +44,7 @@ PYTHON = {
         "sweep",
         "units",
     },
-    "__init__": {"_core", "capture", "engines", "labs", "plots", "results", "scenario", "sweep"},
+    "__init__": {"_core", "capture", "engines", "labs", "plots", "progress", "results", "scenario", "sweep"},
 }
 
 #: What each crate may use of the others, tests included.

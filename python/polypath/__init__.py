@@ -72,19 +72,24 @@ def run(
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need.
+    table of segments is recorded, which time-sequence graphs need. `progress` is called with the simulated time and the
+    time at which the run ends at the latest, in ns; left out, a notebook shows a bar.
 
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
     no directory.
     """
     from polypath.engines import EngineError, Options, get
-    from polypath.engines.base import no_progress
+    from polypath.progress import of_run
     from polypath.scenario import Plan
 
     if captures != "none" and directory is None:
         raise EngineError(f"captures of {captures} need a directory to go to")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    return get(engine).run(plan, Options(captures, directory, segments, qlogs), progress or no_progress)
+    options = Options(captures, directory, segments, qlogs)
+    if progress is not None:
+        return get(engine).run(plan, options, progress)
+    with of_run(str(plan.view["name"])) as bar:
+        return get(engine).run(plan, options, bar)
 
 
 def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = False) -> Recording:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.engines.base import Captures, Progress
-    from polypath.results import OutputError, Recording, summary
+    from polypath.errors import PolypathError
+    from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
     #: The version of the package.
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 _PARTS = {
     "CaptureError": "capture",
     "EngineError": "engines",
+    "MetricError": "results",
     "OutputError": "results",
     "Plan": "scenario",
+    "PolypathError": "errors",
     "Recording": "results",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
@@ -108,8 +111,10 @@ def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = F
 __all__ = [
     "CaptureError",
     "EngineError",
+    "MetricError",
     "OutputError",
     "Plan",
+    "PolypathError",
     "Recording",
     "Scenario",
     "ScenarioError",

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from polypath.engines import Captures
+from polypath.progress import of_points
 from polypath.results import folder
 from polypath.results import points as tables
 from polypath.results.folder import Folder
@@ -72,10 +73,11 @@ def run(
     figures: bool = False,
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress | None = None,
 ) -> list[Result]:
     """Runs the points of all sweeps on `jobs` cores (None: all of them); the result is the same for any number.
 
+    `progress` is called with the numbers of points done and to do; left out, a notebook shows a bar.
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
     folder. Raises OutputError where a directory cannot be written, or is not the sweep's own.
     """
@@ -83,6 +85,8 @@ def run(
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         wanted = Wanted(captures, qlogs, figures)
         tasks = [[_task(sweep, point, engine, wanted, save) for point in sweep.points] for sweep in sweeps]
+        if progress is None:
+            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
         return _run(sweeps, tasks, held, jobs, engine, dict(versions or {}), progress)
 
 

@@ -226,7 +226,7 @@ def _scheduler(place: str) -> Iterator[str]:
 def _slurm(jobs: int | None) -> Iterator[Any]:
     """Slurm jobs as Dask's configuration describes them (jobqueue.slurm); they end with the block."""
     try:
-        cluster = _extra("dask_jobqueue").SLURMCluster()
+        cluster = _extra("dask_jobqueue").SLURMCluster(scheduler_options={"dashboard": False})
     except (ValueError, TypeError, OSError) as error:
         raise EngineError(f"--cluster slurm: {_first(error)}; see jobqueue.slurm in Dask's configuration") from error
     try:
@@ -239,4 +239,4 @@ def _slurm(jobs: int | None) -> Iterator[Any]:
 
 def _first(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    return lines[0].removesuffix(", for example:").rstrip(".") if lines else type(error).__name__

@@ -226,7 +226,7 @@ def _scheduler(place: str) -> Iterator[str]:
 def _slurm(jobs: int | None) -> Iterator[Any]:
     """Slurm jobs as Dask's configuration describes them (jobqueue.slurm); they end with the block."""
     try:
-        cluster = _extra("dask_jobqueue").SLURMCluster(scheduler_options={"dashboard": False})
+        cluster = _extra("dask_jobqueue").SLURMCluster(scheduler_options={"dashboard_address": ":0"})
     except (ValueError, TypeError, OSError) as error:
         raise EngineError(f"--cluster slurm: {_first(error)}; see jobqueue.slurm in Dask's configuration") from error
     try:

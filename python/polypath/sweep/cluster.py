@@ -203,7 +203,9 @@ def _require_same(client: Any) -> None:
 @contextmanager
 def _connected(place: str, jobs: int | None) -> Iterator[Any]:
     distributed: Any = import_module("distributed")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # what matters is raised
+    for name in ("tornado.application", "asyncio", *logging.root.manager.loggerDict):
+        if name.startswith(("distributed", "tornado", "asyncio")):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters is raised
     with _slurm(jobs) if place == SLURM else _scheduler(place) as where, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of versions, which are compared above
         try:

@@ -156,7 +156,13 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn idle_timeout(&self) -> Nanos {
+        debug_assert_eq!(self.idle_timeout, self.find_idle_timeout());
+        self.idle_timeout
+    }
+
+    fn find_idle_timeout(&self) -> Nanos {
         let ours = self.local_parameters.max_idle_timeout;
         let timeout = match self.peer.max_idle_timeout {
             0 => ours,
@@ -182,8 +188,9 @@ impl Connection {
             .unwrap_or(0)
     }
 
-    /// To be called when a round trip was measured or forgotten, and when a path was added or closed.
+    /// To be called when a round trip was measured or forgotten, when a path was added or closed, and when the peer's parameters have come.
     pub(super) fn compare_timeouts(&mut self) {
         self.longest_timeout = self.find_longest_timeout();
+        self.idle_timeout = self.find_idle_timeout();
     }
 }

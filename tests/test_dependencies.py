@@ -14,24 +14,27 @@ PACKAGE = ROOT / "python" / "polypath"
 
 #: What each part of the package may import of the others.
 PYTHON = {
-    "units": set(),
-    "registry": {"_core", "units"},
+    "errors": set(),
+    "units": {"errors"},
+    "registry": {"_core", "errors", "units"},
     # what a notebook shows of them is imported when one asks
-    "scenario": {"notebook", "registry", "units"},
-    "formats": {"registry", "results", "scenario", "units"},
+    "scenario": {"errors", "notebook", "registry", "units"},
+    "formats": {"errors", "registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
-    "results": {"notebook"},
-    "capture": {"_core", "results"},
-    "engines": {"_core", "registry", "results", "scenario", "units"},
+    "results": {"errors", "notebook"},
+    "capture": {"_core", "errors", "results"},
+    "engines": {"_core", "errors", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
     "report": {"results"},
-    "sweep": {"engines", "notebook", "results", "scenario"},
+    "progress": set(),
+    "sweep": {"engines", "errors", "notebook", "progress", "results", "scenario"},
     "notebook": {"_core", "plots", "report", "results", "scenario", "sweep"},
     "cli": {
         "_core",
         "capture",
         "engines",
+        "errors",
         "fidelity",
         "formats",
         "labs",
@@ -43,7 +46,7 @@ PYTHON = {
         "sweep",
         "units",
     },
-    "__init__": {"_core", "capture", "engines", "labs", "plots", "results", "scenario", "sweep"},
+    "__init__": {"_core", "capture", "engines", "errors", "labs", "plots", "progress", "results", "scenario", "sweep"},
 }
 
 #: What each crate may use of the others, tests included.

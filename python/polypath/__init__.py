@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.engines.base import Captures, Progress
-    from polypath.results import OutputError, Recording, summary
+    from polypath.errors import PolypathError
+    from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
     #: The version of the package.
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 _PARTS = {
     "CaptureError": "capture",
     "EngineError": "engines",
+    "MetricError": "results",
     "OutputError": "results",
     "Plan": "scenario",
+    "PolypathError": "errors",
     "Recording": "results",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
@@ -72,19 +75,24 @@ def run(
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need.
+    table of segments is recorded, which time-sequence graphs need. `progress` is called with the simulated time and the
+    time at which the run ends at the latest, in ns; left out, a notebook shows a bar.
 
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
     no directory.
     """
     from polypath.engines import EngineError, Options, get
-    from polypath.engines.base import no_progress
+    from polypath.progress import of_run
     from polypath.scenario import Plan
 
     if captures != "none" and directory is None:
         raise EngineError(f"captures of {captures} need a directory to go to")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    return get(engine).run(plan, Options(captures, directory, segments, qlogs), progress or no_progress)
+    options = Options(captures, directory, segments, qlogs)
+    if progress is not None:
+        return get(engine).run(plan, options, progress)
+    with of_run(str(plan.view["name"])) as bar:
+        return get(engine).run(plan, options, bar)
 
 
 def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = False) -> Recording:
@@ -103,8 +111,10 @@ def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = F
 __all__ = [
     "CaptureError",
     "EngineError",
+    "MetricError",
     "OutputError",
     "Plan",
+    "PolypathError",
     "Recording",
     "Scenario",
     "ScenarioError",

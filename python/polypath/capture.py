@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath import _core
+from polypath.errors import PolypathError
 from polypath.results import Metadata, Recording
 
 #: As scenarios record.
@@ -22,7 +23,7 @@ ENGINE: Final = "capture"
 _BY_TIME: Final = frozenset({"connections", "events", "sack_blocks", "segments", "subflows"})
 
 
-class CaptureError(ValueError):
+class CaptureError(PolypathError, ValueError):
     """Nothing can be read of a capture; the message is one line that names the file."""
 
 

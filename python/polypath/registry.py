@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from polypath.errors import PolypathError
 from polypath.units import nearest
 
 Kind = Literal[
@@ -34,7 +35,7 @@ TITLES: dict[Kind, str] = {
 }
 
 
-class RegistryError(ValueError):
+class RegistryError(PolypathError, ValueError):
     """An algorithm, parameter or value that does not exist; `hint` is the nearest that does, `key` the parameter."""
 
     def __init__(self, message: str, hint: str | None = None, key: str | None = None) -> None:

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 
+from polypath.errors import PolypathError
+
 _TEXT = re.compile(r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S.*)?", re.DOTALL)
 _LONGEST = 48
 
 SHARE_LIMIT = Decimal(100)
 
 
-class UnitError(ValueError):
+class UnitError(PolypathError, ValueError):
     """A text that is no such quantity; `hint` is what was probably meant, or None."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:

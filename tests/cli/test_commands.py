@@ -62,6 +62,17 @@ path_c2r_1:40,40,4
 """
 
 
+def test_an_imported_topology_of_mininet_runs(polypath: Any, tmp_path: Path) -> None:
+    out = tmp_path / "single.toml"
+    link = ["--link", "tc,bw=10,delay=5ms,max_queue_size=50"]
+    made = polypath("import", "--topo", "single,3", *link, "--iperf", "h1", "h3", "--pingall", "--out", out)
+    assert (made.code, made.err) == (0, "")
+    ran = polypath("run", out)
+    assert ran.code == 0
+    assert " → 10.0.0.3:" in ran.out
+    assert ran.out.count("1 requests, delay median 20.") == 6
+
+
 def test_import_gives_a_scenario(polypath: Any, tmp_path: Path) -> None:
     (tmp_path / "topo").write_text(TOPOLOGY)
     (tmp_path / "xp").write_text("xpType:iperf\niperfTime:10\n")

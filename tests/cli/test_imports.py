@@ -13,6 +13,8 @@ from polypath import cli
 
 #: What no command needs before it draws, sweeps or exports.
 RARE = {
+    "dask",
+    "distributed",
     "loky",
     "matplotlib",
     "networkx",

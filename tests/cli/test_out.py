@@ -253,6 +253,23 @@ def test_what_a_person_made_of_an_import_stays(polypath: Any, tmp_path: Path) ->
     assert contents(tmp_path) == before
 
 
+def test_a_topology_of_mininet_overwrites_nothing(polypath: Any, tmp_path: Path) -> None:
+    topo, out = tmp_path / "topo.py", tmp_path / "mine.toml"
+    topo.write_text("from mininet.topo import LinearTopo\ntopos = {'row': LinearTopo}\n")
+    for _ in range(2):
+        assert polypath("import", topo, "--topo", "row,3", "--out", out).code == 0
+    out.write_text(out.read_text() + "# mine\n")
+    before = contents(tmp_path)
+    outcome = polypath("import", topo, "--out", out)
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (
+        2,
+        f"polypath: {out} exists; name another file, or remove it",
+    )
+    outcome = polypath("import", topo, "--out", topo)
+    assert (outcome.code, outcome.err) == (2, f"polypath: {topo} is an input of this command; name another file\n")
+    assert contents(tmp_path) == before
+
+
 def test_an_export_does_not_overwrite_what_it_reads(polypath: Any, engine: Any, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert polypath("run", scenario, "--pcap", "links", "--out", out).code == 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,11 @@ from polypath.results import Recording, folder
 
 def data(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").partition('id="data">')[2].partition("</s")[0])
+    return found
+
+
+def unpacked(run: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(run["data"]), -15))
     return found
 
 
@@ -60,6 +68,65 @@ def test_a_lab_is_run(polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(data(tmp_path / "aggregation-report.html")["runs"]) == 1
 
 
+SWEEP = """
+name = "small"
+duration = "1 s"
+host = { client = {}, server = {} }
+link.path0 = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
+application = [{ name = "bulk", kind = "bulk" }, { name = "probe", kind = "ping", count = 3 }]
+[vary]
+"link.path0.rate" = ["5 Mbps", "10 Mbps"]
+"""
+
+
+def test_a_sweep_is_run_and_only_its_page_is_left(
+    polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    (tmp_path / "small.toml").write_text(SWEEP)
+    outcome = polypath("report", tmp_path / "small.toml", "--out", tmp_path / "page.html")
+    assert (outcome.code, outcome.err) == (0, f"report in {tmp_path / 'page.html'}\n")
+    page = data(tmp_path / "page.html")
+    (sweep,) = page["sweeps"]
+    assert sweep["folder"] is None
+    assert [(each["place"], each["state"], each["run"]) for each in sweep["points"]] == [
+        (["5 Mbps"], "done", 0),
+        (["10 Mbps"], "done", 1),
+    ]
+    slow, fast = (run["summary"]["connections"][0]["goodput_mbps"] for run in page["runs"])
+    assert slow < 5 < fast
+    for run in page["runs"]:
+        assert run["folder"] is None
+        assert "sequence" in unpacked(run)["connections"]["0"]
+    assert not list(scratch.iterdir())
+
+
+ODD = """
+class Odd:
+    def select(self, view):
+        if view.paths[0].acked > 700_000:
+            raise RuntimeError("fast")
+        return 0
+"""
+
+
+def test_points_that_fail_stand_on_the_page(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    (tmp_path / "small.toml").write_text(SWEEP.replace("client = {}", 'client = { scheduler = "odd.py:Odd" }', 1))
+    outcome = polypath("report", tmp_path / "small.toml", "--out", tmp_path / "page.html")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 2)
+    assert "RuntimeError: fast" in outcome.err
+    points = data(tmp_path / "page.html")["sweeps"][0]["points"]
+    assert [(each["state"], each["run"]) for each in points] == [("done", 0), ("failed", None)]
+    fast = (tmp_path / "small.toml").read_text().replace("5 Mbps", "20 Mbps")
+    (tmp_path / "small.toml").write_text(fast)
+    outcome = polypath("report", tmp_path / "small.toml", "--out", tmp_path / "none.html")
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (2, "polypath: small: no point has a result")
+    assert not (tmp_path / "none.html").exists()
+
+
 def test_a_person_s_file_stays(polypath: Any, results: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.html"
     mine.write_text("mine")
@@ -81,7 +148,7 @@ def test_a_person_s_file_stays(polypath: Any, results: Path, tmp_path: Path) -> 
         (["agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
         (["{tmp}/empty", "--seed", "2"], "--set, --seed and --run are of labs and scenarios that are run now; "),
         (["aggregation", "--out", "{tmp}/empty"], "--out {tmp}/empty is a folder; name a file"),
-        (["window-sweep"], "window-sweep"),
+        (["window-sweep", "--run", "wide"], "lab 'window-sweep' "),
     ],
 )
 def test_bad_input_is_one_line(polypath: Any, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -60,6 +60,29 @@ def test_what_fell_silent_is_said(recording: Recording) -> None:
     assert line.endswith("1 unanswered (33%), nothing arrived after 2.0 s")
 
 
+MESSAGES = """
+duration = "2 s"
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+application = [{ kind = "messages", size = "500 B", interval = "20 ms" }]
+"""
+
+
+def test_paths_that_carry_datagrams_have_blanks_that_are_explained(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "messages.toml").write_text(MESSAGES)
+    printed = polypath("run", tmp_path / "messages.toml").out
+    rows = [line for line in printed.splitlines() if " → " in line]
+    assert rows
+    assert not [line for line in rows if "%" in line]
+    assert "bytes in datagrams are not counted by path" in printed
+    stream = (tmp_path / "messages.toml").read_text().replace('"20 ms" }', '"20 ms", delivery = "stream" }')
+    (tmp_path / "messages.toml").write_text(stream)
+    printed = polypath("run", tmp_path / "messages.toml").out
+    assert [line for line in printed.splitlines() if " → " in line and "%" in line]
+    assert "not counted" not in printed
+
+
 @pytest.mark.parametrize(
     ("shown", "said"),
     [(progress.shown, "a: 2.0 of 5 s simulated"), (progress.points, "a: 2000000000 of 5000000000 points")],

@@ -97,6 +97,12 @@ def test_nothing_to_show_gives_no_figure(name: str, recording: Recording) -> Non
 def test_several_connections_have_to_be_told_apart(recording: Recording) -> None:
     with pytest.raises(MetricError, match="handmade has several connections; name one: iperf, msg"):
         plots.rate(recording)
+    for draw in (plots.delays, plots.cdf):
+        with pytest.raises(MetricError, match="iperf has nothing that this plot shows"):
+            draw(recording, connection="iperf")
+    bare = replace(recording, tables={**recording.tables, "segments": recording.table("segments").clear()})
+    with pytest.raises(MetricError, match="iperf has nothing that this plot shows"):
+        plots.sequence(bare, connection="iperf")
     with pytest.raises(MetricError, match="no connection is named 'x'"):
         plots.rate(recording, connection="x")
 
@@ -489,6 +495,22 @@ def test_size_font_and_title_are_as_asked(recording: Recording) -> None:
     large = plots.figure(recording, "rate", Look(font_size=13))
     assert large is not None
     assert large.axes[0].yaxis.label.get_fontsize() == 13
+
+
+@pytest.mark.parametrize("look", [{"size": (-1.0, 2.0)}, {"size": (3.0, float("inf"))}, {"font_size": 0.0}])
+def test_a_figure_has_a_size(look: Any) -> None:
+    with pytest.raises(MetricError, match=r"than 0 (inches|points), not (-1|inf|0)"):
+        Look(**look)
+
+
+def test_a_rate_is_over_some_time(recording: Recording) -> None:
+    with pytest.raises(MetricError, match="a rate is taken over more than 0 s, not over -1 s"):
+        plots.rate(recording, connection="iperf", smooth_s=-1)
+
+
+def test_the_suffix_decides_of_a_path_as_text(recording: Recording, tmp_path: Path) -> None:
+    plots.write(drawn("rate", recording), str(tmp_path / "rate.pdf"))
+    assert (tmp_path / "rate.pdf").read_bytes().startswith(b"%PDF-")
 
 
 def test_a_style_sheet_decides_and_is_checked(recording: Recording, tmp_path: Path) -> None:

@@ -99,9 +99,15 @@ impl RangeSet {
         self.find(start).is_some_and(|range| end <= range.1)
     }
 
+    /// The range of the largest numbers.
+    #[inline]
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.ranges.back().copied()
+    }
+
     /// The largest number in the set, plus one; 0 when empty.
     pub fn highest(&self) -> u64 {
-        self.ranges.back().map_or(0, |range| range.1)
+        self.last().map_or(0, |range| range.1)
     }
 
     pub fn bytes(&self) -> u64 {

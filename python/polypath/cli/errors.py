@@ -12,6 +12,7 @@ import typer
 
 from polypath.cli import signals
 from polypath.cli.console import cannot_print, out, printable
+from polypath.errors import PolypathError
 
 #: Exit codes.
 DONE: Final = 0
@@ -25,7 +26,7 @@ INTERRUPTED: Final = 130
 TRACEBACK: Final = "POLYPATH_TRACEBACK"
 
 
-class InputError(ValueError):
+class InputError(PolypathError, ValueError):
     """Options or arguments that make no sense together; the message is one line."""
 
 
@@ -92,26 +93,15 @@ def _line(error: BaseException) -> str | None:
         case InputError():
             return f"polypath: {error}"
         case OSError():
-            if _is_expected(error):
+            if isinstance(error, PolypathError):
                 return f"polypath: {error}"
             where = f"{error.filename}: " if error.filename else ""
             return f"polypath: {where}{error.strerror or error}"
-        case _ if _is_expected(error):
+        case PolypathError():
             return f"polypath: {_one_line(str(error))}"
         case _:
             kind = type(error).__name__
             return f"polypath: internal error ({kind}: {_one_line(str(error))}); {TRACEBACK}=1 shows where"
-
-
-def _is_expected(error: BaseException) -> bool:
-    """Whether the message is for a person as it is. Only now imported: what raised it has been."""
-    from polypath.capture import CaptureError
-    from polypath.engines import EngineError
-    from polypath.registry import RegistryError
-    from polypath.results import MetricError, OutputError
-    from polypath.scenario import ScenarioError
-
-    return isinstance(error, (CaptureError, ScenarioError, EngineError, OutputError, MetricError, RegistryError))
 
 
 def _one_line(text: str) -> str:

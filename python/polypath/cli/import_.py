@@ -8,20 +8,92 @@ from typing import Annotated
 import typer
 
 from polypath.cli.console import warn
+from polypath.cli.errors import InputError
 from polypath.cli.options import OutFile
 from polypath.cli.write import require_not_read, write
-from polypath.formats import minitopo
 
 
 def import_(
-    topo: Annotated[Path, typer.Argument(metavar="TOPO", help="minitopo topology.", show_default=False)],
-    xp: Annotated[Path, typer.Argument(metavar="XP", help="minitopo experiment.", show_default=False)],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[TOPO XP | FILE.py]",
+            help="minitopo's topology and experiment, or a custom topology of Mininet.",
+            show_default=False,
+        ),
+    ] = None,
+    topo: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[,ARG..]",
+            help="Mininet: which topology, as `mn --topo` takes it; without a file linear, minimal, reversed, single, "
+            "torus or tree.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tc,KEY=VALUE..",
+            help="Mininet: options of links that have no class, as `mn --link` takes them, e.g. tc,bw=10,delay=5ms.",
+        ),
+    ] = None,
+    iperf: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="CLIENT SERVER", help="Mininet: add a TCP transfer of 5 s between two hosts."),
+    ] = None,
+    pingall: Annotated[bool, typer.Option("--pingall", help="Mininet: add a ping between all hosts.")] = False,
+    no_controllers: Annotated[
+        bool, typer.Option("--no-controllers", help="Mininet: leave out controllers that a scenario cannot have.")
+    ] = False,
     out: OutFile = None,
 ) -> None:
-    """Turn a minitopo pair into a scenario."""
+    """Turn minitopo files or a topology of Mininet into a scenario."""
+    given = files or []
     if out is not None:
-        require_not_read(out, topo, xp)
+        require_not_read(out, *given)
+    options = {
+        "--topo": topo is not None,
+        "--link": link is not None,
+        "--iperf": iperf is not None,
+        "--pingall": pingall,
+        "--no-controllers": no_controllers,
+    }
+    if len(given) == 2:
+        if any(options.values()):
+            raise InputError(f"{next(name for name in options if options[name])} is of Mininet's topologies")
+        _minitopo(given[0], given[1], out)
+    elif len(given) == 1 and given[0].suffix != ".py":
+        raise InputError(f"{given[0]}: a minitopo pair is two files, and a topology of Mininet is named FILE.py")
+    elif len(given) > 2 or (not given and topo is None):
+        raise InputError("name a minitopo topology and its experiment, a Mininet FILE.py, or --topo as `mn` takes it")
+    else:
+        _mininet(given[0] if given else None, topo, link, iperf, pingall, no_controllers, out)
+
+
+def _minitopo(topo: Path, xp: Path, out: Path | None) -> None:
+    from polypath.formats import minitopo
+
     scenario, warnings = minitopo.load(topo, xp)
     for warning in warnings:
         warn(warning)
     write(scenario.to_toml(), out)
+
+
+def _mininet(
+    file: Path | None,
+    topo: str | None,
+    link: str | None,
+    iperf: tuple[str, str] | None,
+    pingall: bool,
+    no_controllers: bool,
+    out: Path | None,
+) -> None:
+    from polypath.formats import mininet
+
+    asked = None if topo is None else mininet.Asked.parse(topo)
+    wanted = mininet.Wanted(iperf, pingall)
+    links = None if link is None else mininet.link(link)
+    scenario, comments, warnings = mininet.load(file, asked, wanted, links=links, leave_controllers_out=no_controllers)
+    for warning in warnings:
+        warn(warning)
+    write(scenario.to_toml() + comments, out)

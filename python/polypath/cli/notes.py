@@ -17,10 +17,18 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     parts = [*_datagrams(recording, connection), *_delays(recording, connection), *_ending(recording, connection)]
     if parts:
         yield f"{connection.name}: {', '.join(parts)}"
+    if subflows and not are_counted(connection, subflows):
+        yield "  bytes in datagrams are not counted by path"
+        return
     for subflow in subflows if len(subflows) > 1 else ():
         since = metrics.silent_since_ns(recording, connection, subflow)
         if since is not None and connection.until_ns - since >= _SILENT_NS:
             yield f"  {subflow.source} → {subflow.destination}: nothing arrived after {_seconds(since)}"
+
+
+def are_counted(connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> bool:
+    """Whether bytes are counted by path: those in DATAGRAM frames of QUIC belong to no stream, and are not."""
+    return not connection.bytes or any(subflow.bytes for subflow in subflows)
 
 
 def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator[str]:

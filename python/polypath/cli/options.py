@@ -29,6 +29,12 @@ Axes = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", min=1, max=1024, help="Points of a sweep run at a time; left out: one a core.")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT|slurm", help="Compute a sweep's points on a Dask cluster; needs polypath[cluster]."
+    ),
+]
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="NAME", help="Only this run of the lab (repeatable).")]
 OutFolder = Annotated[
     Path | None,

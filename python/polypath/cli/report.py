@@ -8,21 +8,22 @@ import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import polars as pl
 import typer
 
-from polypath import _core, engines, labs
-from polypath.cli import jobs, paired, progress
+from polypath import _core, engines, labs, sweep
+from polypath.cli import jobs, output, paired, progress, sweeps
 from polypath.cli.check import causes, is_stale
 from polypath.cli.console import err, warn
-from polypath.cli.errors import INTERRUPTED, InputError
+from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
-from polypath.report import Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
+from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
 from polypath.results import OutputError, Recording, folder, layout, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
@@ -35,12 +36,19 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True)
 class _Found:
-    """A run or a sweep that the page shows; `place` is its folder."""
+    """A run or a sweep that the page shows; `place` is its folder, and `link` that as the page names it."""
 
     name: str
     runs: Sequence[Labelled]
     place: Path | None = None
     index: Mapping[str, Any] | None = None
+    link: str | None = None
+    #: The command's exit code for it.
+    code: int = DONE
+
+    @property
+    def interrupted(self) -> bool:
+        return any(run.recording.metadata.interrupted for run in self.runs)
 
 
 def report(
@@ -59,7 +67,7 @@ def report(
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
-) -> int | None:
+) -> int:
     """Write runs as one interactive page of HTML, which needs no network.
 
     It has the network as it was used, rates, windows, RTTs and queues over time, segments where they are recorded
@@ -74,20 +82,21 @@ def report(
     into = _place(targets, folders, out)
     _require_free(into)
     found: list[_Found] = []
-    for target in targets:
-        if _is_result(target):
-            found += _in(Path(target), into.parent)
-        else:
-            for one in _run(target, runs or (), settings or (), seed):
-                found.append(one)
-                if one.runs[0].recording.metadata.interrupted:
-                    return INTERRUPTED
-    text = html(build(_page(found, targets, into.parent)))
+    with TemporaryDirectory(prefix="polypath-report-") as scratch:
+        for target in targets:
+            if _is_result(target):
+                found += _in(Path(target), into.parent)
+            else:
+                for one in _run(target, runs or (), settings or (), seed, Path(scratch)):
+                    found.append(one)
+                    if one.interrupted:
+                        return INTERRUPTED
+        text = html(build(_page(found, targets)))
     _write(into, text)
     err.print(f"report in {into}", markup=False)
     if show and not webbrowser.open(into.resolve().as_uri()):
         warn(f"no browser was found; open {into}")
-    return None
+    return max(one.code for one in found)
 
 
 def _is_result(target: str) -> bool:
@@ -139,7 +148,7 @@ def _in(directory: Path, page: Path) -> list[_Found]:
             run = Labelled(recording.metadata.scenario, recording, folder=_link(path, page))
             found.append(_Found(run.name, [run], path))
         else:
-            found.append(_sweep(path, page))
+            found.append(_sweep(path, _link(path, page)))
     return _in_order(found)
 
 
@@ -153,7 +162,8 @@ def _in_order(found: list[_Found]) -> list[_Found]:
     return sorted(found, key=lambda one: order.get(one.name.partition("/")[2], len(order)))
 
 
-def _sweep(path: Path, page: Path) -> _Found:
+def _sweep(path: Path, link: str | None) -> _Found:
+    """A stored sweep; without a link its folder is gone when the page is read."""
     try:
         index = json.loads(folder.located(path, layout.INDEX).read_text(encoding="utf-8"))
         points = index["points"]
@@ -165,9 +175,9 @@ def _sweep(path: Path, page: Path) -> _Found:
         if point["state"] == "done" and len(runs) < MOST_RUNS:
             recording = Recording.load(path / point["folder"])
             title = ", ".join(f"{axis}={label}" for axis, label in point["values"].items())
-            link = _link(path / point["folder"], page)
-            runs.append(Labelled(f"{name} ({title})", recording, folder=link, values=point["values"]))
-    return _Found(name, runs, path, index)
+            own = None if link is None else f"{link}{quote(point['folder'])}/"
+            runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
+    return _Found(name, runs, path, index, link)
 
 
 def _link(path: Path, page: Path) -> str:
@@ -175,31 +185,48 @@ def _link(path: Path, page: Path) -> str:
     return quote(Path(os.path.relpath(path.resolve(), page.resolve())).as_posix()) + "/"
 
 
-def _run(target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None) -> Iterator[_Found]:
-    """Runs a lab's or a scenario's runs, with their segments."""
-    todo = jobs.of_target(target, chosen, settings, seed)
-    for job in todo:
+def _run(
+    target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None, scratch: Path
+) -> Iterator[_Found]:
+    """Runs a lab's or a scenario's runs, with their segments, and its sweeps, into folders below `scratch`."""
+    for job in jobs.of_target(target, chosen, settings, seed):
         if job.varies:
-            raise InputError(
-                f"{job.name} is a sweep; run it with `polypath run {target} --out DIR`, then `polypath report DIR`"
-            )
-    for job in todo:
+            yield _swept(job, Path(mkdtemp(dir=scratch)))
+            continue
         with progress.shown(job.name) as callback:
             recording = engines.get("sim").run(job.plan, Options(segments=True), callback)
         recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
         yield _Found(job.name, [Labelled(job.name, recording)])
 
 
-def _page(found: Sequence[_Found], targets: Sequence[str], directory: Path) -> Page:
+def _swept(job: jobs.Job, place: Path) -> _Found:
+    """Runs a sweep; with segments where the page shows them. Raises InputError where every point fails."""
+    wanted = sweep.Sweep(job.name, job.scenario, job.points, place, job.inputs)
+    with progress.points(job.name) as callback:
+        (result,) = sweep.run(
+            [wanted],
+            figures=len(job.points) <= FINE_RUNS,
+            save=output.save,
+            versions={"polypath": _core.version()},
+            progress=callback,
+        )
+    code = sweeps.tell_of_failures(result)
+    if len(result.failures) == len(job.points):
+        raise InputError(f"{job.name}: no point has a result")
+    sweeps.advise(result)
+    return replace(_sweep(place, None), code=code)
+
+
+def _page(found: Sequence[_Found], targets: Sequence[str]) -> Page:
     runs: list[Labelled] = []
-    sweeps = []
+    tables = []
     shown = _labs(found)
     for one in found:
         lab = next((lab for lab in shown if one.name.partition("/")[0] == lab), None)
         first = len(runs)
         runs += [replace(run, lab=lab) for run in one.runs]
         if one.index is not None and one.place is not None:
-            sweeps.append(_table(one.name, one.place, one.index, first, len(one.runs), directory))
+            tables.append(_table(one, one.place, one.index, first))
     described = [
         _described(labs.get(lab), [one for one in found if one.name.partition("/")[0] == lab]) for lab in shown
     ]
@@ -207,7 +234,7 @@ def _page(found: Sequence[_Found], targets: Sequence[str], directory: Path) -> P
     if not described:
         names = [one.name for one in found]
         title = _common(names) or (names[0] if len(names) == 1 else title)
-    return Page(title, _core.version(), runs, described, sweeps)
+    return Page(title, _core.version(), runs, described, tables)
 
 
 def _common(names: Sequence[str]) -> str:
@@ -216,8 +243,8 @@ def _common(names: Sequence[str]) -> str:
     return names[0].partition(" (")[0].partition("/")[0] if short != list(names) else ""
 
 
-def _table(name: str, place: Path, index: Mapping[str, Any], first: int, count: int, directory: Path) -> SweepOf:
-    """A sweep whose `count` runs have the numbers from `first` on."""
+def _table(one: _Found, place: Path, index: Mapping[str, Any], first: int) -> SweepOf:
+    """A sweep whose runs have the numbers from `first` on."""
     try:
         statistics = pl.read_parquet(folder.located(place, layout.STATISTICS)).to_dicts()
     except (OSError, pl.exceptions.PolarsError):
@@ -226,10 +253,10 @@ def _table(name: str, place: Path, index: Mapping[str, Any], first: int, count: 
     numbers: list[int | None] = []
     number = first
     for point in index["points"]:
-        there = point["state"] == "done" and number < first + count
+        there = point["state"] == "done" and number < first + len(one.runs)
         numbers.append(number if there else None)
         number += there
-    return SweepOf(name, index, statistics, numbers, _link(place, directory), _compared(place, axes))
+    return SweepOf(one.name, index, statistics, numbers, one.link, _compared(place, axes))
 
 
 def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:

@@ -54,9 +54,10 @@ def _show_each(
         rates = [] if connection.transport == "icmp" else metrics.goodput_series(recording, connection)[1]
         top = max(means(rates), default=0.0)
         rows.append((_connection(recording, connection), rates, top))
+        counted = notes.are_counted(connection, own)
         for subflow in own if subflows else ():
-            rates = metrics.subflow_series(recording, connection, subflow)[1]
-            rows.append((_subflow(recording, connection, subflow), rates, top))
+            rates = metrics.subflow_series(recording, connection, subflow)[1] if counted else []
+            rows.append((_subflow(recording, connection, subflow, counted), rates, top))
     widths = [max(len(cell) for cell in column) for column in zip(_HEADINGS, *(row for row, _, _ in rows), strict=True)]
     room = out.width - sum(width + GAP for width in widths)
     sparks = min(WIDTH, room) if room >= _SPARKS else 0
@@ -74,7 +75,10 @@ def _connection(recording: Recording, connection: metrics.Connection) -> tuple[s
     return connection.name, connection.transport, "" if nothing else _mbps(goodput or 0.0), "", "", ""
 
 
-def _subflow(recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow) -> tuple[str, ...]:
+def _subflow(
+    recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, counted: bool
+) -> tuple[str, ...]:
+    """Its cells; rate, share and repetitions are left blank where bytes are not `counted` by path."""
     samples = metrics.srtt_us(recording, connection, subflow.id)
     passed = connection.until_ns - connection.start_ns
     resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
@@ -86,10 +90,10 @@ def _subflow(recording: Recording, connection: metrics.Connection, subflow: metr
     return (
         f"  {subflow.source} → {subflow.destination}{remarks}",
         subflow.interface,
-        _mbps(subflow.bytes * 8e9 / passed) if passed > 0 else "",
-        f"{subflow.share:.1%}",
+        _mbps(subflow.bytes * 8e9 / passed) if passed > 0 and counted else "",
+        f"{subflow.share:.1%}" if counted else "",
         f"{fmean(samples) / 1000:.1f}" if samples else "",
-        f"{resent:.2%}",
+        f"{resent:.2%}" if counted else "",
     )
 
 

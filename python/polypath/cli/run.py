@@ -16,7 +16,7 @@ from polypath.cli import figures, jobs, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
-from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Jobs, OutFolder, Runs, Seed, Settings
+from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options, ScriptFailed
 from polypath.results import Recording, folder, layout, summary
 from polypath.results.folder import Folder
@@ -38,6 +38,7 @@ def run(
     runs: Runs = None,
     axes: Axes = None,
     parallel: Jobs = None,
+    cluster: Cluster = None,
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
     qlog: Annotated[bool, typer.Option("--qlog", help="A qlog of each side of QUIC; needs --out.")] = False,
@@ -69,13 +70,15 @@ def run(
         warn("nothing runs over QUIC: there are no qlogs")
     if as_json or as_iperf3:
         _require_one(todo, "--iperf3" if as_iperf3 else "--json")
+    if cluster is not None:
+        _require_points(todo, engine)
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
     with ExitStack() as stack:
         places = [
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
             for job in single
         ]
-        code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel) if varied else DONE
+        code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel, cluster) if varied else DONE
         for job, held in zip(single, places, strict=True):
             recording = _run(job, chosen, pcap, qlog, held, plot or as_iperf3)
             if as_iperf3:
@@ -106,6 +109,15 @@ def _require_one(todo: Sequence[jobs.Job], option: str) -> None:
         raise InputError(f"{option} prints one run; choose with --run: {names}")
     if todo[0].varies:
         raise InputError(f"{option} prints one run; fix what the scenario varies with --set and --seed")
+
+
+def _require_points(todo: Sequence[jobs.Job], engine: str) -> None:
+    """Raises InputError where a cluster has nothing to do, or cannot do it."""
+    if engine != "sim":
+        raise InputError(f"--cluster computes points in the simulator, not on engine '{engine}'")
+    for job in todo:
+        if not job.varies:
+            raise InputError(f"--cluster computes the points of sweeps, and {job.name} varies nothing; see --vary")
 
 
 def _print_iperf3(recording: Recording, application: str | None) -> None:

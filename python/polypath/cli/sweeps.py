@@ -16,7 +16,7 @@ from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
 from polypath.cli.numbers import estimated, rounded
-from polypath.engines import Captures
+from polypath.engines import Captures, EngineError
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED
@@ -32,10 +32,11 @@ def run(
     directory: Path | None,
     wanted: Drawing | None,
     parallel: int | None,
+    cluster: str | None = None,
 ) -> int:
     """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
     code = DONE
-    for one, result in computed(todo, engine, captures, qlogs, directory, wanted, parallel):
+    for one, result in computed(todo, engine, captures, qlogs, directory, wanted, parallel, cluster):
         show(result)
         if one.directory is not None:
             with output.figures_last(one.directory):
@@ -53,6 +54,7 @@ def computed(
     directory: Path | None,
     wanted: Drawing | None,
     parallel: int | None,
+    cluster: str | None = None,
 ) -> list[tuple[sweep.Sweep, sweep.Result]]:
     """Runs the sweeps under one bar. Ctrl-C says how to go on."""
     sweeps = [
@@ -71,6 +73,7 @@ def computed(
             results = sweep.run(
                 sweeps,
                 jobs=parallel,
+                cluster=cluster,
                 engine=engine,
                 captures=captures,
                 qlogs=qlogs,
@@ -79,9 +82,9 @@ def computed(
                 versions={"polypath": _core.version()},
                 progress=note,
             )
-        except KeyboardInterrupt:
-            if directory is not None and count[1]:
-                done, total = count
+        except (KeyboardInterrupt, EngineError) as error:
+            done, total = count
+            if directory is not None and (done if isinstance(error, EngineError) else total):
                 err.print(f"{done} of {total} points are done; the same command goes on from there", markup=False)
             raise
     return list(zip(sweeps, results, strict=True))

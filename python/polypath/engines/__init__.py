@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from polypath import _core
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
 from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator
@@ -35,4 +37,10 @@ def get(name: str) -> Engine:
     return REGISTRY[name]()
 
 
-__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "ScriptFailed", "get"]
+def native() -> tuple[str, Path]:
+    """The native module's version, and its file."""
+    assert _core.__file__ is not None
+    return _core.version(), Path(_core.__file__)
+
+
+__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "ScriptFailed", "get", "native"]

@@ -12,6 +12,7 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import scheduled
+from polypath.errors import PolypathError
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
 
@@ -21,7 +22,7 @@ Captures = Literal["none", "hosts", "links"]
 Progress = Callable[[int, int], None]
 
 
-class EngineError(RuntimeError):
+class EngineError(PolypathError, RuntimeError):
     """An engine cannot run this, or failed in doing so; the message is one line."""
 
 

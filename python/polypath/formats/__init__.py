@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from polypath.errors import PolypathError
 from polypath.results import Recording, layout
 
 
-class ExportError(ValueError):
+class ExportError(PolypathError, ValueError):
     """The result lacks what the format is made of; the message is one line."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from polypath.errors import PolypathError
 from polypath.results import Recording, metrics
 from polypath.results.metrics import SECOND, Connection, Subflow
 
@@ -28,7 +29,7 @@ _PROTOCOLS: Final = {"tcp": "TCP", "mptcp": "TCP", "fallback": "TCP", "quic": "Q
 _MOST_NAMES: Final = 10
 
 
-class ShapeError(ValueError):
+class ShapeError(PolypathError, ValueError):
     """The run has nothing that iperf3 measures, or several tests; the message is one line."""
 
 

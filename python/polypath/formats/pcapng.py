@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from polypath.errors import PolypathError
+
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _NAME, _FLAGS = 2, 2
 _INBOUND = 1
 
 
-class CaptureError(ValueError):
+class CaptureError(PolypathError, ValueError):
     """A file that is no capture of ours; the message is one line."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polypath.errors import PolypathError
 from polypath.results import Recording, layout
 
 _SEPARATOR = "\x1e"
@@ -37,7 +38,7 @@ _NAMES = {
 _Event = dict[str, Any]
 
 
-class QlogError(ValueError):
+class QlogError(PolypathError, ValueError):
     """A result without qlogs; the message is one line."""
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from polypath.errors import PolypathError
 from polypath.results import Recording
 
 Row = dict[str, Any]
@@ -25,7 +26,7 @@ _SUBFLOWS: Final = ("white", "blue", "orange", "pink", "purple")
 """Of data in graphs of a connection, by subflow, and from the first on again."""
 
 
-class SegmentsError(ValueError):
+class SegmentsError(PolypathError, ValueError):
     """A result without segments; the message is one line."""
 
 

@@ -98,7 +98,7 @@ def chosen(
     if isinstance(given, metrics.Connection):
         return given
     if given is not None:
-        return metrics.connection(recording, given)
+        return named(recording, given, shows)
     found = [each for each in metrics.connections(recording) if shows(recording, each)]
     if len(found) == 1:
         return found[0]
@@ -107,6 +107,16 @@ def chosen(
         raise MetricError(f"{name} has nothing that this plot shows")
     names = ", ".join(dict.fromkeys(each.name for each in found))
     raise MetricError(f"{name} has several connections; name one: {names}")
+
+
+def named(
+    recording: Recording, name: str, shows: Callable[[Recording, metrics.Connection], bool]
+) -> metrics.Connection:
+    """The connection of that name. Raises MetricError where there is none, and where it has nothing to show."""
+    found = metrics.connection(recording, name)
+    if not shows(recording, found):
+        raise MetricError(f"{name} has nothing that this plot shows")
+    return found
 
 
 def put_legend(axes: Axes, wanted: bool) -> None:

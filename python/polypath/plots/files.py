@@ -21,13 +21,14 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def write(figure: Figure, target: Path | BinaryIO, form: str | None = None) -> None:
+def write(figure: Figure, target: Path | str | BinaryIO, form: str | None = None) -> None:
     """Writes a figure, to a file in the format of its suffix. Raises OutputError, UnknownName for another format."""
-    if not isinstance(target, Path):
+    if not isinstance(target, (Path, str)):
         _save(figure, target, form or "png")
         return
-    with replacing(target) as temporary:
-        _save(figure, temporary, form or target.suffix.removeprefix("."))
+    path = Path(target)
+    with replacing(path) as temporary:
+        _save(figure, temporary, form or path.suffix.removeprefix("."))
 
 
 def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:

@@ -9,7 +9,7 @@ from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, span
 from polypath.plots.changes import Events, finish
 from polypath.plots.lanes import by_path, lanes
 from polypath.plots.smoothing import Floats, interval_s, limit, rates, told
-from polypath.results import Recording, metrics
+from polypath.results import MetricError, Recording, metrics
 
 
 def rate(
@@ -35,6 +35,8 @@ def rate(
         of = chosen(recording, connection, shows)
         canvas, start = Canvas.of(axes), of.start_ns / metrics.SECOND
         width = interval_s(recording, of) if smooth_s is None else smooth_s
+        if not width > 0:
+            raise MetricError(f"a rate is taken over more than 0 s, not over {width:g} s")
         goodput = rates(*metrics.goodput_series(recording, of), start, width)
         parts = [
             (lane, rates(*metrics.subflow_series(recording, of, lane.subflow), start, width))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from polypath.plots.base import Canvas, Kind, drawing, put_legend
+from polypath.plots.base import Canvas, Kind, drawing, named, put_legend
 from polypath.plots.changes import Events, finish
 from polypath.plots.style import colour
 from polypath.results import MetricError, Recording, metrics
@@ -107,7 +107,7 @@ def _asking(recording: Recording, given: str | metrics.Connection | None) -> lis
     if isinstance(given, metrics.Connection):
         return [given]
     if given is not None:
-        return [metrics.connection(recording, given)]
+        return [named(recording, given, shows)]
     found = [each for each in metrics.connections(recording) if shows(recording, each)]
     if not found:
         raise MetricError(f"{recording.metadata.scenario} has no requests")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 
-from polypath.results import OutputError
+from polypath.results import MetricError, OutputError
 from polypath.results.palette import PALETTE
 
 #: Points, and below which width in inches the smaller size is taken.
@@ -61,6 +62,14 @@ class Look:
     titles: bool = True
     #: A matplotlib style sheet, which comes before all of this but `size` and `font_size`.
     sheet: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises MetricError for a size that no figure has."""
+        for inches in self.size or ():
+            if not 0 < inches < math.inf:
+                raise MetricError(f"a figure is wider and higher than 0 inches, not {inches:g}")
+        if self.font_size is not None and not 0 < self.font_size < math.inf:
+            raise MetricError(f"text has more than 0 points, not {self.font_size:g}")
 
     @property
     def points(self) -> float:

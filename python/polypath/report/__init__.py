@@ -4,6 +4,6 @@
 """
 
 from polypath.report.document import html, is_unchanged
-from polypath.report.page import Judged, Labelled, LabOf, Page, SweepOf, build
+from polypath.report.page import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build
 
-__all__ = ["Judged", "LabOf", "Labelled", "Page", "SweepOf", "build", "html", "is_unchanged"]
+__all__ = ["FINE_RUNS", "Judged", "LabOf", "Labelled", "Page", "SweepOf", "build", "html", "is_unchanged"]

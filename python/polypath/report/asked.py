@@ -45,13 +45,15 @@ def _answers(
     recording: Recording, of: Connection, lanes: Sequence[Subflow], sent: Sequence[int], delays: Sequence[int | None]
 ) -> tuple[list[int | None], list[list[int]] | None]:
     nothing: list[int | None] = [None] * len(sent)
+    if of.id is None or metrics.sends_messages(recording, of):
+        return nothing, None
     segments = recording.table("segments").filter(
         (pl.col("connection") == of.id)
         & (pl.col("side") == "server")
         & (pl.col("payload_bytes") > 0)
         & pl.col("dsn").is_not_null()
     )
-    if of.id is None or segments.is_empty() or metrics.sends_messages(recording, of):
+    if segments.is_empty():
         return nothing, None
     ends = [start + delay if delay is not None else None for start, delay in zip(sent, delays, strict=True)]
     if any(

@@ -6,8 +6,10 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Self
 
+from polypath.errors import PolypathError
 
-class MetricError(ValueError):
+
+class MetricError(PolypathError, ValueError):
     """A figure was asked of a Recording that cannot have it; the message is one line."""
 
 

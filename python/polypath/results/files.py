@@ -8,11 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
+from polypath.errors import PolypathError
+
 PARTIAL = ".partial"
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
-class OutputError(OSError):
+class OutputError(PolypathError, OSError):
     """A result cannot be written or read; the message is one line."""
 
 

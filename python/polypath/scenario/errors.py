@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from polypath.errors import PolypathError
 
-class ScenarioError(ValueError):
+
+class ScenarioError(PolypathError, ValueError):
     """Bad input.
 
     `str()` is one line, "file:line: message; did you mean 'x'?", of the parts that are known. `errors` has every

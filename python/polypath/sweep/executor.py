@@ -16,6 +16,8 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from polypath.errors import PolypathError
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -29,7 +31,7 @@ _WATCH_S = 0.5
 _START_S: Final = 2.0
 
 
-class WorkerLost(RuntimeError):
+class WorkerLost(PolypathError, RuntimeError):
     """The process that computed an item died, and died again when the item was its only one."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,6 +72,45 @@ def summarised(task: Task) -> Mapping[str, Any] | Failure:
     except (EngineError, OutputError, MetricError) as error:
         return Failure(" ".join(str(error).split()))
     return summary(recording)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A point that was computed elsewhere: its summary, and the files of its folder by name."""
+
+    summary: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+
+def packed(task: Task) -> Packed | Failure:
+    """Runs a point away from its folder, and gives what belongs there."""
+    with tempfile.TemporaryDirectory(prefix="polypath-") as place:
+        directory = None if task.directory is None else Path(place) / "point"
+        outcome = summarised(replace(task, directory=directory, inputs=()))
+        if isinstance(outcome, Failure):
+            return outcome
+        paths = [] if directory is None else sorted(path for path in directory.rglob("*") if path.is_file())
+        return Packed(outcome, {str(path.relative_to(place).relative_to("point")): path.read_bytes() for path in paths})
+
+
+def placed(task: Task, outcome: Packed) -> Mapping[str, Any] | Failure:
+    """Writes a packed point into its folder, as if it had been computed there; its summary."""
+    if task.directory is None:
+        return outcome.summary
+    try:
+        with folder.claim(task.directory, folder.RUN, task.inputs) as held:
+            staged = held.stage()
+            for name, content in outcome.files.items():
+                if name != layout.MANIFEST:
+                    path = staged / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+            held.commit(json.loads(outcome.files[layout.MANIFEST]))
+    except OutputError as error:
+        return Failure(" ".join(str(error).split()))
+    except OSError as error:
+        return Failure(f"cannot write to {task.directory}: {error.strerror or error}")
+    return outcome.summary
 
 
 def recorded(task: Task) -> Recording | Failure:

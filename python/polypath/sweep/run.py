@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from polypath.engines import Captures
+from polypath.progress import of_points
 from polypath.results import folder
 from polypath.results import points as tables
 from polypath.results.folder import Folder
@@ -21,7 +22,7 @@ from polypath.scenario import Scenario
 from polypath.sweep import executor, grid, store
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.grid import Point
-from polypath.sweep.point import Failure, Save, Task, Wanted, summarised
+from polypath.sweep.point import Failure, Packed, Save, Task, Wanted, packed, placed, summarised
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -66,24 +67,32 @@ def run(
     sweeps: Sequence[Sweep],
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     engine: str = "sim",
     captures: Captures = "none",
     qlogs: bool = False,
     figures: bool = False,
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress | None = None,
 ) -> list[Result]:
     """Runs the points of all sweeps on `jobs` cores (None: all of them); the result is the same for any number.
 
+    `progress` is called with the numbers of points done and to do; left out, a notebook shows a bar.
+    With `cluster` the workers of a Dask scheduler run them, by its address, or Slurm jobs ("slurm"); the result is the
+    same again.
+
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
-    folder. Raises OutputError where a directory cannot be written, or is not the sweep's own.
+    folder. Raises OutputError where a directory cannot be written, or is not the sweep's own, and
+    EngineError where the cluster cannot be had or is lost.
     """
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         wanted = Wanted(captures, qlogs, figures)
         tasks = [[_task(sweep, point, engine, wanted, save) for point in sweep.points] for sweep in sweeps]
-        return _run(sweeps, tasks, held, jobs, engine, dict(versions or {}), progress)
+        if progress is None:
+            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
+        return _run(sweeps, tasks, held, jobs, cluster, engine, dict(versions or {}), progress)
 
 
 def _run(
@@ -91,6 +100,7 @@ def _run(
     tasks: Sequence[Sequence[Task]],
     held: Sequence[Folder | None],
     jobs: int | None,
+    cluster: str | None,
     engine: str,
     known: Mapping[str, str],
     progress: Progress,
@@ -108,12 +118,11 @@ def _run(
     missing = [(which, place) for which, own in enumerate(states) for place, state in enumerate(own) if state is None]
     total, done = sum(map(len, states)), sum(kept)
     progress(done, total)
-    chosen = executor.local(jobs, len(missing))
     try:
-        with closing(chosen.map(summarised, [tasks[which][place] for which, place in missing])) as outcomes:
+        with closing(_outcomes([tasks[which][place] for which, place in missing], jobs, cluster)) as outcomes:
             for number, outcome in outcomes:
                 which, place = missing[number]
-                states[which][place] = Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
+                states[which][place] = outcome
                 done += 1
                 progress(done, total)
     except BaseException:
@@ -140,6 +149,23 @@ def _run(
             store.write(own, index(which), result.points, result.statistics)
         results.append(result)
     return results
+
+
+def _outcomes(
+    tasks: Sequence[Task], jobs: int | None, cluster: str | None
+) -> Generator[tuple[int, Mapping[str, Any] | Failure], None, None]:
+    """What comes of each task, with its position, written where it is to be."""
+    if cluster is None:
+        for number, outcome in executor.local(jobs, len(tasks)).map(summarised, tasks):
+            yield number, Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
+        return
+    from polypath.sweep.cluster import Cluster
+
+    for number, found in Cluster(cluster, jobs).map(packed, tasks):
+        if isinstance(found, Packed):
+            yield number, placed(tasks[number], found)
+        else:
+            yield number, Failure(str(found)) if isinstance(found, WorkerLost) else found
 
 
 @contextmanager

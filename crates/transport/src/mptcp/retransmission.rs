@@ -107,6 +107,10 @@ impl Connection {
         if self.send.outstanding() {
             self.data_scheduled();
         }
+        if self.send.unsent() > 0 {
+            // Upstream asks the scheduler even if the peer's window is closed (`mptcp_check_and_set_pending`, `mptcp_release_cb`).
+            self.set_interval();
+        }
     }
 
     fn active(&self, me: usize) -> bool {

@@ -127,6 +127,12 @@ impl Path {
         self.cwnd < self.ssthresh
     }
 
+    /// The congestion window admits no more.
+    #[inline]
+    pub fn window_full(&self) -> bool {
+        self.cwnd <= self.in_flight
+    }
+
     /// Packets that the congestion window still admits; none while pacing holds them back.
     pub fn room(&self) -> u32 {
         if self.paced {

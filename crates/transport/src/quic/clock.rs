@@ -72,10 +72,14 @@ impl Connection {
     }
 
     /// Nothing more leaves for now: settles pacing, and gives the earliest deadline of all paths and `at`.
+    ///
+    /// A path whose window is full needs no timer of its pacer: the acknowledgement that opens the window finds out whether the time has come.
+    /// It gets one only while another path has room, which a scheduler left unused, or a limit of the peer's holds data back: the scheduler
+    /// is asked again, the peer is told.
     fn settle_paths(&mut self, mut at: Nanos) -> Nanos {
         let now = self.now;
         let delay = self.peer.max_ack_delay * MILLISECOND;
-        let mut validating = false;
+        let (mut validating, mut open, mut asked_at) = (false, false, NEVER);
         let mut paths = self.paths.iter_mut();
         for member in &mut self.members {
             let Some(path) = paths.next() else {
@@ -86,8 +90,17 @@ impl Connection {
             if member.closed() {
                 continue;
             }
-            at = at.min(member.recovery_deadline(delay)).min(burst_at);
+            at = at.min(member.recovery_deadline(delay));
+            if path.window_full() {
+                asked_at = asked_at.min(burst_at);
+            } else {
+                at = at.min(burst_at);
+                open |= path.established && !path.paced;
+            }
             validating |= !member.validated();
+        }
+        if open || self.outgoing.at_limit() {
+            at = at.min(asked_at);
         }
         if validating {
             for path in 0..self.members.len() {
@@ -143,7 +156,13 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn idle_timeout(&self) -> Nanos {
+        debug_assert_eq!(self.idle_timeout, self.find_idle_timeout());
+        self.idle_timeout
+    }
+
+    fn find_idle_timeout(&self) -> Nanos {
         let ours = self.local_parameters.max_idle_timeout;
         let timeout = match self.peer.max_idle_timeout {
             0 => ours,
@@ -169,8 +188,9 @@ impl Connection {
             .unwrap_or(0)
     }
 
-    /// To be called when a round trip was measured or forgotten, and when a path was added or closed.
+    /// To be called when a round trip was measured or forgotten, when a path was added or closed, and when the peer's parameters have come.
     pub(super) fn compare_timeouts(&mut self) {
         self.longest_timeout = self.find_longest_timeout();
+        self.idle_timeout = self.find_idle_timeout();
     }
 }

@@ -109,6 +109,8 @@ pub struct Connection {
     pub(super) told_blocked: Option<Frame>,
     /// When the connection is given up unless something arrives, and when the peer is probed.
     pub(super) idle_at: Nanos,
+    /// After how long without a packet the connection is given up.
+    pub(super) idle_timeout: Nanos,
     /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
     pub(super) longest_timeout: Nanos,
     pub(super) keepalive_at: Nanos,
@@ -259,6 +261,7 @@ impl Connection {
             wanted: Vec::new(),
             told_blocked: None,
             idle_at: now + IDLE,
+            idle_timeout: IDLE,
             longest_timeout: 0,
             keepalive_at: NEVER,
             peer_seen: false,

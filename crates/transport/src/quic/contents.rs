@@ -81,6 +81,15 @@ impl Contents {
         first.into_iter().chain(further)
     }
 
+    /// Bytes of them, ends of streams counted as one each.
+    #[inline]
+    pub fn data_bytes(&self) -> u64 {
+        if self.rest.is_none() {
+            return self.data.1 - self.data.0;
+        }
+        self.data().map(|(position, end)| end - position).sum()
+    }
+
     /// The control frames.
     pub fn control(&self) -> impl Iterator<Item = &Frame> {
         self.others().iter().filter_map(|carried| match carried {

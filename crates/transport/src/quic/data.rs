@@ -97,8 +97,7 @@ impl Connection {
             self.send_rest(draft);
             return false;
         }
-        let data = draft.carried.data();
-        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
+        let bytes = draft.carried.data_bytes() as u32;
         if self.record_decisions {
             self.event(EventKind::Scheduled {
                 subflow: path,
@@ -241,8 +240,7 @@ impl Connection {
             });
             return true;
         }
-        let data = draft.carried.data();
-        let bytes = data.map(|(position, end)| (end - position) as u32).sum();
+        let bytes = draft.carried.data_bytes() as u32;
         self.send(draft);
         self.scheduler.carried(Report {
             path,

@@ -64,6 +64,17 @@ impl Handshake {
         &mut self.session
     }
 
+    /// The number space of a level before the application's.
+    ///
+    /// # Panics
+    /// It was discarded.
+    #[cold]
+    pub fn space(&mut self, level: Level) -> &mut Space {
+        self.spaces[level as usize]
+            .as_mut()
+            .expect("asked only for levels whose keys are there")
+    }
+
     /// Keys of this level are there, in both directions (RFC 9001 section 5.7: a server reads 1-RTT packets only once it has finished).
     pub fn reads(&self, level: Level) -> bool {
         let has_space = self.spaces.get(level as usize).is_none_or(Option::is_some);

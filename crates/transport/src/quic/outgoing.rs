@@ -512,6 +512,7 @@ fn first_beyond(chunks: &VecDeque<Chunk>, position: u64) -> usize {
 }
 
 /// Calls `each` for the chunks between two positions that are not acknowledged.
+#[inline(always)]
 fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
     let mut at = first_beyond(chunks, position);
     while let Some(chunk) = chunks.get_mut(at).filter(|chunk| chunk.position < end) {

@@ -145,7 +145,7 @@ impl Connection {
     }
 
     /// `home`: the packet's addresses are those of the path.
-    #[inline]
+    #[inline(always)]
     fn on_packet(
         &mut self,
         path: usize,
@@ -190,41 +190,19 @@ impl Connection {
         let mut eliciting = false;
         for frame in &packet.frames {
             // The two that most packets have.
-            let common = match frame {
+            match frame {
                 Frame::Stream { .. } if level == Level::OneRtt => {
                     eliciting = true;
                     self.on_stream(path, frame);
-                    true
                 }
                 Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
                     self.on_ack(level, path, ack);
-                    true
                 }
-                _ => false,
-            };
-            if common {
-                if self.ended.is_some() {
-                    return;
+                _ => {
+                    eliciting |= frame.ack_eliciting();
+                    self.on_seldom_frame(level, path, packet, frame, (tuple, len));
                 }
-                continue;
             }
-            eliciting |= frame.ack_eliciting();
-            if !frame.allowed_in(&packet.header.kind) {
-                let reason = "a frame that this kind of packet cannot have";
-                self.fail(
-                    TransportError::PROTOCOL_VIOLATION,
-                    frame.frame_type(),
-                    reason,
-                );
-                return;
-            }
-            if self.refuses(frame, &packet.header) {
-                return;
-            }
-            if let Frame::PathChallenge(data) = frame {
-                self.members[path].note_challenge(*data, tuple, len);
-            }
-            self.on_frame(level, path, frame);
             if self.ended.is_some() {
                 return;
             }
@@ -256,6 +234,33 @@ impl Connection {
         if !self.established {
             self.progress();
         }
+    }
+
+    /// A frame that few packets have, in a datagram between these addresses and of this length.
+    #[inline(never)]
+    fn on_seldom_frame(
+        &mut self,
+        level: Level,
+        path: usize,
+        packet: &Packet,
+        frame: &Frame,
+        (tuple, len): (Tuple, u32),
+    ) {
+        if !frame.allowed_in(&packet.header.kind) {
+            let reason = "a frame that this kind of packet cannot have";
+            return self.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                frame.frame_type(),
+                reason,
+            );
+        }
+        if self.refuses(frame, &packet.header) {
+            return;
+        }
+        if let Frame::PathChallenge(data) = frame {
+            self.members[path].note_challenge(*data, tuple, len);
+        }
+        self.on_frame(level, path, frame);
     }
 
     fn ack_delay(&self, level: Level) -> crate::Nanos {
@@ -332,6 +337,7 @@ impl Connection {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }
         self.peer = parameters;
+        self.compare_timeouts();
     }
 
     fn on_established(&mut self) {

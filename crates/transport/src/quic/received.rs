@@ -59,8 +59,7 @@ pub enum Codepoint {
 impl Received {
     /// Whether a packet of this number was received before, or may have been.
     pub fn is_duplicate(&self, number: u64) -> bool {
-        number < self.floor
-            || number < self.numbers.highest() && self.numbers.find(number).is_some()
+        number < self.floor || number < self.beyond() && self.numbers.find(number).is_some()
     }
 
     /// Takes a packet's number. An ack-eliciting one is acknowledged within `delay`, or at once if it is out of order, marked, or one of two
@@ -73,13 +72,13 @@ impl Received {
         now: Nanos,
         delay: Nanos,
     ) {
-        let highest = self.numbers.highest();
+        let beyond = self.beyond();
         self.numbers.insert(number, number + 1, |_, _| {});
         if self.numbers.count() > MOST_KEPT {
             self.forget_oldest();
         }
         self.fresh = true;
-        if self.largest.is_none_or(|(largest, _)| number > largest) {
+        if number >= beyond {
             self.largest = Some((number, now));
         }
         match ecn {
@@ -94,7 +93,7 @@ impl Received {
         let late = self.largest_eliciting.is_some_and(|last| number < last);
         let gap = self
             .largest_eliciting
-            .is_some_and(|last| number > last && number > highest.max(last + 1));
+            .is_some_and(|last| number > last && number > beyond.max(last + 1));
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.pending += 1;
         let at_once = late || gap || ecn == Codepoint::Ce || self.pending >= TOGETHER;
@@ -109,6 +108,11 @@ impl Received {
             self.numbers.remove_below(end);
             self.floor = self.floor.max(end);
         }
+    }
+
+    /// The number after the largest received, which is always kept.
+    fn beyond(&self) -> u64 {
+        self.largest.map_or(0, |(largest, _)| largest + 1)
     }
 
     /// The largest number received.
@@ -140,12 +144,11 @@ impl Received {
         };
         ack.path = path;
         ack.delay = ((now - at) / MICROSECOND) >> exponent;
-        let mut ranges = self.numbers.iter().rev();
-        let newest = ranges.next();
-        ack.ranges
-            .extend(newest.map(|(start, end)| (start, end - 1)));
+        if let Some((start, end)) = self.numbers.last() {
+            ack.ranges.push((start, end - 1));
+        }
         if self.numbers.count() > 1 {
-            let others = ranges.take(MOST_RANGES - 1);
+            let others = self.numbers.iter().rev().skip(1).take(MOST_RANGES - 1);
             ack.ranges
                 .extend(others.map(|(start, end)| (start, end - 1)));
         }
@@ -162,15 +165,10 @@ impl Received {
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
     pub fn on_acknowledgement_received(&mut self, largest: u64) {
-        let Some(&(first, _)) = self.numbers.iter().next().as_ref() else {
+        // The newest range stays, so that a later packet's gap can be seen.
+        let Some((newest, _)) = self.numbers.last() else {
             return;
         };
-        // The newest range stays, so that a later packet's gap can be seen.
-        let newest = self
-            .numbers
-            .iter()
-            .next_back()
-            .map_or(first, |range| range.0);
         let floor = largest.min(newest);
         if floor > self.floor {
             self.numbers.remove_below(floor);

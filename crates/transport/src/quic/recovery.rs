@@ -61,12 +61,11 @@ impl Connection {
     ///
     /// # Panics
     /// The space was discarded.
+    #[inline(always)]
     pub(super) fn space(&mut self, level: Level, path: usize) -> &mut Space {
         match level {
             Level::OneRtt => &mut self.members[path].space,
-            _ => self.handshake.spaces[level as usize]
-                .as_mut()
-                .expect("asked only for levels whose keys are there"),
+            _ => self.handshake.space(level),
         }
     }
 
@@ -146,9 +145,7 @@ impl Connection {
                 self.on_ack_delivered(level, about, largest);
             }
             if let Some(others) = carried.take_others() {
-                for carried in *others {
-                    self.on_delivered(level, path, packet.number, carried);
-                }
+                self.on_others_delivered(level, path, packet.number, *others);
             }
         }
         while let Some(packet) = acked.pop() {
@@ -260,20 +257,29 @@ impl Connection {
         own + handshake.map(|space| space.sent.in_flight()).sum::<u32>()
     }
 
-    fn on_delivered(&mut self, level: Level, path: usize, number: u64, carried: Carried) {
-        match carried {
-            Carried::Data { position, end } => self.on_data_delivered(path, position, end),
-            Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
-            Carried::Ack {
-                path: about,
-                largest,
-            } => self.on_ack_delivered(level, about, largest),
-            Carried::Probe => {
-                if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
-                    self.on_path_mtu(path, mtu);
+    #[inline(never)]
+    fn on_others_delivered(
+        &mut self,
+        level: Level,
+        path: usize,
+        number: u64,
+        others: Vec<Carried>,
+    ) {
+        for carried in others {
+            match carried {
+                Carried::Data { position, end } => self.on_data_delivered(path, position, end),
+                Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
+                Carried::Ack {
+                    path: about,
+                    largest,
+                } => self.on_ack_delivered(level, about, largest),
+                Carried::Probe => {
+                    if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
+                        self.on_path_mtu(path, mtu);
+                    }
                 }
+                Carried::Control(_) | Carried::OffPath => {}
             }
-            Carried::Control(_) | Carried::OffPath => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! A run: the loop that moves packets between the network and the endpoints.
 
 mod connections;
+mod control;
 mod datagrams;
 mod events;
 mod guard;
@@ -40,13 +41,13 @@ use crate::flow::{Body, End};
 use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
+use control::Control;
+pub use control::SwitchTotals;
 use guard::Guard;
 use listener::Extra;
 pub use middleboxes::MiddleboxReport;
 use middleboxes::Stand;
 use processes::Processes;
-use switches::Control;
-pub use switches::SwitchTotals;
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]

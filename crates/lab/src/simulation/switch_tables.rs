@@ -3,7 +3,7 @@
 use polypath_trace::{FlowSetupRow, Recording, SwitchEndRow, SwitchRow};
 use polypath_transport::Nanos;
 
-use super::switches::Control;
+use super::control::Control;
 use crate::plan::Plan;
 
 impl Control {

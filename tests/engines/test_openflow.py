@@ -28,7 +28,9 @@ delay = "1 ms"
 """
 
 
-def ruled(folder: Path, source: str, network: str = LINE, controller: str = "", switches: int = 2) -> Recording:
+def ruled(
+    folder: Path, source: str, network: str = LINE, controller: str = "", switches: int = 2, delay: str = "10 ms"
+) -> Recording:
     (folder / "app.py").write_text(source)
     named = "".join(f"[switch.s{number}]\n" for number in range(1, switches + 1))
     text = f"""
@@ -36,7 +38,7 @@ duration = "20 s"
 seed = 1
 [controller]
 {controller or 'app = "app.py"'}
-delay = "10 ms"
+delay = "{delay}"
 [defaults]
 path_manager = {{ name = "ndiffports", num_subflows = 6 }}
 [host.a.interface.eth0]
@@ -160,3 +162,44 @@ class Clock(OSKenApp):
 """
     with pytest.raises(EngineError, match=r"app\.py:12: RuntimeError: beside 1\.5 1\.5"):
         ruled(tmp_path, source)
+
+
+RETURNING = """
+from os_ken.base.app_manager import OSKenApp
+from os_ken.controller import ofp_event
+from os_ken.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
+from os_ken.ofproto import ofproto_v1_3
+
+
+class Returning(OSKenApp):
+    OFP_VERSIONS = (ofproto_v1_3.OFP_VERSION,)
+
+    @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
+    def begin(self, event):
+        switch = event.msg.datapath
+        parser, constants = switch.ofproto_parser, switch.ofproto
+        actions = [parser.OFPActionOutput(constants.OFPP_CONTROLLER, constants.OFPCML_NO_BUFFER)]
+        apply = parser.OFPInstructionActions(constants.OFPIT_APPLY_ACTIONS, actions)
+        switch.send_msg(parser.OFPFlowMod(datapath=switch, priority=0, match=parser.OFPMatch(), instructions=[apply]))
+
+    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def packet_in(self, event):
+        message = event.msg
+        switch, port = message.datapath, message.match["in_port"]
+        parser, constants = switch.ofproto_parser, switch.ofproto
+        switch.send_msg(
+            parser.OFPPacketOut(
+                datapath=switch,
+                buffer_id=constants.OFP_NO_BUFFER,
+                in_port=port,
+                actions=[parser.OFPActionOutput(constants.OFPP_TABLE)],
+                data=message.data,
+            )
+        )
+"""
+
+
+def test_an_application_that_holds_time_up_ends_the_run(tmp_path: Path) -> None:
+    """Each packet goes back to the table that sends it to the controller, over control links that take no time."""
+    with pytest.raises(EngineError, match=r"time stands still at 1\.\d+ s: .* give \[controller\] a rate or a delay"):
+        ruled(tmp_path, RETURNING, delay="0 s")

@@ -75,8 +75,12 @@ impl Simulation {
     }
 }
 
-/// The links that take no time in some direction, by name.
+/// What takes no time: the control links, or links in some direction, by name.
 fn instant_links(plan: &Plan) -> String {
+    let controller = plan.controller.as_ref();
+    if controller.is_some_and(|it| it.app.is_some() && it.rate_bps.is_none() && it.delay_ns == 0) {
+        return "[controller]".into();
+    }
     let instant = |channel: &Channel| channel.rate_bps.is_none() && channel.delay_ns == 0;
     let links = plan.links.iter();
     let names: Vec<&str> = links

@@ -142,6 +142,8 @@ pub enum Step {
 
 /// Packets, timers and changes that one step handles at most.
 const OUTPUTS_A_STEP: u64 = 1 << 16;
+/// As how many of them it counts that a controller outside is heard, which takes as long.
+const OUTPUTS_A_HEARING: u64 = 1 << 6;
 
 /// Where datagram applications' source ports begin.
 const FIRST_PRIVATE_PORT: u16 = 49_152;
@@ -462,7 +464,7 @@ impl Simulation {
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
-                None => return Ok(self.pause(until)),
+                None => return self.pause(until),
             }
             if self.unfinished == 0 {
                 self.ended = true;
@@ -476,16 +478,17 @@ impl Simulation {
     /// Nothing more happens before `until`, or a controller outside is to be heard first.
     #[cold]
     #[inline(never)]
-    fn pause(&mut self, until: Nanos) -> Step {
+    fn pause(&mut self, until: Nanos) -> Result<Step, PlanError> {
         if self.is_asking() {
-            return Step::Partly;
+            self.look_after(OUTPUTS_A_HEARING)?;
+            return Ok(Step::Partly);
         }
         self.ended = until >= self.plan.duration_ns;
-        if self.ended {
+        Ok(if self.ended {
             Step::Over
         } else {
             Step::Reached
-        }
+        })
     }
 
     fn on_timer(&mut self, timer: TimerId) {

@@ -35,7 +35,12 @@ class StandIn:
         if self.failure is not None:
             raise EngineError(self.failure)
         progress(1, 2)
-        made = replace(self.recording.metadata, scenario=plan.data["name"], interrupted=self.interrupted)
+        made = replace(
+            self.recording.metadata,
+            scenario=plan.data["name"],
+            plan_sha256=plan.sha256(),
+            interrupted=self.interrupted,
+        )
         return replace(self.recording, metadata=made)
 
 

@@ -1,6 +1,7 @@
 """polypath compare --all and --labs, with engines that hand out Recordings made by hand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ from tests.cli.conftest import Polypath, StandIn
 
 from polypath import engines, labs
 from polypath.cli import fidelity, fidelity_labs
+from polypath.engines.linux.engine import LinuxEngine
 from polypath.fidelity import FOLDER, Entry, lab_causes, lab_starts, varied
 from polypath.results import Recording
 
@@ -151,6 +153,33 @@ def test_a_run_that_chance_decides_is_repeated_on_both_engines(
         assert delays == [20_000_000, 20_020_000, *[20_000_000] * 3]
 
 
+def test_one_run_of_a_lab_is_compared_and_the_kernels_is_kept(
+    two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    versions = {"kernel": "one"}
+    monkeypatch.setattr(LinuxEngine, "versions", lambda _: versions)
+    made = replace(two[1].recording.metadata, versions=versions)
+    sim, linux = two
+    linux.recording = replace(linux.recording, metadata=made)
+    each = {"aggregation/tcp": {"link.path0.delay": ["20 ms", "20.02 ms"]}}
+    monkeypatch.setattr(fidelity_labs, "lab_starts", lambda: each)
+
+    def compare(run: str = "tcp") -> str:
+        return polypath("compare", "--labs", "aggregation", "--run", run, "--out", tmp_path / "kept").out
+
+    first = compare()
+    assert "0 of 1 runs agree" in first
+    assert (len(sim.plans), len(linux.plans)) == (2, 2)
+    assert compare() == first
+    assert (len(sim.plans), len(linux.plans)) == (4, 2)
+
+    table = next((tmp_path / "kept" / "aggregation" / "tcp").rglob("connection_ends.parquet"))
+    table.write_bytes(table.read_bytes()[:-1])
+    versions = {"kernel": "another"}
+    compare()
+    assert len(linux.plans) == 4
+
+
 def test_causes_and_starts_are_of_runs_that_there_are() -> None:
     runs = {f"{lab.name}/{run.name}": run.of(lab.scenario()) for lab in labs.catalogue().values() for run in lab.runs}
     assert lab_causes()
@@ -195,8 +224,12 @@ def test_what_an_engine_refuses_is_listed_with_its_reason(
         (("--all", "--set", "seed=2"), "as it is"),
         (("--all", "--engines", "sim,linux,other"), "two engines"),
         (("--all", "--labs"), "take one of them"),
-        (("--labs", "aggregation"), "every lab as it is"),
-        (("--labs", "--seed", "2"), "every lab as it is"),
+        (("--labs", "--seed", "2"), "as it is"),
+        (("--labs", "--run", "tcp"), "name the lab"),
+        (("--labs", "agregation"), "did you mean 'aggregation'?"),
+        (("--labs", "aggregation", "--run", "udp"), "lab 'aggregation' has no run 'udp'; it has tcp"),
+        (("--labs", "aggregation", "--markdown", "page.md"), "without LAB"),
+        (("--labs", "--engines", "linux,sim", "--out", "kept"), "the second engine is then linux"),
         ((), "name a lab or a scenario file"),
         (("aggregation", "--markdown", "page.md"), "--markdown goes with --all or --labs"),
     ],

@@ -9,6 +9,7 @@ from rich.markup import escape
 from polypath import engines
 from polypath.cli import progress
 from polypath.cli.console import out, table
+from polypath.cli.numbers import rounded
 from polypath.results import Recording
 from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row
 from polypath.scenario import Plan
@@ -68,11 +69,17 @@ def _figure(row: Row, rows: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
     return (
-        _number(row.value),
-        _number(row.reference),
+        _mean(row.value, row.error),
+        _mean(row.reference, row.reference_error),
         "" if row.ratio is None else f"{row.ratio:.3f}",
         "" if row.share_difference is None else f"{row.share_difference:.1f}",
     )
+
+
+def _mean(value: float | None, error: float | None) -> str:
+    if value is None or not error:
+        return _number(value)
+    return f"{rounded(value, error)} ± {rounded(error, error)}"
 
 
 def _number(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,12 +13,14 @@ from rich.markup import escape
 from polypath.cli import agreement, contenders, fidelity, fidelity_labs, jobs
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
+from polypath.cli.kept import Kept
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.results import Recording, comparison, folder, layout
 from polypath.results.folder import Folder
 from polypath.scenario.vary import MOST_SEEDS
 
-_ENGINES: Final = "sim,linux"
+_REFERENCE: Final = "linux"
+_ENGINES: Final = f"sim,{_REFERENCE}"
 
 
 def compare(
@@ -68,7 +70,8 @@ def compare(
     Without: on several engines, side by side.
     With --all: the scenarios of the fidelity table, on two engines; exit code 1 on a difference without a stated cause.
     Those over QUIC are held against noq, with --engines sim,noq.
-    With --labs: what of the labs both engines can run, and why not the rest.
+    With --labs: what of the labs, or of LAB, both engines can run, and why not the rest. With --out it keeps the
+    kernel's runs, and takes those that are there.
     """
     if by is not None:
         return _paired(
@@ -97,15 +100,16 @@ def compare(
     if everything and every_lab:
         raise InputError("--all runs the fidelity table and --labs the labs: take one of them")
     if everything or every_lab:
-        option, what = ("--all", "the fidelity table as it is") if everything else ("--labs", "every lab as it is")
-        if target or settings or runs or directory or seed is not None:
-            raise InputError(f"{option} runs {what}: without LAB, --set, --run, --seed or --out")
+        option = "--all" if everything else "--labs"
         if len(chosen) != 2:
             raise InputError(f"{option} compares two engines, as in --engines sim,linux")
-        if every_lab and contenders.NOQ in chosen:
-            raise InputError("--labs runs in the kernel's profile, which noq has no part in: take --all")
-        held = fidelity.run if everything else fidelity_labs.run
-        return held(chosen[0], chosen[1], markdown)
+        if settings or seed is not None:
+            raise InputError(f"{option} runs what it compares as it is: without --set or --seed")
+        if everything:
+            if target or runs or directory:
+                raise InputError("--all runs the fidelity table as it is: without LAB, --run or --out")
+            return fidelity.run(chosen[0], chosen[1], markdown)
+        return _labs(chosen[0], chosen[1], target, runs or (), directory, markdown)
     if target is None:
         raise InputError("name a lab or a scenario file, or --all or --labs")
     if markdown is not None:
@@ -139,6 +143,23 @@ def compare(
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return DONE
+
+
+def _labs(
+    base: str, other: str, target: str | None, runs: Sequence[str], directory: Path | None, markdown: Path | None
+) -> int:
+    if contenders.NOQ in (base, other):
+        raise InputError("--labs runs in the kernel's profile, which noq has no part in: take --all")
+    if target is None and runs:
+        raise InputError("--run chooses among a lab's runs: name the lab")
+    if target is not None and markdown is not None:
+        raise InputError("--markdown writes the page of all labs: without LAB")
+    from polypath.engines.linux.engine import LinuxEngine
+
+    if directory is not None and other != _REFERENCE:
+        raise InputError(f"--out keeps the kernel's runs: the second engine is then {_REFERENCE}")
+    keep = fidelity_labs.NONE if directory is None else Kept(directory, LinuxEngine().versions())
+    return fidelity_labs.run(base, other, markdown, target, runs, keep)
 
 
 def _paired(

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from rich.markup import escape
 
 from polypath import engines, labs
-from polypath.cli import agreement
+from polypath.cli import agreement, jobs
 from polypath.cli.console import out
 from polypath.cli.errors import DONE
+from polypath.cli.kept import Kept
 from polypath.engines import EngineError
 from polypath.fidelity import lab_causes, lab_starts, varied
+from polypath.results import Recording
 from polypath.results.fidelity import Row, rows
 from polypath.results.files import require_writable, write_text
-from polypath.scenario import Scenario, ScenarioError
+from polypath.scenario import Plan, Scenario, ScenarioError
+
+#: For a comparison that keeps nothing.
+NONE: Final = Kept(None, {})
 
 
 @dataclass(frozen=True)
@@ -34,24 +40,29 @@ class Outcome:
         return all(row.ok for row in self.rows)
 
 
-def run(base: str, other: str, markdown: Path | None) -> int:
-    """Holds engine `base` against `other` in every run of every lab."""
+def run(
+    base: str, other: str, markdown: Path | None, lab: str | None = None, chosen: Sequence[str] = (), keep: Kept = NONE
+) -> int:
+    """Holds engine `base` against `other` in every run of every lab, or of one, or in those chosen of it.
+
+    Runs of `other` that are kept are taken as they are, and others kept.
+    """
     if markdown is not None:
         require_writable(markdown.parent)
     made = {name: engines.get(name) for name in (base, other)}
-    outcomes = [_outcome(name, scenarios, made, base, other) for name, scenarios in _runs()]
+    outcomes = [_outcome(name, scenarios, made, base, other, keep) for name, scenarios in _runs(lab, chosen)]
     _show(outcomes, base, other)
     if markdown is not None:
         write_text(markdown, page(outcomes, base, other))
     return DONE
 
 
-def _runs() -> Iterator[tuple[str, Sequence[Scenario]]]:
-    for lab in labs.catalogue().values():
-        for one in lab.runs:
-            name = f"{lab.name}/{one.name}"
-            scenario = in_the_kernels_profile(one.of(lab.scenario()))
-            each = lab_starts().get(name) or lab_starts().get(lab.name)
+def _runs(lab: str | None, chosen: Sequence[str]) -> Iterator[tuple[str, Sequence[Scenario]]]:
+    for one in labs.catalogue().values() if lab is None else (labs.get(lab),):
+        for run in jobs.runs_of(one, chosen):
+            name = f"{one.name}/{run.name}"
+            scenario = in_the_kernels_profile(run.of(one.scenario()))
+            each = lab_starts().get(name) or lab_starts().get(one.name)
             yield name, varied(scenario, each) if each else [scenario]
 
 
@@ -77,18 +88,24 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
 
 
 def _outcome(
-    name: str, scenarios: Sequence[Scenario], made: dict[str, engines.Engine], base: str, other: str
+    name: str, scenarios: Sequence[Scenario], made: dict[str, engines.Engine], base: str, other: str, keep: Kept
 ) -> Outcome:
     try:
         plans = [scenario.plan() for scenario in scenarios]
         # The one that refuses goes first.
-        recordings = {
-            engine: [agreement.recorded(made[engine], f"{name} on {engine}", plan) for plan in plans]
-            for engine in (other, base)
-        }
+        references = [_kept(made[other], f"{name} on {other}", name, plan, keep) for plan in plans]
+        recordings = [agreement.recorded(made[base], f"{name} on {base}", plan) for plan in plans]
     except (EngineError, ScenarioError) as error:
         return Outcome(name, refusal=str(error).partition("; its last words")[0])
-    return Outcome(name, len(plans), rows(recordings[base], recordings[other]))
+    return Outcome(name, len(plans), rows(recordings, references))
+
+
+def _kept(engine: engines.Engine, title: str, name: str, plan: Plan, keep: Kept) -> Recording:
+    found = keep.find(name, plan)
+    if found is None:
+        found = agreement.recorded(engine, title, plan)
+        keep.keep(name, plan, found)
+    return found
 
 
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
@@ -125,9 +142,9 @@ A sweep is compared at its first point. What a lab sets itself stays; without a 
 the lab's own, which is on [Validation](validation.md): the question is whether both engines answer alike.
 
 Where chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
-engines, and the figure is the mean; `python/polypath/fidelity/labs.toml` lists them. [Fidelity](fidelity.md) has
-scenarios that were made for this question. A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is listed
-with the limit.
+engines, and the figure is the mean, with its standard error; `python/polypath/fidelity/labs.toml` lists them.
+[Fidelity](fidelity.md) has scenarios that were made for this question. A run that the kernel did not end within
+`POLYPATH_LINUX_LIMIT` is listed with the limit.
 """
 
 

@@ -69,18 +69,22 @@ def of_lab(
     lab: labs.Lab, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
 ) -> list[Job]:
     """A lab's runs, or those chosen. Raises InputError for a run that the lab has not."""
+    several = len(lab.runs) > 1
+    jobs = []
+    for run in runs_of(lab, chosen):
+        scenario = run.of(lab.scenario()).with_settings(list(settings))
+        name = f"{lab.name}/{run.name}" if several else lab.name
+        jobs.append(_job(name, scenario, axes, seed, run.name if several else "."))
+    return jobs
+
+
+def runs_of(lab: labs.Lab, chosen: Sequence[str]) -> list[labs.LabRun]:
+    """A lab's runs, or those chosen, in the lab's order. Raises InputError for a run that the lab has not."""
     known = [run.name for run in lab.runs]
     for name in chosen:
         if name not in known:
             raise InputError(f"lab '{lab.name}' has no run '{name}'; it has {', '.join(known)}")
-    several = len(known) > 1
-    jobs = []
-    for run in lab.runs:
-        if not chosen or run.name in chosen:
-            scenario = run.of(lab.scenario()).with_settings(list(settings))
-            name = f"{lab.name}/{run.name}" if several else lab.name
-            jobs.append(_job(name, scenario, axes, seed, run.name if several else "."))
-    return jobs
+    return [run for run in lab.runs if not chosen or run.name in chosen]
 
 
 def of_file(path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()) -> list[Job]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev
 
 from polypath.results import metrics
 from polypath.results.recording import Recording
@@ -25,6 +25,9 @@ class Row:
     reference: float | None
     #: Points of per cent; None: there is but one subflow.
     share_difference: float | None
+    #: Standard errors of the two means; None where there is one run.
+    error: float | None = None
+    reference_error: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -48,7 +51,18 @@ def rows(runs: Sequence[Recording], reference: Sequence[Recording]) -> list[Row]
         unanswered = any(_unanswered(run, name) for run in (*runs, *reference))
         measure, unit, values = _figures(runs, name, unanswered)
         _, _, others = _figures(reference, name, unanswered)
-        found.append(Row(name, measure, unit, _mean(values), _mean(others), _share_difference(runs, reference, name)))
+        found.append(
+            Row(
+                name,
+                measure,
+                unit,
+                _mean(values),
+                _mean(others),
+                _share_difference(runs, reference, name),
+                _standard_error(values),
+                _standard_error(others),
+            )
+        )
     return found
 
 
@@ -80,6 +94,11 @@ def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> tuple[st
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
+
+
+def _standard_error(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return stdev(known) / len(known) ** 0.5 if len(known) == len(values) > 1 else None
 
 
 def _share_difference(runs: Sequence[Recording], reference: Sequence[Recording], name: str) -> float | None:

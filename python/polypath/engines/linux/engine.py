@@ -29,12 +29,17 @@ class LinuxEngine:
     def __init__(self, debug: bool = False) -> None:
         self.debug = debug
 
+    def versions(self) -> dict[str, str]:
+        """What takes part in a run beside Polypath. Raises KernelError where no kernel is built."""
+        kernel = find(self.debug)
+        return {"linux": kernel.release, "kernel": kernel.folder.name}
+
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         data = plan.data
         job, files = translate(data, options)
         supported()
-        kernel = find(self.debug)
+        kernel, versions = find(self.debug), self.versions()
         end_ns = int(data["duration_ns"])
         with guest.folder(kernel, files, iperf3.executables(data)) as folder:
             interrupted = guest.boot(
@@ -43,7 +48,6 @@ class LinuxEngine:
             tables = Tables(job, folder / "out")
             job.take_captures(folder / "out", options.directory)
         frames = tables.frames()
-        versions = {"linux": kernel.release, "kernel": kernel.folder.name}
         outcome = Outcome(frames, digest(frames), tables.end_ns, interrupted, versions)
         return outcome.recording(self.name, plan, started)
 

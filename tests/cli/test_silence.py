@@ -24,6 +24,8 @@ def test_a_scenario_in_which_nothing_runs(polypath: Any, engine: Any, tmp_path: 
     path = tmp_path / "empty.toml"
     path.write_text(text)
     one_line(polypath("run", path), "the scenario has no application, so nothing runs; add [[application]]")
+    left_out = ("run", "aggregation", "--run", "mptcp", "--set", "application.iperf.count=0")
+    one_line(polypath(*left_out), "so nothing runs; give one a count above 0")
     assert engine.plans == []
 
 

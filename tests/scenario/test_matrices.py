@@ -101,6 +101,12 @@ def test_count_makes_connections_side_by_side() -> None:
         ("bulk-3", 6002),
     ]
     assert Scenario.parse(f"{text}count = 1\n", "x").plan() == Scenario.parse(text, "x").plan()
+    assert (
+        Scenario.parse(f"{text}count = 0\n[[application]]\nkind = 'ping'\nclient = 'client1'\nserver = 'server1'", "x")
+        .plan()
+        .data["applications"][0]["name"]
+        == "ping"
+    )
     matrix = Scenario.parse(
         '[topology]\nkind = "torus"\n[[application]]\nkind = "bulk"\nmatrix = "stride"\ncount = 2\n', "x"
     )

@@ -54,8 +54,8 @@ class Job:
 
 
 def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".", *files: Path) -> Job:
-    if not scenario.application:
-        raise InputError(f"{name}: the scenario has no application, so nothing runs; add [[application]]")
+    if all(each.is_left_out for each in scenario.application):
+        raise InputError(f"{name}: the scenario has no application, so nothing runs; {_remedy(scenario)}")
     if seed is not None and any(axis.partition("=")[0].strip() in (SEED, SEEDS) for axis in axes):
         raise InputError("--seed gives one seed and --vary several; take one of them")
     varied = scenario.with_axes(axes)
@@ -63,6 +63,10 @@ def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, f
         # One seed takes the place of the axis, in the results' tables, too.
         varied = varied.with_settings([f"{SEED}={seed}"])
     return Job(name, varied, points(varied, seed), folder, (*files, *scenario.scripts()))
+
+
+def _remedy(scenario: Scenario) -> str:
+    return "give one a count above 0" if scenario.application else "add [[application]]"
 
 
 def of_lab(

@@ -225,7 +225,7 @@ def _pairs(application: AnyApplication, name: str, hosts: list[str], seed: int, 
 
 def _stands_for_many(application: AnyApplication) -> bool:
     arrives = isinstance(application, Bulk) and application.arrivals is not None
-    side_by_side = isinstance(application, MeasuredApplication) and application.count > 1
+    side_by_side = isinstance(application, MeasuredApplication) and application.count != 1
     return application.matrix is not None or arrives or side_by_side
 
 

@@ -49,6 +49,10 @@ class Application(Model):
     group: Name | None = None
     """Whose figures it counts for together with others of the same group; flows that arrive are their application's."""
 
+    @property
+    def is_left_out(self) -> bool:
+        return False
+
 
 class StreamApplication(Application):
     """An application over a byte stream."""
@@ -63,9 +67,13 @@ class MeasuredApplication(StreamApplication):
     program: Literal["iperf3"] | None = None
     """The program that plays it on the engines linux and live; left out: the project's own. The simulator has one
     model of both."""
-    count: int = Field(default=1, ge=1, le=10_000)
+    count: int = Field(default=1, ge=0, le=10_000)
     """Connections side by side (iperf3 -P), each of which sends as much; from two on, their names end in -1, -2, ..,
-    and their ports count up."""
+    and their ports count up. With 0 the application is left out."""
+
+    @property
+    def is_left_out(self) -> bool:
+        return self.count == 0
 
 
 class Bulk(MeasuredApplication):

@@ -98,7 +98,11 @@ FIRST ?= 0
 
 # Not optimised as a release is, so that the endpoints' assertions are in it.
 campaign: $(VENV)/.ready
-	@cargo run --locked --quiet -p polypath-lab --example campaign -- target/campaign $(SCENARIOS) $(FIRST)
+	@cargo run --locked --quiet -p polypath-lab --example campaign -- target/campaign $(SCENARIOS) $(FIRST) || { \
+		code=$$?; $(MAKE) --no-print-directory build; \
+		for plan in target/campaign/failure-*.json; do \
+			test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
+		done; exit $$code; }
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

@@ -37,11 +37,14 @@ from polypath.cli import errors
         (["run", "aggregation", "--pcap", "all"], None),
         (["run", "aggregation", "--frobnicate"], None),
         (["frobnicate"], None),
-        (["import", "only-one"], "only-one: a minitopo pair is two files, and a topology of Mininet is named FILE.py"),
+        (
+            ["import", "only-one"],
+            "only-one: a minitopo pair is two files; one file is FILE.py of Mininet or a plan, FILE.json",
+        ),
         (["import", "missing.py"], "missing.py: no such file"),
         (
             ["import"],
-            "name a minitopo topology and its experiment, a Mininet FILE.py, or --topo as `mn` takes it",
+            "name a minitopo topology and its experiment, a Mininet FILE.py, a PLAN.json, or --topo as `mn` takes it",
         ),
         (["import", "one", "two", "--pingall"], "--pingall is of Mininet's topologies"),
         (["import", "--topo", "linea,3"], "--topo linea,3: no topology is named 'linea'; did you mean 'linear'?"),

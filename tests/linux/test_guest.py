@@ -17,7 +17,7 @@ from polypath.engines import EngineError, Options, get
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
 from polypath.results import Recording, schema
-from polypath.scenario import Scenario
+from polypath.scenario import Plan, Scenario
 
 from ..processes import inside, wait
 from . import soak
@@ -65,6 +65,18 @@ def test_the_same_run_twice_is_the_same(linux: Run, tmp_path: Path) -> None:
         assert [file.name for file in files] == ["client.pcapng", "server.pcapng"]
         found.append((recording.metadata.recording_sha256, [file.read_bytes() for file in files]))
     assert found[0] == found[1]
+
+
+def test_a_transfer_of_nothing_opens_and_closes_on_both_engines(linux: Run, scenario: Callable[..., Scenario]) -> None:
+    def nothing(data: dict[str, Any]) -> None:
+        data["applications"][0]["work"] = {"kind": "bulk", "size_bytes": 0, "duration_ns": None, "reverse": False}
+
+    data = scenario("pair", "duration=2 s").plan(None).data
+    nothing(data)
+    for recording in (linux("pair", "duration=2 s", change=nothing), get("sim").run(Plan(data))):
+        ends = recording.table("connection_ends")
+        assert ends["server_received_bytes"].to_list() == [0]
+        assert ends["state"].to_list() == ["finished"]
 
 
 def test_another_seed_is_another_run(linux: Run) -> None:

@@ -1,4 +1,5 @@
-//! Random scenarios by the hundred thousand, which goes on where it stopped: `campaign DIRECTORY COUNT [FIRST]`.
+//! Random scenarios by the hundred thousand, which goes on where it stopped: `campaign DIRECTORY COUNT [FIRST]`; the plan of one:
+//! `campaign plan NUMBER`.
 //!
 //! The scenarios are those of the integrity test. Each failure is made smaller as long as it fails in the same way, and its plan kept as
 //! `failure-NUMBER.json`, which `examples/run_plan.rs` runs. `progress.json` says how far the campaign came and what it has seen.
@@ -89,18 +90,34 @@ fn campaign(directory: PathBuf, count: u64, first: u64) -> Result<Progress, Box<
     Ok(progress)
 }
 
+fn print_plan(number: u64) -> ExitCode {
+    match serde_json::to_string(&Scenario::new(number).plan) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("campaign: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let directory = arguments.next().map(PathBuf::from);
+    let target = arguments.next();
     let mut number = || arguments.next().and_then(|text| text.parse().ok());
     let (count, first) = (number(), number());
-    let (Some(directory), Some(count)) = (directory, count) else {
-        eprintln!("usage: campaign DIRECTORY COUNT [FIRST]");
+    let (Some(target), Some(count)) = (target, count) else {
+        eprintln!("usage: campaign DIRECTORY COUNT [FIRST], or campaign plan NUMBER");
         return ExitCode::from(2);
     };
+    if target == "plan" {
+        return print_plan(count);
+    }
     // A panic is told of as a failure.
     std::panic::set_hook(Box::new(|_| {}));
-    match campaign(directory, count, first.unwrap_or(0)) {
+    match campaign(PathBuf::from(target), count, first.unwrap_or(0)) {
         Ok(progress) => {
             println!("{:?}", progress.seen);
             ExitCode::from(u8::from(!progress.failures.is_empty()))

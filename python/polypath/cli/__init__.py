@@ -51,7 +51,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "algorithms": Command(
         "algorithms", "List schedulers, congestion controls, path managers and the rest, with their parameters."
     ),
-    "import": Command("import_", "Turn minitopo files or a topology of Mininet into a scenario."),
+    "import": Command("import_", "Turn minitopo files, a topology of Mininet, or a plan into a scenario."),
     "export": Command("export", "Write a result as another tool reads it."),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),

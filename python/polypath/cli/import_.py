@@ -1,4 +1,4 @@
-"""polypath import: another tool's files as a scenario."""
+"""polypath import: another tool's files, or a plan, as a scenario."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def import_(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[TOPO XP | FILE.py]",
-            help="minitopo's topology and experiment, or a custom topology of Mininet.",
+            metavar="[TOPO XP | FILE.py | PLAN.json]",
+            help="minitopo's topology and experiment, a custom topology of Mininet, or a plan.",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +47,10 @@ def import_(
     ] = False,
     out: OutFile = None,
 ) -> None:
-    """Turn minitopo files or a topology of Mininet into a scenario."""
+    """Turn minitopo files, a topology of Mininet, or a plan into a scenario.
+
+    A plan is what a result has in plan.json, and a campaign of each failure.
+    """
     given = files or []
     if out is not None:
         require_not_read(out, *given)
@@ -58,16 +61,29 @@ def import_(
         "--pingall": pingall,
         "--no-controllers": no_controllers,
     }
+    is_plan = len(given) == 1 and given[0].suffix == ".json"
+    if (is_plan or len(given) == 2) and any(options.values()):
+        raise InputError(f"{next(name for name in options if options[name])} is of Mininet's topologies")
     if len(given) == 2:
-        if any(options.values()):
-            raise InputError(f"{next(name for name in options if options[name])} is of Mininet's topologies")
         _minitopo(given[0], given[1], out)
+    elif is_plan:
+        _plan(given[0], out)
     elif len(given) == 1 and given[0].suffix != ".py":
-        raise InputError(f"{given[0]}: a minitopo pair is two files, and a topology of Mininet is named FILE.py")
+        raise InputError(
+            f"{given[0]}: a minitopo pair is two files; one file is FILE.py of Mininet or a plan, FILE.json"
+        )
     elif len(given) > 2 or (not given and topo is None):
-        raise InputError("name a minitopo topology and its experiment, a Mininet FILE.py, or --topo as `mn` takes it")
+        raise InputError(
+            "name a minitopo topology and its experiment, a Mininet FILE.py, a PLAN.json, or --topo as `mn` takes it"
+        )
     else:
         _mininet(given[0] if given else None, topo, link, iperf, pingall, no_controllers, out)
+
+
+def _plan(file: Path, out: Path | None) -> None:
+    from polypath.formats import plan
+
+    write(plan.load(file).to_toml(), out)
 
 
 def _minitopo(topo: Path, xp: Path, out: Path | None) -> None:

@@ -215,7 +215,7 @@ class Scenario(Tables):
         """The scenario as TOML that loads back to an equal one; `resolved`: the equal one is `self.resolved()`."""
         from polypath.scenario.writing import to_toml
 
-        return to_toml(_data(self._resolved if resolved else self))
+        return to_toml(_data(self._resolved) if resolved else _ordered(self.to_data() | {"seed": self.seed}))
 
     def plan(self, seed: int | None = None) -> Plan:
         """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError, of a sweep too."""
@@ -237,12 +237,17 @@ def _data(tables: Tables) -> dict[str, Any]:
     pruned: dict[str, Any] = _pruned(data)
     for group in ("host", "router", "switch"):
         pruned[group] = {name: pruned.get(group, {}).get(name, {}) for name in data[group]}
-    pruned["link"] = {name: _first(link, "ends") for name, link in pruned.get("link", {}).items()}
-    if "topology" in pruned:
-        pruned["topology"] = _first(pruned["topology"], "kind")
-    pruned["vary"] = data["vary"]
-    pruned["application"] = [_first(one, "name", "kind") for one in pruned.get("application", [])]
-    return {key: pruned[key] for key in Tables.model_fields if pruned.get(key)} | {"seed": tables.seed}
+    return _ordered(pruned | {"vary": data["vary"], "seed": tables.seed})
+
+
+def _ordered(data: dict[str, Any]) -> dict[str, Any]:
+    """What a scenario says, in the order in which a person would."""
+    made = dict(data)
+    made["link"] = {name: _first(link, "ends") for name, link in data.get("link", {}).items()}
+    if data.get("topology"):
+        made["topology"] = _first(data["topology"], "kind")
+    made["application"] = [_first(one, "name", "kind") for one in data.get("application", [])]
+    return {key: made[key] for key in Tables.model_fields if key == "seed" or made.get(key)}
 
 
 def _first(table: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -255,7 +260,7 @@ def _pruned(node: Any) -> Any:
         return [_pruned(item) for item in node]
     if isinstance(node, dict):
         inner = {key: _pruned(value) for key, value in node.items()}
-        return {key: value for key, value in inner.items() if value not in ({}, [], "")}
+        return {key: value for key, value in inner.items() if value not in ({}, "")}
     return node
 
 

@@ -82,12 +82,16 @@ def _stack(tables: Tables, application: AnyApplication, side: str) -> Stack:
     return own if settings(own) else host_stack(tables, getattr(application, side))
 
 
+def without_effect(transport: str) -> frozenset[str]:
+    """The settings that a transport has no use of."""
+    others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC
+    return others | (OF_TCP if transport in TRANSPORTS else OF_QUIC)
+
+
 def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterator[Problem]:
     """Settings of an application's own that its transport does not have; its hosts' may be for other applications."""
     over = application.transport
-    refused = OF_TCP if over in TRANSPORTS else OF_QUIC
-    if over != "mpquic":
-        refused |= OF_MULTIPATH_QUIC
+    refused = without_effect(over)
     owners = {"stack": application.client, "client_stack": application.client, "server_stack": application.server}
     for table, host in owners.items():
         hosts = settings(host_stack(tables, host))

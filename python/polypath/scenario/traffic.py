@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from polypath.scenario.base import Model
-from polypath.scenario.fields import IP, Name, Period, Rate, Size, Time, fault
+from polypath.scenario.fields import IP, Depth, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
 from polypath.scenario.sizes import AnySizes
@@ -82,8 +82,8 @@ class Bulk(MeasuredApplication):
     kind: Literal["bulk"]
     duration: Period | None = None
     """How long it sends."""
-    size: Size | None = None
-    """How much it sends."""
+    size: Depth | None = None
+    """How much it sends; "0 B": the connection is opened and closed."""
     reverse: bool = False
     """The server sends."""
     arrivals: float | None = Field(default=None, gt=0, le=1e6)

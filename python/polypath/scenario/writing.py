@@ -50,6 +50,10 @@ def _item(key: str, value: Any) -> Any:
         for name, inner in value.items():
             table.add(name, _inline(inner) if key in _INLINE else _item(name, inner))
         return table
+    if key == "middlebox" and isinstance(value, list):
+        boxes = tomlkit.array()
+        boxes.extend(map(_one_line, value))
+        return boxes
     if isinstance(value, list) and value and isinstance(value[0], dict):
         tables = tomlkit.aot()
         for inner in value:

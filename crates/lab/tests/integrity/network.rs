@@ -262,10 +262,10 @@ pub fn queue(draw: &mut Draw) -> Queue {
             bytes: draw.maybe(0.3, |draw| draw.magnitude(20_000, 300_000)),
         },
         Some("red") => {
-            let min = draw.number(1.0, 20.0);
+            let min = draw.number(1.0, 20.0).floor();
             Queue::Red {
                 min,
-                max: min * draw.number(1.5, 4.0),
+                max: (min * draw.number(1.5, 4.0)).ceil(),
                 probability: draw.number(0.01, 0.3),
                 weight: draw.pick(&[1.0, 0.1, 0.002]),
                 gentle: draw.chance(0.5),

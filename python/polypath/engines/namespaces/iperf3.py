@@ -29,6 +29,8 @@ def work(plan: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, A
     duration, size = given["duration_ns"], given.get("size_bytes")
     if duration is not None and size is not None:
         raise EngineError(f"iperf3 takes a duration or a size, and application '{name}' has both")
+    if size == 0:
+        raise EngineError(f"iperf3 sends without end for a size of 0 B, which application '{name}' has")
     if duration is not None and duration % _SECOND:
         raise EngineError(f"iperf3 takes whole seconds, and application '{name}' has {duration / _SECOND:g} s")
     if duration is None and size is None:

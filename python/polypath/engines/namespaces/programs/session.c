@@ -25,8 +25,8 @@ static void bulk(struct session *session, int64_t now)
 	}
 	if (!session->begun) {
 		session->begun = true;
-		write_more(session, session->size ? session->size : UINT64_MAX / 2);
-		session->closing = session->size;
+		write_more(session, session->size < 0 ? UINT64_MAX / 2 : (uint64_t)session->size);
+		session->closing = session->size >= 0;
 		session->wake = ends;
 	}
 	if (now >= ends) {
@@ -213,7 +213,7 @@ void session_configure(struct session *session, int count, char **argument)
 	session->duration = number_option(count, argument, "duration", -1);
 	session->interval = number_option(count, argument, "interval", 0);
 	session->think = number_option(count, argument, "think", 0);
-	session->size = number_option(count, argument, "size", 0);
+	session->size = number_option(count, argument, "size", -1);
 	session->block = number_option(count, argument, "block", 0);
 	session->rate = number_option(count, argument, "rate", 1);
 	session->count = number_option(count, argument, "count", INT64_MAX);

@@ -24,8 +24,9 @@ struct session {
 
 	void (*run)(struct session *session, int64_t now);
 
-	int64_t start, duration, interval, think;
-	uint64_t size, block, rate, count, request, response;
+	/* duration and size: below 0 without a limit */
+	int64_t start, duration, size, interval, think;
+	uint64_t block, rate, count, request, response;
 	/* a handshake before the first request, and what the client sends along with that */
 	uint64_t hello[2], hello_answer[2], parting;
 	unsigned hellos;

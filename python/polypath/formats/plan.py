@@ -1,0 +1,372 @@
+"""A plan as the scenario that gives it: a failure that a campaign kept, or a result's plan.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from polypath import registry, units
+from polypath.scenario import Plan, Scenario, ScenarioError, quic
+from polypath.scenario.fields import is_fixed
+from polypath.scenario.script import NAME as SCRIPT
+from polypath.scenario.stack import PROFILES
+
+Data = Mapping[str, Any]
+
+_UNITS: Final = {"ns": units.TIME, "bps": units.RATE, "bytes": units.SIZE}
+"""Of the numbers of a plan, by the end of their names."""
+_SHARES: Final = frozenset(
+    {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt"}
+)
+_PACKETS: Final = frozenset({"packets", "limit", "min", "max"})
+_PLAIN: Final = frozenset({"overhead_bytes"})
+_NAMES: Final = {"memory_bytes": "memory", "request_bytes": "request", "response_bytes": "response"}
+_LEFT_OPEN: Final = frozenset({"source", "destination"})
+"""What the engine fills in as a scenario does."""
+_ALGORITHMS: Final[Mapping[str, registry.Kind]] = {
+    "scheduler": "scheduler",
+    "path_manager": "path-manager",
+    "congestion": "congestion",
+}
+_KINDS: Final = ("host", "router", "switch")
+_BUFFERS: Final = ("receive_buffer", "send_buffer")
+
+
+def load(path: Path) -> Scenario:
+    """The scenario of a plan's file.
+
+    Raises ScenarioError where the file is no plan, and where no scenario has this plan, with the first difference.
+    """
+    return scenario_of(Plan.load(path), str(path))
+
+
+def scenario_of(plan: Plan, filename: str) -> Scenario:
+    """The scenario whose plan it is; `filename` is for errors. Raises ScenarioError as `load`."""
+    try:
+        given = normal(plan.data)
+        scenario = Scenario.from_data(_Writer(given).data())
+    except ScenarioError as error:
+        raise ScenarioError(f"no scenario has this plan: {error.message}", filename) from error
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ScenarioError("no scenario can be made of this plan: it is not whole", filename) from error
+    for place, wanted, found in _differences(given, normal(scenario.plan().data)):
+        raise ScenarioError(f"no scenario has this plan: {place} is {wanted!r}, and would be {found!r}", filename)
+    return scenario
+
+
+def normal(plan: Data) -> dict[str, Any]:
+    """A plan of the same run, as a scenario would say it: without what changes nothing, its nodes in order of their
+    kinds, with the parameters of every algorithm."""
+    order = sorted(range(len(plan["nodes"])), key=lambda index: _KINDS.index(plan["nodes"][index]["kind"]))
+    place = {old: new for new, old in enumerate(order)}
+
+    def moved(owner: Data, *keys: str) -> dict[str, Any]:
+        return {**owner, **{key: place[owner[key]] for key in keys if key in owner}}
+
+    return {
+        **plan,
+        "nodes": [{**plan["nodes"][old], "stack": _normal_stack(plan["nodes"][old].get("stack"))} for old in order],
+        "links": [
+            {
+                **link,
+                "a": moved(link["a"], "node"),
+                "b": moved(link["b"], "node"),
+                "forward": _normal_channel(link["forward"]),
+                "backward": _normal_channel(link["backward"]),
+                "middleboxes": [_normal_choice("middlebox", each) for each in link.get("middleboxes", [])],
+            }
+            for link in plan["links"]
+        ],
+        "routes": [moved(route, "node") for route in plan.get("routes", []) if not _is_own(route, plan["nodes"])],
+        "applications": [
+            {
+                **moved(each, "client", "server"),
+                **{
+                    f"{side}_stack": _own_stack(each, side, plan["nodes"][each[side]]["stack"])
+                    for side in ("client", "server")
+                },
+            }
+            for each in plan["applications"]
+        ],
+        "events": [
+            {**event, "action": moved(event["action"], "node")} for event in plan["events"] if _changes(event["action"])
+        ],
+    }
+
+
+def _is_own(route: Data, nodes: Sequence[Data]) -> bool:
+    """Whether it is the rule of a multihomed host for an address of its own, which the engine has anyway."""
+    interfaces = nodes[route["node"]]["interfaces"]
+    everywhere = route["destination"]["length"] == 0
+    source = route["source"]
+    return everywhere and source is not None and source["address"] in interfaces[route["interface"]]["addresses"]
+
+
+def _own_stack(application: Data, side: str, host: Data) -> dict[str, Any] | None:
+    """The stack of an application's end, without what its transport has no use of; None where it is the host's."""
+    own, usual = _normal_stack(application.get(f"{side}_stack")), _normal_stack(host)
+    if own is None or usual is None:
+        return own
+    unused = quic.without_effect(application["transport"])
+    own |= {name: value for name, value in usual.items() if name.removesuffix("_ns") in unused}
+    if own["keepalive"] and unused & {"keepalive_interval", "keepalive_probes"}:
+        probing = usual["keepalive"] or _probing(usual["profile"])
+        own["keepalive"] = {**probing, "time_ns": own["keepalive"]["time_ns"]}
+    return None if own == usual else own
+
+
+def _normal_stack(stack: Data | None) -> dict[str, Any] | None:
+    if stack is None:
+        return None
+    chosen = {name: _normal_choice(kind, stack[name]) for name, kind in _ALGORITHMS.items()}
+    usual = {"retry": False, "ack_path": "same", "mtu_probing": "off", "recovery": "prr", "send_paths": []}
+    return {**stack, **chosen, **{name: stack.get(name) or value for name, value in usual.items()}}
+
+
+def _normal_choice(kind: registry.Kind, choice: Data) -> dict[str, Any]:
+    if choice["name"] == SCRIPT:
+        raise ScenarioError("it has an algorithm in Python, whose file is not known")
+    return {"name": choice["name"], "parameters": registry.resolve(kind, choice["name"], choice.get("parameters", {}))}
+
+
+def _normal_channel(channel: Data) -> dict[str, Any]:
+    if channel.get("rate_bps") is None:
+        return {name: value for name, value in channel.items() if name != "queue_at"}
+    return dict(channel)
+
+
+def _changes(action: Data) -> bool:
+    """An event of a link may change nothing of it."""
+    return action["kind"] != "link" or any(
+        value is not None for name, value in action.items() if name not in ("kind", "link", "direction")
+    )
+
+
+class _Writer:
+    """Says what a plan has by position by its names."""
+
+    def __init__(self, plan: Data) -> None:
+        self.plan = plan
+        self.nodes = plan["nodes"]
+        self.links = plan["links"]
+
+    def data(self) -> dict[str, Any]:
+        plan = self.plan
+        if "controller" in plan:
+            raise ScenarioError("its controller is not turned into a scenario")
+        by_kind = {kind: [node for node in self.nodes if node["kind"] == kind] for kind in _KINDS}
+        written = {
+            "name": _name(plan["name"]),
+            "seed": plan["seed"],
+            "duration": units.TIME.format(plan["duration_ns"]),
+            "routing": plan.get("routing"),
+            "host": {node["name"]: self._host(node) for node in by_kind["host"]},
+            "router": {node["name"]: _interfaces(node) for node in by_kind["router"]},
+            "switch": {node["name"]: {} for node in by_kind["switch"]},
+            "link": {link["name"]: self._link(link) for link in self.links},
+            "route": [self._route(route) for route in plan["routes"]],
+            "application": [self._application(each) for each in plan["applications"]],
+            "event": [self._event(each) for each in plan["events"]],
+            "record": _fields(plan["record"], {}),
+        }
+        return {name: value for name, value in written.items() if value not in (None, {}, [])}
+
+    def _host(self, node: Data) -> dict[str, Any]:
+        forwards = {"forwards": True} if node.get("forwards") else {}
+        return {**_stack(node["stack"]), **forwards, **_interfaces(node)}
+
+    def _end(self, end: Data) -> str:
+        node = self.nodes[end["node"]]
+        return f"{node['name']}:{node['interfaces'][end['interface']]['name']}"
+
+    def _link(self, link: Data) -> dict[str, Any]:
+        forward, backward = _channel(link["forward"]), _channel(link["backward"])
+        both = {name: value for name, value in forward.items() if name in backward and backward[name] == value}
+        own = {
+            "forward": {name: value for name, value in forward.items() if name not in both},
+            "backward": {name: value for name, value in backward.items() if name not in both},
+        }
+        boxes = [_algorithm(each) for each in link.get("middleboxes", [])]
+        return {
+            "ends": [self._end(link["a"]), self._end(link["b"])],
+            **both,
+            **({"middlebox": boxes} if boxes else {}),
+            **{side: value for side, value in own.items() if value},
+        }
+
+    def _route(self, route: Data) -> dict[str, Any]:
+        node = self.nodes[route["node"]]
+        source = {} if route["source"] is None else {"source": _prefix(route["source"])}
+        return {
+            "node": node["name"],
+            **source,
+            "destination": _prefix(route["destination"]),
+            "interface": node["interfaces"][route["interface"]]["name"],
+        }
+
+    def _application(self, application: Data) -> dict[str, Any]:
+        plain = ("name", "transport", "source", "destination", "port", "program", "group")
+        work = application["work"]
+        return {
+            "kind": work["kind"],
+            **{name: value for name in plain if (value := application.get(name)) is not None},
+            "client": self.nodes[application["client"]]["name"],
+            "server": self.nodes[application["server"]]["name"],
+            "start": units.TIME.format(application["start_ns"]),
+            **_fields({name: value for name, value in work.items() if name != "kind"}, {"bytes": "size"}),
+            **{
+                f"{side}_stack": _settings(_beyond(stack, self.nodes[application[side]]["stack"]))
+                for side in ("client", "server")
+                if (stack := application[f"{side}_stack"]) is not None
+            },
+        }
+
+    def _event(self, event: Data) -> dict[str, Any]:
+        action = dict(event["action"])
+        at = {"at": units.TIME.format(event["at_ns"])}
+        kind = action.pop("kind")
+        if kind == "link":
+            link = self.links[action.pop("link")]["name"]
+            return {**at, "link": link, **_fields(action, {})}
+        where = self._end(action)
+        node = self.nodes[action["node"]]
+        if kind == "migrate":
+            return {**at, "interface": where, "migrate_to": node["interfaces"][action["to"]]["name"]}
+        change = "backup" if kind == "priority" else "up"
+        return {**at, "interface": where, change: action[change]}
+
+
+def _name(name: str) -> str:
+    return "".join(each if each.isalnum() or each in "_-" else "-" for each in name)[:63]
+
+
+def _interfaces(node: Data) -> dict[str, Any]:
+    return {
+        "interface": {
+            interface["name"]: {
+                **({"address": interface["addresses"]} if interface["addresses"] else {}),
+                **({"backup": True} if interface.get("backup") else {}),
+            }
+            for interface in node["interfaces"]
+        }
+    }
+
+
+def _prefix(prefix: Data) -> str:
+    return f"{prefix['address']}/{prefix['length']}"
+
+
+def _algorithm(choice: Data) -> str | dict[str, Any]:
+    return {"name": choice["name"], **choice["parameters"]} if choice["parameters"] else str(choice["name"])
+
+
+def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
+    """A plan's values by a scenario's names, as text with units; without those that are null."""
+    written: dict[str, Any] = {}
+    for key, value in values.items():
+        if value is None:
+            continue
+        stem, _, unit = key.rpartition("_")
+        if key in ("queue", "loss"):
+            written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"}, {})
+        elif key in _PLAIN:
+            written[stem] = value
+        elif key in _SHARES:
+            written[key] = units.format_share(value)
+        elif key in _PACKETS:
+            written[key] = units.PACKETS.format(int(value))
+        elif unit in _UNITS and key != "bytes":
+            written[names.get(key, stem)] = _UNITS[unit].format(value)
+        elif key == "bytes":
+            written[names.get(key, key)] = units.SIZE.format(value)
+        else:
+            written[key] = value
+    return written
+
+
+def _channel(channel: Data) -> dict[str, Any]:
+    """What differs from a link of which nothing is said."""
+    usual = _usual("linux")["links"][0]["forward"]
+    own = {name: value for name, value in channel.items() if value != usual.get(name) or name == "queue"}
+    return _fields(own, {})
+
+
+def _stack(stack: Data) -> dict[str, Any]:
+    return {"profile": stack["profile"], **_settings(_own(stack, _profile(stack["profile"])))}
+
+
+def _beyond(stack: Data, host: Data) -> dict[str, Any]:
+    """What an application says of its stack at a host."""
+    told = _own(host, _profile(host["profile"]))
+    own = _own(stack, _profile(stack["profile"]) | told)
+    return own if stack["profile"] == host["profile"] else {"profile": stack["profile"], **own}
+
+
+def _own(stack: Data, usual: Data) -> dict[str, Any]:
+    """The settings of a stack that differ from others."""
+    own = {name: value for name, value in stack.items() if name != "profile" and value != usual[name]}
+    if "receive_buffer" in own and is_fixed(own["receive_buffer"]):
+        own["autotuning"] = stack["autotuning"]  # else it is off
+    return own
+
+
+def _profile(name: str) -> dict[str, Any]:
+    return _normal_stack(_usual(name)["nodes"][0]["stack"]) or {}
+
+
+def _shortened(name: str, value: Any) -> Any:
+    """An algorithm without the parameters that are its defaults."""
+    if name not in _ALGORITHMS:
+        return value
+    defaults = {each.name: each.default for each in registry.find(_ALGORITHMS[name], value["name"]).parameters}
+    kept = {key: each for key, each in value["parameters"].items() if each != defaults.get(key)}
+    return {"name": value["name"], "parameters": kept}
+
+
+def _settings(values: Data) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for key, value in values.items():
+        if value is None:
+            if key == "keepalive":
+                written[key] = False
+        elif key in _ALGORITHMS:
+            written[key] = _algorithm(_shortened(key, value))
+        elif key in _BUFFERS:
+            written[key] = [units.SIZE.format(size) for size in value]
+        elif key == "keepalive":
+            written[key] = True
+            written |= {f"keepalive_{name}": each for name, each in _fields(value, {}).items()}
+        else:
+            written |= _fields({key: value}, {})
+    return written
+
+
+def _probing(profile: str) -> dict[str, Any]:
+    settings = PROFILES[profile].settings
+    return {"interval_ns": settings["keepalive_interval"], "probes": settings["keepalive_probes"]}
+
+
+@lru_cache(maxsize=8)
+def _usual(profile: str) -> Data:
+    """The plan of a network of which nothing is said but the profile."""
+    hosts: dict[str, Data] = {name: {} for name in ("client", "server")}
+    link = {"usual": {"ends": ["client", "server"]}}
+    return Scenario.from_data({"defaults": {"profile": profile}, "host": hosts, "link": link}).plan().view
+
+
+def _differences(given: Any, made: Any, place: str = "the plan") -> Iterator[tuple[str, Any, Any]]:
+    """Where two plans differ, first to last. What one leaves out is as if it were null, false or empty."""
+    if isinstance(given, dict) and isinstance(made, dict):
+        for key in given | made:
+            if key == "name" and place == "the plan":
+                continue
+            yield from _differences(given.get(key), made.get(key), key if place == "the plan" else f"{place}.{key}")
+    elif isinstance(given, list) and isinstance(made, list) and len(given) == len(made):
+        for index, (one, other) in enumerate(zip(given, made, strict=True)):
+            yield from _differences(one, other, f"{place}[{index}]")
+    elif given is None and place.rpartition(".")[2] in _LEFT_OPEN:
+        return
+    elif given != made and (given or made):
+        yield place, given, made

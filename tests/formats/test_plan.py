@@ -1,0 +1,123 @@
+"""Plans turned back into the scenarios that give them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from polypath import engines, labs
+from polypath.formats import plan as plans
+from polypath.scenario import Plan, Scenario, ScenarioError
+
+#: Of the campaign's generator: over TCP, with nodes in another order than a scenario's, over QUIC.
+DRAWN = sorted(Path(__file__).with_name("plans").glob("*.json"))
+
+TWO_PATHS = """
+[host.client]
+scheduler = "roundrobin"
+keepalive = true
+[host.server]
+[router.r]
+[link.wifi]
+ends = ["client", "r"]
+rate = "20 Mbps"
+delay = "10 ms"
+queue = { kind = "red", min = "5 packets", max = "15 packets" }
+loss = "1 %"
+backward = { rate = "2 Mbps" }
+[link.lte]
+ends = ["client", "r"]
+rate = "8 Mbps"
+middlebox = [{ name = "strip-options", direction = "both" }, "proxy"]
+[link.core]
+ends = ["r", "server"]
+[[application]]
+kind = "bulk"
+size = "1 MB"
+client_stack = { profile = "linux", receive_buffer = "64 kB" }
+[[event]]
+at = "1 s"
+link = "wifi"
+up = false
+[[event]]
+at = "2 s"
+interface = "client:eth1"
+backup = true
+"""
+
+
+def _first_points() -> Iterator[tuple[str, Scenario]]:
+    for lab in labs.catalogue().values():
+        for run in lab.runs:
+            scenario = run.of(lab.scenario())
+            yield f"{lab.name}/{run.name}", scenario.at([axis.values[0] for axis in scenario.axes])
+
+
+@pytest.fixture(autouse=True)
+def small_registry() -> None:
+    """The engine's own registry, in place of the importers' small one."""
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.stem)
+def test_the_scenario_of_a_drawn_plan_runs_as_the_plan_does(path: Path) -> None:
+    scenario = plans.load(path)
+    assert Scenario.parse(scenario.to_toml(), "x.toml").plan() == scenario.plan()
+    simulator = engines.get("sim")
+    given, made = (simulator.run(plan).metadata.recording_sha256 for plan in (Plan.load(path), scenario.plan()))
+    assert made == given
+
+
+def test_a_scenario_comes_back_with_what_differs_from_its_defaults() -> None:
+    made = plans.scenario_of(Scenario.parse(TWO_PATHS, "x.toml").plan(), "plan.json")
+    text = made.to_toml()
+    assert made.plan().data["applications"][0]["client_stack"]["receive_buffer"] == [64_000] * 3
+    for line in ('profile = "linux"', 'rate = "2 Mbps"', 'loss = "1%"', "backup = true"):
+        assert line in text or line.replace("1%", "1 %") in text
+    assert "window_scaling" not in text
+    assert "jitter" not in text
+
+
+def test_every_lab_comes_back_from_its_plan() -> None:
+    refused = []
+    for name, scenario in _first_points():
+        plan = scenario.plan()
+        try:
+            made = plans.scenario_of(plan, "plan.json")
+        except ScenarioError as error:
+            refused.append((name, error.message))
+        else:
+            assert plans.normal(made.plan().data) | {"name": ""} == plans.normal(plan.data) | {"name": ""}, name
+    reasons = {reason.removeprefix("no scenario has this plan: ") for _, reason in refused}
+    assert reasons <= {
+        "its controller is not turned into a scenario",
+        "it has an algorithm in Python, whose file is not known",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"routing": "nearest"}, "routing"),
+        ({"controller": {"mode": "reactive"}}, "its controller is not turned into a scenario"),
+        ({"events": [{"at_ns": 1}]}, "it is not whole"),
+        ({"version": 2}, "this is no plan of version 1"),
+    ],
+)
+def test_what_no_scenario_gives_is_refused_in_one_line(tmp_path: Path, change: dict[str, object], words: str) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(Scenario.parse(TWO_PATHS, "x.toml").plan().data | change))
+    with pytest.raises(ScenarioError) as caught:
+        plans.load(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_that_a_scenario_cannot_say_is_named(tmp_path: Path) -> None:
+    plan = Scenario.parse(TWO_PATHS, "x.toml").plan().data
+    plan["links"][0]["forward"]["queue"]["max"] = 15.5
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan))
+    with pytest.raises(ScenarioError, match=r"links\[0\]\.forward\.queue\.max is 15\.5, and would be 15\.0"):
+        plans.load(file)

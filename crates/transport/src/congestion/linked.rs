@@ -1,7 +1,7 @@
 //! What coupled controllers have in common.
 
 use super::{Ack, slow_start};
-use crate::path::Path;
+use crate::path::{CaState, Path};
 
 /// The paths over which windows are coupled: those that can send and whose RTT is known.
 pub(super) fn usable(paths: &[Path]) -> impl Iterator<Item = &Path> {
@@ -24,9 +24,19 @@ pub(super) fn floor(paths: &[Path]) -> u32 {
     if several(paths) { 1 } else { 2 }
 }
 
+/// A path's window in packets. One that is being reduced counts as what it is being reduced to: until then it follows what is in flight
+/// (RFC 6937), which says nothing of the path.
+pub(super) fn window(path: &Path) -> u32 {
+    if path.state == CaState::Recovery {
+        path.cwnd.min(path.ssthresh)
+    } else {
+        path.cwnd
+    }
+}
+
 /// Window over RTT, in packets per nanosecond.
 pub(super) fn rate(path: &Path) -> f64 {
-    f64::from(path.cwnd) / path.srtt as f64
+    f64::from(window(path)) / path.srtt as f64
 }
 
 pub(super) fn total_rate(paths: &[Path]) -> f64 {
@@ -35,7 +45,7 @@ pub(super) fn total_rate(paths: &[Path]) -> f64 {
 
 /// Sum of the windows, in packets.
 pub(super) fn total_window(paths: &[Path]) -> f64 {
-    usable(paths).map(|path| f64::from(path.cwnd)).sum()
+    usable(paths).map(|path| f64::from(window(path))).sum()
 }
 
 /// The counter of the out-of-tree kernel: one step per ACK, of however many packets. It is compared before it is raised, so that an increase

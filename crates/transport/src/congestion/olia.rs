@@ -49,12 +49,12 @@ impl Olia {
         (self.loss3 - self.loss2).max(self.loss2 - self.loss1)
     }
 
-    /// The window of a path; in the kernel the one that recovery is heading for, while it lasts.
+    /// The window of a path; in the out-of-tree kernel the threshold during recovery, even where it is the larger.
     fn window(&self, path: &Path) -> u32 {
         if self.kernel && path.state == CaState::Recovery {
             path.ssthresh
         } else {
-            path.cwnd
+            linked::window(path)
         }
     }
 

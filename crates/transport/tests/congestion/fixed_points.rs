@@ -145,3 +145,24 @@ fn semicoupled_windows_grow_with_the_root_of_a() {
         assert_near(&format!("a = {a}"), total, (2.0 * a).sqrt(), 0.12);
     }
 }
+
+/// Packets that 400 acknowledged ones add to the first of two paths, whose other one has this window and threshold.
+fn gained(name: &str, state: CaState, window: u32, threshold: u32) -> u32 {
+    let mut lab = Lab::new(name, &Map::new(), &[20 * MS, 20 * MS]);
+    (lab.paths[0].cwnd, lab.paths[0].ssthresh) = (10, 10);
+    lab.paths[1].state = state;
+    (lab.paths[1].cwnd, lab.paths[1].ssthresh) = (window, threshold);
+    lab.round_of(0, 400);
+    lab.paths[0].cwnd - 10
+}
+
+#[test]
+fn a_window_that_is_being_reduced_counts_as_what_it_is_reduced_to() {
+    for name in ["lia", "olia", "balia"] {
+        let reduced = gained(name, CaState::Recovery, 40, 10);
+        assert_eq!(reduced, gained(name, CaState::Open, 10, 10), "{name}");
+        assert_ne!(reduced, gained(name, CaState::Open, 40, 10), "{name}");
+        let below = gained(name, CaState::Recovery, 5, 10);
+        assert_eq!(below, gained(name, CaState::Open, 5, 10), "{name}");
+    }
+}

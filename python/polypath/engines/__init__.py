@@ -8,7 +8,7 @@ from pathlib import Path
 from polypath import _core
 from polypath.engines.base import Captures, Engine, EngineError, Options, Progress
 from polypath.engines.script import ScriptFailed
-from polypath.engines.sim import Simulator
+from polypath.engines.sim import Simulator, check
 from polypath.units import nearest
 
 
@@ -43,4 +43,15 @@ def native() -> tuple[str, Path]:
     return _core.version(), Path(_core.__file__)
 
 
-__all__ = ["REGISTRY", "Captures", "Engine", "EngineError", "Options", "Progress", "ScriptFailed", "get", "native"]
+__all__ = [
+    "REGISTRY",
+    "Captures",
+    "Engine",
+    "EngineError",
+    "Options",
+    "Progress",
+    "ScriptFailed",
+    "check",
+    "get",
+    "native",
+]

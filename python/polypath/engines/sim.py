@@ -52,6 +52,22 @@ class Simulator:
         return Outcome(frames, native.sha256, end_ns, interrupted, {}).recording(self.name, plan, started)
 
 
+def check(plan: Plan) -> None:
+    """Prepares a run as the simulator does, algorithms in Python included, and runs nothing.
+
+    Raises EngineError for a plan that it cannot run.
+    """
+    loader = script.Loader()
+    try:
+        _core.Simulation(plan.json(), "none", None, loader)
+    except _core.ScriptError as error:
+        raise script.failed(error) from error
+    except (_core.PlanError, RuntimeError) as error:
+        if loader.failure is not None:
+            raise loader.failure from error
+        raise EngineError(" ".join(str(error).split())) from error
+
+
 def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress, program: Program | None = None) -> bool:
     """Runs to the end, or to a KeyboardInterrupt: true then."""
     length = _FIRST_SLICE_NS

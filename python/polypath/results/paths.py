@@ -44,8 +44,8 @@ def of_connection(
     A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths.
     """
     try:
-        found = [_path(plan, int(application["client"]), interface, address) for interface, address in ends]
-    except _Open:
+        found = [way(plan, int(application["client"]), interface, address) for interface, address in ends]
+    except Undetermined:
         return []
     return [path for path in found if path is not None]
 
@@ -96,7 +96,7 @@ def is_reverse(application: Mapping[str, Any]) -> bool:
     return work["kind"] == "fetch" or bool(work.get("reverse"))
 
 
-class _Open(Exception):
+class Undetermined(Exception):
     """Which of several equal paths is taken is up to the run."""
 
 
@@ -119,9 +119,12 @@ def _edges(plan: Mapping[str, Any]) -> list[_Edge]:
     return found
 
 
-def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) -> PathOfSubflow | None:
-    """From the client's interface to the link of the interface that owns the address."""
-    target = _owner(plan, address)
+def way(plan: Mapping[str, Any], client: int, interface: str, address: str) -> PathOfSubflow | None:
+    """From a host's interface to the link of the interface that owns the address; None where none leads there.
+
+    Raises Undetermined where the run chooses among several.
+    """
+    target = owner(plan, address)
     leaving = next(
         (number for number, each in enumerate(plan["nodes"][client]["interfaces"]) if each["name"] == interface), None
     )
@@ -150,10 +153,10 @@ def _path(plan: Mapping[str, Any], client: int, interface: str, address: str) ->
             edge = next((each for each in edges if each.leaves == (here, out)), None)
         else:
             if _detours(plan):
-                raise _Open
+                raise Undetermined
             settled = plan.get("routing", _SETTLED) == _SETTLED and plan.get("controller") is None
             if not settled and _choices(plan, edges, here, last.leaves[0]) > 1:
-                raise _Open
+                raise Undetermined
             edge = last if here == last.leaves[0] else _towards(plan, edges, here, last.leaves[0])
     return None
 
@@ -166,7 +169,8 @@ def _detours(plan: Mapping[str, Any]) -> bool:
     return controller is not None and controller["routing"]["name"] in ("spanning-tree", "spread")
 
 
-def _owner(plan: Mapping[str, Any], address: str) -> tuple[int, int] | None:
+def owner(plan: Mapping[str, Any], address: str) -> tuple[int, int] | None:
+    """The node and the interface that have an address."""
     for node, each in enumerate(plan["nodes"]):
         for number, interface in enumerate(each["interfaces"]):
             if address in interface["addresses"]:

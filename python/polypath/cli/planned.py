@@ -1,0 +1,216 @@
+"""How a plan that has not run is shown: hosts, settings, applications, paths, events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.markup import escape
+
+from polypath.cli.console import out, table
+from polypath.cli.jobs import Job
+from polypath.results.paths import PathOfSubflow
+from polypath.results.routes import Route, is_determined, routes, stack
+from polypath.scenario import describe_topology
+from polypath.units import RATE, SIZE, TIME, format_share
+
+Plan = Mapping[str, Any]
+
+#: Rows of a table; `--json` has the others.
+_MOST_ROWS: Final = 40
+_SETTINGS: Final = ("profile", "scheduler", "path_manager", "congestion", "receive_buffer", "send_buffer")
+
+
+def show(job: Job) -> None:
+    """Prints the run, or the first point of a sweep."""
+    plan = job.points[0].plan.view
+    found = routes(plan)
+    out.print(f"[bold]{escape(job.name)}[/bold]")
+    out.print(escape(_length(job, plan)))
+    out.print(describe_topology(job.points[0].scenario), markup=False, no_wrap=True, overflow="ignore", crop=False)
+    out.print()
+    _print(("host", "interface", "address", "link"), list(_interfaces(plan)))
+    _print(("settings of", *(name.replace("_", " ") for name in _SETTINGS)), list(_stacks(plan)))
+    _print(
+        ("application", "transport", "from", "to", "starts", "work"),
+        [_application(plan, each) for each in plan["applications"]],
+    )
+    _print(("path of", "from", "to", "links", "rate", "RTT", ""), [_route(plan, route) for route in found])
+    if not is_determined(plan, found):
+        out.print("Which of several paths a flow takes is chosen in the run.\n")
+    _print(("at", "event"), [_event(plan, event) for event in plan.get("events", ())])
+
+
+def data(job: Job) -> dict[str, Any]:
+    """The same for machines; rates in bit/s, times in s."""
+    plan = job.points[0].plan
+    found = routes(plan.view)
+    return {
+        "name": job.name,
+        "axes": {axis.name: axis.labels for axis in job.scenario.axes},
+        "points": len(job.points),
+        "plan_sha256": plan.sha256(),
+        "plan": plan.data,
+        "routes_determined": is_determined(plan.view, found),
+        "routes": [
+            {
+                "application": plan.view["applications"][route.application]["name"],
+                "source": route.source,
+                "destination": route.destination,
+                "interface": route.interface,
+                "first": route.first,
+                "backup": route.backup,
+                "links": _links(plan.view, route.there),
+                "links_back": _links(plan.view, route.back),
+                "rate_bps": route.rate_bps(plan.view),
+                "rate_back_bps": route.rate_bps(plan.view, reverse=True),
+                "rtt_s": route.rtt_s,
+            }
+            for route in found
+        ],
+    }
+
+
+def _length(job: Job, plan: Plan) -> str:
+    ends = f"seed {plan['seed']}, ends at {TIME.format(plan['duration_ns'])} at the latest"
+    if not job.varies:
+        return f"one run: {ends}"
+    axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in job.scenario.axes)
+    return f"a sweep of {len(job.points)} points over {axes}; the first one, {job.points[0].title}: {ends}"
+
+
+def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if not rows:
+        return
+    shown = table(*headings, numbers=frozenset({"rate", "RTT"}))
+    for row in rows[:_MOST_ROWS]:
+        shown.add_row(*map(escape, row))
+    out.print(shown)
+    if len(rows) > _MOST_ROWS:
+        out.print(f"and {len(rows) - _MOST_ROWS} more; --json has all")
+    out.print()
+
+
+def _interfaces(plan: Plan) -> Iterator[tuple[str, ...]]:
+    at = {(link[end]["node"], link[end]["interface"]): link["name"] for link in plan["links"] for end in ("a", "b")}
+    for number, node in enumerate(plan["nodes"]):
+        if node["kind"] == "host":
+            for place, one in enumerate(node["interfaces"]):
+                name = one["name"] + (" (backup)" if one["backup"] else "")
+                yield node["name"], name, ", ".join(one["addresses"]), at.get((number, place), "")
+
+
+def _stacks(plan: Plan) -> Iterator[tuple[str, ...]]:
+    """The settings of hosts that talk, then those of applications that have their own; equal ones in one row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for application in plan["applications"]:
+        for side in ("client", "server"):
+            found = stack(plan, application, side)
+            if found is None or application["transport"] in ("udp", "icmp"):
+                continue
+            own = application.get(f"{side}_stack") is not None
+            name = f"{application['name']}, {side}" if own else plan["nodes"][application[side]]["name"]
+            names = rows.setdefault(tuple(_setting(found[key]) for key in _SETTINGS), [])
+            if name not in names:
+                names.append(name)
+    for values, names in rows.items():
+        yield _several(names), *values
+
+
+def _several(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def _setting(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case int():
+            return SIZE.format(value)
+        case [int(least), *_, int(most)]:
+            return f"{SIZE.format(least)} to {SIZE.format(most)}"
+        case {"name": str(name)}:
+            return name
+        case _:
+            return str(value)
+
+
+def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
+    port = "" if application["transport"] == "icmp" else f":{application['port']}"
+    client, server = (plan["nodes"][application[side]]["name"] for side in ("client", "server"))
+    return (
+        application["name"],
+        application["transport"],
+        client,
+        f"{server}{port}",
+        TIME.format(application["start_ns"]),
+        _work(application["work"]),
+    )
+
+
+_UNITS: Final[Mapping[str, Callable[[int], str]]] = {"ns": TIME.format, "bytes": SIZE.format, "bps": RATE.format}
+
+
+def _work(work: Plan) -> str:
+    """The kind, and its parameters that are set."""
+    parts = [str(work["kind"])]
+    for key, value in work.items():
+        name, _, unit = key.rpartition("_")
+        if key == "kind" or value in (None, 0):
+            continue
+        if value is True:
+            parts.append(key)
+        elif unit in _UNITS and isinstance(value, int):
+            parts.append(f"{name or key} {_UNITS[unit](value)}".replace("bytes ", ""))
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)
+
+
+def _route(plan: Plan, route: Route) -> tuple[str, ...]:
+    application = plan["applications"][route.application]
+    there, back = _links(plan, route.there), _links(plan, route.back)
+    ways = "chosen in the run" if there is None else " → ".join(there)
+    if there is not None and back is not None and back != there[::-1]:
+        ways += f"; back {' → '.join(back)}"
+    notes = [name for name, given in (("first", route.first), ("backup", route.backup)) if given]
+    rate = "" if there is None else _rates(route.rate_bps(plan), route.rate_bps(plan, reverse=True))
+    rtt = "" if route.rtt_s is None else TIME.format(round(route.rtt_s * 1e9))
+    return application["name"], route.source, route.destination, ways, rate, rtt, ", ".join(notes)
+
+
+def _rates(there: int | None, back: int | None) -> str:
+    if there == back:
+        return "any" if there is None else RATE.format(there)
+    return " / ".join("any" if rate is None else RATE.format(rate) for rate in (there, back))
+
+
+def _links(plan: Plan, path: PathOfSubflow | None) -> list[str] | None:
+    return None if path is None else [plan["links"][hop.link]["name"] for hop in path.hops]
+
+
+def _event(plan: Plan, event: Plan) -> tuple[str, str]:
+    action = event["action"]
+    if action["kind"] == "link":
+        what = f"link {plan['links'][action['link']]['name']}"
+        if action["direction"] != "both":
+            what += f", {action['direction']}"
+        changes = [
+            f"{key.rpartition('_')[0]} {_UNITS[key.rpartition('_')[2]](action[key])}"
+            for key in ("rate_bps", "delay_ns")
+            if action[key] is not None
+        ]
+        changes += [_model(key, action[key]) for key in ("loss", "queue") if action[key] is not None]
+    else:
+        node = plan["nodes"][action["node"]]
+        what = f"interface {node['name']}:{node['interfaces'][action['interface']]['name']}"
+        changes = [f"migrates to {node['interfaces'][action['to']]['name']}"] if action["kind"] == "migrate" else []
+        changes += ["backup" if action["backup"] else "no backup"] if action["kind"] == "priority" else []
+    up = action.get("up")
+    changes += [] if up is None else ["up" if up else "down"]
+    return TIME.format(event["at_ns"]), f"{what}: {', '.join(changes)}"
+
+
+def _model(key: str, model: Plan) -> str:
+    share = f" {format_share(model['probability'])}" if "probability" in model else ""
+    return f"{key} {model['kind']}{share}"

@@ -1,0 +1,86 @@
+"""What a plan can run with but its author can hardly mean: links without traffic, events without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from polypath.results.metrics import SECOND
+from polypath.results.routes import FIRST_PAIR, MULTIPATH, Route, idle_links, stack
+
+
+def warnings(plan: Mapping[str, Any], found: Sequence[Route]) -> list[str]:
+    """A line for each; `found` are the plan's routes."""
+    idle = idle_links(plan, found)
+    parts = (_idle(plan, idle), _hosts(plan), _unbounded(plan, found), _cut(plan), _events(plan, idle))
+    return list(dict.fromkeys(line for part in parts for line in part))
+
+
+def _idle(plan: Mapping[str, Any], idle: Sequence[int]) -> Iterator[str]:
+    reason = _reason(plan)
+    for index in idle:
+        yield f"link '{plan['links'][index]['name']}' stays idle: no path of an application leads over it{reason}"
+
+
+def _reason(plan: Mapping[str, Any]) -> str:
+    """The path manager that leaves a multipath connection on its first pair of addresses."""
+    for application in plan["applications"]:
+        if application["transport"] not in MULTIPATH:
+            continue
+        manager = (stack(plan, application, "client") or {}).get("path_manager", {}).get("name")
+        if manager in FIRST_PAIR:
+            name = plan["nodes"][application["client"]]["name"]
+            return f" (path manager '{manager}' of '{name}' uses the first two addresses only)"
+    return ""
+
+
+def _hosts(plan: Mapping[str, Any]) -> Iterator[str]:
+    busy = {application[side] for application in plan["applications"] for side in ("client", "server")}
+    for index, node in enumerate(plan["nodes"]):
+        if node["kind"] == "host" and index not in busy and not node.get("forwards"):
+            yield f"host '{node['name']}' takes part in no application"
+
+
+def _unbounded(plan: Mapping[str, Any], found: Sequence[Route]) -> Iterator[str]:
+    for route in found:
+        ways = (route.there, route.back)
+        if None not in ways and route.rate_bps(plan) is None and route.rate_bps(plan, reverse=True) is None:
+            name = plan["applications"][route.application]["name"]
+            yield (
+                f"application '{name}': no link between {route.source} and {route.destination} has a rate, "
+                "so windows alone limit it"
+            )
+
+
+def _cut(plan: Mapping[str, Any]) -> Iterator[str]:
+    for application in plan["applications"]:
+        end = _end_ns(application)
+        if end is not None and end > plan["duration_ns"]:
+            yield (
+                f"application '{application['name']}' would end at {end / SECOND:g} s; "
+                f"the run ends at {plan['duration_ns'] / SECOND:g} s"
+            )
+
+
+def _end_ns(application: Mapping[str, Any]) -> int | None:
+    duration = application["work"].get("duration_ns")
+    return None if duration is None else int(application["start_ns"]) + int(duration)
+
+
+def _events(plan: Mapping[str, Any], idle: Sequence[int]) -> Iterator[str]:
+    ends = [_end_ns(application) for application in plan["applications"]]
+    known = [end for end in ends if end is not None]
+    last = max(known) if known and len(known) == len(ends) else None
+    for event in plan.get("events", ()):
+        at, action = f"the event at {event['at_ns'] / SECOND:g} s", event["action"]
+        if last is not None and event["at_ns"] >= last:
+            until = f"the last application sends until {last / SECOND:g} s, and the run ends with it"
+            yield f"{at} may not happen: {until}"
+        link = action["link"] if action["kind"] == "link" else _link_at(plan, action["node"], action["interface"])
+        if link in idle:
+            yield f"{at} has no effect: link '{plan['links'][link]['name']}' stays idle"
+
+
+def _link_at(plan: Mapping[str, Any], node: int, interface: int) -> int | None:
+    here = {"node": node, "interface": interface}
+    return next((index for index, link in enumerate(plan["links"]) if here in (link["a"], link["b"])), None)

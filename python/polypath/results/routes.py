@@ -1,0 +1,161 @@
+"""Who talks to whom in a plan, over which paths, before anything runs.
+
+A path is a pair of addresses that a path manager may open a subflow between; which of them it does open, and when, is
+up to the run.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from polypath.results.paths import PathOfSubflow, Undetermined, owner, way
+
+MULTIPATH: Final = frozenset({"mptcp", "mpquic"})
+
+FIRST_PAIR: Final = frozenset({"default", "ndiffports"})
+"""Path managers that use the connection's first two addresses only; at the server, that announce no other one."""
+
+GATEWAYS: Final = frozenset({"binder"})
+"""Path managers whose subflows leave the shortest path."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A pair of addresses of one application, and the way between them."""
+
+    application: int
+    source: str
+    destination: str
+    #: The client's interface.
+    interface: str
+    #: Whether the connection begins here.
+    first: bool
+    #: Whether the interface at either end is a backup.
+    backup: bool
+    #: From client to server, and from server to client; None: the run chooses among several, or none leads there.
+    there: PathOfSubflow | None
+    back: PathOfSubflow | None
+
+    def rate_bps(self, plan: Mapping[str, Any], *, reverse: bool = False) -> int | None:
+        """The least rate of the links in one direction, headers included; None where none has a rate."""
+        path = self.back if reverse else self.there
+        rates = [plan["links"][hop.link][hop.direction]["rate_bps"] for hop in path.hops] if path is not None else []
+        return min((int(rate) for rate in rates if rate is not None), default=None)
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Propagation alone, there and back on the way there."""
+        return None if self.there is None else self.there.rtt_s
+
+
+def routes(plan: Mapping[str, Any]) -> list[Route]:
+    """Every route of every application, in the plan's order, an application's first pair first."""
+    known: dict[tuple[int, str, str], PathOfSubflow | None] = {}
+    find = partial(_known, plan, known)
+    return [route for index in range(len(plan["applications"])) for route in _of_application(plan, index, find)]
+
+
+def is_determined(plan: Mapping[str, Any], found: Sequence[Route]) -> bool:
+    """Whether every packet's way is known before the run."""
+    steered = any(
+        each is not None and each["path_manager"]["name"] in GATEWAYS
+        for each in [stack(plan, application, side) for application in plan["applications"] for side in _SIDES]
+    )
+    return not steered and all(route.there is not None and route.back is not None for route in found)
+
+
+def idle_links(plan: Mapping[str, Any], found: Sequence[Route]) -> list[int]:
+    """Links that no route leads over in either direction; none where a route is not known before the run."""
+    if not is_determined(plan, found):
+        return []
+    used = {hop.link for route in found for path in (route.there, route.back) if path is not None for hop in path.hops}
+    return [index for index in range(len(plan["links"])) if index not in used]
+
+
+_SIDES: Final = ("client", "server")
+
+
+def stack(plan: Mapping[str, Any], application: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
+    """The transport settings in force at an end of an application: its own, else the host's."""
+    own: Mapping[str, Any] | None = application.get(f"{side}_stack") or plan["nodes"][application[side]].get("stack")
+    return own
+
+
+def _known(
+    plan: Mapping[str, Any],
+    known: dict[tuple[int, str, str], PathOfSubflow | None],
+    node: int,
+    interface: str,
+    address: str,
+) -> PathOfSubflow | None:
+    key = (node, interface, address)
+    if key not in known:
+        try:
+            known[key] = way(plan, node, interface, address)
+        except Undetermined:
+            known[key] = None
+    return known[key]
+
+
+def _of_application(plan: Mapping[str, Any], index: int, find: Any) -> Iterator[Route]:
+    application = plan["applications"][index]
+    first = (application["source"], application["destination"])
+    for source, destination in _pairs(plan, application, first):
+        here, there = owner(plan, source), owner(plan, destination)
+        if here is None or there is None:
+            continue
+        near, far = (plan["nodes"][node]["interfaces"][number] for node, number in (here, there))
+        yield Route(
+            application=index,
+            source=source,
+            destination=destination,
+            interface=near["name"],
+            first=(source, destination) == first,
+            backup=bool(near["backup"] or far["backup"]),
+            there=find(here[0], near["name"], destination),
+            back=find(there[0], far["name"], source),
+        )
+
+
+def _pairs(
+    plan: Mapping[str, Any], application: Mapping[str, Any], first: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The first pair, and the others that client and server may use besides."""
+    yield first
+    if application["transport"] not in MULTIPATH:
+        if application["transport"] == "quic":
+            yield from _migrated(plan, application, first)
+        return
+    managers = [(stack(plan, application, side) or {}).get("path_manager", {}).get("name") for side in _SIDES]
+    if managers[0] in FIRST_PAIR | GATEWAYS:
+        return
+    sources = _addresses(plan, application["client"])
+    destinations = [first[1]] if managers[1] in FIRST_PAIR | GATEWAYS else _addresses(plan, application["server"])
+    for source in sources:
+        for destination in _matching(destinations, source):
+            if (source, destination) != first:
+                yield source, destination
+
+
+def _migrated(
+    plan: Mapping[str, Any], application: Mapping[str, Any], first: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    """What scheduled migrations make of the first pair (RFC 9000 section 9)."""
+    for event in plan.get("events", ()):
+        action = event["action"]
+        if action["kind"] == "migrate" and action["node"] == application["client"]:
+            interface = plan["nodes"][action["node"]]["interfaces"][action["to"]]
+            yield from ((address, first[1]) for address in _matching(interface["addresses"], first[1]))
+
+
+def _matching(addresses: Sequence[str], other: str) -> list[str]:
+    """Those of the same IP version."""
+    return [each for each in addresses if ipaddress.ip_address(each).version == ipaddress.ip_address(other).version]
+
+
+def _addresses(plan: Mapping[str, Any], node: int) -> list[str]:
+    return [address for each in plan["nodes"][node]["interfaces"] for address in each["addresses"]]

@@ -1,0 +1,147 @@
+"""polypath validate shows what would run, and refuses what run refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BROKEN = """\
+duration = "4 s"
+[host.client]
+[host.server]
+[link.path0]
+ends = ["client", "server"]
+rate = "20 Mbps"
+[[application]]
+kind = "bulk"
+[[event]]
+at = "9 s"
+link = "path0"
+up = false
+[[event]]
+at = "1 s"
+link = "path9"
+up = false
+"""
+
+SWEPT = """
+[vary]
+"defaults.receive_buffer" = ["100 kB", "1 MB"]
+"""
+
+
+def test_a_valid_scenario_is_shown_and_nothing_runs(polypath: Any, engine: Any, scenario: Path) -> None:
+    outcome = polypath("validate", scenario)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert engine.plans == []
+    rows = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert "one run: seed 1, ends at 4 s at the latest" in rows
+    assert "client eth0 10.0.0.1 path0" in rows
+    assert "iperf tcp client server:5001 0 s bulk" in rows or "iperf mptcp client server:5001 0 s bulk" in rows
+    assert "iperf 10.0.0.1 10.0.0.2 path0 20 Mbps 40 ms first" in rows
+
+
+def test_every_fault_is_a_line(polypath: Any, tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(BROKEN)
+    outcome = polypath("validate", path)
+    assert (outcome.code, outcome.out) == (2, "")
+    ending = "give an earlier time or a longer 'duration'"
+    assert outcome.err.splitlines() == [
+        f"polypath: {path}:10: the event is at 9 s, but the run ends at 4 s; {ending}",
+        f"polypath: {path}:15: unknown link 'path9'; did you mean 'path0'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "the scenario has no application, so nothing runs; add [[application]]"),
+        ('[host.client]\nreceive_buffer = "1 MB"\n[host.server]\nreceive_buffer = "1 MB"', "changes nothing"),
+    ],
+)
+def test_what_run_refuses_is_refused_alike(polypath: Any, scenario: Path, text: str, line: str) -> None:
+    given = scenario.read_text()
+    if text:
+        scenario.write_text(given.replace("[host.client]\n[host.server]", text) + SWEPT)
+    else:
+        scenario.write_text(given.split("[[application]]")[0])
+    validated, ran = polypath("validate", scenario), polypath("run", scenario)
+    assert validated.code == ran.code == 2
+    assert validated.err == ran.err
+    assert line in validated.err
+    assert validated.err.count("\n") == 1
+
+
+def test_an_axis_that_one_host_overrides_is_a_warning(polypath: Any, scenario: Path) -> None:
+    text = scenario.read_text().replace("[host.client]", '[host.client]\nreceive_buffer = "1 MB"')
+    scenario.write_text(text + SWEPT)
+    outcome = polypath("validate", scenario)
+    assert outcome.code == 0
+    assert "a sweep of 2 points over defaults.receive_buffer (2)" in outcome.out
+    axis = "axis 'defaults.receive_buffer' does not change host.client"
+    assert outcome.err == f"warning: small: {axis}: a setting there takes precedence\n"
+
+
+def test_a_sweep_warns_of_what_holds_at_every_point(polypath: Any) -> None:
+    one = polypath("validate", "settings-grid", "--set", "defaults.path_manager=default")
+    assert "link 'path1' stays idle" in one.err
+    assert polypath("validate", "settings-grid").err == ""
+
+
+def test_json_has_plan_routes_and_errors(polypath: Any, scenario: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text(BROKEN)
+    outcome = polypath("validate", scenario, broken, "--json")
+    assert (outcome.code, outcome.err) == (2, "")
+    good, bad = json.loads(outcome.out)
+    assert (good["valid"], good["errors"], bad["valid"], bad["runs"]) == (True, [], False, [])
+    assert [(error["line"], error["hint"]) for error in bad["errors"]] == [(10, None), (15, "path0")]
+    (run,) = good["runs"]
+    assert run["plan"]["duration_ns"] == 4_000_000_000
+    assert run["warnings"] == []
+    (route,) = run["routes"]
+    assert (route["links"], route["links_back"], route["rate_bps"]) == (["path0"], ["path0"], 20_000_000)
+    assert route["rtt_s"] == pytest.approx(0.04)
+
+
+def test_the_simulator_has_its_say(polypath: Any, tmp_path: Path, scenario: Path) -> None:
+    (tmp_path / "broken.py").write_text("class Broken:\n    pass\n")
+    outcome = polypath("validate", scenario, "--set", f"defaults.scheduler={tmp_path}/broken.py:Broken")
+    assert outcome.code == 2
+    assert outcome.err.startswith("polypath: ")
+    assert "select" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_plot_draws_the_topology_into_a_new_file(polypath: Any, scenario: Path, tmp_path: Path) -> None:
+    target = tmp_path / "net.svg"
+    assert polypath("validate", scenario, "--plot", target).code == 0
+    drawn = target.read_text()
+    assert "<svg" in drawn
+    again = polypath("validate", scenario, "--plot", target)
+    assert (again.code, again.err) == (2, f"polypath: {target} exists; name another file, or remove it\n")
+    assert target.read_text() == drawn
+    several = polypath("validate", "aggregation", "--plot", tmp_path / "other.svg")
+    assert several.code == 2
+    assert "choose among aggregation/tcp, aggregation/mptcp" in several.err
+    assert not (tmp_path / "other.svg").exists()
+
+
+def test_labs_are_valid_and_have_routes(polypath: Any) -> None:
+    outcome = polypath("validate", "backup", "multipath-quic", "switch-failure", "--json")
+    assert outcome.code == 0
+    told = {run["name"]: run for one in json.loads(outcome.out) for run in one["runs"]}
+    assert [len(told[name]["routes"]) for name in ("backup/backup", "multipath-quic/quic")] == [2, 1]
+    assert told["backup/backup"]["routes"][1]["backup"]
+    assert not told["switch-failure/spread"]["routes_determined"]
+    assert told["switch-failure/spread"]["routes"][0]["links"] is None
+
+
+def test_the_documentation_shows_what_is_printed(polypath: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "validate.md").read_text(encoding="utf-8")
+    command, _, shown = page.split("```console\n$ ")[1].split("```")[0].partition("\n")
+    assert shown.split() == polypath(*command.split()[1:]).out.split()

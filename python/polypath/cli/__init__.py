@@ -44,6 +44,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "trace": Command("trace", "Read captures of real traffic, and show its connections as `run` shows a run's."),
     "plot": Command("plot", "Draw figures of stored results; several runs go on the same axes."),
+    "exposure": Command("exposure", "Show what an eavesdropper on links, nodes or paths gets of each connection."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(
         "size_buffers",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Literal
 
+from polypath.results.errors import MetricError
 from polypath.results.metrics import SECOND
 
 Direction = Literal["forward", "backward"]
@@ -96,8 +97,11 @@ def is_reverse(application: Mapping[str, Any]) -> bool:
     return work["kind"] == "fetch" or bool(work.get("reverse"))
 
 
-class Undetermined(Exception):
+class Undetermined(MetricError):
     """Which of several equal paths is taken is up to the run."""
+
+    def __init__(self, message: str = "which of several paths is taken is up to the run") -> None:
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,8 @@ def way(plan: Mapping[str, Any], client: int, interface: str, address: str) -> P
     source = next((each for each in owned if ipaddress.ip_address(each).version == version), None)
     edges = _edges(plan)
     last = next((edge for edge in edges if edge.reaches == target), None)
-    edge = next((edge for edge in edges if edge.leaves == (client, leaving)), None)
+    own = [edge for edge in edges if edge.leaves == (client, leaving)]  # of a capture, one for each peer's address
+    edge = next((edge for edge in own if edge.reaches == target), own[0] if own else None)
     if source is None or last is None:
         return None
     hops, passed = [], set()
@@ -173,7 +178,7 @@ def owner(plan: Mapping[str, Any], address: str) -> tuple[int, int] | None:
     """The node and the interface that have an address."""
     for node, each in enumerate(plan["nodes"]):
         for number, interface in enumerate(each["interfaces"]):
-            if address in interface["addresses"]:
+            if address in interface.get("addresses", ()):
                 return node, number
     return None
 

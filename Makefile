@@ -125,6 +125,8 @@ PICTURE := node web/screenshot.mjs
 figures: build $(PAGE)/.ready
 	@for lab in settings-grid shared-bottleneck buffers delay-sigmoid; do \
 	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
+	@$(BIN)/polypath run exposure --run mptcp --out target/figures/exposure --plot --kind exposure-goodput
+	@cp target/figures/exposure/mptcp/plots/exposure-goodput.png docs/figures/exposure.png
 	@$(BIN)/polypath run aggregation --run mptcp --out target/figures/aggregation --plot --kind rate
 	@cp target/figures/aggregation/mptcp/plots/rate.png docs/figures/aggregation.png
 	@for figure in $(FIGURES); do \

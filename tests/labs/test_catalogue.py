@@ -24,6 +24,7 @@ NAMES = [
     "congestion",
     "delay-classes",
     "delay-sigmoid",
+    "exposure",
     "failover",
     "fairness",
     "fat-tree-controller",
@@ -241,6 +242,9 @@ BOUNDS = {
     "window-sweep, 10 kB": (0.9, 1.1),
     "window-sweep, 10 MB": (0.9, 1.1),
     "congestion/4sf olia, TCP 1, share of the link of 20 ms": (7.2, None),
+    "exposure/mptcp, equal, share that one path sees": (0.97, 1.06),
+    "exposure/mptcp, balanced 5 %, goodput": (0.85, 0.96),
+    "exposure/mptcp, redundant, goodput": (10.8, 11.4),
 }
 
 

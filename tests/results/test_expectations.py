@@ -55,6 +55,9 @@ IPERF = {"connection": "iperf"}
         ("fallback", IPERF, 0.0),
         ("counter", {"counter": "TcpRetransSegs"}, 35.0),
         ("counter", {"counter": "TcpRetransSegs", "host": "server"}, 0.0),
+        # subflow 0 carried all of the bytes that have segments, in 175 blocks of which each has its predecessor
+        ("exposure", IPERF, 1.0),
+        ("exposure_cbc", IPERF, 1.0),
         ("subflow_share", IPERF | {"interface": "eth1"}, 1 / 3),
         ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
         ("alternations", IPERF | {"interface": ["eth0", "eth1"]}, 0.0),

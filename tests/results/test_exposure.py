@@ -88,23 +88,24 @@ def in_turn(paths: int, count: int, size: int, subflow: Callable[[int], int] | N
     return Recording(tables, plan, Metadata("turn", 1, "sim", "", "", 1))
 
 
-@pytest.mark.parametrize("paths", [2, 3, 6])
+@pytest.mark.parametrize("paths", [2, 3, 4, 6])
 @pytest.mark.parametrize("size", [1428, 1440])
 def test_round_robin_over_equal_paths(paths: int, size: int) -> None:
     """Each path sees 1/n in runs of one segment, and of that what the closed form says is readable."""
     count = 16 * paths * 10
     found = exposure.exposure(in_turn(paths, count, size))
     assert [each.tap.kind for each in found] == ["path"] * paths
+    form = readable_share_of_runs(size, 16) / paths
+    total = found[0].stream.bytes
     for number, each in enumerate(found):
         assert each.share == pytest.approx(1 / paths)
         assert (each.longest_bytes, each.runs) == (size, count / paths)
-        form = readable_share_of_runs(size, 16) / paths
-        # the first segment's first block has the initialization vector for its predecessor
-        first = 16 / each.stream.bytes if number == 0 else 0
-        assert each.readable_share == pytest.approx(form + first, rel=1e-9)
+        assert each.readable_share == pytest.approx(form, abs=16 * each.runs / total)
         # only the last segment's MAC has no other subflow to go on
-        assert each.alterable_share == (size / each.stream.bytes if number == paths - 1 else 0)
+        assert each.alterable_share == (size / total if number == paths - 1 else 0)
         assert each.keyed_share == 0
+    # the first block has the initialization vector for its predecessor
+    assert sum(each.readable_share for each in found) == pytest.approx(paths * form + 16 / total, rel=1e-9)
 
 
 def test_several_paths_at_once() -> None:

@@ -109,3 +109,24 @@ def test_closed_forms() -> None:
     assert paths.rule_of_thumb_bytes(2e9, 0.036) == pytest.approx(18e6)
     assert paths.window_limit_bps(1e6, 0.1, 1e9) == 80e6
     assert paths.window_limit_bps(1e9, 0.1, 1e9) == 1e9
+
+
+@pytest.mark.parametrize(
+    ("rates", "cap", "total"),
+    [
+        ([12, 6], 1.0, 18),
+        ([12, 6], 2 / 3, 18),
+        ([6, 12], 0.55, 6 / 0.45),
+        ([12, 6], 0.5, 12),
+        ([12, 6, 4], 1 / 3 + 0.05, 10 / (1 - 1 / 3 - 0.05)),
+        ([12, 6, 4, 3], 0.3, 7 / 0.4),
+        ([12, 6, 4, 3, 3, 2], 1 / 6, 12),
+        ([10, 10, 10], 1 / 3, 30),
+        ([5], 1.0, 5),
+    ],
+)
+def test_what_paths_carry_under_a_cap(rates: list[float], cap: float, total: float) -> None:
+    found = paths.capped_rate_bps(rates, cap)
+    assert found == pytest.approx(total)
+    # the definition: no more than each rate, no more than the cap's share of the total
+    assert sum(min(rate, cap * found) for rate in rates) == pytest.approx(found)

@@ -154,6 +154,13 @@ class TestModels:
     def test_window_is_the_advertised_one_over_the_longest_round_trip(self, made: Recording) -> None:
         assert models.REGISTRY["window"](made, {"connection": "iperf"}) == pytest.approx(65536 * 8 / 0.08 / 1e6)
 
+    def test_a_cap_is_what_disjoint_paths_carry_with_no_more_than_a_share_on_one(self, made: Recording) -> None:
+        """Paths of 20 and 10 Mbps: two thirds on one without a cap; with 0.55, 10 Mbps are the other 45 %."""
+        for epsilon, rate, share in ((None, 30.0, 2 / 3), (0.0, 20.0, 0.5), (0.05, 10 / 0.45, 0.55)):
+            given = {"connection": "iperf", "epsilon": epsilon}
+            assert models.REGISTRY["capped"](made, given) == pytest.approx(rate)
+            assert models.REGISTRY["capped_share"](made, given) == pytest.approx(share)
+
     def test_a_figure_is_held_against_it(self, made: Recording) -> None:
         row = evaluate(Expected(0.4, 0.4, relative_to={"model": "links"}), {"mptcp": made})
         assert (row.measured, row.ok) == ("0.4", True)
@@ -161,4 +168,4 @@ class TestModels:
         assert row.measured == "model 'links': got an unexpected keyword argument 'size'"
 
     def test_every_model_is_tested_here(self) -> None:
-        assert set(models.REGISTRY) == {"links", "window"}
+        assert set(models.REGISTRY) == {"links", "window", "capped", "capped_share"}

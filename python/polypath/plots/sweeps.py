@@ -8,7 +8,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from polypath.plots import pooled
+from polypath.plots import exposures, pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
 from polypath.plots.grid import Places, draw_grid, drawn_axes
@@ -17,16 +17,18 @@ from polypath.results.points import MEASURES, Axis, short
 
 GRID: Final = "grid-goodput"
 DELAYS: Final = "cdf-delay"
+EXPOSURE: Final = "exposure-goodput"
 CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
 KINDS: Final[Mapping[str, str]] = {
     **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
     GRID: "goodput over time at each place, where all axes are of names",
     DELAYS: "distribution of the requests' delays at each place, all seeds together",
+    EXPOSURE: "what one path sees of the bytes over goodput, of runs with segments",
 }
 """The figures of a sweep by name, with a description."""
 
-USUAL: Final = tuple(name for name in KINDS if name != DELAYS)
-"""Those that `polypath run --plot` draws: the other one reads every run of the sweep."""
+USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, EXPOSURE))
+"""Those that `polypath run --plot` draws: the others read every run of the sweep."""
 
 #: Gives the recordings of the places on some axes.
 Loader = Callable[[Sequence[Axis]], Places]
@@ -40,6 +42,9 @@ def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> 
     if name == DELAYS:
         axes = pooled.drawn_axes(result.axes)
         return pooled.draw_delays(result.name, axes, places(axes), look) if axes else None
+    if name == EXPOSURE:
+        axes = exposures.drawn_axes(result.axes)
+        return exposures.draw_exposures(result.name, axes, places(axes), look) if axes else None
     return draw_curves(result, CURVES[name], look)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polypath.results import control, metrics
+from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
 #: None: the run gives no such figure.
@@ -295,6 +296,26 @@ def unfinished(recording: Recording) -> Figure:
     return float(sum(each.finished is False for each in metrics.connections(recording)))
 
 
+def _most_exposed(recording: Recording, connection: str) -> exposing.Exposure | None:
+    of = metrics.connection(recording, connection)
+    found = [
+        each
+        for each in exposing.exposure(recording)
+        if each.tap.kind == "path" and (each.stream.connection, each.stream.side) == (of.id, of.sender)
+    ]
+    return max(found, key=lambda each: each.share, default=None)
+
+
+def exposure(recording: Recording, *, connection: str) -> Figure:
+    found = _most_exposed(recording, connection)
+    return None if found is None else found.share
+
+
+def exposure_cbc(recording: Recording, *, connection: str) -> Figure:
+    found = _most_exposed(recording, connection)
+    return None if found is None or not found.share else found.readable_share / found.share
+
+
 REGISTRY: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -374,6 +395,15 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("setup_max", "ms", "the longest such time", setup_max),
         Measure("established", "ms", "time from a connection's start until its client is established", established),
         Measure("unfinished", "", "connections that did not do all that they were to do", unfinished),
+        Measure(
+            "exposure", "", "part of the bytes that the path sees which sees most; of a run with segments", exposure
+        ),
+        Measure(
+            "exposure_cbc",
+            "",
+            "part of what that path sees which a known key opens in CBC mode, in blocks of 16 bytes",
+            exposure_cbc,
+        ),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

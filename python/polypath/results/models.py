@@ -36,8 +36,8 @@ class Model:
         return self.compute(*bound.args, **bound.kwargs)
 
 
-def _paths(recording: Recording, connection: str) -> tuple[float | None, float | None]:
-    """Rate in bit/s of the paths together, and their longest round-trip time in seconds."""
+def _found(recording: Recording, connection: str) -> tuple[list[paths.PathOfSubflow], bool]:
+    """The paths of established subflows, and whether most bytes go from server to client."""
     of = metrics.connection(recording, connection)
     application = recording.plan["applications"][of.application]
     ends = [
@@ -45,9 +45,36 @@ def _paths(recording: Recording, connection: str) -> tuple[float | None, float |
         for subflow in metrics.subflows(recording, of)
         if subflow.established_ns is not None
     ]
-    found = paths.of_connection(recording.plan, application, ends)
-    rate = paths.rate_bps(recording.plan, found, reverse=paths.is_reverse(application))
+    return paths.of_connection(recording.plan, application, ends), paths.is_reverse(application)
+
+
+def _paths(recording: Recording, connection: str) -> tuple[float | None, float | None]:
+    """Rate in bit/s of the paths together, and their longest round-trip time in seconds."""
+    found, reverse = _found(recording, connection)
+    rate = paths.rate_bps(recording.plan, found, reverse=reverse)
     return rate, max((path.rtt_s for path in found), default=None)
+
+
+def _capped(recording: Recording, connection: str, epsilon: float | None) -> tuple[float, float] | None:
+    """Rate in bit/s of all paths and of the one that carries most, with no path above 1/n + epsilon of the bytes."""
+    found, reverse = _found(recording, connection)
+    rates = [paths.rate_bps(recording.plan, [path], reverse=reverse) for path in found]
+    known = [rate for rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    cap = 1.0 if epsilon is None else min(1.0, 1 / len(known) + epsilon)
+    total = paths.capped_rate_bps(known, cap)
+    return total, min(max(known), cap * total)
+
+
+def capped(recording: Recording, *, connection: str, epsilon: float | None = None) -> Figure:
+    found = _capped(recording, connection, epsilon)
+    return None if found is None else found[0] / 1e6
+
+
+def capped_share(recording: Recording, *, connection: str, epsilon: float | None = None) -> Figure:
+    found = _capped(recording, connection, epsilon)
+    return None if found is None else found[1] / found[0]
 
 
 def links(recording: Recording, *, connection: str) -> Figure:
@@ -76,5 +103,13 @@ REGISTRY: Mapping[str, Model] = {
             "RFC 7323 section 1.1",
             window,
         ),
+        Model(
+            "capped",
+            "Mbps",
+            "what disjoint paths carry, headers included, if none has more than 1/n + epsilon of the bytes",
+            "docs/exposure.md",
+            capped,
+        ),
+        Model("capped_share", "", "the largest share of a path then", "docs/exposure.md", capped_share),
     )
 }

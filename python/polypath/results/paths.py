@@ -91,6 +91,23 @@ def window_limit_bps(window_bytes: float, rtt_s: float, total_rate_bps: float) -
     return min(8 * window_bytes / rtt_s, total_rate_bps)
 
 
+def capped_rate_bps(rates_bps: Sequence[float], cap: float) -> float:
+    """What disjoint paths carry together if each is kept to a share `cap` of the total, at least 1 over their number.
+
+    The total T is the largest with T = sum of min(rate, cap T): some of the slowest paths are full, the others carry
+    cap T each, so that T = sum of the slowest / (1 - cap x number of the others).
+    """
+    slowest = sorted(rates_bps)
+    for others in range(len(slowest)):
+        full, left = slowest[: len(slowest) - others], 1 - cap * others
+        if left <= 0:
+            break
+        total = sum(full) / left
+        if full[-1] <= cap * total * (1 + 1e-12):
+            return total
+    return slowest[0] / cap
+
+
 def is_reverse(application: Mapping[str, Any]) -> bool:
     """Whether most bytes go from server to client."""
     work = application["work"]

@@ -1,0 +1,89 @@
+"""What the most exposed path of a connection sees against the goodput, over the points of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from statistics import fmean
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from polypath.plots.base import put_legend
+from polypath.plots.files import Picture
+from polypath.plots.style import Look, colour, style
+from polypath.results import Recording, exposure, metrics
+from polypath.results.points import SEED, Axis
+
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Curves that are told apart by colour and marker.
+MOST_CURVES: Final = len(_MARKERS)
+_WIDTH, _HEIGHT = 7.0, 4.2
+#: Mbps and percent within which equal labels are written once.
+_NEAR: Final = 2.0
+
+#: Of each place its label on every axis, the seed's included, and the recording there.
+Places = Mapping[tuple[str, ...], Recording]
+
+
+def drawn_axes(axes: Sequence[Axis]) -> list[Axis]:
+    """All axes; none where there are more than two besides the seed, or too many curves to tell apart."""
+    varied = [axis for axis in axes if axis.name != SEED and len(axis.labels) > 1]
+    return list(axes) if 1 <= len(varied) <= 2 and len(varied[0].labels) <= MOST_CURVES else []
+
+
+def draw_exposures(name: str, axes: Sequence[Axis], places: Places, look: Look | None = None) -> Figure | None:
+    """A curve for each label of the first axis, a point for each of the second; None without recorded segments."""
+    look = look or Look()
+    figures = {place: found for place, run in places.items() if (found := of_run(run)) is not None}
+    varied = [number for number, axis in enumerate(axes) if axis.name != SEED and len(axis.labels) > 1]
+    if not figures or not drawn_axes(axes):
+        return None
+    with style(look):
+        figure = Picture(figsize=look.size or (_WIDTH, _HEIGHT), layout="constrained")
+        if look.titles:
+            figure.suptitle(name, x=0.01, ha="left")
+        panel = figure.subplots()
+        first, *second = varied
+        written: set[tuple[int, int, str]] = set()
+        for rank, label in enumerate(axes[first].labels):
+            xs, ys, names = [], [], []
+            for inner in product(*(axes[number].labels for number in second)):
+                at = [
+                    found
+                    for place, found in figures.items()
+                    if place[first] == label and tuple(place[number] for number in second) == inner
+                ]
+                if at:
+                    xs.append(fmean(rate for rate, _ in at))
+                    ys.append(100 * fmean(share for _, share in at))
+                    names.append("".join(inner))
+            panel.plot(xs, ys, marker=_MARKERS[rank], color=colour(rank), label=label)
+            for text, x, y in zip(names, xs, ys, strict=True):
+                if (near := (round(x / _NEAR), round(y / _NEAR), text)) not in written:
+                    written.add(near)
+                    panel.annotate(text, (x, y), (4, 4), textcoords="offset points", fontsize="small")
+        told = f"; numbers: {axes[second[0]].name}" if second else ""
+        panel.set(xlabel=f"goodput (Mbps){told}", ylabel="seen by the most exposed path (%)")
+        panel.set_ylim(0, 104)
+        put_legend(panel, True)
+        return figure
+
+
+def of_run(recording: Recording) -> tuple[float, float] | None:
+    """Goodput in Mbps and the greatest share of its bytes that one path sees, of the connection that carried most.
+
+    None where no segments were recorded.
+    """
+    if not recording.table("segments").height:
+        return None
+    shares: dict[int, float] = {}
+    known = {each.id: each for each in metrics.connections(recording) if each.id is not None}
+    for each in exposure.exposure(recording):
+        if each.tap.kind == "path" and each.stream.side == known[each.stream.connection].sender:
+            shares[each.stream.connection] = max(each.share, shares.get(each.stream.connection, 0.0))
+    if not shares:
+        return None
+    chosen = max(shares, key=lambda number: known[number].bytes)
+    rate = metrics.goodput(recording, known[chosen])
+    return None if rate is None else (rate / 1e6, shares[chosen])

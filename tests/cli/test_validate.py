@@ -143,5 +143,5 @@ def test_labs_are_valid_and_have_routes(polypath: Any) -> None:
 
 def test_the_documentation_shows_what_is_printed(polypath: Any) -> None:
     page = (Path(__file__).parents[2] / "docs" / "validate.md").read_text(encoding="utf-8")
-    command, _, shown = page.split("```console\n$ ")[1].split("```")[0].partition("\n")
-    assert shown.split() == polypath(*command.split()[1:]).out.split()
+    command, _, shown = page.split("```console\n$ polypath validate ")[1].split("```")[0].partition("\n")
+    assert shown.split() == polypath("validate", *command.split()).out.split()

@@ -35,6 +35,7 @@ class Command:
 COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("run", "Run a lab, a scenario or a minitopo pair, and show what came of it."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
+    "new": Command("new", "Write a scenario with an explanation above each line, by flags or by questions."),
     "labs": Command("labs", "List the labs."),
     "show": Command("show", "Show a lab's question, its topology and what is expected of it."),
     "check": Command("check", "Run labs and compare with what is published of them."),

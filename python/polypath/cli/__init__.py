@@ -76,9 +76,14 @@ class _Commands(TyperGroup):
         name, command, arguments = super().resolve_command(*given)
         if name is None:
             return name, command, arguments
+        return name, self.load(name), arguments
+
+    @staticmethod
+    def load(name: str) -> Any:
+        """The command as it is called."""
         loaded = typer.main.get_command(COMMANDS[name].load(name))
         loaded.name = name
-        return name, loaded, arguments
+        return loaded
 
 
 app = typer.Typer(
@@ -93,7 +98,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def polypath(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and stop.")] = False,
 ) -> None:
     """Polypath, a multipath transport lab: describe a network with several paths, run it, see what came of it."""
     if version:

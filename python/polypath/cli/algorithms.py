@@ -16,7 +16,10 @@ from polypath.scenario import topologies  # noqa: F401, provides the entries of 
 def algorithms(
     kind: Annotated[str | None, typer.Argument(metavar="KIND", help=", ".join(KINDS), show_default=False)] = None,
 ) -> None:
-    """List schedulers, congestion controls, path managers and the rest, with their parameters."""
+    """List schedulers, congestion controls, path managers and the rest, with their parameters.
+
+    Example: `polypath algorithms scheduler`.
+    """
     chosen = [known for known in KINDS if kind in (None, known)]
     if not chosen:
         raise InputError(f"unknown kind '{kind}'; there is {', '.join(KINDS)}")

@@ -36,7 +36,10 @@ def bench(
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Simulated time, instead of the work's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
-    """Measure the simulator's CPU time per packet-hop."""
+    """Measure the simulator's CPU time per packet-hop.
+
+    Example: `polypath bench W6 --seconds 1`.
+    """
     works = {name: (description, length) for name, description, length in _core.works()}
     for name in names or ():
         if name not in works:

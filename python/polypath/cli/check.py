@@ -35,6 +35,8 @@ def check(
 
     Exit code 1 on a miss whose cause the lab does not state, and on a cause that it states of what is met; the latter
     not with other settings or seeds than the lab's own.
+
+    Examples: `polypath check aggregation backup`, `polypath check --all --markdown validation.md`.
     """
     if bool(names) == everything:
         raise InputError("name the labs to check, or --all")

@@ -72,6 +72,9 @@ def compare(
     Those over QUIC are held against noq, with --engines sim,noq.
     With --labs: what of the labs, or of LAB, both engines can run, and why not the rest. With --out it keeps the
     kernel's runs, and takes those that are there.
+
+    Examples: `polypath compare scenario.toml --by defaults.scheduler --seeds 20`,
+    `polypath compare aggregation --engines sim,linux`.
     """
     if by is not None:
         return _paired(

@@ -36,6 +36,9 @@ def export(
     csv: every table. iperf3: a transfer as the JSON of `iperf3 -J`. xplot: time-sequence graphs as tcptrace draws them,
     of a run with `--plot`. netanim: an animation of ns-3's NetAnim, of a run with `--pcap links`. qvis: qlogs that it
     loads, of a run with `--qlog`.
+
+    Examples: `polypath export csv results/mptcp --out tables`,
+    `polypath export iperf3 results/mptcp --out mptcp.json`.
     """
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")

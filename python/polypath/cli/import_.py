@@ -50,6 +50,8 @@ def import_(
     """Turn minitopo files, a topology of Mininet, or a plan into a scenario.
 
     A plan is what a result has in plan.json, and a campaign of each failure.
+
+    Examples: `polypath import topo xp --out scenario.toml`, `polypath import --topo single,3 --iperf h1 h3`.
     """
     given = files or []
     if out is not None:

@@ -31,7 +31,10 @@ def build(
     debug: Annotated[bool, typer.Option("--debug", help="With KASAN and lockdep: slow, for soak tests.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = os.cpu_count() or 1,
 ) -> int:
-    """Fetch the source, patch it, compile it, install the kernel in the user's cache. Once built, it is instant."""
+    """Fetch the source, patch it, compile it, install the kernel in the user's cache. Once built, it is instant.
+
+    Example: `polypath kernel build --jobs 4`.
+    """
     started = time.monotonic()
     stage = "looking for the kernel"
     with _shown() as bar:
@@ -54,7 +57,10 @@ def build(
 def status(
     debug: Annotated[bool, typer.Option("--debug", help="Ask for the one with KASAN and lockdep.")] = False,
 ) -> int:
-    """Say whether the kernel is built and up to date; exit code 2 where it is not."""
+    """Say whether the kernel is built and up to date; exit code 2 where it is not.
+
+    Example: `polypath kernel status`.
+    """
     try:
         kernel.supported()
         found = kernel.find(debug)
@@ -74,7 +80,10 @@ def wheel(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the wheel goes.")] = Path(),
     debug: Annotated[bool, typer.Option("--debug", help="Of the one with KASAN and lockdep.")] = False,
 ) -> int:
-    """Pack the built kernel, with its recipe, as a Python package of its own: other machines need no compiler."""
+    """Pack the built kernel, with its recipe, as a Python package of its own: other machines need no compiler.
+
+    Example: `polypath kernel wheel --out wheels`.
+    """
     typer.echo(kernel.pack(kernel.find(debug), out))
     return DONE
 

@@ -9,7 +9,10 @@ from polypath.labs import catalogue
 
 
 def labs() -> None:
-    """List the labs."""
+    """List the labs.
+
+    Example: `polypath labs`.
+    """
     rows = table("lab", "runs", "question")
     for lab in catalogue().values():
         names = ", ".join(run.name for run in lab.runs)

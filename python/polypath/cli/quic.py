@@ -40,7 +40,10 @@ def serve(
     path_manager: PathManager = None,
     single: Single = False,
 ) -> int:
-    """Serve a folder's files, or one file by its name, until Ctrl-C."""
+    """Serve a folder's files, or one file by its name, until Ctrl-C.
+
+    Example: `polypath quic serve files --listen 127.0.0.1:4433`.
+    """
     settings = {
         "root": str(path),
         "listen": [_socket("--listen", each) for each in listen],
@@ -67,7 +70,10 @@ def fetch(
     path_manager: PathManager = None,
     single: Single = False,
 ) -> int:
-    """Fetch a file over a path from each local address."""
+    """Fetch a file over a path from each local address.
+
+    Example: `polypath quic fetch 192.0.2.1:4433/data.bin --from 192.0.2.7 --from 198.51.100.7`.
+    """
     server, slash, name = target.partition("/")
     if not slash or not name:
         raise InputError(f"'{target}' names no file; write ADDRESS:PORT/NAME, for example 127.0.0.1:4433/data.bin")

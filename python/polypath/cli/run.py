@@ -53,6 +53,10 @@ def run(
     """Run a lab, a scenario or a minitopo pair, and show what came of it.
 
     `--json` and `--iperf3` print one run as JSON on standard output; `--json --iperf3` is `--iperf3`.
+
+    Examples: `polypath run aggregation --run mptcp --out results --plot`,
+    `polypath run scenario.toml --set 'link.path1.delay=200 ms' --seed 3`,
+    `polypath run scenario.toml --vary defaults.scheduler=default,blest --vary seeds=10`.
     """
     if application is not None and not as_iperf3:
         raise InputError("--application chooses a transfer for --iperf3")

@@ -10,5 +10,8 @@ from polypath.scenario import json_schema
 
 
 def schema(out: OutFile = None) -> None:
-    """Print the JSON Schema of scenario files."""
+    """Print the JSON Schema of scenario files.
+
+    Example: `polypath schema --out scenario.schema.json`.
+    """
     write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", out)

@@ -15,7 +15,10 @@ from polypath.scenario import describe_topology
 
 
 def show(name: Annotated[str, typer.Argument(metavar="LAB", show_default=False)]) -> None:
-    """Show a lab's question, its topology and what is expected of it."""
+    """Show a lab's question, its topology and what is expected of it.
+
+    Example: `polypath show aggregation`.
+    """
     lab = get(name)
     out.print(f"[bold]{escape(lab.title)}[/bold]  ({escape(lab.name)})\n")
     out.print(escape(lab.question) + "\n")

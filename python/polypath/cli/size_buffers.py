@@ -30,7 +30,10 @@ def size_buffers(
     parallel: Jobs = None,
     engine: Annotated[str, typer.Option(help="What runs the scenario.")] = "sim",
 ) -> int:
-    """Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search."""
+    """Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.
+
+    Example: `polypath size-buffers scenario.toml`.
+    """
     try:
         share = units.parse_share(fraction)
     except UnitError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -56,6 +57,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "import": Command("import_", "Turn minitopo files, a topology of Mininet, or a plan into a scenario."),
     "export": Command("export", "Write a result as another tool reads it."),
+    "completion": Command("completion", "Print the script that makes bash, zsh or fish complete commands and names."),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
     "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets."),
@@ -121,4 +123,8 @@ def main() -> NoReturn:
     console.encode_what_can_be()
     if console.STARTED_CLOSED:
         console.warn("standard output is closed: results are not shown")
+    if "_POLYPATH_COMPLETE" in os.environ:
+        from polypath.cli import completion
+
+        completion.answer()
     errors.run(lambda: app(prog_name="polypath", standalone_mode=False))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from polypath.cli import complete
 from polypath.cli.console import out, table
 from polypath.cli.errors import InputError
 from polypath.registry import KINDS, Parameter, entries
@@ -14,7 +15,10 @@ from polypath.scenario import topologies  # noqa: F401, provides the entries of 
 
 
 def algorithms(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help=", ".join(KINDS), show_default=False)] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="KIND", help=", ".join(KINDS), show_default=False, autocompletion=complete.kinds),
+    ] = None,
 ) -> None:
     """List schedulers, congestion controls, path managers and the rest, with their parameters.
 

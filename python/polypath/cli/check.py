@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from polypath.cli import jobs, progress
+from polypath.cli import complete, jobs, progress
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, MISSED, InputError
 from polypath.cli.markdown import validation_page
@@ -24,7 +24,9 @@ from polypath.sweep import executor, point
 
 
 def check(
-    names: Annotated[list[str] | None, typer.Argument(metavar="LAB..", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="LAB..", show_default=False, autocompletion=complete.labs)
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every lab of the catalogue.")] = False,
     settings: Settings = None,
     seed: Seed = None,

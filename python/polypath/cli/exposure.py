@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from polypath import engines
-from polypath.cli import jobs, progress
+from polypath.cli import complete, jobs, progress
 from polypath.cli.console import out, table, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
@@ -25,7 +25,9 @@ _MOST_SETS: Final = 20
 
 
 def exposure(
-    target: Annotated[str, typer.Argument(metavar="DIR|LAB|SCENARIO.toml", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="DIR|LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+    ],
     links: Annotated[
         int, typer.Option("--links", metavar="K", min=1, max=16, help="Also every set of so many links at once.")
     ] = 1,

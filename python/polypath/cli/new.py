@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from polypath.cli import complete
 from polypath.cli.console import err, printable
 from polypath.cli.errors import InputError
 from polypath.cli.write import require_new, write
@@ -27,12 +28,27 @@ def new(
         str | None,
         typer.Option(metavar="N|NAME,..", help="A number, or names such as wifi,lte='15 Mbps/30 ms'. [wifi,lte]"),
     ] = None,
-    transport: Annotated[str | None, typer.Option(help=f"{', '.join(TRANSPORTS)}. [mptcp]")] = None,
-    application: Annotated[str | None, typer.Option(help=f"{', '.join(APPLICATIONS)}. [bulk]")] = None,
+    transport: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(TRANSPORTS)}. [mptcp]", autocompletion=complete.template("transport")),
+    ] = None,
+    application: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(APPLICATIONS)}. [bulk]", autocompletion=complete.template("application")),
+    ] = None,
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="The run's end at the latest. [20 s]")] = None,
-    profile: Annotated[str | None, typer.Option(help="Whose defaults: rfc, linux, mptcp.org. [rfc]")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="One of `polypath algorithms scheduler`.")] = None,
-    congestion: Annotated[str | None, typer.Option(help="One of `polypath algorithms congestion`.")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Whose defaults: rfc, linux, mptcp.org. [rfc]", autocompletion=complete.template("profile")),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="One of `polypath algorithms scheduler`.", autocompletion=complete.template("scheduler")),
+    ] = None,
+    congestion: Annotated[
+        str | None,
+        typer.Option(help="One of `polypath algorithms congestion`.", autocompletion=complete.template("congestion")),
+    ] = None,
 ) -> None:
     """Write a scenario with an explanation above each line, by flags or by questions.
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from polypath import engines
-from polypath.cli import figures, jobs, output, progress, result, sweeps
+from polypath.cli import complete, figures, jobs, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
@@ -30,7 +30,9 @@ class Captures(StrEnum):
 
 
 def run(
-    target: Annotated[str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)] = None,
+    target: Annotated[
+        str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+    ] = None,
     topo: Annotated[Path | None, typer.Option(metavar="FILE", help="minitopo topology; needs --xp.")] = None,
     xp: Annotated[Path | None, typer.Option(metavar="FILE", help="minitopo experiment; needs --topo.")] = None,
     settings: Settings = None,
@@ -45,7 +47,10 @@ def run(
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     kinds: figures.Kinds = None,
     form: figures.Format = "png",
-    engine: Annotated[str, typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.")] = "sim",
+    engine: Annotated[
+        str,
+        typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.", autocompletion=complete.engines),
+    ] = "sim",
     as_json: AsJson = False,
     as_iperf3: AsIperf3 = False,
     application: Application = None,

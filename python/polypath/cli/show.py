@@ -8,13 +8,14 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
+from polypath.cli import complete
 from polypath.cli.console import out, table
 from polypath.labs import get
 from polypath.results.expectations import bound
 from polypath.scenario import describe_topology
 
 
-def show(name: Annotated[str, typer.Argument(metavar="LAB", show_default=False)]) -> None:
+def show(name: Annotated[str, typer.Argument(metavar="LAB", show_default=False, autocompletion=complete.labs)]) -> None:
     """Show a lab's question, its topology and what is expected of it.
 
     Example: `polypath show aggregation`.

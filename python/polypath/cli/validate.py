@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from polypath import engines
-from polypath.cli import jobs, planned
+from polypath.cli import complete, jobs, planned
 from polypath.cli.console import err, out, printable, warn
 from polypath.cli.errors import BAD_INPUT, DONE, InputError
 from polypath.cli.options import Axes, Runs, Seed, Settings
@@ -31,7 +31,9 @@ class _Checked:
 
 
 def validate(
-    targets: Annotated[list[str], typer.Argument(metavar="LAB|SCENARIO.toml..", show_default=False)],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="LAB|SCENARIO.toml..", show_default=False, autocompletion=complete.targets)
+    ],
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,

@@ -26,20 +26,28 @@ def new(
     ] = None,
     paths: Annotated[
         str | None,
-        typer.Option(metavar="N|NAME,..", help="A number, or names such as wifi,lte='15 Mbps/30 ms'. [wifi,lte]"),
+        typer.Option(
+            metavar="N|NAME,..", help="A number, or names such as wifi,lte='15 Mbps/30 ms'. Left out: wifi,lte."
+        ),
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(TRANSPORTS)}. [mptcp]", autocompletion=complete.template("transport")),
+        typer.Option(help=f"{', '.join(TRANSPORTS)}. Left out: mptcp.", autocompletion=complete.template("transport")),
     ] = None,
     application: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(APPLICATIONS)}. [bulk]", autocompletion=complete.template("application")),
+        typer.Option(
+            help=f"{', '.join(APPLICATIONS)}. Left out: bulk.", autocompletion=complete.template("application")
+        ),
     ] = None,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="The run's end at the latest. [20 s]")] = None,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The run's end at the latest. Left out: 20 s.")
+    ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="Whose defaults: rfc, linux, mptcp.org. [rfc]", autocompletion=complete.template("profile")),
+        typer.Option(
+            help="Whose defaults: rfc, linux, mptcp.org. Left out: rfc.", autocompletion=complete.template("profile")
+        ),
     ] = None,
     scheduler: Annotated[
         str | None,

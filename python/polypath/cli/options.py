@@ -32,7 +32,7 @@ Jobs = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option(
-        metavar="tcp://HOST:PORT|slurm", help="Compute a sweep's points on a Dask cluster; needs polypath[cluster]."
+        metavar="tcp://HOST:PORT|slurm", help="Compute a sweep's points on a Dask cluster; needs the extra 'cluster'."
     ),
 ]
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="NAME", help="Only this run of the lab (repeatable).")]

@@ -21,7 +21,7 @@ def test_the_set_up_installs_every_extra() -> None:
     assert extras - ELSEWHERE <= set(project["dependency-groups"]["dev"])
 
 
-PROGRAMS = ["cargo", "cc", "chromium", "ip", "iperf3", "node", "prlimit", "setpriv", "tshark", "unshare"]
+PROGRAMS = ["cargo", "cc", "chromium", "groff", "ip", "iperf3", "node", "prlimit", "setpriv", "tshark", "unshare"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from polypath.cli import commands, manual
 
@@ -34,7 +31,6 @@ def test_text_is_shown_as_it_is() -> None:
     assert manual._escaped(".a -b 'c' `d` e\\f") == "\\&.a \\-b \\(aqc\\(aq \\(gad\\(ga e\\ef"
 
 
-@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
 def test_groff_shows_it_without_a_warning(polypath: Any, tmp_path: Path) -> None:
     file = tmp_path / "polypath.1"
     outcome = polypath("manual", "--out", file)

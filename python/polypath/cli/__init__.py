@@ -57,7 +57,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "import": Command("import_", "Turn minitopo files, a topology of Mininet, or a plan into a scenario."),
     "export": Command("export", "Write a result as another tool reads it."),
-    "completion": Command("completion", "Print the script that makes bash, zsh or fish complete commands and names."),
+    "completion": Command(
+        "completion", "Print the script that makes bash, zsh or fish complete commands, options and names."
+    ),
     "manual": Command("manual", "Print the manual page, made of the commands as they are defined."),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),

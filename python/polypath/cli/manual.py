@@ -12,7 +12,7 @@ from polypath.cli.write import write
 
 
 def manual(out: OutFile = None) -> None:
-    """Print the manual page of all commands, for man(1).
+    """Print the manual page, made of the commands as they are defined.
 
     Examples: `polypath manual --out polypath.1`, which `man ./polypath.1` shows.
     """

@@ -45,7 +45,9 @@ def validate(
         bool, typer.Option("--json", help="Print plans, routes, warnings and errors as JSON instead of tables.")
     ] = False,
 ) -> int:
-    """Check scenarios without running them: show hosts, settings, applications and paths, and warn of likely mistakes.
+    """Check scenarios without running them, and show what would run.
+
+    It shows hosts, settings, applications and paths, and warns of likely mistakes.
 
     Everything that `run` refuses is an error here, each on a line of its own; exit code 2 then. Of a sweep every point
     is checked and the first one is shown. Warnings leave the exit code 0.

@@ -272,9 +272,7 @@ def test_quic_against_its_qlog(tmp_path: Path) -> None:
         data = event["data"]
         for frame in data.get("frames", ()):
             if frame["frame_type"] == "stream":
-                length = frame.get(
-                    "length", frame.get("raw", {}).get("length", frame.get("raw", {}).get("payload_length"))
-                )
+                length = frame["raw"]["length"]
                 path = data["header"].get("path_id", 0)
                 seen[path][frame["offset"] : frame["offset"] + length] = [True] * length
     found = [each for each in exposure.exposure(recording) if each.tap.kind == "path" and each.stream.side == "server"]

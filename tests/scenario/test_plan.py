@@ -260,6 +260,20 @@ class TestSaved:
         assert plan.sha256() != scenario.plan(seed=2).sha256()
         assert scenario.plan(seed=2).data["seed"] == 2
 
+    @pytest.mark.parametrize(
+        ("seed", "message"),
+        [
+            (-1, "seed: must be at least 0, not -1"),
+            (2**63, f"seed: must be less than {2**63}, not {2**63}"),
+            (2.5, "seed: expected a whole number, not 2.5"),
+            (True, "seed: expected a whole number, not True"),
+        ],
+    )
+    def test_a_seed_is_a_whole_number_of_63_bits(self, scenario: Scenario, seed: Any, message: str) -> None:
+        with pytest.raises(ScenarioError) as caught:
+            scenario.plan(seed=seed)
+        assert str(caught.value) == message
+
     def test_data_is_a_copy(self, scenario: Scenario) -> None:
         plan = scenario.plan()
         plan.data["seed"] = 99

@@ -36,6 +36,13 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
+def test_an_unknown_engine_is_said_at_once(scenario: Scenario) -> None:
+    sweeps = [sweep.Sweep("small", scenario, sweep.points(scenario))]
+    with pytest.raises(engines.EngineError) as caught:
+        sweep.run(sweeps, engine="linus")
+    assert str(caught.value) == "unknown engine 'linus'; did you mean 'linux'?"
+
+
 def manifests(out: Path) -> set[Path]:
     return set(out.glob(f"*/{layout.MANIFEST}"))
 

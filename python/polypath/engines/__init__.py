@@ -30,11 +30,16 @@ REGISTRY: Mapping[str, Callable[[], Engine]] = {"sim": Simulator, "linux": _linu
 
 def get(name: str) -> Engine:
     """The engine of that name. Raises EngineError where it is not there."""
+    require(name)
+    return REGISTRY[name]()
+
+
+def require(name: str) -> None:
+    """Raises EngineError, with the nearest name, where no engine has that name."""
     if name not in REGISTRY:
         hint = nearest(name, REGISTRY)
         better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(REGISTRY)}"
         raise EngineError(f"unknown engine '{name}'; {better}")
-    return REGISTRY[name]()
 
 
 def native() -> tuple[str, Path]:
@@ -54,4 +59,5 @@ __all__ = [
     "check",
     "get",
     "native",
+    "require",
 ]

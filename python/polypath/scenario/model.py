@@ -24,7 +24,7 @@ from polypath.scenario.positions import Path, Positions
 from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
 from polypath.scenario.settings import Setting
-from polypath.scenario.tables import Tables, application_names, inherited_algorithm
+from polypath.scenario.tables import SEEDS_END, Tables, application_names, inherited_algorithm
 from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
 
@@ -223,11 +223,20 @@ class Scenario(Tables):
             names = ", ".join(axis.name for axis in self.axes)
             raise ScenarioError(f"the scenario varies {names}: each point of the sweep is a run of its own")
         try:
-            given = self.seed if seed is None else seed
+            given = self.seed if seed is None else _seed(seed)
             own = given == self.seed
             return planning.build(self._resolved if own else resolve(self.model_copy(update={"seed": given})))
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
+
+
+def _seed(given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise ScenarioError(f"seed: expected a whole number, not {given!r}")
+    if not 0 <= given < SEEDS_END:
+        wanted = "at least 0" if given < 0 else f"less than {SEEDS_END}"
+        raise ScenarioError(f"seed: must be {wanted}, not {given}")
+    return given
 
 
 def _data(tables: Tables) -> dict[str, Any]:

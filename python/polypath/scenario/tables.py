@@ -6,7 +6,7 @@ A topology stands for its nodes and links, and a traffic matrix for its applicat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,9 @@ from polypath.scenario.topologies import AnyTopology
 from polypath.scenario.traffic import AnyApplication, Bulk, Event, MeasuredApplication, Record
 from polypath.scenario.vary import Vary
 
+#: Seeds are below it.
+SEEDS_END: Final = 2**63
+
 
 class Tables(Model):
     """A network with several paths, what runs over it, and what happens to it."""
@@ -30,7 +33,7 @@ class Tables(Model):
     """The scenario's name, for titles and folders."""
     description: str = ""
     """What it is for."""
-    seed: int = Field(default=1, ge=0, lt=2**63)
+    seed: int = Field(default=1, ge=0, lt=SEEDS_END)
     """From which all randomness follows."""
     duration: Period = 60_000_000_000
     """The run ends here at the latest, or when every application has ended."""

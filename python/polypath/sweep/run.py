@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from polypath import engines
 from polypath.engines import Captures
 from polypath.progress import of_points
 from polypath.results import folder
@@ -84,8 +85,9 @@ def run(
 
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
     folder. Raises OutputError where a directory cannot be written, or is not the sweep's own, and
-    EngineError where the cluster cannot be had or is lost.
+    EngineError where there is no such engine, or the cluster cannot be had or is lost.
     """
+    engines.require(engine)
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         wanted = Wanted(captures, qlogs, figures)

@@ -189,6 +189,13 @@ def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
+def _change(detail: str) -> str:
+    """A change of a link, of which the table says the direction and the new values."""
+    direction, _, values = detail.partition(": ")
+    way = "" if direction == "both" else f" {direction}"
+    return {"down": f"went down{way}", "up": f"came up{way}"}.get(values, f"changed{way} to {values}")
+
+
 def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> str:
     """What happened on the way into a stretch and in it, in words."""
     events = recording.table("events").filter(
@@ -199,7 +206,7 @@ def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> 
     links = recording.plan.get("links", [])
     for row in events.filter(pl.col("kind") == "link-changed").iter_rows(named=True):
         name = links[row["link"]]["name"] if row["link"] is not None and row["link"] < len(links) else "a link"
-        parts.append(f"{name} changed ({row['detail']}) at {_seconds(row['time_ns'])}")
+        parts.append(f"{name} {_change(row['detail'])} at {_seconds(row['time_ns'])}")
     for row in events.filter(pl.col("kind") == "interface-changed").iter_rows(named=True):
         parts.append(f"{row['host']}: {row['detail']} at {_seconds(row['time_ns'])}")
     timeouts = events.filter(pl.col("kind") == "timeout").height

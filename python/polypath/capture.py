@@ -52,7 +52,7 @@ def trace(
     except ValueError as error:
         raise CaptureError(" ".join(str(error).split())) from error
     told = json.loads(told_json)
-    tables = {table: _in_order(pl.DataFrame(native.table(table)), table) for table in native.names}
+    tables = _in_order({table: pl.DataFrame(native.table(table)) for table in native.names})
     plan = _plan(name or _name(paths), told, tables, interval_ns, end_ns)
     text = json.dumps(plan, sort_keys=True, separators=(",", ":"))
     metadata = Metadata(
@@ -69,9 +69,16 @@ def trace(
     return Traced(Recording(tables, plan, metadata), list(_notes(told)))
 
 
-def _in_order(frame: pl.DataFrame, table: str) -> pl.DataFrame:
-    """Connections are sampled one by one."""
-    return frame.sort("time_ns", maintain_order=True) if table in _BY_TIME else frame
+def _in_order(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """By time: connections are sampled one by one. Headers go with their segments."""
+    found = {
+        name: table.sort("time_ns", maintain_order=True) if name in _BY_TIME else table
+        for name, table in tables.items()
+    }
+    if "headers" in found:
+        moved = tables["segments"].with_row_index("segment").sort("time_ns", maintain_order=True)["segment"]
+        found["headers"] = found["headers"][moved].with_columns(segment=pl.int_range(len(moved), dtype=pl.UInt32))
+    return found
 
 
 def _name(paths: Sequence[Path]) -> str:

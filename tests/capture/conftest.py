@@ -19,7 +19,7 @@ MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
 
 def captured(lab: str, run: str, settings: Sequence[str], into: Path) -> tuple[Recording, list[Path]]:
     """A lab's run with every segment recorded, and its captures."""
-    (job,) = jobs.of_target(lab, [run], settings, None)
+    job = jobs.of_target(lab, [run] if run else [], settings, None)[0]
     recording = get("sim").run(job.points[0].plan, Options("hosts", into, segments=True))
     return recording, sorted(into.glob("*.pcapng"))
 

@@ -17,6 +17,8 @@ LABS: list[tuple[str, str, list[str]]] = [
     ("aggregation", "mptcp", ["duration=3 s"]),
     ("aggregation", "tcp", ["duration=3 s"]),
     ("backup", "backup", []),
+    ("delay-classes", "", ["duration=3 s"]),
+    ("failover", "busy-5", ["duration=3 s", "event.1.at=1 s"]),
     ("path-manager-mesh", "fullmesh", ["duration=2 s"]),
     ("scheduler-reqres", "rr", ["duration=5 s"]),
     ("scheduler-http", "rtt-1MB", ["duration=2 s"]),
@@ -104,6 +106,21 @@ def test_a_capture_tells_what_the_run_knows(lab: str, run: str, settings: list[s
     )
 
 
+def _headers(recording: Recording) -> list[tuple[Any, ...]]:
+    """Each segment with what its header says, in an order of their own."""
+    segments = recording.table("segments").with_row_index("segment")
+    rows = segments.join(recording.table("headers"), on="segment", how="inner", validate="1:1").drop("segment")
+    assert rows.height == segments.height > 0
+    return sorted(rows.fill_null(-1).rows())
+
+
+def test_headers_are_those_of_the_run(small: tuple[Recording, list[Path]]) -> None:
+    known, files = small
+    told = trace(files, segments=True).recording
+    there = set(told.table("segments").select("time_ns", "side", "subflow", "seq").iter_rows())
+    assert _headers(told) == [row for row in _headers(known) if (row[0], row[2], row[3], row[4]) in there]
+
+
 def test_waits_are_those_of_the_run(small: tuple[Recording, list[Path]]) -> None:
     known, files = small
     ended = pl.col("cause") != "missing"
@@ -134,3 +151,5 @@ def test_retransmissions_are_all_seen_where_no_sender_drops(tmp_path: Path) -> N
     blocks = told.table("sack_blocks")
     assert blocks["begin"].len() > 0
     assert sorted(blocks.rows()) == sorted(known.table("sack_blocks").rows())
+    there = set(told.table("segments").select("time_ns", "side", "subflow", "seq").iter_rows())
+    assert _headers(told) == [row for row in _headers(known) if (row[0], row[2], row[3], row[4]) in there]

@@ -57,11 +57,13 @@ def test_the_last_sample_is_there_once(settings: list[str], end_ms: int) -> None
 
 
 def test_segments_recorded_aside_change_neither_plan_nor_hash() -> None:
-    scenario = Scenario.parse(SCENARIO, "x").with_settings(["link.path0.rate=10 Mbps"])
+    scenario = Scenario.parse(SCENARIO, "x").with_settings(["link.path0.rate=10 Mbps", "link.path0.loss=2 %"])
     plain = engines.get("sim").run(scenario.plan())
     aside = engines.get("sim").run(scenario.plan(), Options(segments=True))
     asked = engines.get("sim").run(scenario.with_settings(["record.segments=true"]).plan(), Options(segments=True))
     assert plain.table("segments").is_empty()
+    assert aside.table("sack_blocks").height
+    assert aside.table("headers").height == aside.table("segments").height
     assert aside.table("segments").equals(asked.table("segments"))
     assert aside.metadata.recording_sha256 == plain.metadata.recording_sha256
     assert aside.metadata.plan_sha256 == plain.metadata.plan_sha256

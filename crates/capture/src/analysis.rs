@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polypath_trace::{EventRow, Recording, SackBlockRow, SegmentRow, Text};
+use polypath_trace::{EventRow, HeaderRow, Recording, SackBlockRow, SegmentRow, Text};
 use polypath_wire::tcp::{Flags, Segment};
 
 use crate::blocking::Cause;
@@ -209,7 +209,16 @@ impl<'a> Analysis<'a> {
         if !self.settings.segments {
             return;
         }
-        let halves = &self.connections[number].subflows[at].halves;
+        let connection = &mut self.connections[number];
+        let dss = segment.dss.unwrap_or_default();
+        let ack = dss.data_ack;
+        let data_ack = ack.and_then(|ack| connection.streams[1 - from].acknowledged(ack));
+        let mapping = dss.mapping;
+        let data_seq = mapping.and_then(|mapping| connection.streams[from].offset(mapping.dsn));
+        let row = self.recording.segments.len();
+        let header = HeaderRow::of_segment(row, segment, data_ack, data_seq);
+        self.recording.headers.push(header);
+        let halves = &connection.subflows[at].halves;
         let acknowledges = segment.flags.contains(Flags::ACK);
         let ack = halves[1 - from].position(segment.ack);
         self.recording.segments.push(SegmentRow {

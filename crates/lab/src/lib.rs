@@ -11,6 +11,7 @@ mod endpoint;
 mod error;
 mod flow;
 mod middlebox;
+mod origins;
 pub mod plan;
 mod qlog;
 mod quic;

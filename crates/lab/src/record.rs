@@ -5,8 +5,8 @@ use std::ops::Range;
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, DatagramSampleRow,
-    EventRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SackBlockRow, SegmentRow,
-    SubflowEndRow, SubflowRow, Text,
+    EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SackBlockRow,
+    SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
@@ -17,6 +17,7 @@ use crate::application::{Datagrams, Request, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
+use crate::origins::Origins;
 use crate::plan::{Plan, Transport};
 use crate::simulation::MiddleboxReport;
 
@@ -238,21 +239,27 @@ impl Recorder {
         side: Side,
         number: u32,
         sent: &Transmit,
-        initial: (u32, u32),
+        origins: Origins,
     ) {
         let Transmit {
             segment, purpose, ..
         } = sent;
         let kind = kind_name(*purpose);
         let acknowledges = segment.flags.contains(Flags::ACK);
+        self.recording.headers.push(HeaderRow::of_segment(
+            self.recording.segments.len(),
+            segment,
+            origins.acknowledged(segment),
+            origins.carried(segment),
+        ));
         self.recording.segments.push(SegmentRow {
             time_ns: at as i64,
             connection: id,
             side: side.name().into(),
             subflow: number,
-            seq: u64::from(segment.seq.wrapping_sub(initial.0)),
+            seq: u64::from(segment.seq.wrapping_sub(origins.sequence.0)),
             ack: if acknowledges {
-                u64::from(segment.ack.wrapping_sub(initial.1))
+                u64::from(segment.ack.wrapping_sub(origins.sequence.1))
             } else {
                 0
             },
@@ -266,9 +273,9 @@ impl Recorder {
                 connection: id,
                 side: side.name().into(),
                 subflow: number,
-                ack: u64::from(segment.ack.wrapping_sub(initial.1)),
-                begin: u64::from(begin.wrapping_sub(initial.1)),
-                end: u64::from(end.wrapping_sub(initial.1)),
+                ack: u64::from(segment.ack.wrapping_sub(origins.sequence.1)),
+                begin: u64::from(begin.wrapping_sub(origins.sequence.1)),
+                end: u64::from(end.wrapping_sub(origins.sequence.1)),
                 duplicate: place == 0 && segment.sack.reports_duplicate(segment.ack),
             });
         }
@@ -307,6 +314,8 @@ impl Recorder {
                     _ => {}
                 }
             }
+            let headers = &mut self.recording.headers;
+            headers.push(HeaderRow::of_packet(self.recording.segments.len(), packet));
             self.recording.segments.push(row);
         }
     }

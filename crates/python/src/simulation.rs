@@ -117,6 +117,8 @@ impl Simulation {
                     let tables = recording.tables();
                     if aside {
                         recording.segments = Default::default();
+                        recording.sack_blocks = Default::default();
+                        recording.headers = Default::default();
                     }
                     Recording::new(tables, recording.hash())
                 })

@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod frame;
+mod header;
 pub mod pcapng;
 pub mod qlog;
 mod recording;

@@ -114,6 +114,24 @@ tables! {
             /// The data arrived twice (RFC 2883 section 4).
             duplicate: bool,
         }
+        /// What the header of a segment says besides: flags and options, other than SACK; of a packet of QUIC its
+        /// type and frames.
+        headers: HeaderTable of HeaderRow [optional] {
+            /// The row in `segments`, from 0.
+            segment: u32,
+            flags: Text,
+            /// TSval and TSecr (RFC 7323 section 3).
+            timestamp: Option<u32>,
+            timestamp_echo: Option<u32>,
+            /// Of DSS (RFC 8684 section 3.3), as offsets in the streams, as `dsn` is.
+            data_ack: Option<u64>,
+            data_seq: Option<u64>,
+            /// As on the wire: with DATA_FIN one more; 0 of an infinite mapping.
+            data_bytes: Option<u32>,
+            data_fin: bool,
+            /// The others, and the frames.
+            options: Text,
+        }
         /// An application's connection, totals.
         connection_ends: ConnectionEndTable of ConnectionEndRow {
             application: u32,

@@ -115,8 +115,9 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 5] = [
+const OPTIONAL: [&str; 6] = [
     "sack_blocks",
+    "headers",
     "datagram_samples",
     "switches",
     "switch_ends",

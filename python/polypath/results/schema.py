@@ -87,6 +87,17 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "end": pl.UInt64,
         "duplicate": pl.Boolean,
     },
+    "headers": {
+        "segment": pl.UInt32,
+        "flags": _TEXT,
+        "timestamp": pl.UInt32,
+        "timestamp_echo": pl.UInt32,
+        "data_ack": pl.UInt64,
+        "data_seq": pl.UInt64,
+        "data_bytes": pl.UInt32,
+        "data_fin": pl.Boolean,
+        "options": _TEXT,
+    },
     "connection_ends": {
         "application": pl.UInt32,
         "connection": pl.UInt32,
@@ -204,7 +215,7 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
     },
 }
 
-OPTIONAL: Final = frozenset({"sack_blocks", "datagram_samples", "switches", "switch_ends", "flow_setups"})
+OPTIONAL: Final = frozenset({"sack_blocks", "headers", "datagram_samples", "switches", "switch_ends", "flow_setups"})
 """Tables that a recording has only where there is something in them."""
 
 

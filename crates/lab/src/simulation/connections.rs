@@ -12,6 +12,7 @@ use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow, ip_header_len};
+use crate::origins::Origins;
 use crate::record::sampled;
 
 use super::{Owner, Simulation};
@@ -280,7 +281,6 @@ impl Simulation {
             let unsent = self.host_queues && self.taken_back(index, subflow, segment);
             if self.plan.record.segments && !unsent {
                 let id = index as u32 / 2;
-                let initial = (socket.initial_sequence(), socket.peer_initial_sequence());
                 let number = endpoint
                     .numbers
                     .get(subflow)
@@ -292,7 +292,14 @@ impl Simulation {
                     endpoint.side,
                     number,
                     transmit,
-                    initial,
+                    Origins {
+                        sequence: (socket.initial_sequence(), socket.peer_initial_sequence()),
+                        data: (
+                            connection.data_sequence(0),
+                            connection.peer_data_sequence(0),
+                        ),
+                        received: endpoint.received,
+                    },
                 );
             }
             let flow_state = &mut self.captures.flows[flow as usize];

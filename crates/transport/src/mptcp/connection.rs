@@ -331,4 +331,12 @@ impl Connection {
             .as_ref()
             .map(|multipath| multipath.local_idsn.wrapping_add(1).wrapping_add(offset))
     }
+
+    /// The same in the direction that this side receives.
+    pub fn peer_data_sequence(&self, offset: u64) -> Option<u64> {
+        self.session
+            .multipath
+            .as_ref()
+            .map(|multipath| multipath.remote_idsn.wrapping_add(1).wrapping_add(offset))
+    }
 }

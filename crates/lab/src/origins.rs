@@ -1,0 +1,40 @@
+//! Numbers of a segment as offsets in the streams.
+
+use polypath_wire::mptcp::{DataAck, Dsn};
+use polypath_wire::tcp::Segment;
+
+/// What the numbers in a segment count from: those of what its sender sends, and of what it receives.
+#[derive(Clone, Copy)]
+pub(crate) struct Origins {
+    /// Initial sequence numbers.
+    pub sequence: (u32, u32),
+    /// Data sequence numbers of offset 0.
+    pub data: (Option<u64>, Option<u64>),
+    /// What it received in order.
+    pub received: u64,
+}
+
+impl Origins {
+    /// The offset up to which a segment of this end acknowledges data.
+    pub fn acknowledged(&self, segment: &Segment) -> Option<u64> {
+        let zero = self.data.1?;
+        Some(match segment.dss?.data_ack? {
+            DataAck::Long(number) => number.wrapping_sub(zero),
+            DataAck::Short(number) => near(number.wrapping_sub(zero as u32), self.received),
+        })
+    }
+
+    /// The offset of the data that the segment's DSS maps.
+    pub fn carried(&self, segment: &Segment) -> Option<u64> {
+        let zero = self.data.0?;
+        Some(match segment.dss?.mapping?.dsn {
+            Dsn::Long(number) => number.wrapping_sub(zero),
+            Dsn::Short(number) => near(number.wrapping_sub(zero as u32), segment.payload.offset),
+        })
+    }
+}
+
+/// The number nearest to `about` that ends in these 32 bits.
+fn near(low: u32, about: u64) -> u64 {
+    about.wrapping_add_signed(i64::from(low.wrapping_sub(about as u32) as i32))
+}

@@ -23,7 +23,7 @@ PYTHON = {
     "labs": {"scenario", "units"},
     "results": {"errors", "notebook"},
     "capture": {"_core", "errors", "results"},
-    "engines": {"_core", "errors", "registry", "results", "scenario", "units"},
+    "engines": {"_core", "capture", "errors", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
     "report": {"results"},

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from polypath import fidelity, labs
+from polypath.capture import trace
 from polypath.engines import EngineError, Options, get
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
@@ -77,6 +78,33 @@ def test_a_transfer_of_nothing_opens_and_closes_on_both_engines(linux: Run, scen
         ends = recording.table("connection_ends")
         assert ends["server_received_bytes"].to_list() == [0]
         assert ends["state"].to_list() == ["finished"]
+
+
+def test_segments_are_those_of_the_hosts_captures(linux: Run, tmp_path: Path) -> None:
+    settings = ("duration=2 s", "application.blocks.duration=1 s")
+    for name in ("bare", "segments"):
+        (tmp_path / name).mkdir()
+    bare = linux("pair", *settings, options=Options("hosts", tmp_path / "bare"))
+    assert bare.table("segments").is_empty()
+    recording = linux("pair", *settings, options=Options("hosts", tmp_path / "segments", segments=True))
+    assert recording.metadata.recording_sha256 == bare.metadata.recording_sha256
+    alone = linux("pair", *settings, options=Options(segments=True))
+    told = trace(sorted((tmp_path / "segments").iterdir()), segments=True).recording
+    segments, headers = recording.table("segments"), recording.table("headers")
+    for name in ("segments", "sack_blocks", "headers"):
+        assert alone.table(name).equals(recording.table(name))
+    assert headers.equals(told.table("headers"))
+    assert segments.drop("time_ns", "subflow").equals(told.table("segments").drop("time_ns", "subflow"))
+    ends = {row["subflow"]: row for row in recording.table("subflow_ends").to_dicts()}
+    data = segments.filter((pl.col("side") == "client") & (pl.col("payload_bytes") > 0))
+    for subflow, own in data.filter(kind="data").group_by("subflow"):
+        assert own["payload_bytes"].sum() == ends[subflow[0]]["client_sent_bytes"]
+    joined = segments.with_row_index("segment").join(headers, on="segment")
+    (syn,) = joined.filter(flags="SYN").filter(pl.col("options").str.contains("MP_JOIN")).to_dicts()
+    assert syn["subflow"] == 1
+    established = recording.table("connection_ends")["established_ns"].item()
+    assert 0 < established - segments["time_ns"][0] < 100_000_000
+    assert set(data["subflow"]) == {0, 1}
 
 
 def test_another_seed_is_another_run(linux: Run) -> None:

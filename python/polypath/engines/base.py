@@ -33,7 +33,7 @@ class Options:
     captures: Captures = "none"
     #: Where the captures go; needed unless `captures` is none.
     directory: Path | None = None
-    #: Whether segments are recorded even if the plan does not ask for them; the recording's hash is the same.
+    #: Whether segments are recorded even if the plan does not ask for them; they are not part of the recording's hash.
     segments: bool = False
     #: A new or empty folder for a qlog of each side of each connection of QUIC.
     qlogs: Path | None = None

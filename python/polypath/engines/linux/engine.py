@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
@@ -12,6 +13,7 @@ from polypath.engines.linux.kernel.make import supported
 from polypath.engines.namespaces import iperf3, translation
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
+from polypath.engines.namespaces.segments import from_captures
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
@@ -37,18 +39,24 @@ class LinuxEngine:
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         data = plan.data
-        job, files = translate(data, options)
+        segments = options.segments or data["record"]["segments"]
+        captured = replace(options, captures="hosts") if segments and options.captures == "none" else options
+        job, files = translate(data, captured)
         supported()
         kernel, versions = find(self.debug), self.versions()
         end_ns = int(data["duration_ns"])
         with guest.folder(kernel, files, iperf3.executables(data)) as folder:
             interrupted = guest.boot(
-                folder, int(data["seed"]), _memory(data, options), lambda now: progress(now, end_ns)
+                folder, int(data["seed"]), _memory(data, captured), lambda now: progress(now, end_ns)
             )
             tables = Tables(job, folder / "out")
-            job.take_captures(folder / "out", options.directory)
-        frames = tables.frames()
-        outcome = Outcome(frames, digest(frames), tables.end_ns, interrupted, versions)
+            if options.captures != "none":
+                job.take_captures(folder / "out", options.directory)
+            frames = bare = tables.frames()
+            if segments:
+                frames = from_captures(job.captured(folder / "out"), frames)
+        sha256 = digest(frames if data["record"]["segments"] else bare)
+        outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
         return outcome.recording(self.name, plan, started)
 
 

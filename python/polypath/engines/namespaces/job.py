@@ -66,6 +66,10 @@ class Job:
             if written.is_file():
                 shutil.copyfile(written, directory / capture.file)
 
+    def captured(self, out: Path) -> list[Path]:
+        """The captures that the run left in `out`."""
+        return [path for index in range(len(self.captures)) if (path := out / f"capture-{index}").is_file()]
+
     def _observers(self) -> Iterator[tuple[int, str, str]]:
         interval = self.plan["record"]["interval_ns"]
         for observer in self.wires.observers(interval):

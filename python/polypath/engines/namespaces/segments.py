@@ -1,0 +1,51 @@
+"""The segments of a run with their headers, from the captures of its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from polypath import capture
+from polypath.engines.base import EngineError
+
+_TABLES: Final = ("segments", "sack_blocks")
+_ENDS: Final = ("source", "source_port", "destination", "destination_port")
+
+
+def from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """`frames` with segments, SACK blocks and headers; captures are stamped in nanoseconds since the run's origin.
+
+    Connections and subflows are numbered as in `frames`; what belongs to none of them is left out. Raises EngineError.
+    """
+    try:
+        told = capture.trace(files, segments=True).recording
+    except capture.CaptureError as error:
+        raise EngineError(f"the segments of the run cannot be read: {error}") from error
+    origin = int(told.plan["capture"]["start_unix_ns"])
+    numbers = told.table("subflow_ends").select(*_ENDS, "connection", "subflow")
+    known = frames["subflow_ends"].select(*_ENDS, own=pl.col("connection"), own_subflow=pl.col("subflow"))
+    numbers = numbers.join(known, on=_ENDS, how="inner").drop(_ENDS)
+
+    def numbered(rows: pl.DataFrame) -> pl.DataFrame:
+        columns = rows.columns
+        rows = rows.join(numbers, on=["connection", "subflow"], how="inner", maintain_order="left")
+        return rows.with_columns(
+            pl.col("time_ns") + origin, connection=pl.col("own"), subflow=pl.col("own_subflow")
+        ).select(columns)
+
+    found = dict(frames)
+    for name in _TABLES:
+        rows = told.table(name)
+        if name == "segments":
+            rows = numbered(rows.with_row_index("segment"))
+            kept, rows = rows["segment"], rows.drop("segment")
+            headers = told.table("headers")[kept]
+            found["headers"] = headers.with_columns(segment=pl.int_range(len(kept), dtype=pl.UInt32))
+        else:
+            rows = numbered(rows)
+        if rows.height or name in frames:
+            found[name] = rows
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from polypath.report import Labelled, Page, build, html, is_unchanged, series
+from polypath.report import Labelled, Page, build, html, is_unchanged, listing, series
 from polypath.report.columns import Chart, differences, keep
 from polypath.report.document import escaped
 from polypath.results import Recording, metrics, summary
@@ -88,6 +88,59 @@ def test_every_segment_is_there_in_the_order_of_sending(ran: Ran) -> None:
     assert [kinds[kind] for kind in sequence["kind"]] == [row["kind"] for row in own]
 
 
+def _single(run: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The page's single segments: time, sender, subflow, seq, options, TSval, data ACK, mapping's bytes."""
+    found = unpacked(run)["connections"]["0"]["segments"]
+    flags, texts = found["texts"]
+    columns = (
+        summed(found["t"]),
+        [("client", "server")[side] for side in found["side"]],
+        found["lane"],
+        summed(found["seq"]),
+        [flags[place] for place in found["flags"]],
+        [texts[place] for place in found["options"]],
+        _sparse(found["stamp"]),
+        _sparse(found["data_ack"]),
+        found["data_bytes"],
+    )
+    return sorted(zip(*columns, strict=True), key=str)
+
+
+def _sparse(column: list[int | None]) -> list[int | None]:
+    total, found = 0, []
+    for step in column:
+        total += step or 0
+        found.append(None if step is None else total)
+    return found
+
+
+def test_single_segments_are_those_of_both_directions_with_their_headers(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = ran("aggregation", "mptcp")
+    names = ("time_ns", "side", "subflow", "seq", "flags", "options", "timestamp", "data_ack", "data_bytes")
+    segments = recording.table("segments").with_row_index("segment")
+    rows = segments.join(recording.table("headers"), on="segment").select(names).rows()
+    run = page(recording)["runs"][0]
+    assert _single(run) == sorted(rows, key=str)
+    options = " ".join({row[5] for row in rows})
+    assert all(name in options for name in ("MSS=", "WS=", "SACK_PERM", "MP_CAPABLE", "MP_JOIN"))
+    found = unpacked(run)["connections"]["0"]["segments"]
+    blocks = recording.table("sack_blocks").sort("side", "subflow", "time_ns", maintain_order=True)
+    assert found["every"] == 1
+    assert summed(found["sacks"]["begin"]) == blocks["begin"].to_list()
+    places = summed(found["sacks"]["row"])
+    assert [summed(found["t"])[place] for place in places] == blocks["time_ns"].to_list()
+
+    monkeypatch.setattr(listing, "MOST", 3000)
+    fewer = page(recording)["runs"][0]
+    kept = _single(fewer)
+    assert len(kept) <= 3000 < len(rows)
+    assert set(kept) < set(rows)
+    assert {row for row in rows if row[5]} <= set(kept)
+    assert unpacked(fewer)["connections"]["0"]["segments"]["every"] > 1
+
+
 def test_answers_are_the_acks_and_sack_blocks_of_the_receiver(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = ran("aggregation", "mptcp")
     answers = unpacked(page(recording)["runs"][0])["connections"]["0"]["answers"]
@@ -134,6 +187,26 @@ def test_requests_wait_and_then_come_by_their_paths(ran: Ran) -> None:
         assert sum(by) >= 1000
     assert requests["by"][0][1] == 0  # the backup is not used before the path is cut
     assert requests["by"][-1][0] == 0
+
+
+@pytest.mark.parametrize(("lab", "run"), [("backup", "backup"), ("scheduler-reqres", "rr")])
+def test_paths_of_answers_are_known_without_segments(ran: Ran, lab: str, run: str) -> None:
+    recording = ran(lab, run)
+    bare = {
+        name: table for name, table in recording.tables.items() if name not in ("segments", "headers", "sack_blocks")
+    }
+    told = unpacked(page(replace(recording, tables=bare))["runs"][0])["connections"]["0"]["requests"]
+    assert told["sampled"]
+    known = [each for each in told["by"] if each is not None]
+    assert len(known) > len(told["by"]) / 3
+    # Exact: as the endpoint counts at the instants of the samples, and nothing is in two answers.
+    received = recording.table("subflow_ends").sort("subflow")["client_received_bytes"].to_list()
+    whole = [sum(column) for column in zip(*known, strict=True)]
+    assert all(part <= total for part, total in zip(whole, received, strict=True))
+    seen = unpacked(page(recording)["runs"][0])["connections"]["0"]["requests"]
+    assert not seen["sampled"]
+    pairs = [(a, b) for a, b in zip(told["by"], seen["by"], strict=True) if a is not None]
+    assert sum(a == b for a, b in pairs) > 0.8 * len(pairs)
 
 
 def test_what_is_thinned_out_keeps_the_extremes() -> None:

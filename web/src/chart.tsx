@@ -42,6 +42,8 @@ export interface ChartProps {
   range?: (min: number, max: number) => [number, number];
   /** What is said of the place under the pointer, in place of the lines' values. */
   tell?: (plot: uPlot, left: number, top: number) => string;
+  /** The time to which a click at a place goes, if there is something there. */
+  snap?: (plot: uPlot, left: number, top: number) => number | null;
   /** Names the marks at their tops. */
   named?: boolean;
   top?: number;
@@ -92,7 +94,7 @@ export function Chart(props: ChartProps) {
       zoom.subscribe(rezoom),
       end.subscribe(rezoom),
       theme.subscribe(() => plot.redraw(false, true)),
-      pointing(plot),
+      pointing(plot, given),
       () => resize.disconnect(),
     ];
     return () => {
@@ -293,11 +295,14 @@ export function nearest(times: ArrayLike<number>, at: number): number {
 }
 
 /** A click goes to the moment under it; the wheel with Control zooms. */
-function pointing(plot: uPlot): () => void {
+function pointing(plot: uPlot, given: { current: ChartProps }): () => void {
   let from = 0;
   const press = (event: MouseEvent) => (from = event.clientX);
   const click = (event: MouseEvent) => {
-    if (Math.abs(event.clientX - from) < STILL) goTo(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
+    if (Math.abs(event.clientX - from) >= STILL) return;
+    const around = plot.over.getBoundingClientRect();
+    const [left, top] = [event.clientX - around.left, event.clientY - around.top];
+    goTo(given.current.snap?.(plot, left, top) ?? plot.posToVal(left, "x"));
   };
   const wheel = (event: WheelEvent) => {
     if (!event.ctrlKey) return;

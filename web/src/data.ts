@@ -1,5 +1,7 @@
 // What the page is given: `polypath.report.page` writes it, and the names are those there.
 
+import { segmentsOf, type PackedSegments, type Segments } from "./segments";
+
 export interface Page {
   format: number;
   title: string;
@@ -209,7 +211,7 @@ export interface Point {
   run: number | null;
 }
 
-type Packed = (number | null)[];
+export type Packed = (number | null)[];
 
 interface PackedChart {
   t: Packed;
@@ -251,8 +253,10 @@ interface PackedData {
         sent: Packed;
         delay: Packed;
         first: Packed;
-        by: number[][] | null;
+        by: (number[] | null)[] | null;
+        sampled: boolean;
       };
+      segments?: PackedSegments;
     }
   >;
   links: { t?: Packed; use?: Packed[]; kbps?: Packed[]; queue?: Packed[] };
@@ -296,7 +300,10 @@ export interface Requests {
   sent: number[];
   delay: Column;
   first: Column;
-  by: number[][] | null;
+  /** Bytes of each answer by subflow; null of one that is not known. */
+  by: (number[] | null)[] | null;
+  /** Whether `by` is of samples: when the answer began is not known then. */
+  sampled: boolean;
 }
 
 export interface ConnectionData {
@@ -309,6 +316,7 @@ export interface ConnectionData {
   sequence?: Sequence;
   answers?: Answers;
   requests?: Requests;
+  segments?: Segments;
 }
 
 /** Every column lies in the order of links, forward before backward. */
@@ -329,12 +337,12 @@ const MICRO = 1e6;
 const NANO = 1e9;
 
 /** The sums of the differences, each as a part of `unit`. */
-function summed(packed: Packed, unit = 1): Column {
+export function summed(packed: Packed, unit = 1): Column {
   let sum = 0;
   return packed.map((step) => (step === null ? null : (sum += step) / unit));
 }
 
-function numbers(packed: Packed, unit = 1): number[] {
+export function numbers(packed: Packed, unit = 1): number[] {
   let sum = 0;
   return packed.map((step) => (sum += step ?? 0) / unit);
 }
@@ -391,6 +399,7 @@ async function unpacked(text: string): Promise<RunData> {
         first: seconds(first),
       };
     }
+    if (packed.segments) found.segments = segmentsOf(packed.segments);
     connections.set(Number(number), found);
   }
   const { t = [], use = [], kbps = [], queue = [] } = data.links;

@@ -36,11 +36,11 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
       <h2>{of.messages ? "Messages" : "Requests"}</h2>
       <Chart name="delays" title="Delay, by time of sending" unit="ms" times={of.sent} lines={lines} marks={marks} />
       <p>
-        <Swatch colour={() => ink("waiting")} /> {of.by ? "waiting for the first byte of the answer" : "waiting"}{" "}
+        <Swatch colour={() => ink("waiting")} /> {of.by && !of.sampled ? "waiting for the first byte of the answer" : "from the request to the end of the answer"}{" "}
         {of.by &&
           connection.subflows.map((lane) => (
             <span key={lane.id}>
-              <Swatch colour={() => laneColour(lane)} /> answer by {lane.label}{" "}
+              <Swatch colour={() => laneColour(lane)} /> {of.sampled ? "part of the answer by" : "answer by"} {lane.label}{" "}
             </span>
           ))}
         <label>
@@ -66,22 +66,50 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
       <p class="quiet">
         {inSight.length > BARS ? `${BARS} of the ${inSight.length} in the time that is shown. ` : ""}
         {of.sent.length < of.of ? `The page has the longest ${of.sent.length} of ${of.of}. ` : ""}
-        {of.by || of.messages ? "" : "Paths are known of runs with segments (run --plot), with one request at a time."}
+        {paths(of)}
       </p>
     </section>
   );
+}
+
+/** What the bars do not tell of paths. */
+function paths(of: Requests): string {
+  if (of.messages) return "";
+  const more = "Runs with segments (run --plot) tell more, with one request at a time.";
+  if (!of.by) return `The path of an answer is not known: requests overlap, or lie closer together than samples. ${more}`;
+  if (!of.sampled) return "";
+  const without = of.by.filter((each) => each === null).length;
+  return `The lower half is the part of each path, of the samples around a request${
+    without ? `; ${without} of ${of.by.length} lie too close together for that` : ""
+  }. ${more}`;
 }
 
 function Bar(props: { of: Requests; row: number; connection: Connection; most: number }) {
   const { of, row, connection, most } = props;
   const delay = of.delay[row];
   if (delay === null || delay === undefined) return <svg class="bar" width="100%" height="12" aria-hidden="true" />;
-  const first = of.by ? (of.first[row] ?? delay) : delay;
   const bytes = of.by?.[row] ?? [];
   const total = bytes.reduce((sum, each) => sum + each, 0) || 1;
+  const share = (place: number) => (bytes[place] ?? 0) / total;
+  if (of.sampled) {
+    const length = delay / most;
+    let at = 0;
+    return (
+      <svg class="bar" width="100%" height="12" aria-hidden="true">
+        <rect x="0" width={`${100 * length}%`} height={of.by?.[row] ? 6 : 12} fill={ink("waiting")} />
+        {of.by?.[row] &&
+          connection.subflows.map((lane, place) => {
+            const x = at;
+            at += length * share(place);
+            return <rect key={lane.id} x={`${100 * x}%`} y="6" width={`${100 * length * share(place)}%`} height="6" fill={laneColour(lane)} />;
+          })}
+      </svg>
+    );
+  }
+  const first = of.by ? (of.first[row] ?? delay) : delay;
   const parts = [{ part: first / most, colour: ink("waiting") }];
   connection.subflows.forEach((lane, place) => {
-    parts.push({ part: ((delay - first) / most) * ((bytes[place] ?? 0) / total), colour: laneColour(lane) });
+    parts.push({ part: ((delay - first) / most) * share(place), colour: laneColour(lane) });
   });
   let from = 0;
   return (

@@ -8,6 +8,7 @@ import { dataOf, type Connection, type Lab, type Page, type Run, type RunData, t
 import { Events, marks } from "./events";
 import { Expectations } from "./expectations";
 import { NetworkView } from "./network";
+import { SegmentList } from "./listing";
 import { RequestViews } from "./requests";
 import { Links, Results } from "./results";
 import { SequenceChart } from "./sequence";
@@ -136,7 +137,8 @@ function Charts({ run, data, number, connection, changes }: Drawn) {
           {...{ connection, changes }}
         />
       )}
-      {own.sequence && <SequenceChart of={own.sequence} answers={own.answers} connection={connection} marks={changes} />}
+      {own.sequence && <SequenceChart of={own.sequence} answers={own.answers} segments={own.segments} connection={connection} marks={changes} />}
+      {own.segments && <SegmentList of={own.segments} connection={connection} />}
       {own.requests && <RequestViews of={own.requests} connection={connection} marks={changes} />}
     </>
   );

@@ -6,6 +6,7 @@ import { Chart, type Mark } from "./chart";
 import { ink, laneColour } from "./colour";
 import { lastUpTo, type Answers, type Connection, type Sequence } from "./data";
 import { seconds } from "./format";
+import { SIDES, type Segments } from "./segments";
 import { shown } from "./store";
 
 const KINDS = ["data", "retransmission", "reinjection"];
@@ -21,8 +22,15 @@ interface View {
   extent: Float64Array;
 }
 
-export function SequenceChart(props: { of: Sequence; answers: Answers | undefined; connection: Connection; marks: Mark[] }) {
-  const { answers, connection, marks } = props;
+export function SequenceChart(props: {
+  of: Sequence;
+  answers: Answers | undefined;
+  segments: Segments | undefined;
+  connection: Connection;
+  marks: Mark[];
+}) {
+  const { answers, segments, connection, marks } = props;
+  const sender = connection.receiver === "server" ? "client" : "server";
   const [chosen, setChosen] = useState<number | null>(null);
   const number = answers && props.of.lane.includes(chosen ?? -1) ? chosen : null;
   const view = useMemo(() => (number === null ? inStream(props.of) : inSubflow(props.of, number)), [props.of, number]);
@@ -104,7 +112,13 @@ export function SequenceChart(props: { of: Sequence; answers: Answers | undefine
     const sack = answers && number !== null ? told(answers, number, of.t[row] as number) : "";
     const many = of.count && (of.count[row] ?? 1) > 1 ? `${of.count[row]} segments, ` : "";
     const lane = lanes.get(of.lane[row] ?? -1)?.label ?? "";
-    return `${seconds(of.t[row] as number, (max - min) / 1e4)}: ${many}${KINDS[of.kind[row] ?? 0]} on ${lane}, bytes ${from} to ${from + length} (${length} B), sequence number ${of.seq[row]}${sack}`;
+    const said = segments && !many ? header(segments, sender, of, row) : "";
+    return `${seconds(of.t[row] as number, (max - min) / 1e4)}: ${many}${KINDS[of.kind[row] ?? 0]} on ${lane}, bytes ${from} to ${from + length} (${length} B), sequence number ${of.seq[row]}${said && `; ${said}`}${sack}`;
+  };
+
+  const snap = (plot: uPlot, left: number, top: number): number | null => {
+    const row = under(plot, view, left, top);
+    return row === null ? null : (of.t[row] as number);
   };
 
   return (
@@ -134,9 +148,22 @@ export function SequenceChart(props: { of: Sequence; answers: Answers | undefine
         draw={draw}
         range={range}
         tell={tell}
+        snap={snap}
       />
     </>
   );
+}
+
+/** What the header of a drawn segment says. */
+function header(segments: Segments, sender: string, of: Sequence, row: number): string {
+  const time = of.t[row] as number;
+  for (let place = lastUpTo(segments.times, time); place >= 0 && segments.times[place] === time; place -= 1) {
+    const found = segments.order[place] as number;
+    if (SIDES[segments.side[found] ?? 0] === sender && segments.lane[found] === of.lane[row] && segments.seq[found] === of.seq[row]) {
+      return segments.said(found);
+    }
+  }
+  return "";
 }
 
 function inStream(of: Sequence): View {

@@ -179,6 +179,49 @@ test("a single segment tells what it is", async () => {
   });
 });
 
+test("a segment that is clicked stands among the single ones, with its options", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const over = page.locator("[data-chart=sequence] .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    const told = page.locator("[data-chart=sequence] .told");
+    for (let part = 0.95; part > 0.05; part -= 0.05) {
+      await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * part);
+      const [, length, seq, said] = /\((\d+) B\), sequence number (\d+); (DSS .*, TSecr \d+)/.exec(await told.innerText()) ?? [];
+      if (!said) continue;
+      await page.mouse.down();
+      await page.mouse.up();
+      await page.waitForFunction(
+        (seq) => [...document.querySelectorAll("[data-table=segments] tr td:nth-child(5)")].some((cell) => cell.innerText === seq),
+        seq,
+      );
+      const row = (await cells(page, "segments")).find((each) => each[4] === seq && each[6] === length);
+      assert.equal(row[8], said);
+      assert.match(said, /^DSS ack \d+, seq \d+, \d+ B; TSval \d+, TSecr \d+$/);
+      return;
+    }
+    assert.fail("no segment under the pointer");
+  });
+});
+
+test("single segments begin with the handshakes and are stepped through", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const choice = page.locator("section.single select");
+    await choice.selectOption("special");
+    await page.getByRole("slider", { name: "Moment" }).fill("0");
+    const rows = await cells(page, "segments");
+    assert.deepEqual(rows.slice(0, 3).map((row) => row[3]), ["SYN", "SYN, ACK", "ACK"]);
+    for (const row of rows.slice(0, 3)) assert.match(row[8], /MP_CAPABLE v1/);
+    assert.ok(rows.some((row) => /MP_JOIN id=\d+ token=0x[0-9a-f]{8}/.test(row[8])), JSON.stringify(rows));
+    const current = () => page.$eval("[data-table=segments] tr[aria-current]", (row) => row.innerText);
+    const before = await current();
+    await page.locator("section.single button", { hasText: "later" }).click();
+    await page.waitForFunction((before) => document.querySelector("[data-table=segments] tr[aria-current]").innerText !== before, before);
+    await page.locator("section.single button", { hasText: "earlier" }).click();
+    await page.waitForFunction((before) => document.querySelector("[data-table=segments] tr[aria-current]").innerText === before, before);
+  });
+});
+
 test("a subflow's segments stand beside what was acknowledged of them", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     const choice = page.getByLabel("time and sequence of");
@@ -192,7 +235,7 @@ test("a subflow's segments stand beside what was acknowledged of them", async ()
       await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * part);
       const text = await told.innerText();
       if (!/last ACK until then/.test(text)) continue;
-      const [, lane, seq, ack] = /on subflow (\d).*sequence number (\d+); last ACK until then (\d+)/.exec(text);
+      const [, lane, seq, ack] = /on subflow (\d).*sequence number (\d+).*; last ACK until then (\d+)/.exec(text);
       assert.equal(lane, "1");
       assert.ok(Number(ack) > 0 && Number(ack) <= Number(seq), text);
       return;

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from polypath.report import asked, columns, network, series
+from polypath.report import asked, columns, listing, network, series
 from polypath.results import Recording, causes, metrics, summary
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
@@ -94,7 +94,10 @@ def build(page: Page) -> dict[str, Any]:
         "version": page.version,
         "palette": list(PALETTE),
         "labs": [_lab(each) for each in page.labs],
-        "runs": [_run(each, name, paths, coarse) for each, name in zip(page.runs, short, strict=True)],
+        "runs": [
+            _run(each, name, paths, coarse, listing.MOST // len(page.runs))
+            for each, name in zip(page.runs, short, strict=True)
+        ],
         "sweeps": [_sweep(each) for each in page.sweeps],
     }
 
@@ -120,7 +123,8 @@ def _lab(lab: LabOf) -> dict[str, Any]:
     }
 
 
-def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool) -> dict[str, Any]:
+def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segments: int) -> dict[str, Any]:
+    """`segments`: how many it has one by one, with their headers, at most."""
     recording, made = run.recording, run.recording.metadata
     figures = summary(recording)
     connections = metrics.connections(recording)
@@ -133,8 +137,13 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool) -> dict
         figures["connections"][number]["requests"].pop("delay_s")
         if id(each) in shown:
             charts = series.of_connection(recording, each, lanes, coarse) if each.id is not None else {}
-            requests = asked.of_connection(recording, each, lanes)
-            data["connections"][f"{number}"] = {**charts, **({} if requests is None else {"requests": requests})}
+            more = {"requests": asked.of_connection(recording, each, lanes)}
+            if not coarse:
+                more["segments"] = listing.of_connection(recording, each, segments // len(shown))
+            data["connections"][f"{number}"] = {
+                **charts,
+                **{name: one for name, one in more.items() if one is not None},
+            }
         described.append(_connection(recording, each, lanes, paths, charted=id(each) in shown))
     if (queues := series.of_queues(recording, coarse)) is not None:
         data["queues"] = queues

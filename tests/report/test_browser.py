@@ -117,6 +117,9 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     for name, scheduler in (("one", "default"), ("two", "redundant")):
         call("run", failing, "--set", f"defaults.scheduler={scheduler}", "--out", tmp_path / "failing" / name)
     call("report", tmp_path / "failing" / "one", tmp_path / "failing" / "two", "--out", tmp_path / "failing.html")
+    call("run", failing, "--out", tmp_path / "captured", "--pcap", "hosts")
+    call("trace", *sorted((tmp_path / "captured" / "capture").glob("*.pcapng")), "--out", tmp_path / "traced")
+    call("report", tmp_path / "captured", tmp_path / "traced", "--out", tmp_path / "captured.html")
     call("report", "backup", "--run", "backup", "--out", tmp_path / "requests.html")
     scenario = tmp_path / "unestablished.toml"
     scenario.write_text(UNESTABLISHED, encoding="utf-8")

@@ -18,6 +18,8 @@ export function AllRuns(props: { page: Page }) {
   useValue(theme);
   const { order, places } = useMemo(() => drawnFirst(page), [page]);
   const [ticked, setTicked] = useState<ReadonlySet<number>>(new Set(order.slice(0, Math.min(FIRST, places > 1 ? places : FIRST))));
+  // A run and a capture of it name their only connection differently.
+  const single = page.runs.every((run) => run.summary.connections.length === 1);
   const names = [...new Set(page.runs.flatMap((run) => run.summary.connections.map((each) => each.name)))];
   const [name, setName] = useState(names[0] ?? "");
   const [data, setData] = useState<ReadonlyMap<number, RunData>>(new Map());
@@ -88,7 +90,7 @@ export function AllRuns(props: { page: Page }) {
             </tbody>
           </table>
         </div>
-        {names.length > 1 && (
+        {!single && names.length > 1 && (
           <label>
             connection{" "}
             <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
@@ -98,8 +100,8 @@ export function AllRuns(props: { page: Page }) {
             </select>
           </label>
         )}
-        <Overlay page={page} order={order} data={data} name={name} of="rate" title="Goodput" unit="Mbps" />
-        <Overlay page={page} order={order} data={data} name={name} of="delivered" title="Delivered" unit="MB" />
+        <Overlay page={page} order={order} data={data} name={single ? null : name} of="rate" title="Goodput" unit="Mbps" />
+        <Overlay page={page} order={order} data={data} name={single ? null : name} of="delivered" title="Delivered" unit="MB" />
       </section>
       {page.labs.map((lab) => (
         <Expectations key={lab.name} lab={lab} />
@@ -127,7 +129,8 @@ function Overlay(props: {
   page: Page;
   order: readonly number[];
   data: ReadonlyMap<number, RunData>;
-  name: string;
+  /** Of the connection; null: each run has one. */
+  name: string | null;
   of: "rate" | "delivered";
   title: string;
   unit: string;
@@ -136,7 +139,8 @@ function Overlay(props: {
   const { times, lines, room } = useMemo(() => {
     const own: { index: number; series: Series }[] = [];
     for (const [index, each] of data) {
-      const number = page.runs[index]?.summary.connections.findIndex((connection) => connection.name === name) ?? -1;
+      const connections = page.runs[index]?.summary.connections ?? [];
+      const number = connections.findIndex((connection) => name === null || connection.name === name);
       const series = each.connections.get(number)?.[of];
       if (series) own.push({ index, series });
     }

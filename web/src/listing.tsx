@@ -76,6 +76,7 @@ export function SegmentList(props: { of: Segments; connection: Connection }) {
             {[...rows.subarray(from, from + ROWS)].map((row, place) => {
               const lane = lanes.get(of.lane[row] ?? -1);
               const kind = KINDS[of.kind[row] ?? 0];
+              const acks = /\bACK|_ACK/.test(isPath ? of.said(row) : of.flags(row));
               return (
                 <tr key={row} aria-current={from + place === current ? "true" : undefined}>
                   <td class="number">
@@ -91,8 +92,8 @@ export function SegmentList(props: { of: Segments; connection: Connection }) {
                   <td class="number" data-what={isPath ? "number" : "seq"}>
                     {of.seq[row]}
                   </td>
-                  <td class="number" data-what="ack">
-                    {of.ack[row]}
+                  <td class="number" data-what={acks ? "ack" : undefined}>
+                    {acks ? of.ack[row] : ""}
                   </td>
                   <td class="number" data-what={of.length[row] ? "bytes" : undefined}>
                     {of.length[row] || ""}
@@ -106,7 +107,7 @@ export function SegmentList(props: { of: Segments; connection: Connection }) {
         </table>
       </div>
       <p class="quiet">
-        Around the moment, with relative numbers{isPath ? "" : "; those of DSS are offsets in the stream"}. {of.of} {what}s in all
+        Around the moment{isPath ? ", by number; ack is the highest that was acknowledged" : ", with relative numbers; those of DSS are offsets in the stream"}. {of.of} {what}s in all
         {of.order.length < of.of ? `, ${of.order.length} on this page: of those without anything special one of ${of.every}` : ""}.
       </p>
     </section>

@@ -316,6 +316,14 @@ test("several runs have short names and one event", async () => {
   });
 });
 
+test("a run and its capture share an axis, though their connections have other names", async () => {
+  await opened("captured.html", "#all", async (page) => {
+    for (const name of ["all-rate", "all-delivered"]) {
+      assert.equal(await page.$$eval(`[data-chart=${name}] .legend button`, (found) => found.length), 2);
+    }
+  });
+});
+
 test("of a sweep one run of each place is drawn first", async () => {
   await opened("sweep.html", "#all", async (page) => {
     const ticked = await page.$$eval("[data-table=runs] input", (found) => found.map((box) => box.checked));

@@ -6,10 +6,20 @@ import ast
 import importlib
 from pathlib import Path
 
+import pytest
+
 import polypath
 from polypath import PolypathError
 
 PACKAGE = Path(polypath.__file__).parent
+SMALL = """
+duration = "100 ms"
+host = { client = {}, server = {} }
+link.path0 = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
 
 
 def errors() -> set[type]:
@@ -35,3 +45,17 @@ def test_every_error_is_a_polypath_error() -> None:
     assert {each.__name__ for each in found if not issubclass(each, PolypathError)} == set()
     for name in ("CaptureError", "EngineError", "MetricError", "OutputError", "ScenarioError"):
         assert getattr(polypath, name) in found
+
+
+def test_wrong_arguments_raise_the_package_s_own_errors(tmp_path: Path) -> None:
+    scenario = polypath.Scenario.parse(SMALL, "small.toml")
+    for wrong, message in (
+        ({"captures": "host", "directory": tmp_path}, "unknown captures 'host'; did you mean 'hosts'?"),
+        ({"engine": "simm"}, "unknown engine 'simm'; did you mean 'sim'?"),
+        ({"seed": -1}, "seed: must be at least 0, not -1"),
+    ):
+        with pytest.raises(PolypathError) as caught:
+            polypath.run(scenario, **wrong)
+        assert str(caught.value) == message
+    with pytest.raises(polypath.CaptureError, match="must be at least 1 ns, not 0"):
+        polypath.trace(tmp_path / "a.pcap", interval_ns=0)

@@ -81,10 +81,11 @@ def run(
     Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
     no directory.
     """
-    from polypath.engines import EngineError, Options, get
+    from polypath.engines import EngineError, Options, get, require_captures
     from polypath.progress import of_run
     from polypath.scenario import Plan
 
+    require_captures(captures)
     if captures != "none" and directory is None:
         raise EngineError(f"captures of {captures} need a directory to go to")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)

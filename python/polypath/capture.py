@@ -45,6 +45,8 @@ def trace(
     """
     if not files:
         raise CaptureError("no capture is named")
+    if interval_ns < 1:
+        raise CaptureError(f"the time between samples must be at least 1 ns, not {interval_ns}")
     started = time.perf_counter()
     paths = [Path(file) for file in files]
     try:

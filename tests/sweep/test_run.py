@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -36,11 +37,19 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def test_an_unknown_engine_is_said_at_once(scenario: Scenario) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"engine": "linus"}, "unknown engine 'linus'; did you mean 'linux'?"),
+        ({"captures": "host"}, "unknown captures 'host'; did you mean 'hosts'?"),
+        ({"jobs": 0}, "a sweep needs at least 1 job, not 0"),
+    ],
+)
+def test_what_no_point_can_have_is_said_at_once(scenario: Scenario, wrong: dict[str, Any], message: str) -> None:
     sweeps = [sweep.Sweep("small", scenario, sweep.points(scenario))]
     with pytest.raises(engines.EngineError) as caught:
-        sweep.run(sweeps, engine="linus")
-    assert str(caught.value) == "unknown engine 'linus'; did you mean 'linux'?"
+        sweep.run(sweeps, **wrong)
+    assert str(caught.value) == message
 
 
 def manifests(out: Path) -> set[Path]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from polypath.engines import scheduled
 from polypath.errors import PolypathError
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan
+from polypath.units import nearest
 
 Captures = Literal["none", "hosts", "links"]
 
@@ -37,6 +38,19 @@ class Options:
     segments: bool = False
     #: A new or empty folder for a qlog of each side of each connection of QUIC.
     qlogs: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises EngineError for captures of an unknown kind."""
+        require_captures(self.captures)
+
+
+def require_captures(kind: str) -> None:
+    """Raises EngineError, with the nearest kind, where there are no captures of that kind."""
+    kinds = get_args(Captures)
+    if kind not in kinds:
+        hint = nearest(kind, kinds)
+        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(kinds)}"
+        raise EngineError(f"unknown captures '{kind}'; {better}")
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

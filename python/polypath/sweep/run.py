@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from polypath import engines
-from polypath.engines import Captures
+from polypath.engines import Captures, EngineError
 from polypath.progress import of_points
 from polypath.results import folder
 from polypath.results import points as tables
@@ -85,9 +85,12 @@ def run(
 
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
     folder. Raises OutputError where a directory cannot be written, or is not the sweep's own, and
-    EngineError where there is no such engine, or the cluster cannot be had or is lost.
+    EngineError where there is no such engine, no such captures, no job, or the cluster cannot be had or is lost.
     """
     engines.require(engine)
+    engines.require_captures(captures)
+    if jobs is not None and jobs < 1:
+        raise EngineError(f"a sweep needs at least 1 job, not {jobs}")
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         wanted = Wanted(captures, qlogs, figures)

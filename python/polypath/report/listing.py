@@ -19,10 +19,12 @@ _USUAL: Final = r"^(?:(?:PATH_)?ACK[^,]*|STREAM \d+|PADDING)(?:, (?:(?:PATH_)?AC
 
 
 def of_connection(recording: Recording, of: Connection, most: int) -> dict[str, Any] | None:
-    """Columns of `most` segments, by sender, subflow and time; None where headers were not recorded.
+    """Columns of `most` segments, by sender, subflow and time; None where there are none.
 
     `every`: of the segments that have nothing but timestamps and DSS, or the usual frames, one of so many is there.
     """
+    if of.id is None:
+        return None
     rows = recording.table("segments").with_row_index("segment").filter(connection=of.id)
     rows = rows.join(recording.table("headers"), on="segment", how="inner", maintain_order="left")
     if rows.is_empty():

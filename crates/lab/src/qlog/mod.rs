@@ -75,6 +75,12 @@ impl Qlogs {
         }
     }
 
+    /// Some endpoint has a log.
+    #[inline]
+    pub fn active(&self) -> bool {
+        self.directory.is_some()
+    }
+
     /// Adds to an endpoint's log, if there is one.
     #[inline]
     pub fn with(&mut self, index: usize, add: impl FnOnce(&mut Trace) -> io::Result<()>) {

@@ -96,11 +96,21 @@ impl Simulation {
             self.tell_events(index);
         }
         self.transmit_quic(index);
+        if self.qlogs.active() {
+            self.log_measures(index);
+        }
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
-            if let Some(own) = connection.own() {
-                self.qlogs.with(index, |log| log.measure(own, now));
-            }
             self.set_timer(index, connection.deadline());
+        }
+    }
+
+    #[cold]
+    fn log_measures(&mut self, index: usize) {
+        let now = self.network.now();
+        if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection
+            && let Some(own) = connection.own()
+        {
+            self.qlogs.with(index, |log| log.measure(own, now));
         }
     }
 
@@ -145,14 +155,15 @@ impl Simulation {
             }
             return;
         }
-        let destination = self.captures.flows[flow].destination;
-        let len = packet.len - UDP_HEADER - ip_header_len(destination);
-        let Some(index) = self.quic_endpoint(flow, sealed, len) else {
-            return;
-        };
+        let known = &self.captures.flows[flow];
         let tuple = Tuple {
-            local: self.captures.flows[flow].destination,
-            remote: self.captures.flows[flow].source,
+            local: known.destination,
+            remote: known.source,
+        };
+        let (node, sender) = (known.receiver_node as usize, known.sender);
+        let len = packet.len - UDP_HEADER - ip_header_len(tuple.local);
+        let Some(index) = self.quic_endpoint(node, sender, &tuple, sealed, len) else {
+            return;
         };
         let now = self.network.now();
         let ecn = match packet.ecn {
@@ -163,7 +174,9 @@ impl Simulation {
         };
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             connection.receive(tuple, sealed, len, ecn, now);
-            if let (Some(own), Some(datagram)) = (connection.own_mut(), &sealed.datagram) {
+            if self.qlogs.active()
+                && let (Some(own), Some(datagram)) = (connection.own_mut(), &sealed.datagram)
+            {
                 self.qlogs
                     .with(index, |log| log.received(own, datagram, now));
             }
@@ -177,12 +190,19 @@ impl Simulation {
 
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
     /// (RFC 9000 section 5.2). noq keeps its ids to itself: there it is the application that the datagram comes from.
-    fn quic_endpoint(&mut self, flow: usize, sealed: &Sealed, len: u32) -> Option<usize> {
+    #[inline(always)]
+    fn quic_endpoint(
+        &mut self,
+        node: usize,
+        sender: End,
+        tuple: &Tuple,
+        sealed: &Sealed,
+        len: u32,
+    ) -> Option<usize> {
         let first = match &sealed.datagram {
             Some(datagram) => Some(datagram.packets.first()?),
             None => None,
         };
-        let node = self.captures.flows[flow].receiver_node as usize;
         let real = sealed.datagram.is_none();
         let knows = |index: usize| {
             let endpoint = &self.endpoints[index];
@@ -190,20 +210,26 @@ impl Simulation {
             endpoint.node == node
                 && connection.is_some_and(|it| first.is_none_or(|packet| it.knows(packet)))
         };
-        let sender = self.captures.flows[flow].sender;
         let likely = sender.opposite().endpoint().map(|index| index as usize);
-        let known = likely
-            .filter(|&index| knows(index))
-            .or_else(|| (0..self.endpoints.len()).find(|&index| !real && knows(index)));
-        if known.is_some() {
-            return known;
+        if let Some(index) = likely.filter(|&index| knows(index)) {
+            return Some(index);
         }
-        let index = self.quic_listener(flow, node, likely)?;
+        let other = (0..self.endpoints.len()).find(|&index| !real && knows(index));
+        other.or_else(|| self.greet_quic(node, likely, *tuple, sealed, len))
+    }
+
+    /// The endpoint that a listener makes for a client's first datagram.
+    #[cold]
+    fn greet_quic(
+        &mut self,
+        node: usize,
+        likely: Option<usize>,
+        tuple: Tuple,
+        sealed: &Sealed,
+        len: u32,
+    ) -> Option<usize> {
+        let index = self.quic_listener(tuple.local.port(), node, likely)?;
         let now = self.network.now();
-        let tuple = Tuple {
-            local: self.captures.flows[flow].destination,
-            remote: self.captures.flows[flow].source,
-        };
         let host = self.host(Stream::endpoint(index), index, 0);
         if let Some(settings) = self.noq_settings(index) {
             first_destination(&sealed.bytes)?;
@@ -253,8 +279,7 @@ impl Simulation {
     }
 
     /// The server's endpoint of the datagram's own application, where it listens and has no connection yet.
-    fn quic_listener(&self, flow: usize, node: usize, likely: Option<usize>) -> Option<usize> {
-        let port = self.captures.flows[flow].destination.port();
+    fn quic_listener(&self, port: u16, node: usize, likely: Option<usize>) -> Option<usize> {
         likely.filter(|&index| {
             let endpoint = &self.endpoints[index];
             endpoint.side == Side::Server

@@ -44,13 +44,12 @@ impl Connection {
             return;
         }
         let largest = ack.ranges.first().map_or(0, |range| range.1);
-        let frame = Frame::Ack(ack);
-        let len = frame.len();
+        let len = ack.len();
         if len > draft.room {
             return;
         }
         received.on_acknowledged();
-        draft.push_measured(frame, len);
+        draft.push_measured(Frame::Ack(ack), len);
         let path = about as u32;
         draft.carried.add_ack(path, largest);
     }

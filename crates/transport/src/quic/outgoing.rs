@@ -229,6 +229,7 @@ impl Outgoing {
     }
 
     /// Takes new bytes into a frame with room for `room` bytes of them, given the length of its fields for a stream and an offset.
+    #[inline(always)]
     pub fn take_new(
         &mut self,
         path: usize,

@@ -47,7 +47,7 @@ impl Connection {
         }
         let mut counted = false;
         for packet in &datagram.packets {
-            self.on_plain(packet, tuple, len, ecn, &mut counted);
+            self.on_plain(packet, &tuple, len, ecn, &mut counted);
             if self.ended.is_some() {
                 break;
             }
@@ -56,21 +56,20 @@ impl Connection {
     }
 
     /// A packet of a datagram; `counted`: one of the datagram's was counted against the amplification limit before.
+    #[inline(always)]
     fn on_plain(
         &mut self,
         packet: &Packet,
-        tuple: Tuple,
+        tuple: &Tuple,
         len: u32,
         ecn: Codepoint,
         counted: &mut bool,
     ) {
-        let Some(path) = self.path_for(packet, tuple) else {
+        let Some((path, home)) = self.path_for(packet, tuple) else {
             return self.note_drop(packet, Discard::Unknown);
         };
-        let member = &mut self.members[path];
-        let home = tuple == member.tuple;
         if !std::mem::replace(counted, true) && home {
-            member.on_received(len);
+            self.members[path].on_received(len);
         }
         self.on_packet(path, packet, tuple, len, ecn, home);
     }
@@ -92,7 +91,7 @@ impl Connection {
         while let Some(came) = next(self) {
             match came {
                 Came::Packet(packet) => {
-                    self.on_plain(packet.borrow(), tuple, len, ecn, &mut counted);
+                    self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
                 }
                 Came::Unopened(id) => {
                     let mut members = self.members.iter_mut();
@@ -112,8 +111,10 @@ impl Connection {
         self.flush();
     }
 
-    /// The path that a packet is on; a client's packet for a path that the server does not know yet begins it (RFC 10069 section 3.1).
-    fn path_for(&mut self, packet: &Packet, tuple: Tuple) -> Option<usize> {
+    /// The path that a packet is on, and whether its addresses are those of the path. A client's packet for a path that the server does not know
+    /// yet begins it (RFC 10069 section 3.1).
+    #[inline(always)]
+    fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
         let destination = &packet.header.destination;
         let id = if self.local_ids.is_newest(packet.path, destination) {
             packet.path
@@ -129,9 +130,15 @@ impl Connection {
         };
         if let Some(path) = self.path_named(id) {
             let member = &self.members[path];
-            let usable = member.takes(self.now) && self.may_come_from(path, tuple);
-            return usable.then_some(path);
+            let home = *tuple == member.tuple;
+            let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
+            return usable.then_some((path, home));
         }
+        self.admit_path(id, tuple)
+    }
+
+    #[cold]
+    fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
         if self.client || !self.established {
             return None;
         }
@@ -139,9 +146,9 @@ impl Connection {
             self.local_address_id(tuple.local.ip()),
             self.remote_address_id(tuple.remote.ip()),
         );
-        let path = self.add_path(id, tuple, ids).ok()?;
+        let path = self.add_path(id, *tuple, ids).ok()?;
         self.members[path].challenge_due = true;
-        Some(path)
+        Some((path, true))
     }
 
     /// `home`: the packet's addresses are those of the path.
@@ -150,7 +157,25 @@ impl Connection {
         &mut self,
         path: usize,
         packet: &Packet,
-        tuple: Tuple,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
+        // Compiled for itself: most packets are of this kind.
+        if let Kind::OneRtt { .. } = packet.header.kind {
+            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
+        }
+        self.on_long_packet(path, packet, tuple, len, ecn, home);
+    }
+
+    /// A packet with a long header.
+    #[inline(never)]
+    fn on_long_packet(
+        &mut self,
+        path: usize,
+        packet: &Packet,
+        tuple: &Tuple,
         len: u32,
         ecn: Codepoint,
         home: bool,
@@ -158,12 +183,26 @@ impl Connection {
         let level = match packet.header.kind {
             Kind::Initial { .. } => Level::Initial,
             Kind::Handshake => Level::Handshake,
-            Kind::OneRtt { .. } => Level::OneRtt,
             Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
                 return self.on_unprotected(&packet.header);
             }
             _ => return self.note_drop(packet, Discard::Unsupported),
         };
+        self.on_packet_of(level, path, packet, tuple, len, ecn, home);
+    }
+
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "one body for two callers")]
+    fn on_packet_of(
+        &mut self,
+        level: Level,
+        path: usize,
+        packet: &Packet,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
         if !self.handshake.reads(level) {
             return self.note_drop(packet, Discard::WithoutKeys);
         }
@@ -196,11 +235,11 @@ impl Connection {
                     self.on_stream(path, frame);
                 }
                 Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
-                    self.on_ack(level, path, ack);
+                    self.on_application_ack(ack);
                 }
                 _ => {
                     eliciting |= frame.ack_eliciting();
-                    self.on_seldom_frame(level, path, packet, frame, (tuple, len));
+                    self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
                 }
             }
             if self.ended.is_some() {
@@ -222,7 +261,7 @@ impl Connection {
             } else {
                 let newest = self.members[path].space.received.largest() < Some(number);
                 let moves = newest && !migration::probing(&packet.frames);
-                self.notice_address(path, tuple, destination, moves, len);
+                self.notice_address(path, *tuple, destination, moves, len);
             }
         }
         let (now, delay) = (self.now, self.ack_delay(level));
@@ -381,7 +420,8 @@ impl Connection {
                     );
                 }
             }
-            Frame::Ack(ack) => self.on_ack(level, path, ack),
+            Frame::Ack(ack) if level == Level::OneRtt => self.on_application_ack(ack),
+            Frame::Ack(ack) => self.on_handshake_ack(level, path, ack),
             Frame::Crypto { offset, data } => {
                 if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
                     match error {

@@ -69,18 +69,29 @@ impl Connection {
         }
     }
 
-    /// Takes an acknowledgement that came on `path`; it may be about another one.
+    /// Takes an acknowledgement of the handshake.
     #[inline(never)]
-    pub(super) fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
+    pub(super) fn on_handshake_ack(&mut self, level: Level, path: usize, ack: &Ack) {
+        self.on_ack(level, path, ack);
+    }
+
+    /// Takes an acknowledgement of the application level. It may be about another path than the one that it came on.
+    #[inline(never)]
+    pub(super) fn on_application_ack(&mut self, ack: &Ack) {
         let path = match ack.path {
             // An ACK frame is about path 0 (RFC 10069 section 4.1).
-            None if level == Level::OneRtt => 0,
-            None => path,
+            None => 0,
             Some(id) => match self.path_named(id) {
                 Some(path) => path,
                 None => return self.refuse_ack(ack),
             },
         };
+        self.on_ack(Level::OneRtt, path, ack);
+    }
+
+    /// `path`: the one that it is about.
+    #[inline(always)]
+    fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
         if self.members[path].closed() {
             return;
         }

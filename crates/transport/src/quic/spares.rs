@@ -31,12 +31,12 @@ impl Spares {
         let Some(packet) = datagram.packets.first_mut() else {
             return;
         };
-        while let Some(frame) = packet.frames.pop() {
-            match frame {
-                Frame::Ack(ack) => self.acks.push(ack),
-                // The commonest of those without memory of their own: there is nothing to be dropped.
-                stream @ Frame::Stream { .. } => std::mem::forget(stream),
-                other => drop(other),
+        while let Some(frame) = packet.frames.last() {
+            // The commonest of those without memory of their own: there is nothing to be dropped.
+            if let Frame::Stream { .. } = frame {
+                std::mem::forget(packet.frames.pop());
+            } else if let Some(Frame::Ack(ack)) = packet.frames.pop() {
+                self.acks.push(ack);
             }
         }
         self.datagrams.push(datagram);

@@ -82,9 +82,14 @@ impl Frame {
     }
 }
 
+#[allow(
+    clippy::len_without_is_empty,
+    reason = "a size on the wire, not a collection"
+)]
 impl Ack {
+    /// Bytes of its frame; none without a range.
     #[inline]
-    fn len(&self) -> u32 {
+    pub fn len(&self) -> u32 {
         let Some((&(first, largest), rest)) = self.ranges.split_first() else {
             // Without a range there is no frame.
             return 0;

@@ -75,6 +75,9 @@ class View:
     @property
     def paths(self) -> tuple[Path, ...]: ...
     @property
+    def kind(self) -> str:
+        """What is to be placed: `data`, and of QUIC `acknowledgement` or `control` where the host shows these."""
+    @property
     def offset(self) -> int | None:
         """Of the next new segment; None when there is nothing to send or the peer's window is closed."""
     @property

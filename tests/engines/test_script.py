@@ -205,3 +205,36 @@ def test_a_wrong_step_is_an_error_at_its_line(tmp_path: Path, step: str, expecte
         scenario(tmp_path, f'path_manager = {{ name = "scripted", steps = ["{step}"] }}')
     assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
     assert expected in str(caught.value)
+
+
+CONTROL = """
+class Own:
+    def select(self, view):
+        {control}
+        ready = [path.index for path in view.paths if path.ready]
+        return ready[0] if ready and view.kind == "data" else None
+"""
+
+
+def download(folder: Path, setting: str, control: str) -> Recording:
+    """A client of Multipath QUIC gets a file, and tells limits meanwhile."""
+    scenario(folder, f'scheduler = "own.py:Own"\n{setting}', CONTROL.format(control=control), duration="20 s")
+    file = folder / "scenario.toml"
+    text = file.read_text().replace('kind = "bulk"', 'kind = "fetch"\nsize = "1 MB"\ntransport = "mpquic"')
+    file.write_text(text)
+    return run(Scenario.load(file))
+
+
+@pytest.mark.parametrize(("setting", "kind"), [("control_path", "control"), ("ack_path", "acknowledgement")])
+def test_packets_without_data_are_shown_where_that_is_asked_for(tmp_path: Path, setting: str, kind: str) -> None:
+    refuse = f'assert view.kind != "{kind}", "asked about one"'
+    download(tmp_path, 'receive_buffer = "100 kB"', refuse)
+    with pytest.raises(ScriptFailed, match="asked about one"):
+        download(tmp_path, f'receive_buffer = "100 kB"\n{setting} = "scheduler"', refuse)
+
+
+def test_control_packets_go_where_a_class_wants_them(tmp_path: Path) -> None:
+    settings = 'receive_buffer = "100 kB"\ncontrol_path = "scheduler"'
+    left = download(tmp_path, settings, "pass")
+    placed = download(tmp_path, settings, 'if view.kind == "control": return len(view.paths) - 1')
+    assert not same(left, placed)

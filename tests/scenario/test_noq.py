@@ -73,6 +73,12 @@ NOQ = 'congestion = "cubic"\nstack = "noq"'
         ),
         (
             NOQ,
+            'client_stack = { control_path = "fastest" }',
+            "'control_path' cannot be set on 'client', which runs noq: control frames leave on the open path of lowest"
+            " id; leave it out for 'client'",
+        ),
+        (
+            NOQ,
             "stack = { send_paths = [1] }",
             "'send_paths' cannot be set on 'client', which runs noq: it sends on every open path; leave it out for"
             " 'client'",

@@ -51,10 +51,21 @@ def test_streams_are_quics(two_paths: str, key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["tcp", "quic"])
-def test_only_multipath_quic_chooses_the_path_of_acknowledgements(two_paths: str, transport: str) -> None:
+@pytest.mark.parametrize("key", ["ack_path", "control_path"])
+def test_only_multipath_quic_chooses_the_path_of_packets_without_data(two_paths: str, transport: str, key: str) -> None:
     text = APPLICATION.replace("mpquic", transport)
-    said = complaint(two_paths, f'{text}client_stack = {{ ack_path = "fastest" }}\n')
-    assert said.endswith(f"'ack_path' changes nothing for an application over {transport}; leave it out")
+    said = complaint(two_paths, f'{text}client_stack = {{ {key} = "scheduler" }}\n')
+    assert said.endswith(f"'{key}' changes nothing for an application over {transport}; leave it out")
+
+
+def test_a_plan_says_where_control_packets_go_if_that_is_not_usual(two_paths: str) -> None:
+    plan = Scenario.parse(f'{two_paths}{APPLICATION}client_stack = {{ control_path = "scheduler" }}\n', "x.toml").plan()
+    application = plan.data["applications"][-1]
+    assert application["client_stack"]["control_path"] == "scheduler"
+    assert "control_path" not in plan.data["nodes"][0]["stack"]
+    said = complaint(two_paths, f'{APPLICATION}client_stack = {{ control_path = "schedule" }}\n')
+    assert "control_path" in said
+    assert "scheduler" in said
 
 
 def test_only_quic_has_clients_return_a_token(two_paths: str) -> None:

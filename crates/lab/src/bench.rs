@@ -177,6 +177,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         mtu_probing: None,
         recovery: None,
         ack_path: None,
+        control_path: None,
         send_paths: Vec::new(),
         retry: false,
     }

@@ -8,10 +8,10 @@ use polypath_net::{
     NodeKind, Prefix, QueueConfig, Topology,
 };
 use polypath_noq as noq;
-use polypath_transport::AckPath;
 use polypath_transport::config::{
     Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
 };
+use polypath_transport::{AckPath, ControlPath};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -378,6 +378,11 @@ pub(crate) fn config(
         let problem = format!("ack_path is same, fastest or scheduler, not \"{ack_path}\"");
         PlanError::invalid(place, problem)
     })?;
+    let control_path = stack.control_path.as_deref().unwrap_or("fastest");
+    let control_path = ControlPath::by_name(control_path).ok_or_else(|| {
+        let problem = format!("control_path is fastest or scheduler, not \"{control_path}\"");
+        PlanError::invalid(place, problem)
+    })?;
     let buffer = |sizes: [u64; 3]| Buffer {
         minimum: sizes[0],
         default: sizes[1],
@@ -416,6 +421,7 @@ pub(crate) fn config(
         mtu_probing,
         window_reduction,
         ack_path,
+        control_path,
         send_paths: stack.send_paths.clone(),
         retry: stack.retry,
         mptcp,

@@ -383,6 +383,9 @@ pub struct Stack {
     /// Which path of Multipath QUIC carries acknowledgements: `same`, `fastest` or `scheduler`; absent: `same`.
     #[serde(default)]
     pub ack_path: Option<String>,
+    /// Which path of Multipath QUIC carries control frames: `fastest` or `scheduler`; absent: `fastest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_path: Option<String>,
     /// Ids of the paths of Multipath QUIC that this host sends on; none: all.
     #[serde(default)]
     pub send_paths: Vec<u64>,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polypath_lab::transport::path_manager::{Action, Pair, PathManager, PmView};
 use polypath_lab::transport::registry::RegistryError;
 use polypath_lab::transport::scheduler::{
-    self, Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready,
+    self, Carried, Decision, PacketKind, Scheduler, View, candidates_of_class, lowest_rtt, ready,
 };
 use polypath_lab::transport::{Choice, Foreign, NEVER, Nanos, SECOND};
 use polypath_lab::{Chooser, Choosers, NewFlow};
@@ -349,7 +349,10 @@ impl Scheduler for Script {
                 self.fail(py, error, "select");
                 Decision::Wait
             });
-            self.note(py, view, decision);
+            // A packet without data leaves in any case.
+            if view.kind == PacketKind::Data {
+                self.note(py, view, decision);
+            }
             decision
         })
     }

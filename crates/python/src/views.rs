@@ -167,6 +167,7 @@ impl Path {
 pub struct View {
     now: f64,
     paths: Py<PyTuple>,
+    kind: &'static str,
     offset: Option<u64>,
     length: u64,
     una: u64,
@@ -188,6 +189,7 @@ impl View {
         Ok(Self {
             now: seconds(view.now),
             paths: PyTuple::new(py, paths)?.unbind(),
+            kind: view.kind.name(),
             offset: view.next.as_ref().map(|next| next.offset),
             length: view.next.as_ref().map_or(0, |next| next.len),
             una: view.una,

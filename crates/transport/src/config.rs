@@ -218,6 +218,26 @@ impl AckPath {
     }
 }
 
+/// Which path of Multipath QUIC carries control frames that no data packet takes along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlPath {
+    /// The one of lowest smoothed RTT, a backup only where there is no other.
+    #[default]
+    Fastest,
+    /// The one that the packet scheduler chooses for it.
+    Scheduler,
+}
+
+impl ControlPath {
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "fastest" => Some(Self::Fastest),
+            "scheduler" => Some(Self::Scheduler),
+            _ => None,
+        }
+    }
+}
+
 /// An algorithm by name, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -285,6 +305,8 @@ pub struct Config {
     pub mtu_probing: MtuProbing,
     pub window_reduction: WindowReduction,
     pub ack_path: AckPath,
+    /// As `ack_path`, of control frames.
+    pub control_path: ControlPath,
     /// Ids of the paths of Multipath QUIC that this host sends on while one of them works; none: all.
     pub send_paths: Vec<u64>,
     /// Whether a server of QUIC has each client return a token first (RFC 9000 section 8.1.2).
@@ -333,6 +355,7 @@ impl Default for Config {
             mtu_probing: MtuProbing::Off,
             window_reduction: WindowReduction::Proportional,
             ack_path: AckPath::Same,
+            control_path: ControlPath::Fastest,
             send_paths: Vec::new(),
             retry: false,
             mptcp: true,

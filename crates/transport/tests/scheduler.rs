@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use polypath_transport::path::Path;
 use polypath_transport::scheduler::{
-    Blocked, Carried, Decision, Head, Next, PathSet, REGISTRY, Rescue, Scheduler, View, rescuer,
+    Blocked, Carried, Decision, Head, Next, PacketKind, PathSet, REGISTRY, Rescue, Scheduler, View,
+    rescuer,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,6 +54,7 @@ impl Sender {
         View {
             now: MS,
             paths: &self.paths,
+            kind: PacketKind::Data,
             next: (len > 0).then_some(Next {
                 offset: self.sent,
                 len,

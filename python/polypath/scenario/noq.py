@@ -18,6 +18,7 @@ from polypath.scenario.traffic import AnyApplication
 ITS_OWN: Final[Mapping[str, tuple[Any, str]]] = {
     "scheduler": (None, "it sends on the open path of lowest id whose window has room"),
     "ack_path": (None, "acknowledgements leave on the open path of lowest id"),
+    "control_path": (None, "control frames leave on the open path of lowest id"),
     "send_paths": ([], "it sends on every open path"),
     "autotuning": (False, "its receive window is fixed"),
     "ecn": (True, "it always marks its packets"),
@@ -58,7 +59,7 @@ def faults(tables: Tables, path: Path, application: AnyApplication, side: str, s
             if key in known:
                 continue
             known.add(key)
-            if single and key in ("scheduler", "path_manager", "ack_path", "send_paths"):
+            if single and key in ("scheduler", "path_manager", "ack_path", "control_path", "send_paths"):
                 continue
             yield from _setting((*where, key), host, key, value)
 

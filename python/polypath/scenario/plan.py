@@ -426,7 +426,17 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "recovery": stack.recovery,
         "ack_path": stack.ack_path,
         "send_paths": stack.send_paths,
-    } | ({"retry": True} if stack.retry else {})
+    } | _seldom(stack)
+
+
+def _seldom(stack: Stack) -> dict[str, Any]:
+    """Settings that a plan has only where they differ from what is usual."""
+    found: dict[str, Any] = {}
+    if stack.control_path != "fastest":
+        found["control_path"] = stack.control_path
+    if stack.retry:
+        found["retry"] = True
+    return found
 
 
 def _channel(channel: Channel) -> dict[str, Any]:

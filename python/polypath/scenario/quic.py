@@ -39,7 +39,7 @@ OF_TCP: Final = frozenset(
     }
 )
 OF_QUIC: Final = frozenset({"retry"})
-OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "send_paths"})
+OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "control_path", "send_paths"})
 
 
 def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplication]) -> list[Problem]:

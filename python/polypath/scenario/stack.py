@@ -53,6 +53,7 @@ _COMMON: dict[str, Any] = {
     "mtu_probing": "off",
     "recovery": "prr",
     "ack_path": "same",
+    "control_path": "fastest",
     "send_paths": [],
     "retry": False,
 }
@@ -182,6 +183,10 @@ class Stack(Model):
     ack_path: Literal["same", "fastest", "scheduler"] | None = None
     """Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
     lowest RTT, or the one that the packet scheduler gives them."""
+    control_path: Literal["fastest", "scheduler"] | None = None
+    """Which path of Multipath QUIC carries packets of control frames alone, such as limits, connection ids and a path's
+    status: the one of lowest RTT, or the one that the packet scheduler gives them. Probes and challenges are of a path
+    and stay on it."""
     send_paths: list[Annotated[int, Field(ge=0, le=2**32 - 1)]] | None = None
     """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them works;
     [] is all. Ids count up from 0 in the order in which the client opens paths."""

@@ -172,6 +172,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         mtu_probing: None,
         recovery: None,
         ack_path: None,
+        control_path: None,
         send_paths: Vec::new(),
         retry: false,
     }

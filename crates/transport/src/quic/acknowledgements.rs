@@ -7,7 +7,7 @@ use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
 use crate::config::AckPath;
-use crate::scheduler::{Carried as Report, Decision, Next, PathSet};
+use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
 
 impl Connection {
     /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.
@@ -83,13 +83,7 @@ impl Connection {
             }
             self.send(draft);
             if self.config.ack_path == AckPath::Scheduler {
-                let (_, sent) = self.outgoing.positions();
-                self.scheduler.carried(Report {
-                    path,
-                    offset: sent,
-                    bytes: 0,
-                    new: true,
-                });
+                self.report_placed(path);
             }
         }
     }
@@ -111,21 +105,42 @@ impl Connection {
             AckPath::Fastest => fastest().or(same),
             AckPath::Scheduler => {
                 let fallback = fastest();
-                let (_, sent) = self.outgoing.positions();
-                let next = Next {
-                    offset: sent,
-                    len: 1,
-                    carried: PathSet::default(),
-                    reinjection: false,
-                };
-                let view = view(self.now, &self.paths, &self.outgoing, Some(next));
-                match self.scheduler.select(&view) {
-                    Decision::Send(path) if path < self.members.len() => Some(path),
-                    _ => same.or(fallback),
-                }
+                self.place(PacketKind::Acknowledgement)
+                    .or(same)
+                    .or(fallback)
             }
         }
         // Before a path is open, its acknowledgements have no other way.
         .or(Some(about))
+    }
+
+    /// The path that the scheduler gives a packet without data, if it gives it one.
+    pub(super) fn place(&mut self, kind: PacketKind) -> Option<usize> {
+        let (_, sent) = self.outgoing.positions();
+        let next = Next {
+            offset: sent,
+            len: 1,
+            carried: PathSet::default(),
+            reinjection: false,
+        };
+        let view = View {
+            kind,
+            ..view(self.now, &self.paths, &self.outgoing, Some(next))
+        };
+        match self.scheduler.select(&view) {
+            Decision::Send(path) if path < self.members.len() => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Tells the scheduler that a packet left which it was asked about by [`Connection::place`].
+    pub(super) fn report_placed(&mut self, path: usize) {
+        let (_, sent) = self.outgoing.positions();
+        self.scheduler.carried(Report {
+            path,
+            offset: sent,
+            bytes: 0,
+            new: true,
+        });
     }
 }

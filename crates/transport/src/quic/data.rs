@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::draft::Draft;
 use super::outgoing::{Chunk, Outgoing};
 use crate::path::Path;
-use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PathSet, View};
+use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View};
 use crate::{EventKind, Nanos, Purpose};
 
 /// No STREAM frame is shorter, as [`stream_fields`] has it.
@@ -301,6 +301,7 @@ pub(super) fn view<'a>(
     View {
         now,
         paths,
+        kind: PacketKind::Data,
         next,
         head: outgoing.head(),
         una,

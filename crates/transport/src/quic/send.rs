@@ -8,6 +8,8 @@ use super::contents::Carried;
 use super::crypto::Level;
 use super::draft::Draft;
 use super::path::LEAST_DATAGRAM;
+use crate::config::ControlPath;
+use crate::scheduler::PacketKind;
 use crate::{EventKind, Purpose};
 
 impl Connection {
@@ -175,17 +177,12 @@ impl Connection {
         }
     }
 
-    /// Control frames that no data packet took: on the best path that may send.
+    /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them.
     fn send_control(&mut self) {
         while !self.control.is_empty() {
-            // Before the first path is open, there is no other.
-            let open = (0..self.members.len()).filter(|&path| !self.members[path].closed());
-            let best = open.min_by_key(|&path| {
-                let shown = &self.paths[path];
-                let unfit = (!shown.established, shown.potentially_failed, shown.backup);
-                (unfit, shown.srtt, path)
-            });
-            let Some(mut draft) = best.and_then(|path| self.application_draft(path)) else {
+            let placed = self.place_control();
+            let path = placed.or_else(|| self.best_for_control());
+            let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
                 return;
             };
             let path = draft.path;
@@ -195,7 +192,34 @@ impl Connection {
                 return self.send_rest(draft);
             }
             self.send(draft);
+            if self.shows_control() {
+                self.report_placed(path);
+            }
         }
+    }
+
+    fn best_for_control(&self) -> Option<usize> {
+        // Before the first path is open, there is no other.
+        let open = (0..self.members.len()).filter(|&path| !self.members[path].closed());
+        open.min_by_key(|&path| {
+            let shown = &self.paths[path];
+            let unfit = (!shown.established, shown.potentially_failed, shown.backup);
+            (unfit, shown.srtt, path)
+        })
+    }
+
+    /// The scheduler is asked about packets of control frames.
+    fn shows_control(&self) -> bool {
+        self.config.control_path == ControlPath::Scheduler && self.paths[0].multipath
+    }
+
+    fn place_control(&mut self) -> Option<usize> {
+        if !self.shows_control() || !self.paths.iter().any(|path| path.established) {
+            return None;
+        }
+        let path = self.place(PacketKind::Control)?;
+        let able = self.paths[path].established && !self.members[path].closed();
+        able.then_some(path)
     }
 
     /// Looks for the path's MTU with padded PINGs (RFC 9000 section 14.3, RFC 8899).

@@ -95,7 +95,7 @@ impl Scheduler for Linux {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Next, PathSet};
+    use super::super::{Next, PacketKind, PathSet};
     use super::*;
 
     const MSS: u32 = 1420;
@@ -120,6 +120,7 @@ mod tests {
         View {
             now: 0,
             paths,
+            kind: PacketKind::Data,
             next: Some(next),
             head: None,
             una: 0,

@@ -44,6 +44,28 @@ impl PathSet {
     }
 }
 
+/// What the packet holds that a scheduler is asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketKind {
+    /// Data of the application.
+    #[default]
+    Data,
+    /// An acknowledgement of QUIC that no data packet took along, where the host shows these to its scheduler.
+    Acknowledgement,
+    /// Frames of QUIC that are neither data nor acknowledgements, such as limits and connection ids, where the host shows these.
+    Control,
+}
+
+impl PacketKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Acknowledgement => "acknowledgement",
+            Self::Control => "control",
+        }
+    }
+}
+
 /// What would be sent next.
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
@@ -71,6 +93,9 @@ pub struct Head {
 pub struct View<'a> {
     pub now: Nanos,
     pub paths: &'a [Path],
+    /// What is to be placed. A packet without data is shown as one byte after what was sent; a scheduler that answers [`Decision::Wait`] leaves it to
+    /// the path that it would take otherwise.
+    pub kind: PacketKind,
     /// Absent when nothing can be sent: no data, or the peer's window is closed.
     pub next: Option<Next>,
     pub head: Option<Head>,
@@ -109,6 +134,7 @@ pub struct Carried {
     pub path: usize,
     /// Offset in the connection's stream.
     pub offset: u64,
+    /// None of a packet without data.
     pub bytes: u32,
     /// Never sent before on any path.
     pub new: bool,

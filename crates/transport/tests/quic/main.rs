@@ -5,6 +5,7 @@ mod closing;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod common;
+mod control;
 mod fuzz;
 mod migration;
 mod moves;

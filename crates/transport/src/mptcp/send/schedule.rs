@@ -5,7 +5,9 @@ use crate::EventKind;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::Subflow;
 use crate::path::Path;
-use crate::scheduler::{Carried, Decision, Head, Next, PathSet, View, takes_more, usable};
+use crate::scheduler::{
+    Carried, Decision, Head, Next, PacketKind, PathSet, View, takes_more, usable,
+};
 use crate::tcp::context::Shared;
 use crate::tcp::{Chunk, Kind, Push, Socket};
 
@@ -385,6 +387,7 @@ impl Connection {
         View {
             now: shared.now,
             paths,
+            kind: PacketKind::Data,
             next,
             head,
             una: send.una,

@@ -1,0 +1,145 @@
+//! Packets without data, shown to the scheduler where the host wants that.
+
+use std::sync::{Arc, Mutex};
+
+use polypath_transport::path_manager::PathManager;
+use polypath_transport::registry::RegistryError;
+use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
+use polypath_transport::{
+    AckPath, Buffer, Choice, Config, ControlPath, Foreign, MILLISECOND as MS, SECOND,
+};
+use polypath_wire::quic::Frame;
+
+use crate::pair::{Pair, Side};
+use crate::{MBPS, link, multipath};
+
+/// Places packets without data on the last path, and data on the first, and notes what it was asked about and what was carried.
+#[derive(Clone, Debug, Default)]
+struct Chooser {
+    asked: Arc<Mutex<Vec<PacketKind>>>,
+    carried: Arc<Mutex<Vec<(usize, u32)>>>,
+    waits: bool,
+}
+
+impl Scheduler for Chooser {
+    fn select(&mut self, view: &View) -> Decision {
+        self.asked.lock().expect("one thread").push(view.kind);
+        match view.kind {
+            PacketKind::Data => Decision::Send(0),
+            _ if self.waits => Decision::Wait,
+            _ => Decision::Send(view.paths.len() - 1),
+        }
+    }
+
+    fn carried(&mut self, what: Carried) {
+        let told = (what.path, what.bytes);
+        self.carried.lock().expect("one thread").push(told);
+    }
+}
+
+impl Foreign for Chooser {
+    fn scheduler(&self, _: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
+        Some(Ok(Box::new(self.clone())))
+    }
+
+    fn path_manager(&self, _: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>> {
+        None
+    }
+}
+
+fn is_control(frame: &Frame) -> bool {
+    !matches!(
+        frame,
+        Frame::Stream { .. } | Frame::Ack(_) | Frame::Ping | Frame::Padding(_)
+    )
+}
+
+/// The client's packets during a download of 1 MB through a window of 200 kB: on which link those left that hold control frames, and the others.
+fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
+    let window = Buffer {
+        minimum: 200_000,
+        default: 200_000,
+        maximum: 200_000,
+    };
+    let client = Config {
+        receive_buffer: window,
+        autotuning: false,
+        ..client.clone()
+    };
+    let mut pair = Pair::new(&client, &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(SECOND, |_| false);
+    let (now, before) = (pair.now, pair.sent.len());
+    let server = pair.server.as_mut().expect("established");
+    server.write(1_000_000, now);
+    pair.run_until(20 * SECOND, |pair| pair.read[0] == 1_000_000);
+    assert_eq!(pair.read[0], 1_000_000);
+    let (mut control, mut others) = ([0; 2], [0; 2]);
+    for (_, side, link, transmit) in &pair.sent[before..] {
+        let mut frames = (transmit.datagram.packets.iter()).flat_map(|packet| &packet.frames);
+        if *side == Side::Client {
+            let count = match frames.any(is_control) {
+                true => &mut control,
+                false => &mut others,
+            };
+            count[*link] += 1;
+        }
+    }
+    (control, others)
+}
+
+fn with(chooser: &Chooser, control_path: ControlPath, ack_path: AckPath) -> Config {
+    Config {
+        foreign: Some(Arc::new(chooser.clone())),
+        control_path,
+        ack_path,
+        ..multipath()
+    }
+}
+
+#[test]
+fn control_packets_take_the_fastest_path_unasked() {
+    let chooser = Chooser::default();
+    let (control, _) = download(&with(&chooser, ControlPath::Fastest, AckPath::Same));
+    assert!(control[0] > 20 && control[1] == 0, "{control:?}");
+    assert!(chooser.asked.lock().expect("one thread").is_empty());
+}
+
+#[test]
+fn control_packets_go_where_the_scheduler_wants_them() {
+    let chooser = Chooser::default();
+    let (control, others) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Same));
+    assert!(control[1] > 20 && control[0] == 0, "{control:?}");
+    assert!(
+        others[0] > 50,
+        "acknowledgements stay on their paths: {others:?}"
+    );
+    let asked = chooser.asked.lock().expect("one thread");
+    assert!(asked.iter().all(|kind| *kind == PacketKind::Control));
+    let carried = chooser.carried.lock().expect("one thread");
+    assert_eq!(carried.len(), asked.len());
+    assert!(carried.iter().filter(|told| **told == (1, 0)).count() >= control[1]);
+}
+
+#[test]
+fn acknowledgements_and_control_packets_are_told_apart() {
+    let chooser = Chooser::default();
+    let (control, others) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Scheduler));
+    assert_eq!((control[0], others[0]), (0, 0));
+    let asked = chooser.asked.lock().expect("one thread");
+    for kind in [PacketKind::Acknowledgement, PacketKind::Control] {
+        assert!(asked.contains(&kind), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_scheduler_that_waits_leaves_control_packets_to_the_fastest_path() {
+    let chooser = Chooser {
+        waits: true,
+        ..Chooser::default()
+    };
+    let (control, _) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Same));
+    assert!(control[0] > 20 && control[1] == 0, "{control:?}");
+    assert!(!chooser.asked.lock().expect("one thread").is_empty());
+}

@@ -8,7 +8,7 @@ import pytest
 
 from polypath.engines import get
 from polypath.engines.base import EngineError, Options
-from polypath.results import Recording, metrics
+from polypath.results import Recording, causes, metrics
 from polypath.scenario import Scenario
 
 TEXT = """
@@ -176,3 +176,32 @@ def test_a_server_that_asks_for_a_token_costs_a_round_trip() -> None:
     recording = run(defaults="retry = true")
     assert only(recording).finished
     assert only(recording).bytes == 1_000_000
+
+
+def test_the_account_of_what_waited_is_that_of_the_samples() -> None:
+    more = '[record]\ninterval = "1 ms"\n[[event]]\nat = "0 s"\nlink = "path1"\ndelay = "60 ms"\nloss = "1%"'
+    recording = run('kind = "fetch"\nsize = "1 MB"\ntransport = "mpquic"', more)
+    of = only(recording)
+    found = metrics.blocking(recording, of)
+    assert found
+    assert {each.level for each in found} == {"connection"}
+    assert {"late", "reinjected"} <= {each.cause for each in found}
+    samples = recording.groups("connections", ("connection", "side"), ("time_ns",))
+    integral = sum(samples.column("reassembly_bytes", of.id, "client")) * 1e-3
+    assert sum(each.byte_s for each in found) == pytest.approx(integral, rel=0.02)
+    assert sum(each.time_ns for each in found) <= of.until_ns - of.start_ns
+    kinds = {cause.kind for cause in causes.of_connection(recording, of)}
+    assert "waiting" in kinds
+
+
+def test_streams_of_their_own_wait_for_less() -> None:
+    """Beside one stream for all files: over several, a hole holds up its own stream only."""
+    lossy = '[[event]]\nat = "0 s"\nlink = "path0"\nloss = "2%"'
+    waited = []
+    for streams in ("each", "one"):
+        files = f'kind = "fetch"\nsize = "50 kB"\ncount = 20\nparallel = 10\nstreams = "{streams}"\ntransport = "quic"'
+        recording = run(files, lossy)
+        found = metrics.blocking(recording, only(recording))
+        assert found
+        waited.append(sum(each.byte_s for each in found))
+    assert 0 < waited[0] < 0.5 * waited[1]

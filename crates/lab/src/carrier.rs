@@ -137,9 +137,12 @@ impl Carrier {
         either!(self, it => it.send_queue())
     }
 
-    /// How long received data waited, and what for; not reckoned for QUIC.
+    /// How long received data waited, and what for; nothing where an end is noq, which does not tell.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.tcp().map_or_else(Vec::new, |it| it.blocked(now))
+        match self {
+            Self::Tcp(it) => it.blocked(now),
+            Self::Quic(it) => it.blocked(now),
+        }
     }
 
     /// Subflows or paths so far.

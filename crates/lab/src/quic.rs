@@ -8,7 +8,7 @@ use polypath_net::random;
 use polypath_noq::{self as noq, Arrival, Content, Departure};
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection};
-use polypath_transport::{CloseReason, Event, Nanos, Tuple};
+use polypath_transport::{Blocked, CloseReason, Event, Nanos, Purpose, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame, Packet};
 
@@ -122,12 +122,21 @@ impl Quic {
         }
     }
 
-    /// A datagram of `len` bytes came.
-    pub fn receive(&mut self, tuple: Tuple, sealed: &Sealed, len: u32, ecn: Codepoint, now: Nanos) {
+    /// A datagram of `len` bytes came, which was sent for a purpose.
+    pub fn receive(
+        &mut self,
+        tuple: Tuple,
+        sealed: &Sealed,
+        len: u32,
+        ecn: Codepoint,
+        purpose: Purpose,
+        now: Nanos,
+    ) {
         let bytes = &sealed.bytes[..];
         match self {
             Self::Ours(ours) => match (&sealed.datagram, &mut ours.sealer) {
                 (Some(datagram), _) => {
+                    ours.connection.expect_purpose(purpose);
                     ours.connection.on_datagram(tuple, datagram, len, ecn, now);
                 }
                 (None, Some(sealer)) => sealer.open(&mut ours.connection, tuple, bytes, ecn, now),
@@ -331,6 +340,14 @@ impl Quic {
         match self {
             Self::Ours(ours) => ours.connection.reassembly_bytes(),
             Self::Noq(_) => 0,
+        }
+    }
+
+    /// How long received data waited, and what for. Neither noq nor its packets tell.
+    pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
+        match self {
+            Self::Ours(ours) if !ours.real => ours.connection.blocked(now),
+            _ => Vec::new(),
         }
     }
 

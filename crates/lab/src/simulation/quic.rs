@@ -173,7 +173,7 @@ impl Simulation {
             Ecn::Ce => Codepoint::Ce,
         };
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
-            connection.receive(tuple, sealed, len, ecn, now);
+            connection.receive(tuple, sealed, len, ecn, packet.body.purpose, now);
             if self.qlogs.active()
                 && let (Some(own), Some(datagram)) = (connection.own_mut(), &sealed.datagram)
             {

@@ -32,6 +32,7 @@ use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{Rescuer, Scheduler};
+use crate::stream::{Blocked, Blocking};
 use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
 
 /// Streams of each kind that the peer may open at first (as quinn does).
@@ -87,6 +88,9 @@ pub struct Connection {
     pub(super) paths: Vec<Path>,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
+    /// What data waited for that arrived, and how the packet at hand was sent, as far as its owner can tell.
+    pub(super) blocking: Blocking,
+    pub(super) arriving: Purpose,
     pub(super) control: Control,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
@@ -236,6 +240,8 @@ impl Connection {
             paths: Vec::new(),
             outgoing: Outgoing::default(),
             incoming: Incoming::new(window, window),
+            blocking: Blocking::default(),
+            arriving: Purpose::Data,
             control: Control::default(),
             streams: Streams {
                 offered: [STREAMS; 2],
@@ -446,6 +452,18 @@ impl Connection {
         self.incoming.reassembly_bytes()
     }
 
+    /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
+    /// counts once, and for the hole that is filled first.
+    pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
+        self.blocking.report(now)
+    }
+
+    /// How the datagrams were sent that come next: for [`Connection::blocked`] alone.
+    #[inline]
+    pub fn expect_purpose(&mut self, purpose: Purpose) {
+        self.arriving = purpose;
+    }
+
     /// What the application may leave unacknowledged, and unread.
     pub fn buffers(&self) -> (u64, u64) {
         (self.config.send_buffer.maximum, self.incoming.window())
@@ -480,6 +498,7 @@ impl Connection {
             return;
         }
         self.ended = Some(reason);
+        self.blocking.end(self.now);
         self.closing_timeout = self.longest_probe_timeout();
         for path in 0..self.members.len() {
             if self.members[path].closed_at.is_none() {

@@ -56,6 +56,10 @@ pub(super) struct Incoming {
     received: u64,
     read: u64,
     max: u64,
+    /// Bytes that wait for others before them in their stream. Whether that changed, and by what was missing, since somebody asked.
+    waiting: u64,
+    news: bool,
+    filled: bool,
 }
 
 impl Incoming {
@@ -67,6 +71,9 @@ impl Incoming {
             received: 0,
             read: 0,
             max: window,
+            waiting: 0,
+            news: false,
+            filled: false,
         }
     }
 
@@ -110,15 +117,41 @@ impl Incoming {
         if stream.reset.is_some() {
             return Ok(0);
         }
-        let before = stream.next + stream.reassembly.bytes();
-        if offset <= stream.next {
-            if end > stream.next {
+        if offset <= stream.next && stream.reassembly.is_empty() {
+            let next = stream.next.max(end);
+            return Ok(next - std::mem::replace(&mut stream.next, next));
+        }
+        Ok(self.on_data_around_holes(at, offset, end))
+    }
+
+    #[inline(never)]
+    fn on_data_around_holes(&mut self, at: usize, offset: u64, end: u64) -> u64 {
+        let stream = &mut self.streams[at];
+        let (next, waiting) = (stream.next, stream.reassembly.bytes());
+        if offset <= next {
+            if end > next {
                 stream.next = stream.reassembly.take_up_to(end);
             }
         } else {
             stream.reassembly.insert(offset, end, |_, _| {});
         }
-        Ok(stream.next + stream.reassembly.bytes() - before)
+        let (advance, left) = (stream.next - next, stream.reassembly.bytes());
+        self.waiting = self.waiting + left - waiting;
+        self.news |= advance > 0 || left != waiting;
+        self.filled |= advance > 0;
+        advance + left - waiting
+    }
+
+    /// [`Incoming::take_waiting`] has something.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// Whether more waits, or what was missing came, since this was last asked: the latter, and how much waits in all streams now.
+    pub fn take_waiting(&mut self) -> Option<(bool, u64)> {
+        let filled = std::mem::take(&mut self.filled);
+        std::mem::take(&mut self.news).then_some((filled, self.waiting))
     }
 
     /// Takes a RESET_STREAM frame: what was not read is gone.
@@ -133,6 +166,9 @@ impl Incoming {
         let stream = &mut self.streams[at];
         if stream.reset.is_none() {
             stream.reset = Some(error);
+            let dropped = std::mem::take(&mut stream.reassembly).bytes();
+            self.waiting -= dropped;
+            self.news |= dropped > 0;
             self.read += final_size - stream.read;
             stream.read = final_size;
         }
@@ -220,10 +256,7 @@ impl Incoming {
 
     /// Bytes that wait for others before them in their stream.
     pub fn reassembly_bytes(&self) -> u64 {
-        self.streams
-            .iter()
-            .map(|stream| stream.reassembly.bytes())
-            .sum()
+        self.waiting
     }
 
     /// The limit of all streams, if it moved far enough to be told.

@@ -444,10 +444,11 @@ impl Connection {
                 error,
                 final_size,
             } => {
-                if self.admit_stream(*stream, frame, Part::Receiving)
-                    && let Err(violation) = self.incoming.on_reset(*stream, *error, *final_size)
-                {
-                    self.violation(violation, frame);
+                if self.admit_stream(*stream, frame, Part::Receiving) {
+                    match self.incoming.on_reset(*stream, *error, *final_size) {
+                        Ok(()) => self.note_waiting(path),
+                        Err(violation) => self.violation(violation, frame),
+                    }
                 }
             }
             Frame::StopSending { stream, error } => {
@@ -522,9 +523,29 @@ impl Connection {
         };
         if self.admit_stream(stream, frame, Part::Receiving) {
             match self.incoming.on_data(stream, offset, len.into(), fin) {
-                Ok(bytes) => self.members[path].totals.received += bytes,
+                Ok(bytes) => {
+                    self.members[path].totals.received += bytes;
+                    if self.incoming.has_news() {
+                        self.note_waiting(path);
+                    }
+                }
                 Err(violation) => self.violation(violation, frame),
             }
+        }
+    }
+
+    /// More data waits for what comes before it in its stream, or that came on `path`.
+    #[cold]
+    fn note_waiting(&mut self, path: usize) {
+        let Some((filled, left)) = self.incoming.take_waiting() else {
+            return;
+        };
+        if filled {
+            let cause = self.arriving.into();
+            self.blocking
+                .connection_advances(path, left, cause, self.now);
+        } else {
+            self.blocking.connection_holds(left, self.now);
         }
     }
 

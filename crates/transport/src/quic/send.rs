@@ -38,7 +38,6 @@ impl Connection {
     #[inline(always)]
     fn send_application(&mut self) {
         self.manage_paths();
-        self.note_blocked();
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
         let mut paths = self.paths.iter_mut();
@@ -64,6 +63,7 @@ impl Connection {
             open = self.any_open();
         }
         self.push_data(open);
+        self.note_blocked();
         if !self.control.is_empty() {
             self.send_control();
         }

@@ -291,6 +291,7 @@ impl Pair {
         };
         let Some(bytes) = &flight.bytes else {
             let transmit = &flight.transmit;
+            connection.expect_purpose(transmit.purpose);
             connection.on_datagram(tuple, &transmit.datagram, transmit.len, flight.ecn, now);
             return;
         };

@@ -97,6 +97,7 @@ MODULES = {
         "ranges",
         "registry",
         "scheduler",
+        "stream",
         "transmit",
     },
     "host": {"config", "path_manager"},

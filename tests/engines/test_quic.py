@@ -205,3 +205,17 @@ def test_streams_of_their_own_wait_for_less() -> None:
         assert found
         waited.append(sum(each.byte_s for each in found))
     assert 0 < waited[0] < 0.5 * waited[1]
+
+
+@pytest.mark.parametrize("stack", ["polypath", "noq"])
+def test_files_asked_for_first_come_first_where_streams_are_ordered(stack: str) -> None:
+    ends = {}
+    for streams in ("each", "ordered"):
+        files = f'kind = "fetch"\nsize = "100 kB"\ncount = 10\nparallel = 10\nstreams = "{streams}"\ntransport = "quic"'
+        recording = run(files, defaults=f'stack = "{stack}"')
+        delays = recording.table("requests")["delay_ns"].to_list()
+        assert len(delays) == 10
+        ends[streams] = delays
+    assert ends["ordered"] == sorted(ends["ordered"])
+    assert ends["ordered"][0] < 0.4 * ends["each"][0]
+    assert ends["ordered"][-1] == pytest.approx(ends["each"][-1], rel=0.05)

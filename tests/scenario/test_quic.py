@@ -43,7 +43,7 @@ def test_refused_over_quic(two_paths: str, more: str, message: str) -> None:
     assert said.startswith("x.toml:")
 
 
-@pytest.mark.parametrize(("key", "value"), [("parallel", "2"), ("streams", '"one"')])
+@pytest.mark.parametrize(("key", "value"), [("parallel", "2"), ("streams", '"one"'), ("streams", '"ordered"')])
 def test_streams_are_quics(two_paths: str, key: str, value: str) -> None:
     tcp = APPLICATION.replace("mpquic", "tcp")
     said = complaint(two_paths, f"{tcp}{key} = {value}\n")

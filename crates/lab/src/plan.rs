@@ -485,6 +485,8 @@ pub enum Streams {
     /// Each file has its own.
     #[default]
     Each,
+    /// Each file has its own, and those that were asked for first are sent first.
+    Ordered,
     /// One carries all of them, in order.
     One,
 }

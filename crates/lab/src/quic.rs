@@ -244,6 +244,10 @@ impl Quic {
         either!(self, it => it.write_last(stream, bytes, now));
     }
 
+    pub fn set_priority(&mut self, stream: u64, priority: i32) {
+        either!(self, it => it.set_priority(stream, priority));
+    }
+
     pub fn finish(&mut self, stream: u64, now: Nanos) {
         either!(self, it => it.finish(stream, now));
     }

@@ -185,6 +185,10 @@ impl Connection {
         self.finish(stream, now);
     }
 
+    pub fn set_priority(&mut self, stream: u64, priority: i32) {
+        self.endpoint.set_priority(stream, priority);
+    }
+
     pub fn finish(&mut self, stream: u64, now: Nanos) {
         self.endpoint.finish(stream);
         self.flush(now);

@@ -315,6 +315,17 @@ impl Endpoint {
         }
     }
 
+    /// Serves a stream before those of lower priority.
+    pub fn set_priority(&mut self, stream: u64, priority: i32) {
+        let number = VarInt::from_u64(stream).expect("an id that noq gave");
+        if let Some(connection) = self.connection() {
+            // A stream that is over has none.
+            let _ = connection
+                .send_stream(StreamId::from(number))
+                .set_priority(priority);
+        }
+    }
+
     /// Nothing follows on a stream.
     pub fn finish(&mut self, stream: u64) {
         if let Some(outgoing) = self.outgoing.get_mut(&stream) {

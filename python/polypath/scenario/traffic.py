@@ -150,8 +150,9 @@ class Fetch(StreamApplication):
     counts for the first file, and records add their bytes; left out: plain HTTP."""
     parallel: int = Field(default=1, ge=1, le=100)
     """Files that are asked for at once, over QUIC."""
-    streams: Literal["each", "one"] = "each"
-    """Whether each file has a stream of its own, over QUIC, or all come in order on one."""
+    streams: Literal["each", "ordered", "one"] = "each"
+    """Over QUIC: each file has a stream of its own, and all are sent in turn (`each`); the same, and what was asked for
+    first is sent first, by the priority of its stream (`ordered`); all come in order on one stream (`one`)."""
 
 
 class PingPong(StreamApplication):

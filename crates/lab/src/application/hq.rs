@@ -45,7 +45,7 @@ impl Hq {
                     None => return,
                 },
             };
-            if last || self.streams == Streams::Each {
+            if last || self.streams != Streams::One {
                 io.write_last(stream, REQUEST);
             } else {
                 io.write_to(stream, REQUEST);
@@ -92,6 +92,10 @@ impl Hq {
             index += 1;
             let known = self.heard.iter().position(|heard| heard.0 == stream);
             let at = known.unwrap_or_else(|| {
+                if self.streams == Streams::Ordered {
+                    let number = i32::try_from(stream >> 2).unwrap_or(i32::MAX);
+                    io.set_priority(stream, -number);
+                }
                 self.heard.push((stream, 0));
                 self.heard.len() - 1
             });

@@ -100,6 +100,13 @@ impl Io<'_> {
         self.connection.quic_mut()?.open(true)
     }
 
+    /// Serves a stream before those of lower priority; each has 0 to begin with.
+    fn set_priority(&mut self, stream: u64, priority: i32) {
+        if let Some(connection) = self.connection.quic_mut() {
+            connection.set_priority(stream, priority);
+        }
+    }
+
     fn write_to(&mut self, stream: u64, bytes: u64) {
         if let Some(connection) = self.connection.quic_mut() {
             connection.write_to(stream, bytes, self.now);

@@ -36,7 +36,7 @@ impl Connection {
         } else {
             self.peer.initial_max_stream_data_uni
         };
-        self.outgoing.open(id, max, 0);
+        self.outgoing.open(id, max);
         if bidirectional {
             self.incoming.open(id);
         }
@@ -77,6 +77,11 @@ impl Connection {
             self.outgoing.finish(stream);
             self.flush();
         }
+    }
+
+    /// From now on a stream is served before all of lower priority, and in turn with its equals (RFC 9000 section 2.3). It has 0 to begin with.
+    pub fn set_priority(&mut self, stream: u64, priority: i32) {
+        self.outgoing.set_priority(stream, priority);
     }
 
     /// Nothing follows on a stream.

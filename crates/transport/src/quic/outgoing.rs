@@ -95,13 +95,13 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// A stream on which this side may send up to `max` bytes for the time being.
-    pub fn open(&mut self, id: u64, max: u64, priority: i32) {
+    pub fn open(&mut self, id: u64, max: u64) {
         let at = self.streams.partition_point(|stream| stream.id < id);
         self.streams.insert(
             at,
             Stream {
                 id,
-                priority,
+                priority: 0,
                 written: 0,
                 sent: 0,
                 max,
@@ -136,6 +136,13 @@ impl Outgoing {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Streams of a higher priority are served first; a stream has 0 to begin with.
+    pub fn set_priority(&mut self, id: u64, priority: i32) {
+        if let Some(stream) = self.stream(id) {
+            stream.priority = priority;
         }
     }
 
@@ -537,7 +544,7 @@ mod tests {
         let mut outgoing = Outgoing::default();
         outgoing.raise_max(1 << 40);
         for &(id, bytes) in streams {
-            outgoing.open(id, 1 << 40, 0);
+            outgoing.open(id, 1 << 40);
             outgoing.write(id, bytes);
             outgoing.finish(id);
         }
@@ -565,9 +572,8 @@ mod tests {
 
     #[test]
     fn a_higher_priority_goes_first() {
-        let mut outgoing = outgoing(&[(0, 200)]);
-        outgoing.open(4, 1 << 40, 1);
-        outgoing.write(4, 200);
+        let mut outgoing = outgoing(&[(0, 200), (4, 200)]);
+        outgoing.set_priority(4, 1);
         for stream in [4, 4, 0, 0] {
             let chunk = outgoing.take_new(0, 100, no_fields).expect("there is more");
             assert_eq!(chunk.stream, stream);
@@ -578,8 +584,8 @@ mod tests {
     fn limits_hold_back_and_are_told_once() {
         let mut outgoing = Outgoing::default();
         outgoing.raise_max(150);
-        outgoing.open(0, 100, 0);
-        outgoing.open(4, 100, 0);
+        outgoing.open(0, 100);
+        outgoing.open(4, 100);
         outgoing.write(0, 500);
         outgoing.write(4, 500);
         assert_eq!(
@@ -604,7 +610,7 @@ mod tests {
     #[test]
     fn an_end_alone_is_sent_and_awaited() {
         let mut outgoing = outgoing(&[]);
-        outgoing.open(0, 100, 0);
+        outgoing.open(0, 100);
         outgoing.finish(0);
         let chunk = outgoing.take_new(0, 1000, no_fields).expect("the end");
         assert_eq!((chunk.len, chunk.fin), (0, true));

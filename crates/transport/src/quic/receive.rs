@@ -631,7 +631,7 @@ impl Connection {
             self.incoming.open(id);
             if bidirectional {
                 let max = self.peer.initial_max_stream_data_bidi_local;
-                self.outgoing.open(id, max, 0);
+                self.outgoing.open(id, max);
                 if self.streams.closed {
                     self.outgoing.finish(id);
                 }

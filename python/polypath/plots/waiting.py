@@ -27,7 +27,8 @@ def waits(
     events: Events = True,
     legend: bool = True,
 ) -> Axes:
-    """Bytes that wait at the receiver (kB) over time (s): between subflows as an area, on each subflow as a line.
+    """Bytes that wait at the receiver (kB) over time (s): between subflows as an area, on each subflow as a line, which
+    paths of QUIC have not.
 
     With `label` only what waits between subflows is drawn, as one line for the run. Raises MetricError where the run
     has several connections and `connection` names none of them.
@@ -43,7 +44,8 @@ def waits(
         else:
             axes.fill_between(times, waiting, step="post", color="#bbbbbb", label=f"between {of.lane}s")
             samples = metrics.subflow_samples(recording)
-            for lane in lanes(recording, of):
+            # A path of QUIC holds nothing back.
+            for lane in lanes(recording, of) if of.lane == "subflow" else ():
                 own = (of.id, lane.subflow.id, of.receiver)
                 behind = [(each or 0) / 1e3 for each in samples.column("out_of_order_bytes", *own)]
                 axes.step(

@@ -102,7 +102,7 @@ campaign: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-lab --example campaign -- target/campaign $(SCENARIOS) $(FIRST) || { \
 		code=$$?; $(MAKE) --no-print-directory build; \
 		for plan in target/campaign/failure-*.json; do \
-			test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
+			test ! -e "$$plan" || test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
 		done; exit $$code; }
 
 kernel-tools:

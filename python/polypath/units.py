@@ -165,6 +165,9 @@ _SHARE = Quantity("share", "a", {SHARE_UNIT: 1}, (SHARE_UNIT,), "1 %", 100, SHAR
 
 QUANTITIES = (RATE, TIME, SIZE, PACKETS, _SHARE)
 
+BY_SUFFIX = {"ns": TIME, "bps": RATE, "bytes": SIZE}
+"""What the numbers of a plan are, by the last part of their names: `delay_ns`."""
+
 
 def parse_share(text: object) -> float:
     """A share in percent as a fraction between 0 and 1; raises UnitError."""

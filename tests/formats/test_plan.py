@@ -49,8 +49,11 @@ backup = true
 
 def _first_points() -> Iterator[tuple[str, Scenario]]:
     for lab in labs.catalogue().values():
-        for run in lab.runs:
-            scenario = run.of(lab.scenario())
+        base = lab.scenario()
+        # The designs of experiments differ from run to run in the transport alone, and take a second each to load.
+        runs = lab.runs if sum(len(axis.values) for axis in base.axes) < 50 else lab.runs[:1]
+        for run in runs:
+            scenario = run.of(base)
             yield f"{lab.name}/{run.name}", scenario.at([axis.values[0] for axis in scenario.axes])
 
 
@@ -72,15 +75,16 @@ def test_a_scenario_comes_back_with_what_differs_from_its_defaults() -> None:
     made = plans.scenario_of(Scenario.parse(TWO_PATHS, "x.toml").plan(), "plan.json")
     text = made.to_toml()
     assert made.plan().data["applications"][0]["client_stack"]["receive_buffer"] == [64_000] * 3
-    for line in ('profile = "linux"', 'rate = "2 Mbps"', 'loss = "1%"', "backup = true"):
-        assert line in text or line.replace("1%", "1 %") in text
+    for line in ('profile = "linux"', 'rate = "2 Mbps"', 'loss = "1 %"', "backup = true"):
+        assert line in text
     assert "window_scaling" not in text
     assert "jitter" not in text
 
 
 def test_every_lab_comes_back_from_its_plan() -> None:
+    points = dict(_first_points())
     refused = []
-    for name, scenario in _first_points():
+    for name, scenario in points.items():
         plan = scenario.plan()
         try:
             made = plans.scenario_of(plan, "plan.json")
@@ -88,11 +92,43 @@ def test_every_lab_comes_back_from_its_plan() -> None:
             refused.append((name, error.message))
         else:
             assert plans.normal(made.plan().data) | {"name": ""} == plans.normal(plan.data) | {"name": ""}, name
-    reasons = {reason.removeprefix("no scenario has this plan: ") for _, reason in refused}
-    assert reasons <= {
-        "its controller is not turned into a scenario",
-        "it has an algorithm in Python, whose file is not known",
+    reasons = {
+        "controller": "its controller is not turned into a scenario",
+        "python": "it has an algorithm in Python, whose file is not known",
     }
+    for name, message in refused:
+        data = points[name].plan().data
+        reason = "controller" if "controller" in data else "python"
+        assert message == f"no scenario has this plan: {reasons[reason]}", name
+        assert reason == "controller" or '"python"' in json.dumps(data), name
+    assert len(refused) < len(points) / 4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["defaults.control_path=scheduler", "application.1.client_stack.control_path=fastest"],
+        ["host.client.stack=noq"],
+        ["host.server.retry=true", "host.client.ack_path=fastest"],
+    ],
+)
+def test_settings_that_a_plan_seldom_has_come_back(settings: list[str]) -> None:
+    quic = """
+[host.client]
+[host.server]
+[link.wifi]
+ends = ["client", "server"]
+rate = "20 Mbps"
+[link.lte]
+ends = ["client", "server"]
+rate = "8 Mbps"
+[[application]]
+kind = "bulk"
+transport = "mpquic"
+size = "1 MB"
+"""
+    plan = Scenario.parse(quic, "x.toml").with_settings(settings).plan()
+    assert plans.scenario_of(plan, "plan.json").plan().data | {"name": ""} == plan.data | {"name": ""}
 
 
 @pytest.mark.parametrize(

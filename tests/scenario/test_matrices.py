@@ -92,6 +92,16 @@ def test_a_matrix_that_cannot_be_is_named_with_its_line(matrix: str, message: st
     assert str(caught.value).startswith(message)
 
 
+def test_flows_that_arrive_are_left_out_by_a_count_of_none_and_take_no_other() -> None:
+    flows = '[topology]\nkind = "dumbbell"\n[[application]]\nkind = "bulk"\nclient = "client0"\nserver = "server1"\n'
+    flows += 'size = "1 kB"\narrivals = 5\n'
+    ping = "[[application]]\nkind = 'ping'\nclient = 'client1'\nserver = 'server1'\n"
+    plan = Scenario.parse(f"{flows}count = 0\n{ping}", "x").plan().data
+    assert [each["name"] for each in plan["applications"]] == ["ping"]
+    with pytest.raises(ScenarioError, match="'arrivals' says how many connections there are; leave 'count' out"):
+        Scenario.parse(f"{flows}count = 2\n", "x")
+
+
 def test_count_makes_connections_side_by_side() -> None:
     text = '[topology]\nkind = "dumbbell"\n[[application]]\nkind = "bulk"\nclient = "client0"\nserver = "server1"\n'
     plan = Scenario.parse(f"{text}count = 3\nport = 6000\n", "x").plan().data

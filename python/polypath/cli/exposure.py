@@ -136,21 +136,7 @@ def _data(recording: Recording, found: Sequence[Exposure], block_bytes: int) -> 
                 "bytes": stream.bytes,
                 "unlocated_bytes": stream.unlocated_bytes,
                 "links_to_read": links_to_read(recording, stream.connection),
-                "places": [
-                    {
-                        "kind": each.tap.kind,
-                        "name": each.tap.name,
-                        "seen_bytes": each.seen_bytes,
-                        "share": each.share,
-                        "longest_bytes": each.longest_bytes,
-                        "runs": each.runs,
-                        "messages_share": each.messages_share,
-                        "readable_share": each.readable_share,
-                        "alterable_share": each.alterable_share,
-                        "keyed_share": each.keyed_share,
-                    }
-                    for each in own
-                ],
+                "places": [{"kind": each.tap.kind, "name": each.tap.name, **each.figures()} for each in own],
             }
             for stream, own in _by_stream(found)
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.markup import escape
@@ -12,7 +12,7 @@ from polypath.cli.jobs import Job
 from polypath.results.paths import PathOfSubflow
 from polypath.results.routes import Route, is_determined, routes, stack
 from polypath.scenario import describe_topology
-from polypath.units import RATE, SIZE, TIME, format_share
+from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, format_share
 
 Plan = Mapping[str, Any]
 
@@ -148,9 +148,6 @@ def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
     )
 
 
-_UNITS: Final[Mapping[str, Callable[[int], str]]] = {"ns": TIME.format, "bytes": SIZE.format, "bps": RATE.format}
-
-
 def _work(work: Plan) -> str:
     """The kind, and its parameters that are set."""
     parts = [str(work["kind"])]
@@ -160,8 +157,8 @@ def _work(work: Plan) -> str:
             continue
         if value is True:
             parts.append(key)
-        elif unit in _UNITS and isinstance(value, int):
-            parts.append(f"{name or key} {_UNITS[unit](value)}".replace("bytes ", ""))
+        elif unit in BY_SUFFIX and isinstance(value, int):
+            parts.append(f"{name or key} {BY_SUFFIX[unit].format(value)}".replace("bytes ", ""))
         else:
             parts.append(f"{key} {value}")
     return ", ".join(parts)
@@ -196,7 +193,7 @@ def _event(plan: Plan, event: Plan) -> tuple[str, str]:
         if action["direction"] != "both":
             what += f", {action['direction']}"
         changes = [
-            f"{key.rpartition('_')[0]} {_UNITS[key.rpartition('_')[2]](action[key])}"
+            f"{key.rpartition('_')[0]} {BY_SUFFIX[key.rpartition('_')[2]].format(action[key])}"
             for key in ("rate_bps", "delay_ns")
             if action[key] is not None
         ]

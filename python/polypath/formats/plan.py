@@ -11,20 +11,16 @@ from polypath import registry, units
 from polypath.scenario import Plan, Scenario, ScenarioError, quic
 from polypath.scenario.fields import is_fixed
 from polypath.scenario.script import NAME as SCRIPT
-from polypath.scenario.stack import PROFILES
+from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
 
 Data = Mapping[str, Any]
 
-_UNITS: Final = {"ns": units.TIME, "bps": units.RATE, "bytes": units.SIZE}
-"""Of the numbers of a plan, by the end of their names."""
 _SHARES: Final = frozenset(
     {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt"}
 )
 _PACKETS: Final = frozenset({"packets", "limit", "min", "max"})
-_PLAIN: Final = frozenset({"overhead_bytes"})
-_NAMES: Final = {"memory_bytes": "memory", "request_bytes": "request", "response_bytes": "response"}
-_LEFT_OPEN: Final = frozenset({"source", "destination"})
-"""What the engine fills in as a scenario does."""
+_SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
+"""Settings that a plan may leave out, by the names that they have in both."""
 _ALGORITHMS: Final[Mapping[str, registry.Kind]] = {
     "scheduler": "scheduler",
     "path_manager": "path-manager",
@@ -51,7 +47,11 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
         raise ScenarioError(f"no scenario has this plan: {error.message}", filename) from error
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise ScenarioError("no scenario can be made of this plan: it is not whole", filename) from error
-    for place, wanted, found in _differences(given, normal(scenario.plan().data)):
+    made = normal(scenario.plan().data)
+    for one, other in zip(given["applications"], made["applications"], strict=True):
+        # Where no address is given the engine takes the first, as a scenario does.
+        one.update({end: other[end] for end in ("source", "destination") if one.get(end) is None})
+    for place, wanted, found in _differences(given, made):
         raise ScenarioError(f"no scenario has this plan: {place} is {wanted!r}, and would be {found!r}", filename)
     return scenario
 
@@ -121,8 +121,8 @@ def _normal_stack(stack: Data | None) -> dict[str, Any] | None:
     if stack is None:
         return None
     chosen = {name: _normal_choice(kind, stack[name]) for name, kind in _ALGORITHMS.items()}
-    usual = {"retry": False, "ack_path": "same", "mtu_probing": "off", "recovery": "prr", "send_paths": []}
-    return {**stack, **chosen, **{name: stack.get(name) or value for name, value in usual.items()}}
+    usual = PROFILES[stack["profile"]].settings
+    return {**stack, **chosen, **{name: stack.get(name) or usual[name] for name in _SELDOM}}
 
 
 def _normal_choice(kind: registry.Kind, choice: Data) -> dict[str, Any]:
@@ -271,14 +271,14 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         stem, _, unit = key.rpartition("_")
         if key in ("queue", "loss"):
             written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"}, {})
-        elif key in _PLAIN:
+        elif key == "overhead_bytes":
             written[stem] = value
         elif key in _SHARES:
             written[key] = units.format_share(value)
         elif key in _PACKETS:
             written[key] = units.PACKETS.format(int(value))
-        elif unit in _UNITS and key != "bytes":
-            written[names.get(key, stem)] = _UNITS[unit].format(value)
+        elif unit in units.BY_SUFFIX and key != "bytes":
+            written[names.get(key, stem)] = units.BY_SUFFIX[unit].format(value)
         elif key == "bytes":
             written[names.get(key, key)] = units.SIZE.format(value)
         else:
@@ -288,32 +288,33 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
 
 def _channel(channel: Data) -> dict[str, Any]:
     """What differs from a link of which nothing is said."""
-    usual = _usual("linux")["links"][0]["forward"]
+    usual = _usual(DEFAULT_PROFILE)["links"][0]["forward"]
     own = {name: value for name, value in channel.items() if value != usual.get(name) or name == "queue"}
     return _fields(own, {})
 
 
 def _stack(stack: Data) -> dict[str, Any]:
-    return {"profile": stack["profile"], **_settings(_own(stack, _profile(stack["profile"])))}
+    base = {name: stack[name] for name in ("profile", "stack") if name in stack}
+    return {**base, **_settings(_own(stack, _profile(stack)))}
 
 
 def _beyond(stack: Data, host: Data) -> dict[str, Any]:
     """What an application says of its stack at a host."""
-    told = _own(host, _profile(host["profile"]))
-    own = _own(stack, _profile(stack["profile"]) | told)
+    own = _own(stack, _profile(stack) | _own(host, _profile(host)))
     return own if stack["profile"] == host["profile"] else {"profile": stack["profile"], **own}
 
 
 def _own(stack: Data, usual: Data) -> dict[str, Any]:
     """The settings of a stack that differ from others."""
-    own = {name: value for name, value in stack.items() if name != "profile" and value != usual[name]}
+    own = {name: value for name, value in stack.items() if name != "profile" and value != usual.get(name)}
     if "receive_buffer" in own and is_fixed(own["receive_buffer"]):
         own["autotuning"] = stack["autotuning"]  # else it is off
     return own
 
 
-def _profile(name: str) -> dict[str, Any]:
-    return _normal_stack(_usual(name)["nodes"][0]["stack"]) or {}
+def _profile(stack: Data) -> dict[str, Any]:
+    """What a host has that says no more than this stack's profile, and whose stack it is."""
+    return _normal_stack(_usual(stack["profile"], stack.get("stack"))["nodes"][0]["stack"]) or {}
 
 
 def _shortened(name: str, value: Any) -> Any:
@@ -349,11 +350,12 @@ def _probing(profile: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def _usual(profile: str) -> Data:
-    """The plan of a network of which nothing is said but the profile."""
+def _usual(profile: str, stack: str | None = None) -> Data:
+    """The plan of a network of which nothing is said but the profile, and whose the hosts' stacks are."""
+    own = {"profile": profile} | ({} if stack is None else {"stack": stack})
     hosts: dict[str, Data] = {name: {} for name in ("client", "server")}
     link = {"usual": {"ends": ["client", "server"]}}
-    return Scenario.from_data({"defaults": {"profile": profile}, "host": hosts, "link": link}).plan().view
+    return Scenario.from_data({"defaults": own, "host": hosts, "link": link}).plan().view
 
 
 def _differences(given: Any, made: Any, place: str = "the plan") -> Iterator[tuple[str, Any, Any]]:
@@ -366,7 +368,5 @@ def _differences(given: Any, made: Any, place: str = "the plan") -> Iterator[tup
     elif isinstance(given, list) and isinstance(made, list) and len(given) == len(made):
         for index, (one, other) in enumerate(zip(given, made, strict=True)):
             yield from _differences(one, other, f"{place}[{index}]")
-    elif given is None and place.rpartition(".")[2] in _LEFT_OPEN:
-        return
     elif given != made and (given or made):
         yield place, given, made

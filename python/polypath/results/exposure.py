@@ -8,7 +8,7 @@ lost. Streams are looked at by direction, in the stream's own order of bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Final
 
@@ -86,6 +86,10 @@ class Exposure:
     alterable_share: float
     #: Bytes on subflows whose keys were negotiated on a subflow that passes here, too.
     keyed_share: float
+
+    def figures(self) -> dict[str, int | float | None]:
+        """What it sees, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("tap", "stream")}
 
 
 def streams(recording: Recording) -> list[Stream]:
@@ -250,14 +254,7 @@ def table(found: Sequence[Exposure]) -> pl.DataFrame:
                 "kind": each.tap.kind,
                 "name": each.tap.name,
                 "bytes": each.stream.bytes,
-                "seen_bytes": each.seen_bytes,
-                "share": each.share,
-                "longest_bytes": each.longest_bytes,
-                "runs": each.runs,
-                "messages_share": each.messages_share,
-                "readable_share": each.readable_share,
-                "alterable_share": each.alterable_share,
-                "keyed_share": each.keyed_share,
+                **each.figures(),
             }
             for each in found
         ],

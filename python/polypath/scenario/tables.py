@@ -178,6 +178,8 @@ def expand(tables: Tables) -> Expanded:
     applications: list[AnyApplication] = []
     origins: list[int] = []
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
+        if application.is_left_out:
+            continue
         pairs = _pairs(application, name, list(nodes.host), tables.seed, index)
         if isinstance(application, Bulk) and application.arrivals is not None:
             made = flows.arriving(application, name, pairs, tables.duration, f"{tables.seed} flows {index}")

@@ -153,7 +153,7 @@ def text(wanted: Wanted, file: str = "scenario.toml") -> str:
 def _lines(wanted: Wanted, file: str) -> Iterator[str]:
     yield "# A network with several paths, what runs over it, and what happens to it."
     yield f"# Check it with `polypath validate {file}`, run it with `polypath run {file}`."
-    yield "# All keys are in docs/reference/scenario.md; `polypath schema` prints them for an editor."
+    yield "# `polypath schema` prints all keys, for an editor to complete and check."
     yield ""
     yield "# The run ends here at the latest, or when every application is done."
     yield f'duration = "{wanted.duration}"'

@@ -94,6 +94,8 @@ class Bulk(MeasuredApplication):
 
     @model_validator(mode="after")
     def _flows(self) -> Bulk:
+        if self.arrivals is not None and self.count > 1:
+            raise fault("'arrivals' says how many connections there are; leave 'count' out", at=("count",))
         if self.arrivals is None and self.sizes is not None:
             raise fault("'sizes' are of flows that arrive; give 'arrivals', or one 'size'", at=("sizes",))
         if self.arrivals is not None and (self.sizes is None) == (self.size is None):

@@ -136,7 +136,8 @@ size = "1 MB"
     [
         ({"routing": "nearest"}, "routing"),
         ({"controller": {"mode": "reactive"}}, "its controller is not turned into a scenario"),
-        ({"events": [{"at_ns": 1}]}, "it is not whole"),
+        ({"events": [{"at_ns": 1}]}, "this is no whole plan: 'action' is missing"),
+        ({"links": 3}, "this is no whole plan: something in it is not of its kind"),
         ({"version": 2}, "this is no plan of version 1"),
     ],
 )

@@ -45,8 +45,10 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
         scenario = Scenario.from_data(_Writer(given).data())
     except ScenarioError as error:
         raise ScenarioError(f"no scenario has this plan: {error.message}", filename) from error
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise ScenarioError("no scenario can be made of this plan: it is not whole", filename) from error
+    except KeyError as error:
+        raise ScenarioError(f"this is no whole plan: {error} is missing", filename) from error
+    except (TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ScenarioError("this is no whole plan: something in it is not of its kind", filename) from error
     made = normal(scenario.plan().data)
     for one, other in zip(given["applications"], made["applications"], strict=True):
         # Where no address is given the engine takes the first, as a scenario does.

@@ -43,6 +43,7 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
         ({"engine": "linus"}, "unknown engine 'linus'; did you mean 'linux'?"),
         ({"captures": "host"}, "unknown captures 'host'; did you mean 'hosts'?"),
         ({"jobs": 0}, "a sweep needs at least 1 job, not 0"),
+        ({"captures": "hosts"}, "captures, qlogs and figures of a sweep need a directory to go to, and save"),
     ],
 )
 def test_what_no_point_can_have_is_said_at_once(scenario: Scenario, wrong: dict[str, Any], message: str) -> None:

@@ -85,15 +85,18 @@ def run(
 
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
     folder. Raises OutputError where a directory cannot be written, or is not the sweep's own, and
-    EngineError where there is no such engine, no such captures, no job, or the cluster cannot be had or is lost.
+    EngineError where there is no such engine, no such captures, no place for them, no job, or the cluster cannot be
+    had or is lost.
     """
     engines.require(engine)
     engines.require_captures(captures)
     if jobs is not None and jobs < 1:
         raise EngineError(f"a sweep needs at least 1 job, not {jobs}")
+    wanted = Wanted(captures, qlogs, figures)
+    if wanted != Wanted() and (save is None or any(one.directory is None for one in sweeps)):
+        raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
-        wanted = Wanted(captures, qlogs, figures)
         tasks = [[_task(sweep, point, engine, wanted, save) for point in sweep.points] for sweep in sweeps]
         if progress is None:
             progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))

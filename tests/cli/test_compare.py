@@ -1,5 +1,6 @@
 """polypath compare --all and --labs, with engines that hand out Recordings made by hand."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from polypath.cli import fidelity, fidelity_labs
 from polypath.engines.linux.engine import LinuxEngine
 from polypath.fidelity import FOLDER, Entry, lab_causes, lab_starts, varied
 from polypath.results import Recording
+from polypath.scenario import Scenario
 
 
 @pytest.fixture
@@ -116,10 +118,15 @@ def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
     assert stack_of("blest", "wlan-3g") == kernel | {"congestion": "olia"}
 
 
+@functools.cache
+def runs_of_labs() -> dict[str, Scenario]:
+    scenarios = ((lab, lab.scenario()) for lab in labs.catalogue().values())
+    return {f"{lab.name}/{run.name}": run.of(scenario) for lab, scenario in scenarios for run in lab.runs}
+
+
 def test_every_lab_has_a_plan_for_the_comparison() -> None:
-    for lab in labs.catalogue().values():
-        for run in lab.runs:
-            assert fidelity_labs.in_the_kernels_profile(run.of(lab.scenario())).plan()
+    for scenario in runs_of_labs().values():
+        assert fidelity_labs.in_the_kernels_profile(scenario).plan()
 
 
 def test_labs_are_compared_run_by_run(
@@ -181,7 +188,7 @@ def test_one_run_of_a_lab_is_compared_and_the_kernels_is_kept(
 
 
 def test_causes_and_starts_are_of_runs_that_there_are() -> None:
-    runs = {f"{lab.name}/{run.name}": run.of(lab.scenario()) for lab in labs.catalogue().values() for run in lab.runs}
+    runs = runs_of_labs()
     assert lab_causes()
     assert set(lab_causes()) <= set(runs)
     assert lab_starts()

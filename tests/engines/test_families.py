@@ -49,7 +49,7 @@ def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, c
     hosts = [f"host.client.mtu={client}", f"host.server.mtu={server}"]
     scenario = labs.get("aggregation").scenario()
     for reverse in ("false", "true"):
-        own = [f"application.iperf.transport={transport}", f"application.iperf.reverse={reverse}", "duration=2 s"]
+        own = [f"application.iperf.transport={transport}", f"application.iperf.reverse={reverse}", "duration=500 ms"]
         captures = tmp_path / reverse
         get("sim").run(scenario.with_settings([*hosts, *own]).plan(), Options("hosts", captures))
         capture = captures / "client.pcapng"

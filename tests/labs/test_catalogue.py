@@ -1,5 +1,6 @@
 """The catalogue is complete and consistent, and a lab's folder that is not is refused."""
 
+import functools
 import importlib.util
 import inspect
 import json
@@ -71,6 +72,13 @@ def algorithms(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.entries.cache_clear()
 
 
+@functools.cache
+def runs_of(name: str) -> dict[str, Scenario]:
+    lab = labs.get(name)
+    scenario = lab.scenario()
+    return {run.name: run.of(scenario) for run in lab.runs}
+
+
 def test_the_labs_are_these() -> None:
     assert list(labs.catalogue()) == NAMES
 
@@ -86,13 +94,13 @@ def test_unknown_labs_have_a_suggestion() -> None:
 @pytest.mark.parametrize("name", NAMES)
 class TestLab:
     def test_every_run_gives_a_plan(self, name: str) -> None:
-        lab = labs.get(name)
-        plans = [point.plan.sha256() for run in lab.runs for point in points(run.of(lab.scenario()))]
-        assert len(set(plans)) == len(plans) >= len(lab.runs)
+        runs = runs_of(name)
+        plans = [point.plan.sha256() for scenario in runs.values() for point in points(scenario)]
+        assert len(set(plans)) == len(plans) >= len(runs)
 
     def test_expectations_name_measures_runs_and_connections_that_exist(self, name: str) -> None:
         lab = labs.get(name)
-        runs = {run.name: {one.name for one in run.of(lab.scenario()).application} for run in lab.runs}
+        runs = {run: {one.name for one in scenario.application} for run, scenario in runs_of(name).items()}
         assert lab.expectations
         for expectation in lab.expectations:
             assert expectation.measure in MEASURES
@@ -106,7 +114,7 @@ class TestLab:
 
     def test_expectations_name_axes_labels_models_and_shapes_that_exist(self, name: str) -> None:
         lab = labs.get(name)
-        axes = {run.name: {axis.name: axis.labels for axis in run.of(lab.scenario()).axes} for run in lab.runs}
+        axes = {run: {axis.name: axis.labels for axis in scenario.axes} for run, scenario in runs_of(name).items()}
         for expectation in lab.expectations:
             other = expectation.relative_to or {}
             for axis, label in [*expectation.at.items(), *other.get("at", {}).items()]:

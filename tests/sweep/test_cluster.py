@@ -89,7 +89,7 @@ def made(tmp_path: Path) -> Iterator[Cluster]:
 @pytest.fixture
 def file(plain: str, tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text(plain.replace('"1 s"', '"20 s"') + "[vary]\nseeds = 60\n")
+    path.write_text(plain.replace('"1 s"', '"20 s"') + "[vary]\nseeds = 30\n")
     return path
 
 
@@ -123,7 +123,7 @@ def test_workers_that_die_cost_nothing_but_time(made: Cluster, file: Path, tmp_p
     made.add()
     out = tmp_path / "out"
     process = made.run(file, "--out", out)
-    for count in sorted(draw.sample(range(2, 40), 4)):
+    for count in sorted(draw.sample(range(2, 20), 4)):
         wait(lambda count=count: done(out) >= count or process.poll() is not None)  # type: ignore[misc]
         assert process.poll() is None, process.communicate()
         made.kill(draw.randrange(2))
@@ -143,7 +143,7 @@ def test_a_client_that_is_killed_goes_on(made: Cluster, file: Path, plain: str, 
     process.kill()
     process.communicate()
     before = {path: path.stat().st_mtime_ns for path in out.glob(f"*/{layout.MANIFEST}")}
-    assert 5 <= len(before) < 60
+    assert 5 <= len(before) < 30
     process = made.run(file, "--out", out)
     wait(lambda: done(out) >= len(before) + 5)
     process.send_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from polypath.engines import EngineError, Options
@@ -46,7 +47,7 @@ def test_two_paths_carry_more_than_one(live: Run) -> None:
 
 
 def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path: Path) -> None:
-    recording = live("two_paths", "application.bulk.duration=1 s", options=Options("hosts", tmp_path))
+    recording = live("two_paths", "application.bulk.duration=1 s", options=Options("hosts", tmp_path, segments=True))
     for name, columns in schema.TABLES.items():
         assert dict(recording.table(name).schema) == dict(columns), name
     assert sorted(file.name for file in tmp_path.iterdir()) == ["client.pcapng", "server.pcapng"]
@@ -57,6 +58,15 @@ def test_every_table_has_its_columns_and_the_path_its_delay(live: Run, tmp_path:
     assert len(delays) >= 3
     assert all(delay >= 40_000_000 for delay in delays)
     assert recording.metadata.engine == "live"
+    segments = recording.table("segments").with_row_index("segment").join(recording.table("headers"), on="segment")
+    assert segments.height == recording.table("segments").height
+    sent = segments.filter(side="client", kind="data").group_by("connection", "subflow").agg(pl.sum("payload_bytes"))
+    ends = recording.table("subflow_ends").select("connection", "subflow", sent="client_sent_bytes")
+    both = ends.join(sent, on=["connection", "subflow"], how="full")
+    assert both.height == ends.height == 2
+    assert both["sent"].equals(both["payload_bytes"].cast(pl.UInt64))
+    (join,) = segments.filter((pl.col("flags") == "SYN") & pl.col("options").str.contains("MP_JOIN")).to_dicts()
+    assert 0 < join["time_ns"] < recording.metadata.end_ns
 
 
 def test_iperf3_plays_an_application(live: Run) -> None:

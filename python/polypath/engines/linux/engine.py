@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
@@ -13,7 +12,7 @@ from polypath.engines.linux.kernel.make import supported
 from polypath.engines.namespaces import iperf3, translation
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
-from polypath.engines.namespaces.segments import from_captures
+from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
@@ -39,8 +38,7 @@ class LinuxEngine:
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         data = plan.data
-        segments = options.segments or data["record"]["segments"]
-        captured = replace(options, captures="hosts") if segments and options.captures == "none" else options
+        captured = captures_for(data, options)
         job, files = translate(data, captured)
         supported()
         kernel, versions = find(self.debug), self.versions()
@@ -52,9 +50,8 @@ class LinuxEngine:
             tables = Tables(job, folder / "out")
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
-            frames = bare = tables.frames()
-            if segments:
-                frames = from_captures(job.captured(folder / "out"), frames)
+            bare = tables.frames()
+            frames = with_segments(data, options, job.captured(folder / "out"), bare)
         sha256 = digest(frames if data["record"]["segments"] else bare)
         outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
         return outcome.recording(self.name, plan, started)

@@ -13,6 +13,7 @@ from polypath.engines.base import EngineError, Options, Outcome, Progress, no_pr
 from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import iperf3, programs, run, translation
+from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Netem, Wires
@@ -44,7 +45,7 @@ class LiveEngine:
             wires.append(Netem(network) if machine.netem else Simulated(network))
             return wires[0]
 
-        job, files = translation.translate(data, options.captures, laid, MachineKernel(machine))
+        job, files = translation.translate(data, captures_for(data, options).captures, laid, MachineKernel(machine))
         if isinstance(wires[0], Simulated):
             files |= wires[0].files()
         executables = {"init": _INIT, **iperf3.executables(data)}
@@ -62,12 +63,15 @@ class LiveEngine:
             tables = Tables(job, folder / "out")
             job.take_captures(folder / "out", options.directory)
             late = _latest(folder / "out" / "links.tally")
-        frames = tables.frames()
+            bare = tables.frames()
+            frames = with_segments(data, options, job.captured(folder / "out"), bare)
         versions = {
             "linux": machine.release,
             "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",
         }
-        outcome = Outcome(frames, digest(frames), tables.end_ns, ended.interrupted, versions)
+        outcome = Outcome(
+            frames, digest(frames if data["record"]["segments"] else bare), tables.end_ns, ended.interrupted, versions
+        )
         return outcome.recording(self.name, plan, started)
 
 

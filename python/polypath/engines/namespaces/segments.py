@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from polypath import capture
-from polypath.engines.base import EngineError
+from polypath.engines.base import EngineError, Options
 
 _TABLES: Final = ("segments", "sack_blocks")
 _ENDS: Final = ("source", "source_port", "destination", "destination_port")
 
 
-def from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def captures_for(data: Mapping[str, Any], options: Options) -> Options:
+    """The options with the captures that segments are read from, where they are to be recorded."""
+    if _wanted(data, options) and options.captures == "none":
+        return replace(options, captures="hosts")
+    return options
+
+
+def with_segments(
+    data: Mapping[str, Any], options: Options, files: Sequence[Path], frames: dict[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """`frames`, with segments where they are to be recorded. Raises EngineError."""
+    return _from_captures(files, frames) if _wanted(data, options) else frames
+
+
+def _wanted(data: Mapping[str, Any], options: Options) -> bool:
+    return bool(options.segments or data["record"]["segments"])
+
+
+def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """`frames` with segments, SACK blocks and headers; captures are stamped in nanoseconds since the run's origin.
 
     Connections and subflows are numbered as in `frames`; what belongs to none of them is left out. Raises EngineError.

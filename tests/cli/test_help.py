@@ -46,6 +46,11 @@ def test_examples_are_there_and_are_understood(name: str) -> None:
         assert not context.args
 
 
+@pytest.mark.parametrize("name", list(LEAVES))
+def test_paragraphs_are_broken_where_the_terminal_ends(name: str) -> None:
+    assert all("\n" not in paragraph for paragraph in (LEAVES[name].help or "").split("\n\n"))
+
+
 def test_an_example_with_a_wrong_option_is_noticed() -> None:
     with pytest.raises(typer.TyperException):
         LEAVES["polypath labs"].make_context("labs", ["--frobnicate"])

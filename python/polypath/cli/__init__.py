@@ -38,7 +38,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
     "new": Command("new", "Write a scenario with an explanation above each line, by flags or by questions."),
     "labs": Command("labs", "List the labs."),
-    "show": Command("show", "Show a lab's question, its topology and what is expected of it."),
+    "show": Command(
+        "show", "Show a lab's question, its topology and what is expected of it, or the figures of a stored result."
+    ),
     "check": Command("check", "Run labs and compare with what is published of them."),
     "compare": Command(
         "compare",
@@ -88,6 +90,8 @@ class _Commands(TyperGroup):
         """The command as it is called."""
         loaded = typer.main.get_command(COMMANDS[name].load(name))
         loaded.name = name
+        for command in (loaded, *getattr(loaded, "commands", {}).values()):
+            command.help = "\n\n".join(" ".join(each.split()) for each in (command.help or "").split("\n\n"))
         return loaded
 
 

@@ -18,6 +18,11 @@ def targets(incomplete: str) -> list[str]:
     return labs(incomplete) + _files(incomplete, ".toml")
 
 
+def labs_and_results(incomplete: str) -> list[str]:
+    """Names of labs, then folders."""
+    return labs(incomplete) + [each for each in _files(incomplete, ".toml") if each.endswith("/")]
+
+
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
     from polypath import engines as known

@@ -1,26 +1,53 @@
-"""polypath show: a lab's question, topology and expected numbers."""
+"""polypath show: a lab's question, topology and expected numbers, or the figures of a stored result."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from polypath.cli import complete
+from polypath.cli import complete, result, sweeps
 from polypath.cli.console import out, table
-from polypath.labs import get
+from polypath.labs import Lab, get, names
+from polypath.results import OutputError, Recording, folder, stored
 from polypath.results.expectations import bound
 from polypath.scenario import describe_topology
 
 
-def show(name: Annotated[str, typer.Argument(metavar="LAB", show_default=False, autocompletion=complete.labs)]) -> None:
-    """Show a lab's question, its topology and what is expected of it.
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="LAB|DIR", show_default=False, autocompletion=complete.labs_and_results)
+    ],
+) -> None:
+    """Show a lab's question, its topology and what is expected of it, or the figures of a stored result.
 
-    Example: `polypath show aggregation`.
+    Examples: `polypath show aggregation`, `polypath show results`.
     """
-    lab = get(name)
+    directory = Path(name)
+    if name not in names() and directory.is_dir():
+        _show_results(directory)
+    else:
+        _show_lab(get(name))
+
+
+def _show_results(directory: Path) -> None:
+    found = list(stored.found(directory))
+    if not found:
+        raise OutputError(f"no results in {directory}; name a folder that `polypath run --out` wrote, or a lab")
+    for number, (path, kind) in enumerate(found):
+        if number:
+            out.print()
+        if kind is folder.RUN:
+            recording = Recording.load(path)
+            result.show(recording, recording.metadata.scenario)
+        else:
+            sweeps.show(stored.StoredSweep.read(path))
+
+
+def _show_lab(lab: Lab) -> None:
     out.print(f"[bold]{escape(lab.title)}[/bold]  ({escape(lab.name)})\n")
     out.print(escape(lab.question) + "\n")
     out.print(describe_topology(lab.scenario()), markup=False, no_wrap=True, overflow="ignore", crop=False)

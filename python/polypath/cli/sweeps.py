@@ -107,7 +107,7 @@ def advise(result: sweep.Result) -> None:
         )
 
 
-def show(result: sweep.Result) -> None:
+def show(result: sweep.Result | StoredSweep) -> None:
     """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds."""
     axes = [axis for axis in result.axes if axis.name != SEED]
     statistics = result.statistics

@@ -1,0 +1,50 @@
+"""polypath show DIR prints what run printed when it stored the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+SCENARIO = """
+duration = "2 s"
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "5 Mbps", delay = "30 ms" }
+[[application]]
+name = "page"
+kind = "fetch"
+size = "200 kB"
+"""
+
+
+def ran(polypath: Any, out: Path, *arguments: str | Path) -> str:
+    outcome = polypath("run", *arguments, "--out", out)
+    assert outcome.code == 0, outcome.err
+    return str(outcome.out)
+
+
+def test_a_run_is_shown_as_it_was_printed(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(SCENARIO)
+    printed = ran(polypath, tmp_path / "out", tmp_path / "two.toml")
+    assert "page" in printed
+    assert polypath("show", tmp_path / "out").out.split() == printed.split()
+
+
+def test_a_sweep_is_shown_as_it_was_printed(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(SCENARIO + '[vary]\n"link.wifi.loss" = ["0 %", "2 %"]\nseeds = 3\n')
+    printed = ran(polypath, tmp_path / "out", tmp_path / "two.toml")
+    assert "seeds" in printed
+    assert polypath("show", tmp_path / "out").out.split() == printed.split()
+
+
+def test_every_run_of_a_lab_is_shown(polypath: Any, tmp_path: Path) -> None:
+    printed = ran(polypath, tmp_path / "out", "aggregation", "--run", "tcp", "--run", "window-100kB")
+    assert sorted(polypath("show", tmp_path / "out").out.split()) == sorted(printed.split())
+
+
+def test_a_folder_without_results_is_one_line(polypath: Any, tmp_path: Path) -> None:
+    outcome = polypath("show", tmp_path)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"polypath: no results in {tmp_path}; name a folder that `polypath run --out` wrote, or a lab\n",
+    )

@@ -57,6 +57,7 @@ NAMES = [
     "settings-grid",
     "shared-bottleneck",
     "switch-failure",
+    "video",
     "window-sweep",
 ]
 

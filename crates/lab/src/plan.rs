@@ -8,6 +8,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+mod video;
+
+pub use video::{Video, VideoRule};
+
 /// The version of this format; an engine refuses another one.
 pub const VERSION: u32 = 1;
 
@@ -566,6 +570,8 @@ pub enum Work {
         #[serde(default)]
         reverse: bool,
     },
+    /// Adaptive video over HTTP/1.1.
+    Video(Video),
     /// Echo requests (ICMP), `count` of them or for a time.
     Ping {
         interval_ns: u64,

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
-    BlockingRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow, DatagramSampleRow,
-    EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, Recording, RequestRow, SackBlockRow,
-    SegmentRow, SubflowEndRow, SubflowRow, Text,
+    BlockingRow, ChunkRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow,
+    DatagramSampleRow, EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, Recording,
+    RequestRow, SackBlockRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
 use polypath_wire::quic::{Datagram, Frame};
 use polypath_wire::tcp::Flags;
 
-use crate::application::{Datagrams, Request, Side};
+use crate::application::{Chunk, Datagrams, Request, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
@@ -327,6 +327,23 @@ impl Recorder {
                 index: index as u32,
                 sent_ns: request.sent_at as i64,
                 delay_ns: request.delay.map(|delay| delay as i64),
+            });
+        }
+    }
+
+    pub fn chunks(&mut self, application: u32, chunks: &[Chunk]) {
+        let time = |at: Nanos| at as i64;
+        for (index, chunk) in chunks.iter().enumerate() {
+            self.recording.chunks.push(ChunkRow {
+                application,
+                index: index as u32,
+                asked_ns: time(chunk.asked_at),
+                arrived_ns: chunk.arrived_at.map(time),
+                representation: chunk.representation,
+                rate_bps: chunk.rate_bps,
+                bytes: chunk.bytes,
+                buffer_ns: time(chunk.buffered_ns),
+                played_ns: chunk.played_at.map(time),
             });
         }
     }

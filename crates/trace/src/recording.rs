@@ -79,6 +79,22 @@ tables! {
             /// Absent: unanswered.
             delay_ns: Option<i64>,
         }
+        /// A segment of a video that its player asked for.
+        chunks: ChunkTable of ChunkRow [optional] {
+            application: u32,
+            index: u32,
+            asked_ns: i64,
+            arrived_ns: Option<i64>,
+            /// Which of the video's rates, from 0.
+            representation: u32,
+            rate_bps: u64,
+            /// Without heads.
+            bytes: u64,
+            /// What was there to play when it was asked for.
+            buffer_ns: i64,
+            /// When its first picture is shown, as far as that is settled; later than the run's end, too.
+            played_ns: Option<i64>,
+        }
         /// A host's counter at the end.
         counters: CounterTable of CounterRow {
             host: Text,

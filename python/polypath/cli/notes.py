@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from polypath.results import Recording, metrics
+from polypath.results import Recording, metrics, video
 from polypath.results.metrics import SECOND
 
 _SILENT_NS: Final = SECOND
@@ -14,7 +14,12 @@ _SILENT_NS: Final = SECOND
 
 def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
     """Lines below the table; `subflows` are those that have a row in it."""
-    parts = [*_datagrams(recording, connection), *_delays(recording, connection), *_ending(recording, connection)]
+    parts = [
+        *_datagrams(recording, connection),
+        *_video(recording, connection),
+        *_delays(recording, connection),
+        *_ending(recording, connection),
+    ]
     if parts:
         yield f"{connection.name}: {', '.join(parts)}"
     if subflows and not are_counted(connection, subflows):
@@ -42,6 +47,23 @@ def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator
         yield f"mean delay {found.delay_mean_ns / 1e6:.1f} ms"
     if found.jitter_ns is not None:
         yield f"jitter {found.jitter_ns / 1e6:.2g} ms"
+
+
+def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    found = video.playback(recording, connection)
+    if found is None:
+        return
+    if found.rate_bps is None or found.startup_ns is None:
+        yield "nothing was shown"
+        return
+    yield f"video at {found.rate_bps / 1e6:.2f} Mbps on average"
+    yield f"first picture after {found.startup_ns / SECOND:.1f} s"
+    yield f"{_times(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
+    yield _times(found.switches, "change of rate", "changes of rate")
+
+
+def _times(number: int, what: str, several: str | None = None) -> str:
+    return f"{number} {what if number == 1 else several or what + 's'}"
 
 
 def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[str]:

@@ -16,7 +16,7 @@ from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
 Data = Mapping[str, Any]
 
 _SHARES: Final = frozenset(
-    {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt"}
+    {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt", "safety"}
 )
 _PACKETS: Final = frozenset({"packets", "limit", "min", "max"})
 _SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
@@ -217,7 +217,7 @@ class _Writer:
             "client": self.nodes[application["client"]]["name"],
             "server": self.nodes[application["server"]]["name"],
             "start": units.TIME.format(application["start_ns"]),
-            **_fields({name: value for name, value in work.items() if name != "kind"}, {"bytes": "size"}),
+            **_work(work),
             **{
                 f"{side}_stack": _settings(_beyond(stack, self.nodes[application[side]]["stack"]))
                 for side in ("client", "server")
@@ -264,6 +264,14 @@ def _algorithm(choice: Data) -> str | dict[str, Any]:
     return {"name": choice["name"], **choice["parameters"]} if choice["parameters"] else str(choice["name"])
 
 
+def _work(work: Data) -> dict[str, Any]:
+    own = {name: value for name, value in work.items() if name != "kind"}
+    if work["kind"] == "video":
+        segments = own.pop("segments")
+        own["length_ns"] = None if segments is None else segments * work["segment_ns"]
+    return _fields(own, {"bytes": "size"})
+
+
 def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
     """A plan's values by a scenario's names, as text with units; without those that are null."""
     written: dict[str, Any] = {}
@@ -271,7 +279,7 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         if value is None:
             continue
         stem, _, unit = key.rpartition("_")
-        if key in ("queue", "loss"):
+        if key in ("queue", "loss", "rule"):
             written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"}, {})
         elif key == "overhead_bytes":
             written[stem] = value
@@ -280,12 +288,18 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         elif key in _PACKETS:
             written[key] = units.PACKETS.format(int(value))
         elif unit in units.BY_SUFFIX and key != "bytes":
-            written[names.get(key, stem)] = units.BY_SUFFIX[unit].format(value)
+            written[names.get(key, stem)] = _measured(unit, value)
         elif key == "bytes":
             written[names.get(key, key)] = units.SIZE.format(value)
         else:
             written[key] = value
     return written
+
+
+def _measured(unit: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_measured(unit, each) for each in value]
+    return units.BY_SUFFIX[unit].format(value)
 
 
 def _channel(channel: Data) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from polypath.plots import figure as figures
-from polypath.plots import network, rates, requests, sequences, waiting, windows
+from polypath.plots import network, playing, rates, requests, sequences, waiting, windows
 from polypath.plots.base import Kind
 from polypath.plots.curve import curve, draw_curves, measures
 from polypath.plots.files import FORMATS, write
 from polypath.plots.lanes import lanes
 from polypath.plots.network import topology
+from polypath.plots.playing import player, quality
 from polypath.plots.rates import rate
 from polypath.plots.requests import cdf, delays
 from polypath.plots.sequences import acks, beginning, sequence
@@ -30,11 +31,13 @@ from polypath.results import Recording, UnknownName
 
 #: Every kind of figure of a run by name.
 REGISTRY: Final[Mapping[str, Kind]] = {
-    kind.name: kind for module in (rates, windows, sequences, waiting, requests, network) for kind in module.KINDS
+    kind.name: kind
+    for module in (rates, windows, sequences, waiting, requests, playing, network)
+    for kind in module.KINDS
 }
 
 #: The figures that `polypath run --plot` draws: kinds, or several joined by `+` in one figure.
-USUAL: Final = ("rate", "window+rtt", "sequence+beginning", "waits+causes", "delays+cdf", "topology")
+USUAL: Final = ("rate", "window+rtt", "sequence+beginning", "waits+causes", "delays+cdf", "player+quality", "topology")
 
 
 def shared() -> list[str]:
@@ -129,6 +132,8 @@ __all__ = [
     "figure",
     "lanes",
     "measures",
+    "player",
+    "quality",
     "rate",
     "rtt",
     "save",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polypath.results import control, metrics
+from polypath.results import control, metrics, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
@@ -292,6 +292,31 @@ def established(recording: Recording, *, connection: str) -> Figure:
     return None if at is None else (at - of.start_ns) / 1e6
 
 
+def _playback(recording: Recording, connection: str) -> video.Playback:
+    found = video.playback(recording, metrics.connection(recording, connection))
+    if found is None:
+        raise metrics.MetricError(f"'{connection}' is no video")
+    return found
+
+
+def video_rate(recording: Recording, *, connection: str) -> Figure:
+    rate = _playback(recording, connection).rate_bps
+    return None if rate is None else rate / 1e6
+
+
+def video_startup(recording: Recording, *, connection: str) -> Figure:
+    startup = _playback(recording, connection).startup_ns
+    return None if startup is None else startup / metrics.SECOND
+
+
+def video_stalled(recording: Recording, *, connection: str) -> Figure:
+    return _playback(recording, connection).stalled_ns / metrics.SECOND
+
+
+def video_switches(recording: Recording, *, connection: str) -> Figure:
+    return float(_playback(recording, connection).switches)
+
+
 def unfinished(recording: Recording) -> Figure:
     return float(sum(each.finished is False for each in metrics.connections(recording)))
 
@@ -404,6 +429,10 @@ REGISTRY: Mapping[str, Measure] = {
             "part of what that path sees which a known key opens in CBC mode, in blocks of 16 bytes",
             exposure_cbc,
         ),
+        Measure("video_rate", "Mbps", "mean rate of the segments of a video that were shown", video_rate),
+        Measure("video_startup", "s", "time from a video's first request to its first picture", video_startup),
+        Measure("video_stalled", "s", "how long a video's picture stood still after it began", video_stalled),
+        Measure("video_switches", "", "how often a video went on at another rate", video_switches),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

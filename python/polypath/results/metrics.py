@@ -75,6 +75,8 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
     count, size = work.get("count"), work.get("size_bytes")
     if work.get("duration_ns") is not None:
         return closed and row["state"] not in _FAILED
+    if work["kind"] == "video":
+        count = work["segments"]
     if count is not None:
         return closed and answered >= int(count)
     if size is not None and work["kind"] == "bulk":

@@ -70,6 +70,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
     "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
+    "video_mbps": Measure("mean rate of the video shown", "Mbps", "video Mbps"),
+    "startup_s": Measure("time to the first picture", "s", "startup s"),
+    "stalled_s": Measure("time that the picture stood still", "s", "stalled s"),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
@@ -98,6 +101,9 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "delay_median_s": pl.Float64,
     "delay_p95_s": pl.Float64,
     "delay_p99_s": pl.Float64,
+    "video_mbps": pl.Float64,
+    "startup_s": pl.Float64,
+    "stalled_s": pl.Float64,
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -108,7 +114,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 #: The applications that send requests.
-_ASKING = frozenset({"request-response", "fetch", "ping-pong", "messages", "ping"})
+_ASKING = frozenset({"request-response", "fetch", "video", "ping-pong", "messages", "ping"})
 
 
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -142,6 +148,7 @@ def _by_the_plan(
 def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
     subflows = connection["subflows"]
     requests, asks = connection["requests"], application["work"]["kind"] in _ASKING
+    video = connection.get("video", {})
     return {
         "connection": connection["name"],
         "transport": connection["transport"],
@@ -158,6 +165,9 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "delay_median_s": requests["median_s"],
         "delay_p95_s": requests["p95_s"],
         "delay_p99_s": requests["p99_s"],
+        "video_mbps": video.get("mbps"),
+        "startup_s": video.get("startup_s"),
+        "stalled_s": video.get("stalled_s"),
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],

@@ -65,6 +65,17 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "sent_ns": _TIME,
         "delay_ns": _TIME,
     },
+    "chunks": {
+        "application": pl.UInt32,
+        "index": pl.UInt32,
+        "asked_ns": _TIME,
+        "arrived_ns": _TIME,
+        "representation": pl.UInt32,
+        "rate_bps": pl.UInt64,
+        "bytes": pl.UInt64,
+        "buffer_ns": _TIME,
+        "played_ns": _TIME,
+    },
     "counters": {"host": _TEXT, "name": _TEXT, "value": pl.UInt64},
     "segments": {
         "time_ns": _TIME,

@@ -15,6 +15,8 @@
       requests                 count, unanswered, refused (of the unanswered: messages for which no packet had room),
                                median_s, p95_s and p99_s (one without an answer is longer than any; null where one
                                decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
+      video                    only of a video: mbps (mean rate of the segments shown), startup_s (first request to
+                               first picture), stalls[] {begin_s, end_s}, stalled_s, switches (of rate), segments
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
@@ -42,7 +44,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import completions, control, metrics
+from polypath.results import completions, control, metrics, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -138,6 +140,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "reassembly_max_bytes": metrics.reassembly_max(recording, of),
         "blocking": _blocking(metrics.blocking(recording, of)),
         "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
+        **_video(video.playback(recording, of)),
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
@@ -153,6 +156,21 @@ def _requests(delays: Sequence[int | None], refused: int) -> dict[str, Any]:
         "p95_s": _seconds(known.quantile(0.95)),
         "p99_s": _seconds(known.quantile(0.99)),
         "delay_s": [_seconds(delay) for delay in delays],
+    }
+
+
+def _video(found: video.Playback | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        "video": {
+            "mbps": _mbps(found.rate_bps),
+            "startup_s": _seconds(found.startup_ns),
+            "stalls": [{"begin_s": _seconds(each.begin_ns), "end_s": _seconds(each.end_ns)} for each in found.stalls],
+            "stalled_s": _seconds(found.stalled_ns),
+            "switches": found.switches,
+            "segments": found.shown,
+        }
     }
 
 

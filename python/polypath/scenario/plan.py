@@ -42,6 +42,7 @@ from polypath.scenario.traffic import (
     PingPong,
     RequestResponse,
     Stream,
+    Video,
 )
 
 VERSION = 1
@@ -313,6 +314,17 @@ class _Builder:
                     "duration_ns": application.duration or rest,
                     "delivery": application.delivery,
                     "reverse": application.reverse,
+                }
+            case Video():
+                rule, segment = application.rule, application.segment
+                segments = None if application.length is None else -(-application.length // segment)
+                return {
+                    "segment_ns": segment,
+                    "segments": segments,
+                    "rates_bps": application.rates,
+                    "buffer_ns": application.buffer,
+                    "startup_ns": segment if application.startup is None else application.startup,
+                    "rule": {"kind": rule.kind, **rule.planned(application.buffer, segment)},
                 }
             case Ping():
                 return {

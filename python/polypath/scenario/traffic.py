@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -10,11 +11,15 @@ from polypath.scenario.base import Model
 from polypath.scenario.fields import IP, Depth, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
+from polypath.scenario.players import AnyRule, Fixed, Throughput
 from polypath.scenario.sizes import AnySizes
 from polypath.scenario.stack import Stack
 
 KIB = 1024
 MS = 1_000_000
+
+_LADDER = (300_000, 750_000, 1_200_000, 1_850_000, 2_850_000, 4_300_000)
+_SHORTEST_SEGMENT = 10 * MS
 
 
 class Application(Model):
@@ -196,6 +201,41 @@ class Messages(Application):
         return self
 
 
+class Video(StreamApplication):
+    """Adaptive video over HTTP/1.1 (DASH): segments one after the other on one connection, each at the rate that the
+    player's rule chooses; over QUIC all on one stream."""
+
+    kind: Literal["video"]
+    rates: list[Rate] = Field(default_factory=lambda: list(_LADDER), max_length=100)
+    """Of the representations, ascending; left out: those of Mao et al., SIGCOMM 2017."""
+    segment: Period = 4000 * MS
+    """Time that a segment plays; its size follows from its rate."""
+    length: Period | None = None
+    """Of the video; the last segment is a whole one. Left out: it does not end."""
+    buffer: Period = 30_000 * MS
+    """The most that the player holds: it asks for no segment that would not fit."""
+    startup: Period | None = None
+    """What has to be there before it plays, at the beginning and after a stall; left out: a segment."""
+    rule: AnyRule = Field(default_factory=lambda: Throughput(kind="throughput"))
+    """How the next rate is chosen: "throughput", "buffer", "fixed", or a table with parameters."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Video:
+        if not self.rates:
+            raise fault("a video needs a rate", at=("rates",))
+        if any(after <= before for before, after in itertools.pairwise(self.rates)):
+            raise fault("the rates rise from one to the next", at=("rates",))
+        if self.segment < _SHORTEST_SEGMENT:
+            raise fault("a segment plays for 10 ms at least", at=("segment",))
+        if self.buffer < self.segment:
+            raise fault("the buffer has no room for a segment", at=("buffer",))
+        if self.startup is not None and self.startup > self.buffer:
+            raise fault("more than the buffer holds never comes", at=("startup",))
+        if isinstance(self.rule, Fixed) and self.rule.representation >= len(self.rates):
+            raise fault(f"there are {len(self.rates)} rates, numbered from 0", at=("rule", "representation"))
+        return self
+
+
 class Ping(Application):
     """ICMP echo requests."""
 
@@ -245,7 +285,8 @@ class OnOff(Application):
 
 
 AnyApplication = Annotated[
-    Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Ping | Cbr | OnOff, Field(discriminator="kind")
+    Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Ping | Cbr | OnOff,
+    Field(discriminator="kind"),
 ]
 
 

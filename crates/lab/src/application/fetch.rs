@@ -1,5 +1,6 @@
 //! Files over HTTP/1.1: request head, response head, body of a stated length.
 
+use super::http::{REQUEST_HEAD, response_head};
 use super::tls::Layer;
 use super::{Io, Request, Session, Side};
 use crate::plan::Tls;
@@ -8,17 +9,6 @@ pub(super) const NAME: &str = "fetch";
 pub(super) const DESCRIPTION: &str = "GET of files over HTTP/1.1, one after the other on a persistent connection; over TLS if asked to";
 pub(super) const SOURCE: &str =
     "RFC 9112; TLS: RFC 5246, RFC 8446; wget in the SIGCOMM 2020 tutorial, section 2";
-
-/// Length of `GET /file HTTP/1.1`, Host, User-Agent and Accept with their line ends.
-const REQUEST_HEAD: &str =
-    "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n";
-
-/// The response's head (RFC 9112 section 4, RFC 9110 section 8.6).
-fn response_head(size: u64) -> String {
-    format!(
-        "HTTP/1.1 200 OK\r\nServer: polypath\r\nContent-Type: application/octet-stream\r\nContent-Length: {size}\r\n\r\n"
-    )
-}
 
 /// How far one side has come.
 #[derive(Default)]

@@ -7,11 +7,13 @@ mod bulk;
 mod datagrams;
 mod fetch;
 mod hq;
+mod http;
 mod messages;
 mod ping_pong;
 mod request_response;
 mod stream;
 mod tls;
+mod video;
 
 use polypath_transport::Nanos;
 
@@ -21,6 +23,7 @@ use serde_json::{Value, json};
 use crate::plan::Work;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use video::Chunk;
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +147,11 @@ impl Io<'_> {
 pub(crate) trait Session: Send {
     /// Called when the end's connection is established, when bytes arrived, and when the time it asked for has come.
     fn run(&mut self, io: &mut Io);
+
+    /// Segments of a video that were asked for.
+    fn chunks(&self) -> &[Chunk] {
+        &[]
+    }
 }
 
 /// The session of an application over a connection; nothing for those that send datagrams.
@@ -211,6 +219,7 @@ pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn S
             delivery,
             reverse,
         )),
+        Work::Video(ref video) => Box::new(video::Streaming::new(video)),
         Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => return None,
     })
 }
@@ -229,6 +238,7 @@ pub(crate) fn describe() -> Value {
         entry(fetch::NAME, fetch::DESCRIPTION, fetch::SOURCE),
         entry(ping_pong::NAME, ping_pong::DESCRIPTION, ping_pong::SOURCE),
         entry(messages::NAME, messages::DESCRIPTION, messages::SOURCE),
+        entry(video::NAME, video::DESCRIPTION, video::SOURCE),
         entry(
             "ping",
             "Echo requests (ICMP) at an interval",

@@ -319,6 +319,11 @@ impl Simulation {
         let source = settings.source.map_or_else(|| first(client), Ok)?;
         let destination = settings.destination.map_or_else(|| first(server), Ok)?;
         let work = &settings.work;
+        if let plan::Work::Video(video) = work
+            && let Some(fault) = video.fault()
+        {
+            return Err(PlanError::invalid(&*place, fault));
+        }
         let datagrams = Datagrams::new(work, settings.start_ns, self.plan.seed, index);
         let over_connection = settings.transport.has_connection();
         if over_connection == datagrams.is_some() {
@@ -584,6 +589,9 @@ impl Simulation {
                 self.recorder.datagrams(index as u32, datagrams);
             }
             self.recorder.requests(index as u32, &app.requests);
+            if let Some(session) = &app.session {
+                self.recorder.chunks(index as u32, session.chunks());
+            }
             if let Some(first) = app.endpoint {
                 let (client, server) = (&self.endpoints[first], &self.endpoints[first + 1]);
                 let id = first as u32 / 2;

@@ -178,6 +178,7 @@ fn halved(work: &Work) -> Work {
             half(bytes);
             count.iter_mut().for_each(half);
         }
+        Work::Video(video) => video.segments.iter_mut().for_each(half),
         Work::Stream { duration_ns, .. } => duration_ns.iter_mut().for_each(half),
         Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } | Work::Messages { .. } => {}
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_lab::plan::{
     Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, QueueAt, Routing, Stack, Streams, Tls, Transport, Work,
+    Queue, QueueAt, Routing, Stack, Streams, Tls, Transport, Video, VideoRule, Work,
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -20,6 +20,9 @@ pub const SERVER: usize = 1;
 /// fewer or each may be lost, it never comes whole: without timestamps no round trip can be measured then (RFC 6298 section 3), the
 /// timeout stays at its maximum of 120 s, and each moves two or three thousand bytes.
 const SPLIT_PATIENCE: u64 = 10;
+
+/// Earlier seeds draw what they did before there was video.
+const VIDEO_FIRST: u64 = 1_000_000_000;
 
 /// What becomes of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,9 @@ impl Scenario {
         add_classic_recovery(&mut Draw::of(seed, "recovery"), &mut plan);
         add_tls(&mut Draw::of(seed, "tls"), &mut plan);
         add_host_queues(&mut Draw::of(seed, "host queues"), &mut plan);
+        if seed >= VIDEO_FIRST {
+            add_video(&mut Draw::of(seed, "video"), &mut plan);
+        }
         if seed >= over_quic::FIRST {
             over_quic::turn(&mut plan, seed);
         }
@@ -192,6 +198,47 @@ fn add_tls(draw: &mut Draw, plan: &mut Plan) {
     }
 }
 
+/// Of files that are fetched in the open, one in three is a video that is never ahead of its buffer.
+fn add_video(draw: &mut Draw, plan: &mut Plan) {
+    for application in &mut plan.applications {
+        let Work::Fetch {
+            size_bytes,
+            count,
+            tls: None,
+            ..
+        } = application.work
+        else {
+            continue;
+        };
+        if !draw.chance(0.33) {
+            continue;
+        }
+        let segment_ns = draw.magnitude(100 * MS, 10 * SECOND);
+        let rate = |bytes: u64| {
+            (u128::from(bytes) * 8 * u128::from(SECOND) / u128::from(segment_ns)) as u64
+        };
+        let highest = rate(size_bytes).max(4);
+        application.work = Work::Video(Video {
+            segment_ns,
+            segments: Some(count),
+            rates_bps: vec![highest / 4, highest / 2, highest],
+            buffer_ns: segment_ns * count,
+            startup_ns: segment_ns * draw.integer(1, 3),
+            rule: match draw.integer(0, 2) {
+                0 => VideoRule::Throughput {
+                    window: draw.integer(1, 10) as u32,
+                    safety: 0.9,
+                },
+                1 => VideoRule::Buffer {
+                    reservoir_ns: segment_ns,
+                    cushion_ns: 2 * segment_ns,
+                },
+                _ => VideoRule::Fixed { representation: 1 },
+            },
+        });
+    }
+}
+
 /// In one network of three, hosts whose windows shrink at once in loss recovery.
 fn add_classic_recovery(draw: &mut Draw, plan: &mut Plan) {
     if !draw.chance(0.33) {
@@ -281,8 +328,8 @@ fn work(draw: &mut Draw, index: usize) -> Work {
     let kinds: Vec<String> = entries("application")
         .iter()
         .filter_map(|entry| entry["name"].as_str().map(str::to_owned))
-        // Messages go over QUIC alone, and this draws TCP.
-        .filter(|name| name != "messages")
+        // Messages go over QUIC alone, and this draws TCP; a video takes the place of a fetch.
+        .filter(|name| !["messages", "video"].contains(&&**name))
         .filter(|name| index > 0 || !["ping", "cbr", "on-off"].contains(&name.as_str()))
         .collect();
     let reverse = draw.chance(0.5);

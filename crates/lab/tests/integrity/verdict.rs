@@ -144,7 +144,8 @@ pub struct Run<'a> {
 }
 
 /// The tables that are looked at; the others can be long.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
+    "chunks",
     "connection_ends",
     "connections",
     "counters",
@@ -177,8 +178,11 @@ impl<'a> Run<'a> {
     }
 
     pub fn rows(&self, table: &str, matching: &[(&str, &str)]) -> Vec<&BTreeMap<String, String>> {
-        self.tables[table]
-            .iter()
+        assert!(TABLES.contains(&table), "no table {table}");
+        let there = self.tables.get(table);
+        there
+            .into_iter()
+            .flatten()
             .filter(|row| {
                 matching
                     .iter()
@@ -237,7 +241,7 @@ impl<'a> Run<'a> {
             ..Seen::default()
         };
         if whole {
-            let expected = self.written(application, id, answered.len() as u64);
+            let expected = self.written(index, application, id, answered.len() as u64);
             require(received == expected, || {
                 format!("received {received:?} of {expected:?} bytes")
             })?;
@@ -255,7 +259,9 @@ impl<'a> Run<'a> {
             }
             .map(|()| seen);
         }
-        if received == self.written(application, id, answered.len() as u64) && self.outlived(id) {
+        if received == self.written(index, application, id, answered.len() as u64)
+            && self.outlived(id)
+        {
             return Ok(seen);
         }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
@@ -294,7 +300,7 @@ impl<'a> Run<'a> {
         };
         seen.given_up = 1;
         if !bytes_depend_on_time(&application.work) {
-            let expected = self.written(application, id, answered.len() as u64);
+            let expected = self.written(index, application, id, answered.len() as u64);
             require((0..2).all(|side| received[side] <= expected[side]), || {
                 format!("received {received:?} of {expected:?} bytes")
             })?;
@@ -444,7 +450,13 @@ impl<'a> Run<'a> {
     }
 
     /// What each side has to receive: client, server.
-    pub fn written(&self, application: &Application, id: &str, requests: u64) -> [u64; 2] {
+    pub fn written(
+        &self,
+        index: usize,
+        application: &Application,
+        id: &str,
+        requests: u64,
+    ) -> [u64; 2] {
         let directed = |reverse: bool, bytes: u64| if reverse { [bytes, 0] } else { [0, bytes] };
         match application.work {
             Work::Bulk {
@@ -483,6 +495,13 @@ impl<'a> Run<'a> {
                     hellos[0] + count * answer,
                     hellos[1] + count * sealed(REQUEST_HEAD),
                 ]
+            }
+            Work::Video(_) => {
+                let own = index.to_string();
+                let chunks = self.rows("chunks", &[("application", &own)]);
+                let answers = chunks.iter().map(|row| number(row, "bytes"));
+                let answers = answers.map(|bytes| response_head(bytes) + bytes);
+                [answers.sum(), chunks.len() as u64 * REQUEST_HEAD]
             }
             Work::PingPong { bytes, .. } => [requests * bytes; 2],
             Work::Messages { bytes, reverse, .. } => directed(reverse, requests * bytes),

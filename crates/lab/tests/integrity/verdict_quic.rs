@@ -33,7 +33,7 @@ impl Run<'_> {
         let ends = ["client", "server"].map(|side| self.reason(id, side));
         let [client, server] = ends.each_ref().map(|end| end.as_deref());
         let answered = self.rows("requests", &[("application", &index.to_string())]);
-        let expected = self.written(application, id, answered.len() as u64);
+        let expected = self.written(index, application, id, answered.len() as u64);
         let mut seen = Seen {
             bytes: received[0] + received[1],
             ..Seen::default()

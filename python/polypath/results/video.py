@@ -1,0 +1,114 @@
+"""What a player of video showed: rates, stalls, what it had in hand (the table `chunks`, docs/video.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from polypath.results import metrics
+from polypath.results.metrics import SECOND
+from polypath.results.recording import Recording
+
+
+@dataclass(frozen=True)
+class Stall:
+    """The picture stood still between two times in ns, to the run's end where nothing more was shown."""
+
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Playback:
+    """A video as it was seen until the run's end."""
+
+    #: From the first request to the first picture, in ns; None: none was shown.
+    startup_ns: int | None
+    stalls: Sequence[Stall]
+    #: Mean over the segments shown, in bit/s; None: none was.
+    rate_bps: float | None
+    #: How often one that was shown had another rate than the one before.
+    switches: int
+    #: Segments whose play began before the run's end; all, where the whole video came.
+    shown: int
+
+    @property
+    def stalled_ns(self) -> int:
+        """How long the picture stood still after it began."""
+        return sum(each.end_ns - each.begin_ns for each in self.stalls)
+
+
+def playback(recording: Recording, of: metrics.Connection) -> Playback | None:
+    """None for an application that is no video."""
+    work = _work(recording, of)
+    if work is None:
+        return None
+    end, segment = recording.metadata.end_ns, int(work["segment_ns"])
+    chunks = _chunks(recording, of)
+    settled = [each for each in chunks if each["played_ns"] is not None]
+    whole = work["segments"] == len(settled)
+    shown = settled if whole else [each for each in settled if each["played_ns"] < end]
+    rates = [each["rate_bps"] for each in shown]
+    return Playback(
+        startup_ns=shown[0]["played_ns"] - chunks[0]["asked_ns"] if shown else None,
+        stalls=list(_stalls(shown, segment, end, whole=whole)),
+        rate_bps=sum(rates) / len(rates) if rates else None,
+        switches=sum(before != after for before, after in pairwise(rates)),
+        shown=len(shown),
+    )
+
+
+def buffered(recording: Recording, of: metrics.Connection) -> tuple[list[int], list[float]]:
+    """Times in ns, and the seconds of video that are there to play: a line between the points."""
+    work = _work(recording, of)
+    end, segment = recording.metadata.end_ns, 0 if work is None else int(work["segment_ns"])
+    chunks = [each for each in _chunks(recording, of) if each["arrived_ns"] is not None]
+    plays = [each["played_ns"] for each in chunks if each["played_ns"] is not None]
+    turns = {at for begin in plays for at in (begin, begin + segment) if at < end}
+    arrivals = [each["arrived_ns"] for each in chunks]
+    times: list[int] = []
+    depths: list[float] = []
+
+    def note(at: int, come: int) -> None:
+        played = sum(min(max(at - begin, 0), segment) for begin in plays)
+        times.append(at)
+        depths.append((come * segment - played) / SECOND)
+
+    come = 0
+    for at in sorted(turns | set(arrivals) | {end}):
+        note(at, come)
+        fresh = arrivals.count(at)
+        if fresh:
+            come += fresh
+            note(at, come)
+    return times, depths
+
+
+def asked(recording: Recording, of: metrics.Connection) -> tuple[list[int], list[float]]:
+    """When segments were asked for, in ns, and their rates in bit/s."""
+    chunks = _chunks(recording, of)
+    return [each["asked_ns"] for each in chunks], [float(each["rate_bps"]) for each in chunks]
+
+
+def _stalls(shown: Sequence[dict[str, Any]], segment: int, end: int, *, whole: bool) -> Iterator[Stall]:
+    begins = [each["played_ns"] for each in shown]
+    for before, after in pairwise(begins):
+        if after > before + segment:
+            yield Stall(before + segment, after)
+    if begins and not whole and begins[-1] + segment < end:
+        yield Stall(begins[-1] + segment, end)
+
+
+def _work(recording: Recording, of: metrics.Connection) -> dict[str, Any] | None:
+    applications = recording.plan.get("applications", [])
+    if of.application >= len(applications) or applications[of.application]["work"]["kind"] != "video":
+        return None
+    work: dict[str, Any] = applications[of.application]["work"]
+    return work
+
+
+def _chunks(recording: Recording, of: metrics.Connection) -> list[dict[str, Any]]:
+    rows = recording.table("chunks")
+    return rows.filter(rows["application"] == of.application).sort("index").to_dicts()

@@ -1,0 +1,81 @@
+"""How a player of video chooses its next segment, one class a rule, and a name in the union below."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from polypath.scenario.base import Model
+from polypath.scenario.fields import OrText, Period, Share
+
+
+class Rule(Model):
+    """Which representation comes next."""
+
+    @abstractmethod
+    def planned(self, buffer: int, segment: int) -> dict[str, Any]:
+        """The rule as the Plan has it, for a player whose buffer has `buffer` ns, segments of `segment` ns."""
+
+
+class Throughput(Rule):
+    """The highest rate below what the last segments came at (the rate-based rule of Yin et al., SIGCOMM 2015)."""
+
+    kind: Literal["throughput"]
+    window: int = Field(default=5, ge=1, le=1000)
+    """Segments whose rates count; their mean is the harmonic one."""
+    safety: Share = 0.9
+    """The part of that mean that a rate may have (dash.js)."""
+
+    def planned(self, buffer: int, segment: int) -> dict[str, Any]:
+        return {"window": self.window, "safety": self.safety}
+
+
+class Buffer(Rule):
+    """By what is buffered, whatever the rate was: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1)."""
+
+    kind: Literal["buffer"]
+    reservoir: Period | None = None
+    """Up to here the lowest rate; left out: 3/8 of the buffer, as in the paper."""
+    cushion: Period | None = None
+    """From here on above the reservoir the highest rate; left out: what makes both 9/10 of the buffer, as
+    in the paper, but no more than there can be when a segment is asked for."""
+
+    def planned(self, buffer: int, segment: int) -> dict[str, Any]:
+        reservoir = buffer * 3 // 8 if self.reservoir is None else self.reservoir
+        most = min(buffer * 9 // 10, buffer - segment)
+        cushion = max(1, most - reservoir) if self.cushion is None else self.cushion
+        return {"reservoir_ns": reservoir, "cushion_ns": cushion}
+
+
+class Fixed(Rule):
+    """Always the same rate."""
+
+    kind: Literal["fixed"]
+    representation: int = Field(default=0, ge=0, le=99)
+    """Which of the rates, from 0, the lowest."""
+
+    def planned(self, buffer: int, segment: int) -> dict[str, Any]:
+        return {"representation": self.representation}
+
+
+def _read(value: object) -> object:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+def _write(value: Rule) -> str | dict[str, Any]:
+    written = value.model_dump(mode="json", exclude_defaults=True)
+    return str(written["kind"]) if len(written) == 1 else written
+
+
+_Rule = Annotated[Throughput | Buffer | Fixed, Field(discriminator="kind")]
+_NAMES = [get_args(each.model_fields["kind"].annotation)[0] for each in get_args(get_args(_Rule)[0])]
+
+AnyRule = Annotated[
+    _Rule,
+    BeforeValidator(_read),
+    PlainSerializer(_write, return_type=str | dict[str, Any]),
+    OrText(f"^({'|'.join(_NAMES)})$", "throughput"),
+]
+"""A rule by its name, or with its parameters."""

@@ -70,7 +70,7 @@ class Netem:
                 links.append(
                     f"link add {self.network.device(end)} netns {namespace(end.node)} address {end.mac}"
                     f" mtu {self.network.interface_mtu(end)} type veth"
-                    f" peer name {name} netns {WIRES} mtu {_wire_mtu(link[way])}"
+                    f" peer name {name} netns {WIRES} mtu {self._wire_mtu(link[way])}"
                 )
                 ups.append(f"link set {name} up")
             for source, sink, direction in ((*names, "forward"), (*reversed(names), "backward")):
@@ -83,6 +83,15 @@ class Netem:
         script.batch("tc", WIRES, rules, "shape.batch")
         for node in sorted(set(self.network.host_queues().values())):
             self._lay_in_host(script, node)
+
+    def _wire_mtu(self, channel: Mapping[str, Any]) -> int:
+        """What the far end of an interface takes: what is longer than the MTU of a link without ICMP vanishes there.
+
+        Otherwise as much as any host sends, and no more: codel, fq_codel and pie leave a queue alone that is no longer
+        than a packet or two of the device's MTU (`psched_mtu`).
+        """
+        vanishes = channel["mtu"] is not None and not channel["icmp"]
+        return channel["mtu"] - _GRACE if vanishes else min(self._packet - shaping.ETHERNET, LARGEST_MTU)
 
     def _lay_in_host(self, script: Script, node: int) -> None:
         lines, rules = [], []
@@ -123,12 +132,6 @@ class Netem:
 
 #: Bytes beyond its MTU that a device of a pair takes (VLAN_HLEN, `__is_skb_forwardable`).
 _GRACE = 4
-
-
-def _wire_mtu(channel: Mapping[str, Any]) -> int:
-    """What the far end of an interface takes: what is longer than the MTU of a link without ICMP vanishes there."""
-    vanishes = channel["mtu"] is not None and not channel["icmp"]
-    return channel["mtu"] - _GRACE if vanishes else LARGEST_MTU
 
 
 #: Keeps the kernel from speaking IPv6 of its own accord where a namespace only forwards frames.

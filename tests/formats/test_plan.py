@@ -30,6 +30,8 @@ backward = { rate = "2 Mbps" }
 ends = ["client", "r"]
 rate = "8 Mbps"
 middlebox = [{ name = "strip-options", direction = "both" }, "proxy"]
+queue = { kind = "fq-codel", quantum = "300 B", drop_batch = "8 packets", ecn = false }
+backward = { queue = { kind = "pie", beta = 1.5, tupdate = "20 ms" } }
 [link.core]
 ends = ["r", "server"]
 [[application]]
@@ -40,6 +42,10 @@ client_stack = { profile = "linux", receive_buffer = "64 kB" }
 at = "1 s"
 link = "wifi"
 up = false
+[[event]]
+at = "1500 ms"
+link = "lte"
+queue = { kind = "drr", limit = "90 packets" }
 [[event]]
 at = "2 s"
 interface = "client:eth1"

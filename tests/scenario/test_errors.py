@@ -100,6 +100,31 @@ def complaint(text: str) -> str:
         ),
         (
             'queue = "80 packets"',
+            'queue = { kind = "fq_codel" }',
+            "21: link.path0.queue: unknown kind 'fq_codel'; did you mean 'fq-codel'?",
+        ),
+        (
+            'queue = "80 packets"',
+            'queue = { kind = "drr", quantum = "255 B" }',
+            "21: link.path0.queue: 'quantum' must be at least 256 B",
+        ),
+        (
+            'queue = "80 packets"',
+            'queue = { kind = "fq-codel", flows = 0 }',
+            "21: link.path0.queue.flows: must be at least 1, not 0",
+        ),
+        (
+            'queue = "80 packets"',
+            'queue = { kind = "pie", beta = -1 }',
+            "21: link.path0.queue.beta: must be at least 0.0, not -1",
+        ),
+        (
+            'loss = "1 %"',
+            'queue_at = "host-netem"\nqueue = { kind = "fq-codel" }',
+            "23: link.path1: a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link",
+        ),
+        (
+            'queue = "80 packets"',
             'queue = "80 pakets"',
             "21: link.path0.queue: unknown unit 'pakets' in '80 pakets'; did you mean 'packets'?",
         ),

@@ -31,6 +31,7 @@ def amounts(quantity: Quantity, least: int, most: int) -> st.SearchStrategy[str]
 TIMES = amounts(TIME, 0, 10**11)
 PERIODS = amounts(TIME, 1, 10**11)
 SIZES = amounts(SIZE, 1, 10**9)
+QUANTA = amounts(SIZE, 256, 10**6)
 RATES = amounts(RATE, 1, 10**11)
 COUNTS = amounts(PACKETS, 1, 10**5)
 SHARES = st.integers(0, 10**6).map(lambda millionths: format_share(millionths / 10**6))
@@ -46,6 +47,24 @@ QUEUES = st.one_of(
     SIZES,
     some(packets=COUNTS, bytes=SIZES).map(lambda own: {"kind": "drop-tail", **own}),
     some(target=PERIODS, interval=PERIODS, limit=COUNTS, ecn=st.booleans()).map(lambda own: {"kind": "codel", **own}),
+    some(
+        target=PERIODS,
+        tupdate=PERIODS,
+        alpha=st.floats(0, 32),
+        beta=st.floats(0, 32),
+        limit=COUNTS,
+        ecn=st.booleans(),
+    ).map(lambda own: {"kind": "pie", **own}),
+    some(limit=COUNTS, quantum=QUANTA, flows=st.integers(1, 65536)).map(lambda own: {"kind": "drr", **own}),
+    some(
+        target=PERIODS,
+        interval=PERIODS,
+        limit=COUNTS,
+        quantum=QUANTA,
+        flows=st.integers(1, 65536),
+        drop_batch=COUNTS,
+        ecn=st.booleans(),
+    ).map(lambda own: {"kind": "fq-codel", **own}),
     some(probability=SHARES, gentle=st.booleans(), weight=st.floats(1e-6, 1)).map(
         lambda own: {"kind": "red", "min": "5 packets", "max": "50 packets", **own}
     ),

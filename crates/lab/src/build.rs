@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, LossConfig, Network, NodeId,
-    NodeKind, Prefix, QueueConfig, Topology,
+    Change, ChannelConfig, ChannelId, DrrConfig, EqualPaths, FqCodelConfig, InterfaceId,
+    LossConfig, Network, NodeId, NodeKind, PieConfig, Prefix, QueueConfig, Topology,
 };
 use polypath_noq as noq;
 use polypath_transport::config::{
@@ -318,6 +318,47 @@ fn queue(queue: &plan::Queue) -> QueueConfig {
             limit,
             ecn,
         },
+        plan::Queue::Pie {
+            target_ns,
+            tupdate_ns,
+            alpha,
+            beta,
+            limit,
+            ecn,
+        } => QueueConfig::Pie(PieConfig {
+            target: target_ns,
+            tupdate: tupdate_ns,
+            alpha,
+            beta,
+            limit,
+            ecn,
+        }),
+        plan::Queue::Drr {
+            limit,
+            quantum_bytes,
+            flows,
+        } => QueueConfig::Drr(DrrConfig {
+            limit,
+            quantum: quantum_bytes,
+            flows,
+        }),
+        plan::Queue::FqCodel {
+            target_ns,
+            interval_ns,
+            limit,
+            quantum_bytes,
+            flows,
+            drop_batch,
+            ecn,
+        } => QueueConfig::FqCodel(FqCodelConfig {
+            target: target_ns,
+            interval: interval_ns,
+            limit,
+            quantum: quantum_bytes,
+            flows,
+            drop_batch,
+            ecn,
+        }),
     }
 }
 

@@ -211,6 +211,33 @@ pub enum Queue {
         #[serde(default)]
         ecn: bool,
     },
+    /// PIE (RFC 8033); `alpha` and `beta` per second of delay.
+    Pie {
+        target_ns: u64,
+        tupdate_ns: u64,
+        alpha: f64,
+        beta: f64,
+        limit: u64,
+        #[serde(default)]
+        ecn: bool,
+    },
+    /// Deficit round robin (Shreedhar and Varghese 1995) over flows hashed to `flows` queues, `limit` packets in all.
+    Drr {
+        limit: u64,
+        quantum_bytes: u32,
+        flows: u32,
+    },
+    /// FQ-CoDel (RFC 8290).
+    FqCodel {
+        target_ns: u64,
+        interval_ns: u64,
+        limit: u64,
+        quantum_bytes: u32,
+        flows: u32,
+        drop_batch: u32,
+        #[serde(default)]
+        ecn: bool,
+    },
 }
 
 impl Default for Queue {

@@ -1,6 +1,7 @@
 //! What a channel is made of, and how it changes during a run.
 
 use crate::ids::Nanos;
+use crate::queue::{DrrConfig, FqCodelConfig, PieConfig};
 
 /// One line of a registry of models.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,9 @@ pub enum QueueConfig {
         limit: u64,
         ecn: bool,
     },
+    Pie(PieConfig),
+    Drr(DrrConfig),
+    FqCodel(FqCodelConfig),
 }
 
 impl Default for QueueConfig {
@@ -161,6 +165,18 @@ pub enum ConfigError {
     RedWeight(f64),
     #[error("CoDel's target and interval must be above 0 ns")]
     Codel,
+    #[error("PIE's target and tupdate must be above 0 ns")]
+    Pie,
+    #[error("PIE's {0} must lie between 0 and 1000, not {1}")]
+    PieGain(&'static str, f64),
+    #[error("a queue of several flows must take at least 1 packet")]
+    EmptyLimit,
+    #[error("a flow's quantum must be at least 256 bytes, not {0}")]
+    Quantum(u32),
+    #[error("flows must be hashed to between 1 and 65536 queues, not {0}")]
+    Flows(u32),
+    #[error("at least 1 packet must be dropped at once")]
+    DropBatch,
     #[error("the mean times in the good and the bad state must be above 0 ns")]
     Sojourn,
 }
@@ -234,6 +250,9 @@ impl QueueConfig {
                 target, interval, ..
             } if target == 0 || interval == 0 => Err(ConfigError::Codel),
             Self::Codel { .. } => Ok(()),
+            Self::Pie(pie) => pie.check(),
+            Self::Drr(drr) => drr.check(),
+            Self::FqCodel(fq_codel) => fq_codel.check(),
         }
     }
 }

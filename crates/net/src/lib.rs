@@ -39,7 +39,7 @@ pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId}
 pub use loss::MODELS as LOSS_MODELS;
 pub use network::{ChangeError, Network, Output};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
-pub use queue::MODELS as QUEUE_MODELS;
+pub use queue::{DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig};
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};
 pub use topology::{Topology, TopologyError};

@@ -613,8 +613,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     }
 
     fn reconfigure<O: Observer<B>>(&mut self, channel: u32, config: ChannelConfig, obs: &mut O) {
-        let lost =
-            self.channels[channel as usize].reconfigure(self.now, config, &self.store.headers);
+        let lost = self.channels[channel as usize].reconfigure(self.now, config, &self.store);
         for slot in lost {
             self.discard(channel, slot, DropReason::Down, obs);
         }

@@ -45,8 +45,12 @@ pub enum DropReason {
     QueueFull,
     /// RED's early drop.
     Red,
-    /// CoDel's drop of a packet that had waited too long.
+    /// CoDel's drop of a packet that had waited too long, also FQ-CoDel's.
     Codel,
+    /// PIE's early drop.
+    Pie,
+    /// The longest flow's, because the queue of all flows was beyond its limit.
+    Longest,
     /// Longer than the token bucket is deep.
     TooLong,
     /// Longer than the MTU.
@@ -150,6 +154,13 @@ impl<B> Store<B> {
     #[inline]
     pub fn packet_mut(&mut self, slot: u32) -> Option<&mut Packet<B>> {
         self.packets[slot as usize].as_mut()
+    }
+
+    /// The owner's label of a packet.
+    pub fn flow(&self, slot: u32) -> u32 {
+        self.packets[slot as usize]
+            .as_ref()
+            .map_or(0, |packet| packet.flow)
     }
 
     pub fn len(&self) -> usize {

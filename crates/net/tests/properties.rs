@@ -5,8 +5,8 @@ mod common;
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::events::{EventQueue, Heap};
 use polypath_net::{
-    Change, ChannelConfig, ChannelStats, Ecn, LossConfig, Network, NodeKind, Output, QueueConfig,
-    Topology,
+    Change, ChannelConfig, ChannelStats, DrrConfig, Ecn, FqCodelConfig, LossConfig, Network,
+    NodeKind, Output, PieConfig, QueueConfig, Topology,
 };
 use proptest::prelude::*;
 
@@ -61,6 +61,60 @@ fn codel() -> impl Strategy<Value = QueueConfig> {
     })
 }
 
+fn later_queue() -> impl Strategy<Value = QueueConfig> {
+    let pie = (
+        1u64..4 * MS,
+        1u64..10 * MS,
+        0.0f64..4.0,
+        0.0f64..4.0,
+        0u64..30,
+    );
+    let drr = (1u64..30, 256u32..4000, 1u32..5);
+    let fq_codel = (
+        1u64..4 * MS,
+        1u64..20 * MS,
+        1u64..30,
+        256u32..4000,
+        1u32..5,
+        1u32..70,
+    );
+    prop_oneof![
+        pie.prop_map(|(target, tupdate, alpha, beta, limit)| {
+            QueueConfig::Pie(PieConfig {
+                target,
+                tupdate,
+                alpha,
+                beta,
+                limit,
+                ecn: limit % 2 == 0,
+            })
+        }),
+        drr.prop_map(|(limit, quantum, flows)| {
+            QueueConfig::Drr(DrrConfig {
+                limit,
+                quantum,
+                flows,
+            })
+        }),
+        fq_codel.prop_map(|(target, interval, limit, quantum, flows, drop_batch)| {
+            QueueConfig::FqCodel(FqCodelConfig {
+                target,
+                interval,
+                limit,
+                quantum,
+                flows,
+                drop_batch,
+                ecn: limit % 2 == 0,
+            })
+        }),
+    ]
+}
+
+/// The packets of four flows are told apart by their lengths.
+fn flow_of(len: u32) -> u32 {
+    len % 4
+}
+
 /// Changes that both paths can follow.
 fn shared_change() -> impl Strategy<Value = Change> {
     let none = Change::default;
@@ -101,10 +155,20 @@ fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         4 => shared_change(),
         1 => codel().prop_map(move |queue| Change { queue: Some(queue), ..none() }),
+        2 => later_queue().prop_map(move |queue| Change { queue: Some(queue), ..none() }),
         1 => (0.0f64..1.0).prop_map(move |p| Change { reorder: Some(p), ..none() }),
         1 => (0u64..5000).prop_map(move |burst| Change { burst: Some(burst), ..none() }),
         1 => (0u64..6_000 * MS).prop_map(move |delay| Change { delay: Some(delay), ..none() }),
     ]
+}
+
+/// Changes that leave the packets of a flow in order.
+fn flow_change() -> impl Strategy<Value = Change> {
+    let queue = |queue| Change {
+        queue: Some(queue),
+        ..Change::default()
+    };
+    prop_oneof![3 => shared_change(), 1 => later_queue().prop_map(queue), 1 => codel().prop_map(queue)]
 }
 
 fn steps(change: impl Strategy<Value = Change>) -> impl Strategy<Value = Vec<Step>> {
@@ -136,7 +200,11 @@ fn play<Q: EventQueue>(
     let (mut stats, mut backlogs) = (Vec::new(), Vec::new());
     for step in steps {
         match step {
-            Step::Send(lengths) => pair.send_ecn(lengths, Ecn::Ect0),
+            Step::Send(lengths) => {
+                for len in lengths {
+                    pair.send_of(flow_of(*len), &[*len], Ecn::Ect0);
+                }
+            }
             Step::Wait(time) => pair.run(pair.network.now() + time),
             Step::Change(change) => pair.network.apply(FORWARD, change, &mut pair.log).unwrap(),
         }
@@ -217,6 +285,40 @@ proptest! {
             _ => None,
         });
         prop_assert!(delivered.is_sorted());
+    }
+
+    #[test]
+    fn each_flow_stays_in_order(
+        config in start(), first in later_queue(), steps in steps(flow_change()), seed in any::<u64>()
+    ) {
+        let config = ChannelConfig { queue: first, ..config };
+        let mut pair = Pair::with_seed(config, seed);
+        play(&mut pair, &steps);
+        for flow in 0..4 {
+            let bodies = pair.packets.iter().filter(|packet| packet.flow == flow).map(|packet| packet.body);
+            prop_assert!(bodies.is_sorted());
+        }
+    }
+
+    /// What came in is out, dropped, being sent or waiting at any time.
+    #[test]
+    fn queues_lose_and_invent_nothing(
+        config in start(), queue in later_queue(), bursts in proptest::collection::vec((lengths(), 0u64..4 * MS), 1..40)
+    ) {
+        let mut pair = Pair::new(ChannelConfig { queue, ..config });
+        let mut entered = 0;
+        for (lengths, pause) in bursts {
+            for len in lengths {
+                pair.send_of(flow_of(len), &[len], Ecn::Ect0);
+                entered += 1;
+            }
+            pair.run(pair.network.now() + pause);
+            let stats = pair.network.stats(FORWARD);
+            let (waiting, bytes) = pair.network.backlog(FORWARD);
+            let rest = entered - stats.sent_packets - stats.dropped_packets - waiting;
+            prop_assert!(rest == 1 || rest == 0 && waiting == 0, "{rest} being sent, {waiting} waiting");
+            prop_assert_eq!(waiting == 0, bytes == 0);
+        }
     }
 
     /// Packets criss-cross a ring of switches; the results must not depend on the event queue.

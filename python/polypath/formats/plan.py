@@ -18,7 +18,7 @@ Data = Mapping[str, Any]
 _SHARES: Final = frozenset(
     {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt", "safety"}
 )
-_PACKETS: Final = frozenset({"packets", "limit", "min", "max"})
+_PACKETS: Final = frozenset({"packets", "limit", "min", "max", "drop_batch"})
 _SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
 """Settings that a plan may leave out, by the names that they have in both."""
 _ALGORITHMS: Final[Mapping[str, registry.Kind]] = {

@@ -11,6 +11,7 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Channel, DropTail
 from polypath.scenario.positions import Path
+from polypath.scenario.queues import Drr, FqCodel
 from polypath.scenario.script import is_script
 from polypath.scenario.stack import Stack
 from polypath.scenario.tables import (
@@ -194,6 +195,9 @@ def _queues(tables: Tables) -> Iterator[Problem]:
                 yield Problem(("link", name, key, "queue_at"), message)
         if any(_at_host(side) and side.rate is None for side in directions(link)):
             yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
+        if any(_at_host(side) and isinstance(side.queue, Drr | FqCodel) for side in directions(link)):
+            message = "a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link"
+            yield Problem(("link", name), f"link.{name}: {message}")
         if any(side.queue_at == "host-tbf" and not _leaves_at_known_times(side) for side in directions(link)):
             message = "a host's tbf is drop-tail without burst, duplicates and reordering"
             yield Problem(("link", name), f"link.{name}: {message}")

@@ -23,6 +23,7 @@ from polypath.scenario.fields import (
     Time,
     fault,
 )
+from polypath.scenario.queues import Drr, FqCodel, Pie
 from polypath.scenario.stack import Stack
 from polypath.units import UnitError
 
@@ -120,7 +121,10 @@ def _read_queue(value: object) -> object:
     return {"kind": "drop-tail", unit: quantity.format(limit)}
 
 
-def _write_queue(value: DropTail | Red | Codel) -> str | dict[str, Any]:
+AnyQueue = DropTail | Red | Codel | Pie | Drr | FqCodel
+
+
+def _write_queue(value: AnyQueue) -> str | dict[str, Any]:
     if isinstance(value, DropTail):
         if value.bytes is None and value.packets is not None:
             return units.PACKETS.format(value.packets)
@@ -129,7 +133,7 @@ def _write_queue(value: DropTail | Red | Codel) -> str | dict[str, Any]:
     return value.model_dump(mode="json", exclude_none=True)
 
 
-Discipline = Annotated[DropTail | Red | Codel, Field(discriminator="kind")]
+Discipline = Annotated[AnyQueue, Field(discriminator="kind")]
 Queue = Annotated[
     Discipline,
     BeforeValidator(_read_queue),

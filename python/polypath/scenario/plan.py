@@ -14,6 +14,7 @@ from polypath.scenario import quic
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.network import (
+    AnyQueue,
     Channel,
     Codel,
     DropTail,
@@ -27,6 +28,7 @@ from polypath.scenario.network import (
     Red,
     TimedGilbertElliott,
 )
+from polypath.scenario.queues import Drr, FqCodel, Pie, described
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, directions, split_end
@@ -472,7 +474,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
     }
 
 
-def _queue(queue: DropTail | Red | Codel) -> dict[str, Any]:
+def _queue(queue: AnyQueue) -> dict[str, Any]:
     match queue:
         case DropTail():
             return {"kind": queue.kind, "packets": queue.packets, "bytes": queue.bytes}
@@ -495,6 +497,8 @@ def _queue(queue: DropTail | Red | Codel) -> dict[str, Any]:
                 "limit": queue.limit,
                 "ecn": queue.ecn,
             }
+        case Pie() | Drr() | FqCodel():
+            return described(queue)
 
 
 def _loss(loss: LossModel) -> dict[str, Any]:

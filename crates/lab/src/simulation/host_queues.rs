@@ -100,7 +100,7 @@ impl Simulation {
             held,
         );
         let sent = match self.network.refusal() {
-            Some(DropReason::QueueFull) => false,
+            Some(DropReason::QueueFull | DropReason::Pie) => false,
             Some(DropReason::Red) => true,
             _ => return,
         };

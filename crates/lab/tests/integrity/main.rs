@@ -14,6 +14,8 @@
 //! client. A client that finished has heard and said everything; what does not finish was silent for the idle timeout, over a network that
 //! died, was down for long, or forgot its client.
 //!
+//! From number 10^9 of each kind on, half of the queues are of the kinds that came later, so that what the others draw stays as it is.
+//!
 //! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
 //! plan. `make campaign` runs any number of them (`examples/campaign.rs`).
 
@@ -38,8 +40,10 @@ use verdict::Seen;
 /// Scenarios of each run, and as many others of each day: of TCP and of QUIC.
 const OF_TCP: u64 = 1_500;
 const OF_QUIC: u64 = 500;
+/// And so many more with queues of every kind, of TCP and of QUIC each.
+const OF_QUEUES: u64 = 300;
 /// Where the daily ones begin, after the first of their kind, and how far the days are apart.
-const FIRST_DAILY: u64 = 1_000_000_000;
+const FIRST_DAILY: u64 = scenario::LATER_QUEUES;
 const DAY: u64 = 2_000;
 
 fn today() -> u64 {
@@ -119,6 +123,18 @@ fn every_stream_of_quic_arrives_whole_or_ends_by_the_idle_timeout() {
     assert!(100 * (seen.impatient + seen.unlucky) <= OF_QUIC, "{seen:?}");
     let first = over_quic::FIRST + FIRST_DAILY + today() * DAY;
     check(first..first + OF_QUIC);
+}
+
+#[test]
+fn every_stream_arrives_whole_through_queues_of_every_kind() {
+    if chosen().is_some() {
+        return;
+    }
+    for first in [0, over_quic::FIRST] {
+        let first = first + scenario::LATER_QUEUES;
+        let seen = check(first..first + OF_QUEUES);
+        assert!(seen.finished > 0 && seen.lost > 0, "{seen:?}");
+    }
 }
 
 #[test]

@@ -255,9 +255,11 @@ fn channel(draw: &mut Draw) -> Channel {
     }
 }
 
+/// What the queues of every scenario are drawn from; the others are in [`later_queue`], so that they do not shift these draws.
+const FIRST_QUEUES: [&str; 3] = ["drop-tail", "red", "codel"];
+
 pub fn queue(draw: &mut Draw) -> Queue {
-    let kind = draw.pick(&entries("queue"));
-    match kind["name"].as_str() {
+    match Some(draw.pick(&FIRST_QUEUES)) {
         Some("drop-tail") => Queue::DropTail {
             packets: draw.maybe(0.5, |draw| draw.magnitude(2, 200)),
             bytes: draw.maybe(0.3, |draw| draw.magnitude(20_000, 300_000)),
@@ -278,6 +280,43 @@ pub fn queue(draw: &mut Draw) -> Queue {
             target_ns: draw.magnitude(MS, 20 * MS),
             interval_ns: draw.magnitude(50 * MS, 200 * MS),
             limit: draw.integer(10, 1_000),
+            ecn: draw.chance(0.7),
+        },
+        name => panic!("queues of kind {name:?} are not drawn yet"),
+    }
+}
+
+/// A queue of a kind that is not among the first ones.
+pub fn later_queue(draw: &mut Draw) -> Queue {
+    let mut kinds = entries("queue");
+    kinds.retain(|kind| {
+        kind["name"]
+            .as_str()
+            .is_none_or(|name| !FIRST_QUEUES.contains(&name))
+    });
+    let quantum = |draw: &mut Draw| draw.magnitude(256, 9_000) as u32;
+    let flows = |draw: &mut Draw| draw.pick(&[1, 2, 1024]);
+    match draw.pick(&kinds)["name"].as_str() {
+        Some("pie") => Queue::Pie {
+            target_ns: draw.magnitude(MS, 30 * MS),
+            tupdate_ns: draw.magnitude(MS, 30 * MS),
+            alpha: draw.number(0.0, 2.0),
+            beta: draw.number(0.0, 2.0),
+            limit: draw.integer(10, 1_000),
+            ecn: draw.chance(0.7),
+        },
+        Some("drr") => Queue::Drr {
+            limit: draw.integer(10, 500),
+            quantum_bytes: quantum(draw),
+            flows: flows(draw),
+        },
+        Some("fq-codel") => Queue::FqCodel {
+            target_ns: draw.magnitude(MS, 20 * MS),
+            interval_ns: draw.magnitude(50 * MS, 200 * MS),
+            limit: draw.integer(10, 1_000),
+            quantum_bytes: quantum(draw),
+            flows: flows(draw),
+            drop_batch: draw.pick(&[1, 64]),
             ecn: draw.chance(0.7),
         },
         name => panic!("queues of kind {name:?} are not drawn yet"),

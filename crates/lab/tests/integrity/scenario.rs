@@ -8,7 +8,7 @@ use polypath_lab::plan::{
 };
 
 use crate::draw::{Draw, MS, SECOND, entries};
-use crate::network::{Size, loss, network, queue, stack};
+use crate::network::{Size, later_queue, loss, network, queue, stack};
 use crate::over_quic;
 
 /// The last change of a network that stays alive; some heal completely at this time.
@@ -34,6 +34,9 @@ pub enum Fate {
     /// All links go down for good at this time.
     Dies(u64),
 }
+
+/// From this number on, of scenarios of TCP and of QUIC alike, there are queues of every kind.
+pub const LATER_QUEUES: u64 = 1_000_000_000;
 
 /// The share of networks with many interfaces.
 const CROWDED: f64 = 0.02;
@@ -79,6 +82,9 @@ impl Scenario {
             over_quic::turn(&mut plan, seed);
         }
         add_controller(&mut Draw::of(seed, "controller"), &mut plan);
+        if seed % over_quic::FIRST >= LATER_QUEUES {
+            add_later_queues(&mut Draw::of(seed, "queues"), &mut plan);
+        }
         Self { plan, fate }
     }
 }
@@ -106,6 +112,17 @@ fn add_middleboxes(draw: &mut Draw, plan: &mut Plan) {
     }
     if middleboxes(plan).any(|name| name == "split") {
         plan.duration_ns *= SPLIT_PATIENCE;
+    }
+}
+
+/// On half of the links without a queue in the host, queues of the later kinds.
+fn add_later_queues(draw: &mut Draw, plan: &mut Plan) {
+    for link in &mut plan.links {
+        for side in [&mut link.forward, &mut link.backward] {
+            if side.queue_at.is_link() && draw.chance(0.5) {
+                side.queue = later_queue(draw);
+            }
+        }
     }
 }
 

@@ -12,12 +12,12 @@ use crate::config::{ChannelConfig, LossConfig};
 use crate::ids::{ChannelId, NEVER, Nanos};
 use crate::loss::Loss;
 use crate::packet::{DropReason, Header, Store};
-use crate::queue::{Discipline, Occupancy, Verdict};
+pub(crate) use crate::queue::Dropped;
+use crate::queue::{Discipline, Occupancy, Queued, Travel, Verdict};
 use crate::random::{chance, normal, stream};
 use crate::stats::ChannelStats;
 use line::Line;
-pub(crate) use staged::Dropped;
-use staged::{Staged, Travel};
+use staged::Staged;
 
 /// A standard normal draw has no larger magnitude than this.
 const JITTER_REACH: u64 = 9;
@@ -60,6 +60,11 @@ struct Streams {
     queue: Pcg64Mcg,
 }
 
+/// The random stream for hashes of flows.
+fn hashes(seed: u64, id: ChannelId) -> impl FnOnce() -> Pcg64Mcg {
+    move || stream(seed, "channel", u64::from(id.0), "flows")
+}
+
 impl Streams {
     fn new(seed: u64, id: ChannelId) -> Self {
         let of = |purpose| stream(seed, "channel", u64::from(id.0), purpose);
@@ -82,7 +87,7 @@ impl Channel {
             general: Box::new(General {
                 id,
                 seed,
-                discipline: Discipline::new(&config.queue),
+                discipline: Discipline::new(&config.queue, hashes(seed, id)),
                 loss: Loss::new(config.loss.clone()),
                 config,
                 streams: None,
@@ -204,9 +209,9 @@ impl Channel {
             staged.depart(now, &mut self.general.discipline, store, dropped);
         }
         let occupancy = self.occupancy(now, size, &store.headers);
-        let capable = store
+        let (capable, flow) = store
             .packet_mut(slot)
-            .is_some_and(|packet| packet.ecn.capable());
+            .map_or((false, 0), |packet| (packet.ecn.capable(), packet.flow));
         let streams = self
             .general
             .streams
@@ -214,7 +219,7 @@ impl Channel {
         match self
             .general
             .discipline
-            .admit(size, capable, occupancy, &mut streams.queue)
+            .admit(now, size, capable, occupancy, &mut streams.queue)
         {
             Verdict::Drop(reason) => return Err(reason),
             Verdict::Mark => {
@@ -224,7 +229,21 @@ impl Channel {
         }
         match (&mut self.general.staged, travel) {
             (Some(staged), travel) => {
-                staged.push(now, slot, size, travel);
+                let packet = Queued {
+                    slot,
+                    size,
+                    entered: now,
+                    travel,
+                };
+                if let Some(flows) = self.general.discipline.by_flow() {
+                    flows.take(packet, flow);
+                    flows.make_room(dropped);
+                    if let Some(at) = dropped.iter().position(|it| it.0 == slot) {
+                        return Err(dropped.remove(at).1);
+                    }
+                } else {
+                    staged.push(packet);
+                }
                 staged.depart(now, &mut self.general.discipline, store, dropped);
             }
             (None, Travel::InOrder(lag)) => {
@@ -263,7 +282,7 @@ impl Channel {
     fn occupancy(&mut self, now: Nanos, size: u32, headers: &[Header]) -> Occupancy {
         let (idle_since, packets, bytes) = match &self.general.staged {
             Some(staged) => {
-                let (packets, bytes) = staged.waiting();
+                let (packets, bytes) = staged.waiting(&self.general.discipline);
                 (staged.idle_since(), packets, bytes)
             }
             None => (
@@ -301,7 +320,7 @@ impl Channel {
     /// Packets and bytes that wait, the packet being sent not included.
     pub fn backlog(&mut self, now: Nanos, headers: &[Header]) -> (u64, u64) {
         match &self.general.staged {
-            Some(staged) => staged.waiting(),
+            Some(staged) => staged.waiting(&self.general.discipline),
             None => (
                 self.line.waiting_packets(now, headers),
                 self.line.waiting_bytes(now, headers),
@@ -327,12 +346,13 @@ impl Channel {
     }
 
     /// Takes a new configuration and gives the packets that it loses.
-    pub fn reconfigure(
+    pub fn reconfigure<B>(
         &mut self,
         now: Nanos,
         config: ChannelConfig,
-        headers: &[Header],
+        store: &Store<B>,
     ) -> Vec<u32> {
+        let headers = &store.headers;
         let old = std::mem::replace(&mut self.general.config, config);
         let lost = if old.up && !self.general.config.up {
             self.drain(now, headers)
@@ -340,13 +360,19 @@ impl Channel {
             Vec::new()
         };
         if self.general.config.queue != old.queue {
-            self.general.discipline = Discipline::new(&self.general.config.queue);
+            let hashes = hashes(self.general.seed, self.general.id);
+            let mut new = Discipline::new(&self.general.config.queue, hashes);
+            let discipline = &mut self.general.discipline;
+            if let Some(staged) = &mut self.general.staged {
+                staged.hand_over(discipline, &mut new, |slot| store.flow(slot));
+            }
+            *discipline = new;
         }
         if self.general.config.loss != old.loss {
             self.general.loss = Loss::new(self.general.config.loss.clone());
         }
         if self.general.staged.is_none() && self.needs_stages() {
-            self.stage(now, &old, headers);
+            self.stage(now, &old, store);
         }
         if (self.general.config.rate_bps, self.general.config.burst) != (old.rate_bps, old.burst) {
             let rate = rate(&self.general.config);
@@ -362,11 +388,13 @@ impl Channel {
     }
 
     /// Moves what is on the line to the general path, where the channel stays from then on.
-    fn stage(&mut self, now: Nanos, old: &ChannelConfig, headers: &[Header]) {
+    fn stage<B>(&mut self, now: Nanos, old: &ChannelConfig, store: &Store<B>) {
+        let headers = &store.headers;
         let mut staged = Staged::new(now, rate(old), 0);
         let overhead = self.line.overhead;
         let contents = self.line.drain(now, headers);
         staged.take_over(now, contents, |slot| headers[slot as usize].len + overhead);
+        staged.sort_in(&mut self.general.discipline, |slot| store.flow(slot));
         self.general.staged = Some(Box::new(staged));
     }
 
@@ -375,7 +403,7 @@ impl Channel {
         let entries = contents.travelling.iter().chain(&contents.unsent);
         let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
         if let Some(staged) = &mut self.general.staged {
-            slots.extend(staged.drain(now));
+            slots.extend(staged.drain(now, &mut self.general.discipline));
         }
         slots
     }
@@ -388,7 +416,7 @@ impl Channel {
         config.burst > 0
             || config.reorder > 0.0
             || reach > Nanos::from(u32::MAX)
-            || self.general.discipline.decides_at_departure()
+            || self.general.discipline.sees_departures()
     }
 
     /// Sets up what follows from the configuration.

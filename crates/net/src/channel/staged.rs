@@ -10,25 +10,8 @@ use std::num::NonZeroU64;
 use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
 use crate::ids::{NEVER, Nanos};
-use crate::packet::{DropReason, Store};
-use crate::queue::{Discipline, Verdict};
-
-/// How a packet gets from its departure to the far end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Travel {
-    /// After this time, but not before those ahead.
-    InOrder(Nanos),
-    /// At once.
-    Ahead,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    slot: u32,
-    size: u32,
-    entered: Nanos,
-    travel: Travel,
-}
+use crate::packet::Store;
+use crate::queue::{Discipline, Dropped, Queued, Travel, Verdict};
 
 #[derive(Clone, Copy, Debug)]
 enum Pacing {
@@ -58,6 +41,7 @@ struct Sending {
 #[derive(Debug)]
 pub(crate) struct Staged {
     pacing: Pacing,
+    /// What waits in order of arrival; a discipline by flow keeps packets itself.
     waiting: VecDeque<Queued>,
     waiting_bytes: u64,
     sending: Option<Sending>,
@@ -71,9 +55,6 @@ pub(crate) struct Staged {
     max_waiting: u64,
     busy: Nanos,
 }
-
-/// What the discipline let fall on the way.
-pub(crate) type Dropped = Vec<(u32, DropReason)>;
 
 impl Staged {
     pub fn new(now: Nanos, rate: Option<NonZeroU64>, burst: u64) -> Self {
@@ -139,21 +120,48 @@ impl Staged {
         departure.min(arrival)
     }
 
+    /// Has the packets that wait pass from one discipline to another, in order of arrival.
+    pub fn hand_over(
+        &mut self,
+        from: &mut Discipline,
+        to: &mut Discipline,
+        flow_of: impl Fn(u32) -> u32,
+    ) {
+        if let Some(flows) = from.by_flow() {
+            let packets = flows.drain();
+            self.waiting_bytes += packets.iter().map(|it| u64::from(it.size)).sum::<u64>();
+            self.waiting.extend(packets);
+        }
+        self.sort_in(to, flow_of);
+    }
+
+    /// Has a discipline by flow take over what waits in order of arrival.
+    pub fn sort_in(&mut self, discipline: &mut Discipline, flow_of: impl Fn(u32) -> u32) {
+        if let Some(flows) = discipline.by_flow() {
+            for packet in self.waiting.drain(..) {
+                flows.take(packet, flow_of(packet.slot));
+            }
+            self.waiting_bytes = 0;
+        }
+    }
+
     /// Waiting packets and their bytes. With a token bucket, the packet at the head waits too.
-    pub fn waiting(&self) -> (u64, u64) {
+    pub fn waiting(&self, discipline: &Discipline) -> (u64, u64) {
         let head = match (&self.pacing, self.sending) {
             (Pacing::Bucket(_), Some(sending)) => (1, u64::from(sending.packet.size)),
             _ => (0, 0),
         };
+        let kept = discipline.waiting();
         (
-            self.waiting.len() as u64 + head.0,
-            self.waiting_bytes + head.1,
+            self.waiting.len() as u64 + kept.0 + head.0,
+            self.waiting_bytes + kept.1 + head.1,
         )
     }
 
     /// Since when nothing waits and nothing is being sent, if that is so.
     pub fn idle_since(&self) -> Option<Nanos> {
-        (self.sending.is_none() && self.waiting.is_empty()).then_some(self.idle_since)
+        // Whenever a packet waits, one is being sent.
+        self.sending.is_none().then_some(self.idle_since)
     }
 
     /// Whether a packet can ever leave.
@@ -165,14 +173,9 @@ impl Staged {
     }
 
     /// Takes an admitted packet.
-    pub fn push(&mut self, now: Nanos, slot: u32, size: u32, travel: Travel) {
-        self.waiting_bytes += u64::from(size);
-        self.waiting.push_back(Queued {
-            slot,
-            size,
-            entered: now,
-            travel,
-        });
+    pub fn push(&mut self, packet: Queued) {
+        self.waiting_bytes += u64::from(packet.size);
+        self.waiting.push_back(packet);
     }
 
     /// Lets leave what leaves by `now`.
@@ -205,7 +208,7 @@ impl Staged {
                 until,
             });
         }
-        self.max_waiting = self.max_waiting.max(self.waiting().0);
+        self.max_waiting = self.max_waiting.max(self.waiting(discipline).0);
     }
 
     /// The next packet that the discipline lets leave.
@@ -216,6 +219,9 @@ impl Staged {
         store: &mut Store<B>,
         dropped: &mut Dropped,
     ) -> Option<Queued> {
+        if let Some(flows) = discipline.by_flow() {
+            return flows.next(now, store, dropped);
+        }
         loop {
             let packet = self.waiting.pop_front()?;
             self.waiting_bytes -= u64::from(packet.size);
@@ -326,7 +332,7 @@ impl Staged {
     }
 
     /// Empties everything.
-    pub fn drain(&mut self, now: Nanos) -> Vec<u32> {
+    pub fn drain(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
         let mut slots: Vec<u32> = std::mem::take(&mut self.travelling)
             .into_sorted_vec()
             .into_iter()
@@ -341,7 +347,8 @@ impl Staged {
             self.idle_since = now;
             slots.push(sending.packet.slot);
         }
-        slots.extend(self.waiting.drain(..).map(|packet| packet.slot));
+        let waiting = self.waiting.drain(..).chain(discipline.clear());
+        slots.extend(waiting.map(|packet| packet.slot));
         self.waiting_bytes = 0;
         self.last_arrival = 0;
         slots

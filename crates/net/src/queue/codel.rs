@@ -12,12 +12,28 @@ pub(super) const MODEL: Model = Model {
     parameters: &["target", "interval", "limit", "ecn"],
 };
 
-#[derive(Clone, Debug)]
-pub(crate) struct Codel {
-    target: Nanos,
-    interval: Nanos,
-    pub limit: u64,
-    ecn: bool,
+/// What the control of a queue is to reach.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub target: Nanos,
+    pub interval: Nanos,
+    pub ecn: bool,
+}
+
+/// A packet on leaving, and what it leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub ecn_capable: bool,
+    pub sojourn: Nanos,
+    /// Bytes that wait behind it.
+    pub behind: u64,
+    /// The longest packet so far: with no more than that waiting there is no standing queue.
+    pub longest: u32,
+}
+
+/// What the control knows of one queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Control {
     /// When the sojourn time will have been above target for an interval; `None` while it is below (section 5.3).
     first_above: Option<Nanos>,
     dropping: bool,
@@ -26,80 +42,107 @@ pub(crate) struct Codel {
     count: u32,
     /// `count` when the dropping state was last entered.
     last_count: u32,
-    /// The longest packet so far, in bytes: with no more than that waiting there is no standing queue.
-    longest: u32,
 }
 
-impl Codel {
-    pub fn new(target: Nanos, interval: Nanos, limit: u64, ecn: bool) -> Self {
-        Self {
-            target,
-            interval,
-            limit,
-            ecn,
-            first_above: None,
-            dropping: false,
-            next_drop: 0,
-            count: 0,
-            last_count: 0,
-            longest: 0,
-        }
-    }
-
-    /// One packet of the dequeue routine of RFC 8289 section 5.6; it is called again for the next packet when this one is dropped.
-    pub fn release(
-        &mut self,
-        now: Nanos,
-        size: u32,
-        ecn_capable: bool,
-        sojourn: Nanos,
-        bytes: u64,
-    ) -> Verdict {
-        self.longest = self.longest.max(size);
-        let standing = self.stands(now, sojourn, bytes);
-        if !standing {
+impl Control {
+    /// One packet of the dequeue routine of section 5.6; it is called again for the next packet when this one is dropped.
+    pub fn release(&mut self, goal: Goal, now: Nanos, packet: Leaving) -> Verdict {
+        if !self.stands(goal, now, packet) {
             self.dropping = false;
             return Verdict::Pass;
         }
         if !self.dropping {
             self.dropping = true;
-            self.enter(now);
+            self.enter(goal, now);
         } else if now >= self.next_drop {
             self.count = self.count.saturating_add(1);
-            self.next_drop = self.control_law(self.next_drop);
+            self.next_drop = self.control_law(goal, self.next_drop);
         } else {
             return Verdict::Pass;
         }
-        if self.ecn && ecn_capable {
+        if goal.ecn && packet.ecn_capable {
             Verdict::Mark
         } else {
             Verdict::Drop(DropReason::Codel)
         }
     }
 
+    /// Nothing is left that could leave (`dodequeue` of section 5.5, on an empty queue).
+    pub fn empty(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
+    /// Counts packets that something else dropped, so that the next drop comes sooner.
+    pub fn count_drops(&mut self, drops: u32) {
+        self.count = self.count.saturating_add(drops);
+    }
+
     /// Whether the sojourn time has been above target for an interval (`dodequeue` of section 5.5).
-    fn stands(&mut self, now: Nanos, sojourn: Nanos, bytes: u64) -> bool {
-        if sojourn < self.target || bytes <= u64::from(self.longest) {
+    fn stands(&mut self, goal: Goal, now: Nanos, packet: Leaving) -> bool {
+        if packet.sojourn < goal.target || packet.behind <= u64::from(packet.longest) {
             self.first_above = None;
             return false;
         }
         let first_above = *self
             .first_above
-            .get_or_insert(now.saturating_add(self.interval));
+            .get_or_insert(now.saturating_add(goal.interval));
         now >= first_above
     }
 
     /// Resumes near the last dropping rate if that ended recently (section 5.4).
-    fn enter(&mut self, now: Nanos) {
+    fn enter(&mut self, goal: Goal, now: Nanos) {
         let delta = self.count.saturating_sub(self.last_count);
-        let recent = now.saturating_sub(self.next_drop) < self.interval.saturating_mul(16);
+        let recent = now.saturating_sub(self.next_drop) < goal.interval.saturating_mul(16);
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.last_count = self.count;
-        self.next_drop = self.control_law(now);
+        self.next_drop = self.control_law(goal, now);
     }
 
-    fn control_law(&self, from: Nanos) -> Nanos {
-        from.saturating_add((self.interval as f64 / f64::from(self.count).sqrt()) as Nanos)
+    fn control_law(&self, goal: Goal, from: Nanos) -> Nanos {
+        from.saturating_add((goal.interval as f64 / f64::from(self.count).sqrt()) as Nanos)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Codel {
+    goal: Goal,
+    pub limit: u64,
+    control: Control,
+    longest: u32,
+}
+
+impl Codel {
+    pub fn new(target: Nanos, interval: Nanos, limit: u64, ecn: bool) -> Self {
+        Self {
+            goal: Goal {
+                target,
+                interval,
+                ecn,
+            },
+            limit,
+            control: Control::default(),
+            longest: 0,
+        }
+    }
+
+    /// Decides on a packet of `size` bytes that would leave; see [`Control::release`].
+    pub fn release(
+        &mut self,
+        now: Nanos,
+        size: u32,
+        ecn_capable: bool,
+        sojourn: Nanos,
+        behind: u64,
+    ) -> Verdict {
+        self.longest = self.longest.max(size);
+        let packet = Leaving {
+            ecn_capable,
+            sojourn,
+            behind,
+            longest: self.longest,
+        };
+        self.control.release(self.goal, now, packet)
     }
 }
 

@@ -1,16 +1,27 @@
-//! Queue disciplines: which packets a channel takes, marks or drops.
+//! Queue disciplines: which packets a channel takes, marks or drops, and which leaves next.
 //!
-//! A new discipline is a file here, a variant of [`Discipline`] and a line in [`MODELS`].
+//! A new discipline is a file here, a variant of [`QueueConfig`] and a line each in [`MODELS`] and [`Discipline::new`]. One that lets
+//! packets leave in order of arrival decides as they arrive and as they leave; another keeps them itself, as a [`ByFlow`].
 
 mod codel;
+mod drr;
+mod flows;
+mod fq_codel;
+mod pie;
 mod red;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::config::{Model, QueueConfig};
+use crate::config::{ConfigError, Model, QueueConfig};
 use crate::ids::Nanos;
-use crate::packet::DropReason;
+use crate::packet::{DropReason, Store};
 use codel::Codel;
+use drr::Drr;
+pub use drr::DrrConfig;
+use fq_codel::FqCodel;
+pub use fq_codel::FqCodelConfig;
+use pie::Pie;
+pub use pie::PieConfig;
 use red::Red;
 
 /// The queue disciplines, by name.
@@ -23,7 +34,84 @@ pub const MODELS: &[Model] = &[
     },
     red::MODEL,
     codel::MODEL,
+    pie::MODEL,
+    drr::MODEL,
+    fq_codel::MODEL,
 ];
+
+/// What a discipline let fall: slots, and why.
+pub(crate) type Dropped = Vec<(u32, DropReason)>;
+
+/// How a packet gets from its departure to the far end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Travel {
+    /// After this time, but not before those ahead.
+    InOrder(Nanos),
+    /// At once.
+    Ahead,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queued {
+    pub slot: u32,
+    pub size: u32,
+    pub entered: Nanos,
+    pub travel: Travel,
+}
+
+/// The ECN field of packets, by slot.
+pub(crate) trait Marks {
+    fn capable(&mut self, slot: u32) -> bool;
+    fn mark(&mut self, slot: u32);
+}
+
+impl<B> Marks for Store<B> {
+    fn capable(&mut self, slot: u32) -> bool {
+        self.packet_mut(slot)
+            .is_some_and(|packet| packet.ecn.capable())
+    }
+
+    fn mark(&mut self, slot: u32) {
+        Store::mark(self, slot);
+    }
+}
+
+/// A discipline that keeps the packets of each flow apart and decides whose turn it is.
+pub(crate) trait ByFlow: std::fmt::Debug + Send + Sync {
+    /// Takes a packet, whatever the limit.
+    fn take(&mut self, packet: Queued, flow: u32);
+
+    /// Drops what is beyond the limit after a packet was taken.
+    fn make_room(&mut self, dropped: &mut Dropped);
+
+    /// The packet that leaves now.
+    fn next(&mut self, now: Nanos, marks: &mut dyn Marks, dropped: &mut Dropped) -> Option<Queued>;
+
+    /// Packets that wait, and their bytes.
+    fn waiting(&self) -> (u64, u64);
+
+    /// Forgets everything and gives the packets in order of arrival.
+    fn drain(&mut self) -> Vec<Queued>;
+}
+
+/// The shortest turn of a flow in bytes, as Linux has it: much shorter ones only cost rounds.
+const MIN_QUANTUM: u32 = 256;
+const MAX_FLOWS: u32 = 1 << 16;
+
+/// What all disciplines by flow need.
+fn check_flows(limit: u64, quantum: u32, flows: u32) -> Result<(), ConfigError> {
+    if limit == 0 {
+        return Err(ConfigError::EmptyLimit);
+    }
+    if quantum < MIN_QUANTUM {
+        return Err(ConfigError::Quantum(quantum));
+    }
+    if flows == 0 || flows > MAX_FLOWS {
+        return Err(ConfigError::Flows(flows));
+    }
+    Ok(())
+}
 
 /// What a discipline makes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +134,18 @@ pub(crate) struct Occupancy {
     pub bytes: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Discipline {
     DropTail { packets: u64, bytes: u64 },
     Red(Red),
     Codel(Codel),
+    Pie(Pie),
+    ByFlow(Box<dyn ByFlow>),
 }
 
 impl Discipline {
-    pub fn new(config: &QueueConfig) -> Self {
+    /// `rng` is the channel's own for hashes of flows.
+    pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Pcg64Mcg) -> Self {
         match *config {
             QueueConfig::DropTail { packets, bytes } => Self::DropTail {
                 packets: packets.unwrap_or(u64::MAX),
@@ -85,17 +176,51 @@ impl Discipline {
                 limit,
                 ecn,
             } => Self::Codel(Codel::new(target, interval, limit, ecn)),
+            QueueConfig::Pie(config) => Self::Pie(Pie::new(config)),
+            QueueConfig::Drr(config) => Self::ByFlow(Box::new(Drr::new(config, &mut rng()))),
+            QueueConfig::FqCodel(config) => {
+                Self::ByFlow(Box::new(FqCodel::new(config, &mut rng())))
+            }
         }
     }
 
-    /// Whether it decides on packets as they leave.
-    pub fn decides_at_departure(&self) -> bool {
-        matches!(self, Self::Codel(_))
+    /// Whether it has to see packets as they leave.
+    pub fn sees_departures(&self) -> bool {
+        matches!(self, Self::Codel(_) | Self::Pie(_) | Self::ByFlow(_))
+    }
+
+    /// The discipline, if it keeps the packets itself.
+    pub fn by_flow(&mut self) -> Option<&mut dyn ByFlow> {
+        match self {
+            Self::ByFlow(flows) => Some(&mut **flows),
+            _ => None,
+        }
+    }
+
+    /// Packets that it keeps itself, and their bytes.
+    pub fn waiting(&self) -> (u64, u64) {
+        match self {
+            Self::ByFlow(flows) => flows.waiting(),
+            _ => (0, 0),
+        }
+    }
+
+    /// All packets are gone, and not by its leave. Gives those that it kept itself.
+    pub fn clear(&mut self) -> Vec<Queued> {
+        match self {
+            Self::DropTail { .. } | Self::Red(_) | Self::Codel(_) => Vec::new(),
+            Self::Pie(pie) => {
+                pie.reset();
+                Vec::new()
+            }
+            Self::ByFlow(flows) => flows.drain(),
+        }
     }
 
     /// Decides on a packet of `size` bytes that arrives.
     pub fn admit(
         &mut self,
+        now: Nanos,
         size: u32,
         ecn_capable: bool,
         queue: Occupancy,
@@ -119,7 +244,11 @@ impl Discipline {
                 }
             }
             Self::Codel(codel) if full(codel.limit) => Verdict::Drop(DropReason::QueueFull),
-            Self::Codel(_) => Verdict::Pass,
+            Self::Codel(_) | Self::ByFlow(_) => Verdict::Pass,
+            Self::Pie(pie) => {
+                let full = full(pie.limit());
+                pie.admit(now, ecn_capable, full, queue.bytes, rng)
+            }
         }
     }
 
@@ -134,7 +263,11 @@ impl Discipline {
     ) -> Verdict {
         match self {
             Self::Codel(codel) => codel.release(now, size, ecn_capable, sojourn, bytes),
-            Self::DropTail { .. } | Self::Red(_) => Verdict::Pass,
+            Self::Pie(pie) => {
+                pie.release(now, size, sojourn, bytes);
+                Verdict::Pass
+            }
+            Self::DropTail { .. } | Self::Red(_) | Self::ByFlow(_) => Verdict::Pass,
         }
     }
 }

@@ -97,9 +97,14 @@ impl<Q: EventQueue> Pair<Q> {
     }
 
     pub fn send_ecn(&mut self, lengths: &[u32], ecn: Ecn) {
+        self.send_of(0, lengths, ecn);
+    }
+
+    /// The same of a flow.
+    pub fn send_of(&mut self, flow: u32, lengths: &[u32], ecn: Ecn) {
         for len in lengths {
             let (body, log) = (self.sent, &mut self.log);
-            self.network.inject(self.route, *len, 0, ecn, body, log);
+            self.network.inject(self.route, *len, flow, ecn, body, log);
             self.sent += 1;
         }
     }

@@ -1,0 +1,117 @@
+//! Deficit round robin (DRR): flows take turns by bytes.
+//!
+//! Service is that of Shreedhar and Varghese 1995, section 3. Its buffer stealing is as net/sched/sch_sfq.c has it (`sfq_drop`): the queue
+//! with the most packets loses its last one.
+
+use std::collections::VecDeque;
+
+use rand_pcg::Pcg64Mcg;
+
+use super::flows::Flows;
+use super::{ByFlow, Dropped, Marks, Queued};
+use crate::config::{ConfigError, Model};
+use crate::ids::Nanos;
+use crate::packet::DropReason;
+
+pub(super) const MODEL: Model = Model {
+    name: "drr",
+    summary: "deficit round robin: a queue for each flow, equal shares in bytes; when full, the longest queue loses its last packet",
+    source: "Shreedhar and Varghese 1995, Efficient Fair Queuing Using Deficit Round Robin; dropping as in net/sched/sch_sfq.c",
+    parameters: &["limit", "quantum", "flows"],
+};
+
+/// Parameters of DRR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrrConfig {
+    /// Packets of all flows, at least 1.
+    pub limit: u64,
+    /// Bytes that a flow may send more in each round.
+    pub quantum: u32,
+    /// Queues that flows are hashed to, at most 65536.
+    pub flows: u32,
+}
+
+impl DrrConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        super::check_flows(self.limit, self.quantum, self.flows)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Drr {
+    config: DrrConfig,
+    flows: Flows<()>,
+    /// The flows with packets, in order of service.
+    active: VecDeque<u32>,
+}
+
+impl Drr {
+    pub fn new(config: DrrConfig, rng: &mut Pcg64Mcg) -> Self {
+        Self {
+            config,
+            flows: Flows::new(config.flows, rng),
+            active: VecDeque::new(),
+        }
+    }
+
+    /// A flow without packets leaves the list, and what it did not use is lost.
+    fn leave(&mut self, number: u32) {
+        self.active.retain(|other| *other != number);
+        self.flows.get(number).listed = false;
+    }
+}
+
+impl ByFlow for Drr {
+    fn take(&mut self, packet: Queued, flow: u32) {
+        let number = self.flows.push(packet, flow);
+        let queue = self.flows.get(number);
+        if !queue.listed {
+            queue.listed = true;
+            queue.deficit = i64::from(self.config.quantum);
+            self.active.push_back(number);
+        }
+    }
+
+    fn make_room(&mut self, dropped: &mut Dropped) {
+        if self.flows.waiting().0 <= self.config.limit {
+            return;
+        }
+        let Some(number) = self.flows.longest(|flow| flow.len() as u64) else {
+            return;
+        };
+        if let Some(packet) = self.flows.pop_last(number) {
+            dropped.push((packet.slot, DropReason::Longest));
+        }
+        if self.flows.get(number).len() == 0 {
+            self.leave(number);
+        }
+    }
+
+    fn next(&mut self, _: Nanos, _: &mut dyn Marks, _: &mut Dropped) -> Option<Queued> {
+        loop {
+            let number = *self.active.front()?;
+            let queue = self.flows.get(number);
+            let size = queue.first_size().map_or(0, i64::from);
+            if size > queue.deficit {
+                queue.deficit += i64::from(self.config.quantum);
+                self.active.rotate_left(1);
+                continue;
+            }
+            queue.deficit -= size;
+            let packet = self.flows.pop_first(number);
+            if self.flows.get(number).len() == 0 {
+                self.leave(number);
+            }
+            return packet;
+        }
+    }
+
+    fn waiting(&self) -> (u64, u64) {
+        self.flows.waiting()
+    }
+
+    fn drain(&mut self) -> Vec<Queued> {
+        self.active.clear();
+        self.flows.drain()
+    }
+}

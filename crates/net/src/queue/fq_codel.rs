@@ -1,0 +1,185 @@
+//! Flow queue CoDel (FQ-CoDel, RFC 8290), where it leaves a choice as Linux has it (net/sched/sch_fq_codel.c).
+
+use std::collections::VecDeque;
+
+use rand_pcg::Pcg64Mcg;
+
+use super::codel::{Control, Goal, Leaving};
+use super::flows::Flows;
+use super::{ByFlow, Dropped, Marks, Queued, Verdict};
+use crate::config::{ConfigError, Model};
+use crate::ids::Nanos;
+use crate::packet::DropReason;
+
+pub(super) const MODEL: Model = Model {
+    name: "fq-codel",
+    summary: "a CoDel queue for each flow, served by deficit round robin, flows that do not build a queue first",
+    source: "RFC 8290; net/sched/sch_fq_codel.c",
+    parameters: &[
+        "target",
+        "interval",
+        "limit",
+        "quantum",
+        "flows",
+        "drop_batch",
+        "ecn",
+    ],
+};
+
+/// Parameters of FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodelConfig {
+    pub target: Nanos,
+    pub interval: Nanos,
+    /// Packets of all flows, at least 1.
+    pub limit: u64,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: u32,
+    /// Queues that flows are hashed to, at most 65536.
+    pub flows: u32,
+    /// The most packets that the longest queue loses at once when the limit is exceeded.
+    pub drop_batch: u32,
+    pub ecn: bool,
+}
+
+impl FqCodelConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.target == 0 || self.interval == 0 {
+            return Err(ConfigError::Codel);
+        }
+        if self.drop_batch == 0 {
+            return Err(ConfigError::DropBatch);
+        }
+        super::check_flows(self.limit, self.quantum, self.flows)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FqCodel {
+    config: FqCodelConfig,
+    flows: Flows<Control>,
+    /// Flows that have had no turn since their queue was empty, and the others, each in order of service.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// The longest packet of any flow so far.
+    longest: u32,
+}
+
+impl FqCodel {
+    pub fn new(config: FqCodelConfig, rng: &mut Pcg64Mcg) -> Self {
+        Self {
+            config,
+            flows: Flows::new(config.flows, rng),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            longest: 0,
+        }
+    }
+
+    /// What CoDel lets leave of a flow (section 4.2, third paragraph).
+    fn release(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        marks: &mut dyn Marks,
+        dropped: &mut Dropped,
+    ) -> Option<Queued> {
+        let goal = Goal {
+            target: self.config.target,
+            interval: self.config.interval,
+            ecn: self.config.ecn,
+        };
+        while let Some(packet) = self.flows.pop_first(number) {
+            self.longest = self.longest.max(packet.size);
+            let leaving = Leaving {
+                ecn_capable: marks.capable(packet.slot),
+                sojourn: now - packet.entered,
+                // Of all flows (`fq_codel_dequeue` hands `qstats.backlog` to `codel_dequeue`).
+                behind: self.flows.waiting().1,
+                longest: self.longest,
+            };
+            match self.flows.get(number).state.release(goal, now, leaving) {
+                Verdict::Pass => return Some(packet),
+                Verdict::Mark => {
+                    marks.mark(packet.slot);
+                    return Some(packet);
+                }
+                Verdict::Drop(reason) => dropped.push((packet.slot, reason)),
+            }
+        }
+        self.flows.get(number).state.empty();
+        None
+    }
+}
+
+impl ByFlow for FqCodel {
+    /// Section 4.1: a flow that is on no list joins the new ones with a full quantum.
+    fn take(&mut self, packet: Queued, flow: u32) {
+        let number = self.flows.push(packet, flow);
+        let queue = self.flows.get(number);
+        if !queue.listed {
+            queue.listed = true;
+            queue.deficit = i64::from(self.config.quantum);
+            self.new.push_back(number);
+        }
+    }
+
+    /// Section 4.1, last paragraph, and `fq_codel_drop`: the queue with the most bytes loses half of them from its head, at most a batch,
+    /// and its CoDel counts these drops.
+    fn make_room(&mut self, dropped: &mut Dropped) {
+        if self.flows.waiting().0 <= self.config.limit {
+            return;
+        }
+        let Some(number) = self.flows.longest(|flow| flow.bytes) else {
+            return;
+        };
+        let half = self.flows.get(number).bytes / 2;
+        let (mut bytes, mut drops) = (0, 0);
+        while let Some(packet) = self.flows.pop_first(number) {
+            bytes += u64::from(packet.size);
+            drops += 1;
+            dropped.push((packet.slot, DropReason::Longest));
+            if drops >= self.config.drop_batch || bytes >= half {
+                break;
+            }
+        }
+        self.flows.get(number).state.count_drops(drops);
+    }
+
+    /// Section 4.2.
+    fn next(&mut self, now: Nanos, marks: &mut dyn Marks, dropped: &mut Dropped) -> Option<Queued> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let number = list.pop_front()?;
+            let queue = self.flows.get(number);
+            if queue.deficit <= 0 {
+                queue.deficit += i64::from(self.config.quantum);
+                self.old.push_back(number);
+                continue;
+            }
+            if let Some(packet) = self.release(now, number, marks, dropped) {
+                self.flows.get(number).deficit -= i64::from(packet.size);
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                list.push_front(number);
+                return Some(packet);
+            }
+            // A new flow that is empty passes through the old ones, so that it cannot starve them by coming back at once.
+            if is_new && !self.old.is_empty() {
+                self.old.push_back(number);
+            } else {
+                self.flows.get(number).listed = false;
+            }
+        }
+    }
+
+    fn waiting(&self) -> (u64, u64) {
+        self.flows.waiting()
+    }
+
+    fn drain(&mut self) -> Vec<Queued> {
+        self.new.clear();
+        self.old.clear();
+        self.flows.drain()
+    }
+}

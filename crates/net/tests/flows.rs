@@ -1,0 +1,341 @@
+//! Disciplines that share a channel among flows, or steer its delay.
+
+mod common;
+
+use common::{FORWARD, MS, Pair, config};
+use polypath_net::{
+    Change, ChannelConfig, DropReason, DrrConfig, Ecn, FqCodelConfig, Nanos, PieConfig, QueueConfig,
+};
+
+const SECOND: Nanos = 1_000 * MS;
+
+fn fq_codel() -> FqCodelConfig {
+    FqCodelConfig {
+        target: 5 * MS,
+        interval: 100 * MS,
+        limit: 10_240,
+        quantum: 1514,
+        flows: 1024,
+        drop_batch: 64,
+        ecn: false,
+    }
+}
+
+fn drr(limit: u64) -> QueueConfig {
+    QueueConfig::Drr(DrrConfig {
+        limit,
+        quantum: 1514,
+        flows: 1024,
+    })
+}
+
+fn pie() -> PieConfig {
+    PieConfig {
+        target: 15 * MS,
+        tupdate: 15 * MS,
+        alpha: 0.125,
+        beta: 1.25,
+        limit: 1000,
+        ecn: false,
+    }
+}
+
+/// 8 Mbit/s, so that a byte takes 1 us.
+fn pair(queue: QueueConfig) -> Pair {
+    Pair::new(ChannelConfig { queue, ..config() })
+}
+
+/// Keeps packets of each flow coming: a flow of `len` bytes offers the whole rate.
+fn overload(pair: &mut Pair, flows: &[u32], until: Nanos) {
+    let mut next: Vec<Nanos> = vec![0; flows.len()];
+    loop {
+        let flow = (0..flows.len()).min_by_key(|flow| next[*flow]).unwrap();
+        if next[flow] >= until {
+            break;
+        }
+        pair.run(next[flow]);
+        pair.send_of(flow as u32, &[flows[flow]], Ecn::NotEct);
+        next[flow] += u64::from(flows[flow]) * 1000;
+    }
+    pair.run(until);
+}
+
+fn delivered_bytes(pair: &Pair, flow: u32) -> u64 {
+    let packets = pair.packets.iter().filter(|packet| packet.flow == flow);
+    packets.map(|packet| u64::from(packet.len)).sum()
+}
+
+#[test]
+fn flows_of_small_and_large_packets_get_equal_bytes() {
+    let lengths = [100, 500, 1500];
+    for queue in [drr(127), QueueConfig::FqCodel(fq_codel())] {
+        let mut pair = pair(queue.clone());
+        overload(&mut pair, &lengths, 10 * SECOND);
+        for flow in 0..3 {
+            let share = delivered_bytes(&pair, flow) as f64 / 10_000_000.0;
+            assert!(
+                (share - 1.0 / 3.0).abs() < 0.005,
+                "{queue:?} {flow}: {share}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flow_below_its_share_loses_nothing() {
+    for queue in [drr(50), QueueConfig::FqCodel(fq_codel())] {
+        let mut pair = pair(queue);
+        let mut sent = 0;
+        for ms in 0..5_000 {
+            pair.run(ms * MS);
+            // Twice the rate, and 4 % of it.
+            pair.send_of(0, &[1000, 1000], Ecn::NotEct);
+            if ms % 10 == 0 {
+                pair.send_of(1, &[400], Ecn::NotEct);
+                sent += 1;
+            }
+        }
+        pair.run(10 * SECOND);
+        let arrived = pair.packets.iter().filter(|packet| packet.flow == 1);
+        assert_eq!(arrived.count(), sent);
+        assert!(!pair.dropped().is_empty());
+    }
+}
+
+#[test]
+fn the_longest_queue_of_drr_loses_its_last_packet() {
+    let mut pair = pair(drr(4));
+    pair.send_of(0, &[1000; 4], Ecn::NotEct);
+    pair.send_of(1, &[1000; 2], Ecn::NotEct);
+    // One is being sent, four wait: 1 2 of flow 0 and the two of flow 1.
+    assert_eq!(pair.dropped(), [(0, 3, DropReason::Longest)]);
+    // Of two as long as each other, the first; and the arriving packet itself if it is the last there.
+    pair.send_of(0, &[1000], Ecn::NotEct);
+    assert_eq!(pair.dropped()[1], (0, 6, DropReason::Longest));
+    pair.run(SECOND);
+    let order: Vec<u32> = pair.packets.iter().map(|packet| packet.body).collect();
+    // The quantum of a turn is enough for one packet; the first left no queue behind, so that flow 0 began again.
+    assert_eq!(order, [0, 1, 4, 2, 5]);
+}
+
+#[test]
+fn a_sparse_flow_goes_first_in_fq_codel() {
+    let mut pair = pair(QueueConfig::FqCodel(fq_codel()));
+    pair.send_of(0, &[1000; 20], Ecn::NotEct);
+    // Flow 0 has had its quantum after the second packet and is old from then on.
+    pair.run(3 * MS);
+    pair.send_of(1, &[100], Ecn::NotEct);
+    pair.run(SECOND);
+    let at = pair.packets.iter().position(|packet| packet.flow == 1);
+    // Three packets had left and the fourth was being sent.
+    assert_eq!(at, Some(4));
+}
+
+#[test]
+fn the_fattest_queue_of_fq_codel_loses_half_from_its_head() {
+    let queue = FqCodelConfig {
+        limit: 10,
+        ..fq_codel()
+    };
+    let mut pair = pair(QueueConfig::FqCodel(queue));
+    pair.send_of(1, &[1000; 2], Ecn::NotEct);
+    pair.send_of(0, &[1000; 10], Ecn::NotEct);
+    // One is being sent, one of flow 1 and ten of flow 0 wait, of which five go (RFC 8290 section 4.1).
+    let dropped: Vec<u32> = pair.dropped().iter().map(|drop| drop.1).collect();
+    assert_eq!(dropped, [2, 3, 4, 5, 6]);
+    assert_eq!(pair.network.backlog(FORWARD), (6, 6000));
+
+    let few = FqCodelConfig {
+        drop_batch: 2,
+        ..queue
+    };
+    let mut pair = self::pair(QueueConfig::FqCodel(few));
+    pair.send_of(0, &[1000; 12], Ecn::NotEct);
+    assert_eq!(pair.dropped().len(), 2);
+}
+
+#[test]
+fn each_flow_of_fq_codel_has_a_codel_of_its_own() {
+    let mut pair = pair(QueueConfig::FqCodel(fq_codel()));
+    for ms in 0..3_000 {
+        pair.run(ms * MS);
+        pair.send_of(0, &[1100], Ecn::NotEct);
+        pair.send_of(1, &[100], Ecn::NotEct);
+    }
+    pair.run(3 * SECOND);
+    let dropped = pair.dropped();
+    assert!(dropped.len() > 10);
+    assert!(dropped.iter().all(|drop| drop.2 == DropReason::Codel));
+    // Bodies alternate between the flows.
+    assert!(dropped.iter().all(|drop| drop.1 % 2 == 0));
+}
+
+#[test]
+fn fq_codel_marks_what_is_capable() {
+    let queue = FqCodelConfig {
+        ecn: true,
+        ..fq_codel()
+    };
+    let mut pair = pair(QueueConfig::FqCodel(queue));
+    for packet in 0..500 {
+        pair.run(packet * MS * 9 / 10);
+        pair.send_of(0, &[1000], Ecn::Ect0);
+    }
+    pair.run(SECOND);
+    assert!(pair.dropped().is_empty());
+    let marked = pair.packets.iter().filter(|packet| packet.ecn == Ecn::Ce);
+    assert!(marked.count() > 4);
+}
+
+#[test]
+fn pie_lets_a_burst_pass_and_then_holds_the_delay() {
+    let queue = PieConfig {
+        limit: 10_000,
+        ..pie()
+    };
+    let mut pair = pair(QueueConfig::Pie(queue));
+    // 1.25 times the rate.
+    let mut waiting = Vec::new();
+    for packet in 0..50_000u64 {
+        pair.run(packet * MS * 4 / 5);
+        pair.send_of(0, &[1000], Ecn::NotEct);
+        if pair.network.now() > 20 * SECOND {
+            waiting.push(pair.network.backlog(FORWARD).0);
+        }
+    }
+    let (first, _, reason) = pair.dropped()[0];
+    assert_eq!(reason, DropReason::Pie);
+    // No drop during the burst allowance of 150 ms (RFC 8033 section 4.4).
+    assert!(first >= 150 * MS, "{first}");
+    // A fifth is dropped, and 1 ms of delay is a packet.
+    let mean = waiting.iter().sum::<u64>() as f64 / waiting.len() as f64;
+    assert!((mean - 15.0).abs() < 1.0, "{mean}");
+    let rate = pair.dropped().len() as f64 / 50_000.0;
+    assert!((rate - 0.2).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn pie_marks_up_to_a_tenth_and_drops_beyond() {
+    let queue = PieConfig { ecn: true, ..pie() };
+    let share = |gap: Nanos| {
+        let mut pair = pair(QueueConfig::Pie(queue));
+        for packet in 0..30_000 {
+            pair.run(packet * gap);
+            pair.send_of(0, &[1000], Ecn::Ect0);
+        }
+        let marked = pair.packets.iter().filter(|packet| packet.ecn == Ecn::Ce);
+        (marked.count(), pair.dropped())
+    };
+    // Slightly more than the rate: marks do not slow this sender down, so that the probability passes 10 % and packets are dropped.
+    let (marked, dropped) = share(MS * 19 / 20);
+    assert!(marked > 20, "{marked}");
+    assert!(dropped.iter().any(|drop| drop.2 == DropReason::Pie));
+    let (marked, dropped) = share(MS * 21 / 20);
+    assert_eq!((marked, dropped.len()), (0, 0));
+}
+
+#[test]
+fn packets_that_wait_pass_to_a_new_discipline() {
+    let mut pair = pair(QueueConfig::default());
+    let change = |queue| Change {
+        queue: Some(queue),
+        ..Change::default()
+    };
+    for flow in [0, 1, 0, 0, 1, 2] {
+        pair.send_of(flow, &[1000], Ecn::NotEct);
+    }
+    let (network, log) = (&mut pair.network, &mut pair.log);
+    network.apply(FORWARD, &change(drr(100)), log).unwrap();
+    assert_eq!(network.backlog(FORWARD), (5, 5000));
+    network
+        .apply(FORWARD, &change(QueueConfig::default()), log)
+        .unwrap();
+    assert_eq!(network.backlog(FORWARD), (5, 5000));
+    network
+        .apply(FORWARD, &change(QueueConfig::FqCodel(fq_codel())), log)
+        .unwrap();
+    assert_eq!(network.backlog(FORWARD), (5, 5000));
+    pair.run(SECOND);
+    assert_eq!(pair.packets.len(), 6);
+}
+
+#[test]
+fn a_link_that_goes_down_empties_every_queue() {
+    let up = |up| Change {
+        up: Some(up),
+        ..Change::default()
+    };
+    for queue in [
+        drr(100),
+        QueueConfig::FqCodel(fq_codel()),
+        QueueConfig::Pie(pie()),
+    ] {
+        let mut pair = pair(queue);
+        pair.send_of(0, &[1000; 5], Ecn::NotEct);
+        pair.send_of(1, &[1000; 5], Ecn::NotEct);
+        pair.network
+            .apply(FORWARD, &up(false), &mut pair.log)
+            .unwrap();
+        assert_eq!(pair.network.backlog(FORWARD), (0, 0));
+        assert_eq!(pair.network.totals().lost, 10);
+        pair.network
+            .apply(FORWARD, &up(true), &mut pair.log)
+            .unwrap();
+        pair.send_of(1, &[1000; 5], Ecn::NotEct);
+        pair.run(SECOND);
+        assert_eq!(pair.packets.len(), 5);
+    }
+}
+
+#[test]
+fn what_no_queue_can_be_is_refused() {
+    let mut pair = pair(QueueConfig::default());
+    for (queue, why) in [
+        (
+            drr(0),
+            "a queue of several flows must take at least 1 packet",
+        ),
+        (
+            QueueConfig::FqCodel(FqCodelConfig {
+                quantum: 255,
+                ..fq_codel()
+            }),
+            "a flow's quantum must be at least 256 bytes, not 255",
+        ),
+        (
+            QueueConfig::FqCodel(FqCodelConfig {
+                flows: 65_537,
+                ..fq_codel()
+            }),
+            "flows must be hashed to between 1 and 65536 queues, not 65537",
+        ),
+        (
+            QueueConfig::FqCodel(FqCodelConfig {
+                drop_batch: 0,
+                ..fq_codel()
+            }),
+            "at least 1 packet must be dropped at once",
+        ),
+        (
+            QueueConfig::Pie(PieConfig {
+                tupdate: 0,
+                ..pie()
+            }),
+            "PIE's target and tupdate must be above 0 ns",
+        ),
+        (
+            QueueConfig::Pie(PieConfig {
+                beta: f64::NAN,
+                ..pie()
+            }),
+            "PIE's beta must lie between 0 and 1000, not NaN",
+        ),
+    ] {
+        let change = Change {
+            queue: Some(queue),
+            ..Change::default()
+        };
+        let refused = pair.network.apply(FORWARD, &change, &mut pair.log);
+        assert_eq!(refused.unwrap_err().to_string(), why);
+    }
+}

@@ -1,0 +1,24 @@
+"""The page of queues is what they do now."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from polypath import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_ping_beside_a_download_is_as_the_page_has_it() -> None:
+    """A change that is meant is taken over by `python docs/queues.py`, and reviewed as a change of that page."""
+    spec = importlib.util.spec_from_file_location("queues", DOCS / "queues.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    committed = (DOCS / "queues.md").read_text()
+    table = module.bloat()
+    assert "\n".join(table) in committed
+    for name in registry.entries("queue"):
+        assert any(line.startswith(f"| `{name}` |") for line in table)

@@ -32,6 +32,35 @@ def _red(plan: Plan) -> None:
     plan["links"][0]["forward"]["queue"] = {"kind": "red"}
 
 
+def _queue(**queue: Any) -> Callable[[Plan], None]:
+    def change(plan: Plan) -> None:
+        plan["links"][0]["forward"]["queue"] = queue
+
+    return change
+
+
+DRR = {"kind": "drr", "limit": 127, "quantum_bytes": 1514, "flows": 1024}
+PIE = {
+    "kind": "pie",
+    "target_ns": 15_000_000,
+    "tupdate_ns": 16_000_000,
+    "alpha": 0.125,
+    "beta": 1.25,
+    "limit": 1000,
+    "ecn": True,
+}
+FQ_CODEL = {
+    "kind": "fq-codel",
+    "target_ns": 5_000_000,
+    "interval_ns": 100_000_000,
+    "limit": 10240,
+    "quantum_bytes": 1514,
+    "flows": 1024,
+    "drop_batch": 64,
+    "ecn": False,
+}
+
+
 def _faded(plan: Plan) -> None:
     plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
 
@@ -73,7 +102,11 @@ def _many_addresses(plan: Plan) -> None:
             "keepalive_interval in whole seconds",
         ),
         (_set("user_timeout_ns", 10**9), "no user_timeout for sockets of Multipath TCP"),
-        (_red, "no queue 'red'"),
+        (_red, "no queue 'red'; it has drop-tail, codel, pie, drr and fq-codel"),
+        (_queue(**DRR | {"limit": 128}), "(sfq) takes a limit of drr up to 127 packets"),
+        (_queue(**DRR | {"flows": 1000}), "a power of two of queues"),
+        (_queue(**PIE | {"alpha": 0.1}), "pie's alpha and beta in sixteenths up to 2"),
+        (_queue(**PIE | {"beta": 2.5}), "pie's alpha and beta in sixteenths up to 2"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
@@ -100,6 +133,27 @@ def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -
     changed = scenario("pair", "link.path0.queue=30 kB", "link.path0.burst=15 kB")
     _, child = shaping.commands("b0", changed.plan(None).data["links"][0]["forward"])
     assert child.endswith("tbf rate 20000000bit burst 15000b limit 30000b")
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        (DRR, "sfq limit 127 quantum 1514b divisor 1024"),
+        (PIE, "pie limit 1000 target 15000.0us tupdate 16000.0us alpha 2 beta 20 ecn"),
+        (
+            FQ_CODEL,
+            "fq_codel limit 10240 quantum 1514 flows 1024 drop_batch 64 target 5000.0us interval 100000.0us noecn",
+        ),
+    ],
+    ids=lambda each: each["kind"] if isinstance(each, dict) else "",
+)
+def test_a_discipline_is_below_a_token_bucket(
+    scenario: Callable[..., Scenario], queue: dict[str, Any], words: str
+) -> None:
+    channel = scenario("pair").plan(None).data["links"][0]["forward"] | {"queue": queue}
+    _, bucket, inner = shaping.commands("b0", channel)
+    assert bucket.endswith("tbf rate 20000000bit burst 1514b limit 1514000000b")
+    assert inner.endswith(f"parent 10:1 handle 11: {words}")
 
 
 def test_a_link_that_is_down_loses_everything(scenario: Callable[..., Scenario]) -> None:

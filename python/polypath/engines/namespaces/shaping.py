@@ -17,6 +17,10 @@ Channel = Mapping[str, Any]
 ETHERNET = 14
 #: More packets than are ever under way.
 _UNLIMITED = 1_000_000
+#: In what pie has its gains: a sixteenth, up to 2.
+_GAIN, _MAX_GAIN = 16, 32
+#: The most packets of a flow in sfq (net/sched/sch_sfq.c, SFQ_MAX_DEPTH).
+_SFQ_DEPTH = 127
 #: The usual largest packet, header included: a bucket of tokens that holds less passes none of them.
 PACKET = 1500 + ETHERNET
 
@@ -156,8 +160,40 @@ def _queue_of_tbf(channel: Channel) -> str:
             ecn = "ecn" if queue["ecn"] else "noecn"
             target, interval = queue["target_ns"] / 1e3, queue["interval_ns"] / 1e3
             return f"codel limit {queue['limit']} target {target}us interval {interval}us {ecn}"
+        case "pie":
+            return _pie(queue)
+        case "drr":
+            return _drr(queue)
+        case "fq-codel":
+            return _fq_codel(queue)
         case kind:
-            raise EngineError(f"Linux has no queue '{kind}'; it has drop-tail and codel")
+            raise EngineError(f"Linux has no queue '{kind}'; it has drop-tail, codel, pie, drr and fq-codel")
+
+
+def _pie(queue: Mapping[str, Any]) -> str:
+    gains = [queue[name] * _GAIN for name in ("alpha", "beta")]
+    if any(gain != int(gain) or gain > _MAX_GAIN for gain in gains):
+        raise EngineError(f"Linux takes pie's alpha and beta in sixteenths up to {_MAX_GAIN // _GAIN}")
+    ecn = "ecn" if queue["ecn"] else "noecn"
+    times = " ".join(f"{name} {queue[f'{name}_ns'] / 1e3}us" for name in ("target", "tupdate"))
+    alpha, beta = map(int, gains)
+    return f"pie limit {queue['limit']} {times} alpha {alpha} beta {beta} {ecn}"
+
+
+def _drr(queue: Mapping[str, Any]) -> str:
+    """sfq: tc's drr has a limit for each class, and none for all."""
+    if queue["limit"] > _SFQ_DEPTH:
+        raise EngineError(f"Linux (sfq) takes a limit of drr up to {_SFQ_DEPTH} packets, as one flow may have no more")
+    if queue["flows"] & (queue["flows"] - 1):
+        raise EngineError("Linux (sfq) hashes flows of drr to a power of two of queues")
+    return f"sfq limit {queue['limit']} quantum {queue['quantum_bytes']}b divisor {queue['flows']}"
+
+
+def _fq_codel(queue: Mapping[str, Any]) -> str:
+    ecn = "ecn" if queue["ecn"] else "noecn"
+    times = " ".join(f"{name} {queue[f'{name}_ns'] / 1e3}us" for name in ("target", "interval"))
+    size = f"quantum {queue['quantum_bytes']} flows {queue['flows']} drop_batch {queue['drop_batch']}"
+    return f"fq_codel limit {queue['limit']} {size} {times} {ecn}"
 
 
 def _percent(probability: float) -> str:

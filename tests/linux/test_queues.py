@@ -1,0 +1,33 @@
+"""Queue disciplines beside the kernel's own."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from polypath.engines.linux.kernel import KernelError, find
+from polypath.engines.linux.kernel.make import supported
+
+PAGE = Path(__file__).parents[2] / "docs" / "queues.py"
+
+
+@pytest.mark.parametrize("discipline", ["fq-codel", "pie"])
+def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None:
+    """The other cases are in docs/queues.md."""
+    try:
+        supported()
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    spec = importlib.util.spec_from_file_location("queues", PAGE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    scenario = module.described(discipline, "cubic", 4, 10, 20)
+    ours, theirs = (module.waited(engine, scenario, 1) for engine in ("sim", "linux"))
+    assert ours == pytest.approx(theirs, rel=module.TOLERANCE)
+    # Each holds its own delay, so that agreeing means something.
+    assert 0.005 < theirs < 0.020

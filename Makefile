@@ -64,6 +64,7 @@ lint-python: build
 test-python: build $(PAGE)/.ready
 	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v groff' groff
+	@.ci/need 'command -v curl' curl
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux

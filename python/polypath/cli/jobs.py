@@ -53,8 +53,16 @@ class Job:
             raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
 
 
-def _job(name: str, scenario: Scenario, axes: Sequence[str], seed: int | None, folder: str = ".", *files: Path) -> Job:
-    if all(each.is_left_out for each in scenario.application):
+def _job(
+    name: str,
+    scenario: Scenario,
+    axes: Sequence[str],
+    seed: int | None,
+    folder: str = ".",
+    *files: Path,
+    alone: bool = True,
+) -> Job:
+    if alone and all(each.is_left_out for each in scenario.application):
         raise InputError(f"{name}: the scenario has no application, so nothing runs; {_remedy(scenario)}")
     if seed is not None and any(axis.partition("=")[0].strip() in (SEED, SEEDS) for axis in axes):
         raise InputError("--seed gives one seed and --vary several; take one of them")
@@ -70,15 +78,22 @@ def _remedy(scenario: Scenario) -> str:
 
 
 def of_lab(
-    lab: labs.Lab, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
+    lab: labs.Lab,
+    chosen: Sequence[str],
+    settings: Sequence[str],
+    seed: int | None,
+    axes: Sequence[str] = (),
+    *,
+    alone: bool = True,
 ) -> list[Job]:
-    """A lab's runs, or those chosen. Raises InputError for a run that the lab has not."""
+    """A lab's runs, or those chosen. Raises InputError for a run that the lab has not, and where none of its
+    applications are to run `alone`."""
     several = len(lab.runs) > 1
     jobs = []
     for run in runs_of(lab, chosen):
         scenario = run.of(lab.scenario()).with_settings(list(settings))
         name = f"{lab.name}/{run.name}" if several else lab.name
-        jobs.append(_job(name, scenario, axes, seed, run.name if several else "."))
+        jobs.append(_job(name, scenario, axes, seed, run.name if several else ".", alone=alone))
     return jobs
 
 
@@ -91,9 +106,11 @@ def runs_of(lab: labs.Lab, chosen: Sequence[str]) -> list[labs.LabRun]:
     return [run for run in lab.runs if not chosen or run.name in chosen]
 
 
-def of_file(path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()) -> list[Job]:
+def of_file(
+    path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = (), *, alone: bool = True
+) -> list[Job]:
     scenario = Scenario.load(path).with_settings(list(settings))
-    return [_job(scenario.name, scenario, axes, seed, ".", path)]
+    return [_job(scenario.name, scenario, axes, seed, ".", path, alone=alone)]
 
 
 def of_minitopo(
@@ -108,14 +125,23 @@ def of_minitopo(
 
 
 def of_target(
-    target: str, chosen: Sequence[str], settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
+    target: str,
+    chosen: Sequence[str],
+    settings: Sequence[str],
+    seed: int | None,
+    axes: Sequence[str] = (),
+    *,
+    alone: bool = True,
 ) -> list[Job]:
-    """A lab by name, else a scenario file. Raises ScenarioError with the nearest lab where it is neither."""
+    """A lab by name, else a scenario file; not `alone`: something else runs beside its applications, if it has any.
+
+    Raises ScenarioError with the nearest lab where it is neither.
+    """
     if target in labs.names():
-        return of_lab(labs.get(target), chosen, settings, seed, axes)
+        return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone)
     path = Path(target)
     if path.exists() or path.suffix == ".toml" or path.name != target:
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
-        return of_file(path, settings, seed, axes)
-    return of_lab(labs.get(target), chosen, settings, seed, axes)
+        return of_file(path, settings, seed, axes, alone=alone)
+    return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone)

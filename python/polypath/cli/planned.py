@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -34,6 +35,10 @@ def show(job: Job) -> None:
     _print(
         ("application", "transport", "from", "to", "starts", "work"),
         [_application(plan, each) for each in plan["applications"]],
+    )
+    _print(
+        ("program", "host", "transport", "starts", "command"),
+        [_program(plan, each) for each in plan.get("programs", ())],
     )
     _print(("path of", "from", "to", "links", "rate", "RTT", ""), [_route(plan, route) for route in found])
     if not is_determined(plan, found):
@@ -103,6 +108,11 @@ def _interfaces(plan: Plan) -> Iterator[tuple[str, ...]]:
 def _stacks(plan: Plan) -> Iterator[tuple[str, ...]]:
     """The settings of hosts that talk, then those of applications that have their own; equal ones in one row."""
     rows: dict[tuple[str, ...], list[str]] = {}
+    for program in plan.get("programs", ()):
+        node = plan["nodes"][program["host"]]
+        names = rows.setdefault(tuple(_setting(node["stack"][key]) for key in _SETTINGS), [])
+        if node["name"] not in names:
+            names.append(node["name"])
     for application in plan["applications"]:
         for side in ("client", "server"):
             found = stack(plan, application, side)
@@ -145,6 +155,16 @@ def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
         f"{server}{port}",
         TIME.format(application["start_ns"]),
         _work(application["work"]),
+    )
+
+
+def _program(plan: Plan, program: Plan) -> tuple[str, ...]:
+    return (
+        program["name"] + (" (background)" if program["background"] else ""),
+        plan["nodes"][program["host"]]["name"],
+        program["transport"],
+        TIME.format(program["start_ns"]),
+        shlex.join(program["command"]),
     )
 
 

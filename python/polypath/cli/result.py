@@ -15,6 +15,8 @@ from polypath.results import Recording, completions, control, metrics
 
 _HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
 _NUMBERS: Final = frozenset(_HEADINGS[2:])
+#: How a program of the machine ended.
+_ENDED: Final = {"exited": "by itself", "killed": "by a signal", "ended": "with the run", "open": "not"}
 #: Fewer characters show no course.
 _SPARKS: Final = 8
 
@@ -24,7 +26,7 @@ def show(recording: Recording, title: str) -> None:
     found = [(each, metrics.subflows(recording, each)) for each in metrics.connections(recording)]
     each_connection = len(found) <= many.ROWS
     each_subflow = each_connection and sum(len(own) for _, own in found) <= many.ROWS
-    if each_connection:
+    if each_connection and (found or not recording.table("programs").height):
         _show_each(recording, found, title, subflows=each_subflow)
     if not each_subflow:
         many.show(
@@ -37,6 +39,7 @@ def show(recording: Recording, title: str) -> None:
     for group, completed in completions.of_groups(recording).items():
         _print_completions(group, completed)
     _print_controller(recording)
+    _print_programs(recording, "" if found else title)
     if recording.metadata.interrupted:
         out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
 
@@ -121,6 +124,26 @@ def _print_completions(group: str, completed: Sequence[completions.Completions])
     out.print(rows)
     if any(each.unfinished for each in completed):
         out.print("An unfinished flow is longer than any other: a blank depends on one.")
+
+
+def _print_programs(recording: Recording, title: str) -> None:
+    """A row for each program of the machine: how it ended, and how much it printed."""
+    found = recording.table("programs")
+    if not found.height:
+        return
+    columns = ("from s", "to s", "exit code", "printed B")
+    rows = table("program", "host", "ended", *columns, numbers=frozenset(columns), title=title or None)
+    for row in found.iter_rows(named=True):
+        rows.add_row(
+            f"[bold]{escape(row['name'])}[/bold]",
+            escape(row["host"]),
+            _ENDED.get(row["state"], row["state"]),
+            f"{row['start_ns'] / 1e9:.3f}",
+            "" if row["end_ns"] is None else f"{row['end_ns'] / 1e9:.3f}",
+            "" if row["exit_code"] is None else str(row["exit_code"]),
+            f"{row['stdout_bytes'] + row['stderr_bytes']:,}",
+        )
+    out.print(rows)
 
 
 def _print_controller(recording: Recording) -> None:

@@ -17,7 +17,7 @@ from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
-from polypath.engines import Engine, EngineError, Options, ScriptFailed
+from polypath.engines import Engine, EngineError, Options, ScriptFailed, Unplayable
 from polypath.results import Recording, folder, layout, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
@@ -167,9 +167,13 @@ def _run(
     staged = None if held is None else held.stage()
     into = None if staged is None or captures is Captures.none else output.captures(staged)
     qlogs = staged / layout.QLOG if staged is not None and qlog and job.plan.has_quic else None
+    kept = staged / layout.PROGRAMS if staged is not None and job.plan.view.get("programs") else None
     with progress.shown(job.name) as callback:
         try:
-            recording = engine.run(job.plan, Options(captures.value, into, segments, qlogs), callback)
+            recording = engine.run(job.plan, Options(captures.value, into, segments, qlogs, kept), callback)
+        except Unplayable as error:
+            place = job.scenario.where_named(error.application)
+            raise EngineError(f"{place}: {error}" if place else str(error)) from error
         except ScriptFailed as error:
             place = job.scenario.where_named(error.script)
             raise EngineError(f"{place}: {error}" if place else str(error)) from error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from polypath import _core
-from polypath.engines.base import Captures, Engine, EngineError, Options, Progress, require_captures
+from polypath.engines.base import Captures, Engine, EngineError, Options, Progress, Unplayable, require_captures
 from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator, check
 from polypath.units import nearest
@@ -56,6 +56,7 @@ __all__ = [
     "Options",
     "Progress",
     "ScriptFailed",
+    "Unplayable",
     "check",
     "get",
     "native",

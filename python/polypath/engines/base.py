@@ -19,12 +19,23 @@ from polypath.units import nearest
 
 Captures = Literal["none", "hosts", "links"]
 
+#: Called with a program's name, "stdout" or "stderr", and bytes that it printed.
+Output = Callable[[str, str, bytes], None]
+
 #: Called now and then with the simulated time and the time at which the run ends at the latest, in ns.
 Progress = Callable[[int, int], None]
 
 
 class EngineError(PolypathError, RuntimeError):
     """An engine cannot run this, or failed in doing so; the message is one line."""
+
+
+class Unplayable(EngineError):
+    """An engine has no means of running one of the scenario's applications."""
+
+    def __init__(self, application: str, reason: str) -> None:
+        super().__init__(f"application '{application}' {reason}")
+        self.application = application
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,10 @@ class Options:
     segments: bool = False
     #: A new or empty folder for a qlog of each side of each connection of QUIC.
     qlogs: Path | None = None
+    #: A new or empty folder for what the machine's programs print and write, a folder for each.
+    programs: Path | None = None
+    #: Is given what they print while they run.
+    output: Output | None = None
 
     def __post_init__(self) -> None:
         """Raises EngineError for captures of an unknown kind."""

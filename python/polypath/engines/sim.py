@@ -8,7 +8,7 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import script
-from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
+from polypath.engines.base import EngineError, Options, Outcome, Progress, Unplayable, no_progress
 from polypath.engines.openflow import Program
 from polypath.results import Recording
 from polypath.scenario import Plan
@@ -26,6 +26,11 @@ class Simulator:
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
+        for each in plan.view.get("programs", ()):
+            raise Unplayable(
+                each["name"],
+                "is a program of the machine; the simulator cannot run it, --engine linux and live can",
+            )
         directory = None if options.directory is None else str(options.directory)
         qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
@@ -53,13 +58,15 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does, algorithms in Python included, and runs nothing.
+    """Prepares a run as the simulator does, algorithms in Python included, and runs nothing; programs of the machine
+    are left out.
 
     Raises EngineError for a plan that it cannot run.
     """
     loader = script.Loader()
+    network = Plan({key: value for key, value in plan.view.items() if key != "programs"})
     try:
-        _core.Simulation(plan.json(), "none", None, loader)
+        _core.Simulation(network.json(), "none", None, loader)
     except _core.ScriptError as error:
         raise script.failed(error) from error
     except (_core.PlanError, RuntimeError) as error:

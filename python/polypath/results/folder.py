@@ -33,6 +33,8 @@ PARTIAL = ".polypath.partial"
 READY = ".polypath.ready"
 #: What a Parquet file begins with; another file of that name is not a damaged one.
 _PARQUET = b"PAR1"
+#: A pattern with this end has every file of its folder, however deep.
+_BELOW = "/**/*"
 _OWN = frozenset({LOCK, PARTIAL, READY})
 
 Files = Mapping[str, str]
@@ -55,8 +57,15 @@ class Kind:
     def has(self, name: str) -> bool:
         """Whether a result of this kind can have a file of that name."""
         path = PurePosixPath(name)
-        return str(path) == name and any(
-            len(path.parts) == pattern.count("/") + 1 and path.match(pattern) for pattern in self.patterns
+        return (
+            str(path) == name
+            and ".." not in path.parts
+            and any(
+                path.parts[0] == pattern.removesuffix(_BELOW) and len(path.parts) > 1
+                if pattern.endswith(_BELOW)
+                else len(path.parts) == pattern.count("/") + 1 and path.match(pattern)
+                for pattern in self.patterns
+            )
         )
 
 
@@ -74,6 +83,7 @@ RUN = Kind(
         f"{layout.CAPTURE}/*.pcapng",
         layout.KEY_LOG,
         f"{layout.QLOG}/*.sqlog",
+        f"{layout.PROGRAMS}{_BELOW}",
         *(f"{layout.PLOTS}/*.{form}" for form in layout.FIGURES),
     ),
 )
@@ -237,7 +247,12 @@ class Folder:
 
     def _present(self) -> list[str]:
         """The files that stand where a result of this kind has its own."""
-        found = [path for pattern in self.kind.patterns for path in sorted(self.path.glob(pattern))]
+        found = [
+            path
+            for pattern in self.kind.patterns
+            for path in sorted(self.path.glob(pattern))
+            if not (pattern.endswith(_BELOW) and path.is_dir() and not path.is_symlink())
+        ]
         return [str(path.relative_to(self.path)) for path in found]
 
     def _require_free(self, names: Iterable[str]) -> None:
@@ -272,7 +287,7 @@ class Folder:
                 target = self.path / name
                 if not _replaceable(target, old.get(name), digest):
                     raise OutputError(f"{self.shown / name} is not of the result there; move it away")
-                target.parent.mkdir(exist_ok=True)
+                self._make_folder(target.parent)
                 (ready / name).replace(target)
             for name in old.keys() - new.keys():
                 self._drop(name, old[name])
@@ -286,9 +301,20 @@ class Folder:
         path = self.path / name
         if path.exists() and _replaceable(path, digest):
             path.unlink()
-            if path.parent != self.path:
+            for folder in path.parents:
+                if folder == self.path:
+                    break
                 with suppress(OSError):
-                    path.parent.rmdir()
+                    folder.rmdir()
+
+    def _make_folder(self, path: Path) -> None:
+        """Raises OutputError where a link stands on the way: nothing is written through it."""
+        if path == self.path:
+            return
+        self._make_folder(path.parent)
+        if path.is_symlink():
+            raise OutputError(f"{self.shown / path.relative_to(self.path)} is not a folder; move it away")
+        path.mkdir(exist_ok=True)
 
     def _remove(self, name: str) -> None:
         path = self.path / name

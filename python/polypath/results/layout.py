@@ -15,6 +15,9 @@ SERIES = "series"
 CAPTURE = "capture"
 KEY_LOG = f"{CAPTURE}/keys.log"
 QLOG = "qlog"
+PROGRAMS = "programs"
+#: What a program wrote, below its own folder.
+PROGRAM_FILES = "files"
 PLOTS = "plots"
 REPORT = "report.html"
 #: Formats of figures, by the suffix of their files.

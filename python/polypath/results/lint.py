@@ -11,9 +11,17 @@ from polypath.results.routes import FIRST_PAIR, MULTIPATH, Route, idle_links, st
 
 def warnings(plan: Mapping[str, Any], found: Sequence[Route]) -> list[str]:
     """A line for each; `found` are the plan's routes."""
-    idle = idle_links(plan, found)
-    parts = (_idle(plan, idle), _hosts(plan), _unbounded(plan, found), _cut(plan), _events(plan, idle))
+    programs = plan.get("programs", ())
+    # whom programs of the machine talk to nobody knows before
+    idle = () if programs else idle_links(plan, found)
+    silent = () if programs else _hosts(plan)
+    parts = (_programs(plan), _idle(plan, idle), silent, _unbounded(plan, found), _cut(plan), _events(plan, idle))
     return list(dict.fromkeys(line for part in parts for line in part))
+
+
+def _programs(plan: Mapping[str, Any]) -> Iterator[str]:
+    for program in plan.get("programs", ()):
+        yield f"application '{program['name']}' is a program of the machine: engines linux and live run it"
 
 
 def _idle(plan: Mapping[str, Any], idle: Sequence[int]) -> Iterator[str]:
@@ -69,6 +77,7 @@ def _end_ns(application: Mapping[str, Any]) -> int | None:
 
 def _events(plan: Mapping[str, Any], idle: Sequence[int]) -> Iterator[str]:
     ends = [_end_ns(application) for application in plan["applications"]]
+    ends += [None for _ in plan.get("programs", ())]
     known = [end for end in ends if end is not None]
     last = max(known) if known and len(known) == len(ends) else None
     for event in plan.get("events", ()):

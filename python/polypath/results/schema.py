@@ -175,6 +175,17 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "dropped_packets": pl.UInt64,
         "absorbed_packets": pl.UInt64,
     },
+    "programs": {
+        "name": _TEXT,
+        "host": _TEXT,
+        "start_ns": _TIME,
+        "end_ns": _TIME,
+        "state": _TEXT,
+        "exit_code": pl.UInt32,
+        "stdout_bytes": pl.UInt64,
+        "stderr_bytes": pl.UInt64,
+        "output_sha256": _TEXT,
+    },
     "datagrams": {
         "application": pl.UInt32,
         "sent_packets": pl.UInt64,
@@ -226,7 +237,9 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
     },
 }
 
-OPTIONAL: Final = frozenset({"sack_blocks", "headers", "datagram_samples", "switches", "switch_ends", "flow_setups"})
+OPTIONAL: Final = frozenset(
+    {"sack_blocks", "headers", "programs", "datagram_samples", "switches", "switch_ends", "flow_setups"}
+)
 """Tables that a recording has only where there is something in them."""
 
 

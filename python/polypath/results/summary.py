@@ -29,6 +29,9 @@
                     dropped_packets (by tables), max_entries (of the fullest switch), flow_setups, unanswered (of them),
                     setup_s {mean, p50, p95, p99, max} (from a flow's first packet at a switch that did not know it
                     until that packet was sent on; null where it depends on an unanswered one)
+    programs[]      only with programs of the machine: name, host, start_s, end_s (null: it did not end), state (exited,
+                    killed by a signal, ended with the run, open, not started), exit_code (128 and the signal's number
+                    where one killed it; null without an end), stdout_bytes, stderr_bytes
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
                     max_queue_packets
     counters        host -> counter -> value
@@ -57,6 +60,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "connections": [_connection(recording, each) for each in metrics.connections(recording)],
         **_groups(recording),
         **_controller(recording),
+        **_programs(recording),
         "links": [
             {
                 "name": row["name"],
@@ -69,6 +73,20 @@ def summary(recording: Recording) -> dict[str, Any]:
         ],
         "counters": _counters(recording.table("counters")),
     }
+
+
+def _programs(recording: Recording) -> dict[str, Any]:
+    found = [
+        {
+            "name": row["name"],
+            "host": row["host"],
+            "start_s": _seconds(row["start_ns"]),
+            "end_s": _seconds(row["end_ns"]),
+            **{key: row[key] for key in ("state", "exit_code", "stdout_bytes", "stderr_bytes")},
+        }
+        for row in recording.table("programs").iter_rows(named=True)
+    ]
+    return {"programs": found} if found else {}
 
 
 def _groups(recording: Recording) -> dict[str, Any]:

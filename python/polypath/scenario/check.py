@@ -20,6 +20,8 @@ from polypath.scenario.tables import (
     Tables,
     application_names,
     attachments,
+    between_hosts,
+    commands,
     described_interfaces,
     directions,
     expand,
@@ -28,7 +30,7 @@ from polypath.scenario.tables import (
     nodes,
     split_end,
 )
-from polypath.scenario.traffic import Bulk, Event
+from polypath.scenario.traffic import Bulk, Command, Event
 from polypath.units import TIME, nearest
 
 
@@ -72,7 +74,7 @@ def _made_links(tables: Tables) -> Iterator[Problem]:
 
 def _matrices(tables: Tables) -> Iterator[Problem]:
     hosts = list(network(tables).host)
-    for index, application in enumerate(tables.application):
+    for index, application in between_hosts(tables):
         if application.matrix is None:
             continue
         for key in ("client", "server", "source", "destination"):
@@ -144,13 +146,16 @@ def _link_ends(tables: Tables) -> Iterator[Problem]:
 
 
 def _application_hosts(tables: Tables) -> Iterator[Problem]:
-    for index, application in enumerate(tables.application):
+    for index, application in between_hosts(tables):
         for side in ("client", "server"):
             host = getattr(application, side)
             if host not in tables.host:
                 yield _unknown(("application", index, side), "host", host, tables.host)
         if application.client == application.server:
             yield Problem(("application", index), f"client and server are the same host, '{application.client}'")
+    for index, program in commands(tables):
+        if program.host not in tables.host:
+            yield _unknown(("application", index, "host"), "host", program.host, tables.host)
 
 
 def _application_times(tables: Tables) -> Iterator[Problem]:
@@ -159,6 +164,8 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
         if application.start >= tables.duration:
             when = TIME.format(application.start)
             yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+        elif isinstance(application, Command):
+            continue
         elif application.start + application.start_jitter >= tables.duration:
             when = TIME.format(application.start + application.start_jitter)
             yield Problem(("application", index, "start_jitter"), f"it may start at {when}, but the run ends at {end}")
@@ -302,7 +309,7 @@ def _steered(tables: Tables) -> Iterator[Problem]:
     sides = ("stack", "client_stack", "server_stack")
     stacks: list[tuple[Path, Stack]] = [(("defaults",), tables.defaults)]
     stacks += [(("host", name), host) for name, host in tables.host.items()]
-    for index, application in enumerate(tables.application):
+    for index, application in between_hosts(tables):
         stacks += [(("application", index, side), getattr(application, side)) for side in sides]
     for path, stack in stacks:
         if stack.path_manager is not None and stack.path_manager.name == "binder":
@@ -363,14 +370,16 @@ def _reach(tables: Tables) -> Iterator[Problem]:
     forwarding = [name for name in neighbours if name not in tables.host or tables.host[name].forwards]
     parts = _parts(neighbours, forwarding)
     around = {host: {parts[near] for near in neighbours[host] if near in parts} for host in tables.host}
-    for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
+    names = application_names(tables)
+    for index, application in between_hosts(tables):
         start, goal = application.client, application.server
         if not (neighbours[start] and neighbours[goal]):
             continue
         if goal not in neighbours[start] and around[start].isdisjoint(around[goal]):
             path = ("application", index)
             yield Problem(
-                path, f"host '{goal}' is disconnected from '{start}', the client of '{name}': no links lead there"
+                path,
+                f"host '{goal}' is disconnected from '{start}', the client of '{names[index]}': no links lead there",
             )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path as FilePath
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import PrivateAttr, ValidationError
 
@@ -24,7 +24,7 @@ from polypath.scenario.positions import Path, Positions
 from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
 from polypath.scenario.settings import Setting
-from polypath.scenario.tables import SEEDS_END, Tables, application_names, inherited_algorithm
+from polypath.scenario.tables import SEEDS_END, Tables, application_names, commands, inherited_algorithm
 from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
 
@@ -39,7 +39,7 @@ class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
     _written: dict[str, str] = PrivateAttr(default_factory=dict)
-    """Where each Python file and class was named."""
+    """Where each Python file and class was named, and each program of the machine."""
 
     @classmethod
     def load(cls, path: FilePath | str) -> Self:
@@ -95,21 +95,31 @@ class Scenario(Tables):
             file, line = where(path)
             if file is not None:
                 scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
+        for (index, _), name in zip(commands(scenario), scenario._command_names(), strict=True):
+            file, line = where(("application", index))
+            if file is not None:
+                scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
         return scenario
 
     def _repr_html_(self) -> str:
         return str(import_module("polypath.notebook").of_scenario(self))
 
     def where_named(self, file_and_class: str) -> str | None:
-        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder."""
+        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder. Of a program of the
+        machine where its application was written, by the application's name."""
         for name, place in self._written.items():
             if FilePath(name).name == file_and_class or name == file_and_class:
                 return place
         return None
 
+    def _command_names(self) -> list[str]:
+        names = application_names(self)
+        return [names[index] for index, _ in commands(self)]
+
     def scripts(self) -> list[FilePath]:
-        """The Python files that it names."""
-        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(self.to_data())]
+        """The files that it names: of algorithms in Python, and what its programs are given."""
+        given = [FilePath(name) for _, program in commands(self) for name in program.files]
+        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(self.to_data())] + given
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""
@@ -123,6 +133,12 @@ class Scenario(Tables):
         A path names tables by their keys, applications by name or number, events and routes by number (from 1).
         """
         return self._set([Setting.parse(text) for text in settings]) if settings else self
+
+    def with_more(self, group: Literal["application", "event"], added: Sequence[Mapping[str, Any]]) -> Self:
+        """A scenario with more applications or events, each as a file's table would give it; raises ScenarioError."""
+        data = self.to_data()
+        data[group] = [*data.get(group, []), *map(dict, added)]
+        return self._checked(data, lambda path: (None, None), self._written)
 
     @property
     def axes(self) -> list[Axis]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polypath import units
 from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router, TimedGilbertElliott
-from polypath.scenario.tables import Tables, attachments, directions, nodes, split_end
+from polypath.scenario.tables import Tables, attachments, between_hosts, directions, nodes, split_end
 from polypath.scenario.topologies import Topology
 
 
@@ -76,7 +76,7 @@ def _chain(tables: Tables) -> list[tuple[str, list[str]]] | None:
     tips = [name for name, near in neighbours.items() if len(near) == 1]
     if len(tips) != 2 or any(len(near) > 2 for near in neighbours.values()):
         return None
-    clients = {application.client for application in tables.application}
+    clients = {application.client for _, application in between_hosts(tables)}
     here = next((tip for tip in tips if tip in clients), tips[0])
     row: list[tuple[str, list[str]]] = []
     before = ""

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polypath.scenario import quic
+from polypath.scenario import quic, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.network import (
@@ -31,7 +31,7 @@ from polypath.scenario.network import (
 from polypath.scenario.queues import Drr, FqCodel, Pie, described
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
-from polypath.scenario.tables import Tables, attachments, directions, split_end
+from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traffic import (
     AnyApplication,
     Bulk,
@@ -172,7 +172,8 @@ class _Builder:
             "routes": self._routes() + self._source_routes(),
             "routing": tables.routing,
             **({} if tables.controller is None else {"controller": tables.controller.plan()}),
-            "applications": [self._application(application) for application in tables.application],
+            "applications": [self._application(application) for _, application in between_hosts(tables)],
+            **self._programs(),
             "events": [
                 {"at_ns": event.at, "action": action}
                 for event in sorted(tables.event, key=lambda event: event.at)
@@ -251,6 +252,24 @@ class _Builder:
             for index, interface in enumerate(host.interface.values())
             for address in interface.address or []
         ]
+
+    def _programs(self) -> dict[str, Any]:
+        """The machine's programs; a plan without them does not name them."""
+        found = [
+            {
+                "name": program.name,
+                "host": self.node[program.host],
+                "transport": program.transport,
+                "command": ["sh", "-c", program.command] if isinstance(program.command, str) else program.command,
+                "start_ns": program.start,
+                "background": program.background,
+                "ends_run": program.ends_run,
+                "environment": program.environment,
+                "files": script.texts(program.files),
+            }
+            for _, program in commands(self.tables)
+        ]
+        return {"programs": found} if found else {}
 
     def _application(self, application: AnyApplication) -> dict[str, Any]:
         stacks = (application.client_stack, application.server_stack)

@@ -10,7 +10,7 @@ from polypath.scenario import noq, script
 from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
-from polypath.scenario.tables import Tables, directions, host_stack, split_end
+from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
 from polypath.scenario.traffic import AnyApplication, Fetch, MeasuredApplication
 
 TRANSPORTS: Final = ("quic", "mpquic")
@@ -42,19 +42,20 @@ OF_QUIC: Final = frozenset({"retry"})
 OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "control_path", "send_paths"})
 
 
-def faults(written: Tables, tables: Tables, applications: Sequence[AnyApplication]) -> list[Problem]:
+def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, AnyApplication]]) -> list[Problem]:
     """What no application of QUIC can run with, and settings of QUIC's in others.
 
-    `written` is the scenario without what was filled in.
+    `written` is the scenario without what was filled in; each application comes with its position among all.
     """
-    found = [problem for index, one in enumerate(written.application) for problem in _settings(written, index, one)]
-    for index, application in enumerate(applications):
+    as_written = dict(between_hosts(written))
+    found = [problem for index, one in as_written.items() for problem in _settings(written, index, one)]
+    for index, application in applications:
         path = ("application", index)
         found += _faults(tables, path, application)
         for side in ("client", "server"):
             stack = _stack(tables, application, side)
-            found += noq.faults(written, path, written.application[index], side, stack)
-    return [*found, *_migrations(tables, applications)]
+            found += noq.faults(written, path, as_written[index], side, stack)
+    return [*found, *_migrations(tables, [application for _, application in applications])]
 
 
 def _migrations(tables: Tables, applications: Sequence[AnyApplication]) -> Iterator[Problem]:

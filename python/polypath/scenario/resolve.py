@@ -6,6 +6,7 @@ The result is a scenario again, from which the plan follows by numbering alone.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,19 @@ from polypath.scenario.check import Inconsistent, Problem, checked
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
 from polypath.scenario.stack import Stack, merge, settings
-from polypath.scenario.tables import End, Tables, application_names, attachments, described_interfaces, host_stack
-from polypath.scenario.traffic import AnyApplication
+from polypath.scenario.tables import (
+    End,
+    Tables,
+    application_names,
+    attachments,
+    between_hosts,
+    described_interfaces,
+    host_stack,
+)
+from polypath.scenario.traffic import AnyApplication, AnyEntry, Command
+
+Entries = Sequence[tuple[int, AnyApplication]]
+"""Applications between hosts, each with its position among all."""
 
 FIRST_PORT = 5001
 FIRST_ADDRESS = ipaddress.IPv4Address("10.0.0.0")
@@ -43,11 +55,12 @@ def resolve(tables: Tables) -> Tables:
             },
         }
     )
-    applications = _applications(tables, resolved)
+    entries = _entries(tables, resolved)
+    applications = between_hosts(tables.model_copy(update={"application": entries}))
     found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
     if found:
         raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
-    return resolved.model_copy(update={"application": applications})
+    return resolved.model_copy(update={"application": entries})
 
 
 def _stacks(tables: Tables) -> dict[int, dict[str, Any]]:
@@ -83,11 +96,14 @@ def host_addresses(host: Host) -> list[Address]:
     return [address for interface in host.interface.values() for address in interface.address or []]
 
 
-def _applications(tables: Tables, resolved: Tables) -> list[AnyApplication]:
-    complete: list[AnyApplication] = []
-    given = {application.port for application in tables.application if application.port is not None}
+def _entries(tables: Tables, resolved: Tables) -> list[AnyEntry]:
+    complete: list[AnyEntry] = []
+    given = {application.port for _, application in between_hosts(tables) if application.port is not None}
     free = (port for port in range(FIRST_PORT, 65536) if port not in given)
     for name, application in zip(application_names(tables), tables.application, strict=True):
+        if isinstance(application, Command):
+            complete.append(application.model_copy(update={"name": name}))
+            continue
         clients = host_addresses(resolved.host[application.client])
         servers = host_addresses(resolved.host[application.server])
         source, destination = _pair(application, clients, servers)
@@ -117,22 +133,22 @@ def _pair(application: AnyApplication, clients: list[Address], servers: list[Add
     return None, None
 
 
-def _families(applications: list[AnyApplication]) -> list[Problem]:
+def _families(applications: Entries) -> list[Problem]:
     return [
         Problem(
             ("application", index),
             f"'{application.client}' and '{application.server}' have no addresses of one IP version "
             f"that fit application '{application.name}'",
         )
-        for index, application in enumerate(applications)
+        for index, application in applications
         if application.source is None
     ]
 
 
-def _ports(applications: list[AnyApplication]) -> list[Problem]:
+def _ports(applications: Entries) -> list[Problem]:
     found = []
     owners: dict[tuple[str, bool, int | None], str | None] = {}
-    for index, application in enumerate(applications):
+    for index, application in applications:
         if application.transport == "icmp":
             continue
         over_udp = application.transport in ("udp", *quic.TRANSPORTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,28 @@ def anchored(data: Any, folder: Path) -> Any:
         ruling = made.get("controller")
         if isinstance(ruling, dict) and isinstance(ruling.get("app"), str):
             made["controller"] = {**ruling, "app": str(folder.absolute() / ruling["app"])}
+        if made.get("kind") == "command" and isinstance(made.get("files"), list):
+            made["files"] = [str(folder.absolute() / each) if isinstance(each, str) else each for each in data["files"]]
         return made
     if isinstance(data, list):
         return [anchored(value, folder) for value in data]
     if isinstance(data, str) and is_script(data):
         return str(folder.absolute() / data)
     return data
+
+
+def texts(files: Sequence[str]) -> dict[str, str]:
+    """Text files by name, as a plan carries them. Raises RegistryError where one cannot be read."""
+    found: dict[str, str] = {}
+    for name in files:
+        path = Path(name)
+        if path.name in found:
+            raise RegistryError(f"two files are named '{path.name}', and a program's folder has room for one")
+        try:
+            found[path.name] = read_text(path, "file")
+        except ScenarioError as error:
+            raise RegistryError(str(error), error.hint) from error
+    return found
 
 
 def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, tuple[str | int, ...]]]:

@@ -10,7 +10,7 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
 from polypath.scenario.stack import SETTINGS
-from polypath.scenario.tables import Tables, application_names
+from polypath.scenario.tables import Tables, application_names, between_hosts
 from polypath.scenario.vary import Axis, literal
 from polypath.units import nearest
 
@@ -139,12 +139,13 @@ def _closer(tables: Tables, steps: list[str]) -> Iterator[str]:
 
 def _applications(tables: Tables, host: str | None, key: str) -> list[str]:
     found = []
-    for name, application in zip(application_names(tables), tables.application, strict=True):
+    names = application_names(tables)
+    for index, application in between_hosts(tables):
         for side in ("client", "server"):
             if host not in (None, getattr(application, side)):
                 continue
             own = [
-                f"application.{name}.{table}"
+                f"application.{names[index]}.{table}"
                 for table in ("stack", f"{side}_stack")
                 if getattr(getattr(application, table, None), key, None) is not None
             ]

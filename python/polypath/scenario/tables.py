@@ -19,7 +19,7 @@ from polypath.scenario.network import Channel, Host, Interface, Link, Route, Rou
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
-from polypath.scenario.traffic import AnyApplication, Bulk, Event, MeasuredApplication, Record
+from polypath.scenario.traffic import AnyApplication, AnyEntry, Bulk, Command, Event, MeasuredApplication, Record
 from polypath.scenario.vary import Vary
 
 #: Seeds are below it.
@@ -58,7 +58,7 @@ class Tables(Model):
     be, longer ones, too."""
     controller: Controller | None = None
     """What rules the routers and switches; left out: nothing does, and they forward along the paths of `routing`."""
-    application: list[AnyApplication] = Field(default_factory=list)
+    application: list[AnyEntry] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)
     """What happens to links and interfaces."""
@@ -106,6 +106,16 @@ def attachments(tables: Tables) -> dict[str, tuple[End, End]]:
             complete.append((node, interface))
         found[name] = (complete[0], complete[1])
     return found
+
+
+def between_hosts(tables: Tables) -> list[tuple[int, AnyApplication]]:
+    """The applications with a client and a server, each with its position among all."""
+    return [(index, one) for index, one in enumerate(tables.application) if not isinstance(one, Command)]
+
+
+def commands(tables: Tables) -> list[tuple[int, Command]]:
+    """The programs of the machine, each with its position among all applications."""
+    return [(index, one) for index, one in enumerate(tables.application) if isinstance(one, Command)]
 
 
 def application_names(tables: Tables) -> list[str]:
@@ -175,10 +185,14 @@ def expand(tables: Tables) -> Expanded:
     if tables.topology is None and not any(map(_stands_for_many, tables.application)):
         return Expanded(tables, tables, tuple(range(len(tables.application))))
     nodes = network(tables)
-    applications: list[AnyApplication] = []
+    applications: list[AnyEntry] = []
     origins: list[int] = []
     for index, (name, application) in enumerate(zip(application_names(tables), tables.application, strict=True)):
         if application.is_left_out:
+            continue
+        if isinstance(application, Command):
+            applications.append(application.model_copy(update={"name": name}))
+            origins.append(index)
             continue
         pairs = _pairs(application, name, list(nodes.host), tables.seed, index)
         if isinstance(application, Bulk) and application.arrivals is not None:
@@ -228,7 +242,9 @@ def _pairs(application: AnyApplication, name: str, hosts: list[str], seed: int, 
     ]
 
 
-def _stands_for_many(application: AnyApplication) -> bool:
+def _stands_for_many(application: AnyEntry) -> bool:
+    if isinstance(application, Command):
+        return False
     arrives = isinstance(application, Bulk) and application.arrivals is not None
     side_by_side = isinstance(application, MeasuredApplication) and application.count != 1
     return application.matrix is not None or arrives or side_by_side

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -284,10 +285,58 @@ class OnOff(Application):
     """How long it sends; left out: to the end of the run."""
 
 
-AnyApplication = Annotated[
-    Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Ping | Cbr | OnOff,
-    Field(discriminator="kind"),
-]
+class Command(Model):
+    """A program of the machine on a host, unmodified: a server, a client, a script. Engines linux and live run it."""
+
+    kind: Literal["command"]
+    name: Name | None = None
+    """Left out: its kind, numbered if there are several."""
+    host: str = "client"
+    """The host on which it runs."""
+    command: str | list[str]
+    """The program and its arguments, `["curl", "http://server:8000/"]`, or a line for sh, `"sleep 1; curl .."`."""
+    transport: Literal["mptcp", "tcp"] = "mptcp"
+    """Over Multipath TCP also where the program asks for TCP, or over what it asks for."""
+    start: Time = 0
+    """When it starts. In the background with no `start`, half a second before everything else."""
+    background: bool = False
+    """A server: the run does not wait for its end, and ends it with SIGTERM."""
+    ends_run: bool = False
+    """The run ends with it, whatever else still runs."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables of its environment besides the usual ones."""
+    files: list[str] = Field(default_factory=list)
+    """Text files, beside the scenario, that are copied into its working folder, such as `["server.py"]`."""
+
+    @property
+    def is_left_out(self) -> bool:
+        return False
+
+    @model_validator(mode="after")
+    def _words(self) -> Command:
+        for key, text in self._texts():
+            if "\0" in text:
+                raise fault(f"'{key}' has a character NUL, which no program can be given", at=(key,))
+        if not (self.command if isinstance(self.command, str) else "".join(self.command[:1])).strip():
+            raise fault("the command is empty", at=("command",))
+        if self.background and self.ends_run:
+            raise fault("a program in the background does not end the run; leave one of them out", at=("ends_run",))
+        for name in self.environment:
+            if not name or "=" in name:
+                raise fault(f"'{name}' is no name of a variable", at=("environment", name))
+        return self
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        for word in [self.command] if isinstance(self.command, str) else self.command:
+            yield "command", word
+        for name, value in self.environment.items():
+            yield "environment", name + value
+
+
+AnyApplication = Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Ping | Cbr | OnOff
+"""What runs between a client and a server."""
+
+AnyEntry = Annotated[AnyApplication | Command, Field(discriminator="kind")]
 
 
 class Event(Model):

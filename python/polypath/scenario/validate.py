@@ -83,8 +83,13 @@ def _locate(location: tuple[int | str, ...], data: Any, *, missing: bool) -> tup
     """The path in the data of an error's location, which also names variants of unions and marks dictionary keys."""
     path: list[str | int] = []
     steps = [step for step in location if step != "[key]"]
+    tagged = None
     for number, step in enumerate(steps):
         last = number == len(steps) - 1
+        # the variant comes before the keys of its table, of which one may have the same name
+        if isinstance(data, dict) and data is not tagged and data.get("kind") == step:
+            tagged = data
+            continue
         inside = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
         if inside:
             path.append(step)

@@ -14,7 +14,7 @@ from polypath.engines import EngineError
 from polypath.results import points as tables
 from polypath.results.paths import is_reverse
 from polypath.scenario import Scenario, ScenarioError
-from polypath.scenario.tables import application_names
+from polypath.scenario.tables import application_names, between_hosts
 from polypath.sweep import executor
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.point import Failure, Task, summarised
@@ -114,12 +114,9 @@ class _Search:
         progress: Progress,
     ) -> None:
         self.scenario, self.seed, self.jobs, self.engine, self.progress = scenario, seed, jobs, engine, progress
-        names = application_names(scenario)
-        streams = [
-            name
-            for name, application in zip(names, scenario.application, strict=True)
-            if application.transport in ("tcp", "mptcp")
-        ]
+        written = application_names(scenario)
+        names = [written[index] for index, _ in between_hosts(scenario)]
+        streams = [written[index] for index, one in between_hosts(scenario) if one.transport in ("tcp", "mptcp")]
         if connection is None and len(streams) != 1:
             raise ScenarioError(f"choose the connection: there is {', '.join(streams) or 'none'}")
         if connection is not None and connection not in streams:

@@ -33,6 +33,7 @@ class Wanted:
         needed = {
             layout.CAPTURE: self.captures != "none",
             layout.QLOG: self.qlogs and plan.has_quic,
+            layout.PROGRAMS: bool(plan.view.get("programs")),
             layout.PLOTS: self.figures,
         }
         return any(wanted and part not in parts for part, wanted in needed.items())
@@ -131,7 +132,8 @@ def _run(task: Task) -> Recording:
         if captures is not None:
             captures.mkdir()
         qlogs = staged / layout.QLOG if wanted.qlogs and task.plan.has_quic else None
-        recording = _finished(task, Options(wanted.captures, captures, wanted.figures, qlogs))
+        programs = staged / layout.PROGRAMS if task.plan.view.get("programs") else None
+        recording = _finished(task, Options(wanted.captures, captures, wanted.figures, qlogs, programs))
         task.save(recording, task.scenario, held, staged)
     return recording
 

@@ -9,7 +9,7 @@ from polypath.engines.base import EngineError, Options, Outcome, Progress, no_pr
 from polypath.engines.linux import guest
 from polypath.engines.linux.kernel import find
 from polypath.engines.linux.kernel.make import supported
-from polypath.engines.namespaces import iperf3, translation
+from polypath.engines.namespaces import commands, iperf3, translation
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.segments import captures_for, with_segments
@@ -20,6 +20,8 @@ from polypath.scenario import Plan
 
 _LEAST_MEMORY_MB = 512
 _MOST_MEMORY_MB = 16384
+#: For each program of the machine; the guest takes from the host only what is used.
+_PROGRAM_MEMORY_MB = 512
 
 
 class LinuxEngine:
@@ -43,14 +45,17 @@ class LinuxEngine:
         supported()
         kernel, versions = find(self.debug), self.versions()
         end_ns = int(data["duration_ns"])
-        with guest.folder(kernel, files, iperf3.executables(data)) as folder:
+        with guest.folder(kernel, files, iperf3.executables(data) | commands.executables(data)) as folder:
+            tail = commands.Tail(data, folder, options.output)
             interrupted = guest.boot(
-                folder, int(data["seed"]), _memory(data, captured), lambda now: progress(now, end_ns)
+                folder, int(data["seed"]), _memory(data, captured), tail.follow(lambda now: progress(now, end_ns))
             )
+            tail.read()
             tables = Tables(job, folder / "out")
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
             bare = tables.frames()
+            commands.take(data, folder, options.programs)
             frames = with_segments(data, options, job.captured(folder / "out"), bare)
         sha256 = digest(frames if data["record"]["segments"] else bare)
         outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
@@ -70,7 +75,13 @@ def _memory(data: dict[str, Any], options: Options) -> int:
         for node in (data["nodes"][application["client"]], data["nodes"][application["server"]])
         if node["stack"]
     )
-    wanted = _LEAST_MEMORY_MB + 2 * buffers // 2**20 + (1024 if options.captures != "none" else 0)
+    buffers += sum(
+        data["nodes"][program["host"]]["stack"][name][2]
+        for program in commands.used(data)
+        for name in ("receive_buffer", "send_buffer")
+    )
+    own = _PROGRAM_MEMORY_MB * len(commands.used(data))
+    wanted = _LEAST_MEMORY_MB + own + 2 * buffers // 2**20 + (1024 if options.captures != "none" else 0)
     if wanted > _MOST_MEMORY_MB:
         raise EngineError(
             f"the applications' buffers need {wanted} MB in the guest, which has {_MOST_MEMORY_MB} at most; "

@@ -37,8 +37,17 @@ def folder(
 
 def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None]) -> bool:
     """Runs the guest to its end. True where Ctrl-C ended it. Raises EngineError with the guest's last words."""
+    with processor.reserved() as number:
+        ended = run.follow(command(seed, memory_mb), path, LIMIT, progress, number)
+    if not ended.interrupted:
+        _judge(ended)
+    return ended.interrupted
+
+
+def command(seed: int, memory_mb: int) -> list[str]:
+    """What boots the guest in its folder. Raises KernelError."""
     # the command line is part of the guest's entropy: what differs from run to run, such as paths, must not be in it
-    command = [
+    return [
         *_restrictions(),
         "./linux",
         f"mem={memory_mb}M",
@@ -56,11 +65,6 @@ def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None])
         "time-travel-start=1700000000000000000",
         f"randseed={seed}",
     ]
-    with processor.reserved() as number:
-        ended = run.follow(command, path, LIMIT, progress, number)
-    if not ended.interrupted:
-        _judge(ended)
-    return ended.interrupted
 
 
 def _judge(ended: run.Ended) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
-from polypath.engines.namespaces import iperf3, programs, run, translation
+from polypath.engines.namespaces import commands, iperf3, programs, run, translation
 from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.topology import Network
@@ -48,20 +48,24 @@ class LiveEngine:
         job, files = translation.translate(data, captures_for(data, options).captures, laid, MachineKernel(machine))
         if isinstance(wires[0], Simulated):
             files |= wires[0].files()
-        executables = {"init": _INIT, **iperf3.executables(data)}
+        executables = {"init": _INIT, **iperf3.executables(data), **commands.executables(data)}
         with _alone(), run.folder(_PREFIX, files, executables, None) as folder:
+            tail = commands.Tail(data, folder, options.output)
             ended = run.follow(
                 [*NAMESPACES, "./init"],
                 folder,
                 run.Limit("", end_ns / 1e9 + _MORE_S),
-                lambda now: progress(now, end_ns),
+                tail.follow(lambda now: progress(now, end_ns)),
             )
+            tail.read()
             if not ended.interrupted:
                 run.judge(ended)
                 if ended.code != 0:
                     raise EngineError(f"the run's namespaces ended early: {ended.last_words()}")
             tables = Tables(job, folder / "out")
-            job.take_captures(folder / "out", options.directory)
+            if options.captures != "none":
+                job.take_captures(folder / "out", options.directory)
+            commands.take(data, folder, options.programs)
             late = _latest(folder / "out" / "links.tally")
             bare = tables.frames()
             frames = with_segments(data, options, job.captured(folder / "out"), bare)

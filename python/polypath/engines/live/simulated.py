@@ -18,6 +18,8 @@ from polypath.engines.namespaces.topology import End, Network, namespace
 _FIRST = 20
 #: What may wait for the driver's turn, in packets.
 _QUEUE = 10_000
+#: Keys of the plan that are none of the simulator's.
+_ENGINES_OWN = ("programs", "clients")
 
 
 class Simulated:
@@ -71,7 +73,9 @@ class Simulated:
         ]
         command = ["exec", "./guest", "taps", str(_FIRST), *taps, "--", *driver]
         return {
-            "plan.json": json.dumps(self.network.plan),
+            "plan.json": json.dumps(
+                {key: value for key, value in self.network.plan.items() if key not in _ENGINES_OWN}
+            ),
             "ports.json": json.dumps(ports),
             "carry.sh": " ".join(map(shlex.quote, command)) + "\n",
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath.engines.base import Captures, EngineError
-from polypath.engines.namespaces import applications, paths
+from polypath.engines.namespaces import applications, commands, paths
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
@@ -40,10 +40,14 @@ class Job:
         self._require_devices()
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
-        self.files: dict[str, str] = {}
+        self.files: dict[str, str] = commands.files(self.plan)
         lines = [*self._observers(), *self._applications(), *self._events()]
+        if any(program["ends_run"] for program in commands.used(self.plan)):
+            lines = [(at, "helper" if kind == "app" else kind, rest) for at, kind, rest in lines]
+        lines += commands.lines(self.plan)
         lines.sort(key=lambda line: line[0])
-        waited = sum(kind == "app" for _, kind, _ in lines)
+        # servers alone run to the end
+        waited = sum(kind == "app" for _, kind, _ in lines) or len(commands.used(self.plan))
         text = [f"end {self.plan['duration_ns']} {waited}", *(f"{kind} {at} {rest}" for at, kind, rest in lines)]
         self.files["job"] = "\n".join(text) + "\n"
         self.files["collect.sh"] = self._collect()
@@ -97,16 +101,20 @@ class Job:
             for direction in ("forward", "backward"):
                 self.rates[index, direction] = [(0, link[direction]["rate_bps"])]
         for number, event in enumerate(self.plan["events"]):
-            action, at = event["action"], event["at_ns"]
-            match action["kind"]:
-                case "link":
-                    command = self._change_link(number, at, action)
-                case "interface":
-                    command = self._change_interface(number, action)
-                case _:
-                    command = self._change_priority(number, action)
-            if command:
-                yield at, "event", command
+            if command := self.change(number, event):
+                yield event["at_ns"], "event", command
+
+    def change(self, number: int, event: Mapping[str, Any]) -> str | None:
+        """The command that makes an event of the Plan happen, its files added; None where it happens by itself. Raises
+        EngineError."""
+        action, at = event["action"], event["at_ns"]
+        match action["kind"]:
+            case "link":
+                return self._change_link(number, at, action)
+            case "interface":
+                return self._change_interface(number, action)
+            case _:
+                return self._change_priority(number, action)
 
     def _change_link(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
         link, changed = action["link"], changes(action)

@@ -84,11 +84,17 @@ def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[st
     return Paths(kernel.most_subflows)
 
 
+def clients(plan: Mapping[str, Any]) -> set[int]:
+    """The hosts that open connections: of applications the clients, of programs those not in the background."""
+    found = {application["client"] for application in plan["applications"]}
+    found |= {program["host"] for program in plan.get("programs", ()) if not program["background"]}
+    return found
+
+
 def _fullmesh(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
-    applications = network.plan["applications"]
-    client = any(application["client"] == node for application in applications)
-    server = any(application["server"] == node for application in applications)
-    if client and server:
+    client = node in clients(network.plan)
+    server = any(application["server"] == node for application in network.plan["applications"])
+    if client and server and not network.plan.get("programs"):
         host = network.nodes[node]["name"]
         raise EngineError(f"Linux has fullmesh on a host that is a client or a server, and {host} is both")
     pairs = int(parameters.get("num_subflows", 1))
@@ -109,7 +115,7 @@ def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str
 
 
 def _ndiffports(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
-    client = any(application["client"] == node for application in network.plan["applications"])
+    client = node in clients(network.plan)
     return (
         _userspace(network, kernel, node, int(parameters.get("num_subflows", 2)), mesh=False)
         if client

@@ -44,6 +44,7 @@ def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path
             shutil.copyfile(source, path / name)
             (path / name).chmod(0o755)
         for name, text in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_text(text, encoding="utf-8")
         if owner is not None:
             for entry in (path, *path.rglob("*")):
@@ -105,6 +106,18 @@ def follow(
     folder is removed as well. Raises EngineError where it takes too long.
     """
     ended = Ended()
+    with started(command, path, processor) as process:
+        try:
+            _read(process, limit, ended, progress)
+        except KeyboardInterrupt:
+            ended.interrupted = True
+    ended.code = process.returncode
+    return ended
+
+
+@contextmanager
+def started(command: list[str], path: Path, processor: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """The command's process in the run's folder, as `follow` has it."""
     with _confined(processor):
         process = subprocess.Popen(
             ["sh", "-c", _GUARDED, "sh", *command],
@@ -116,13 +129,9 @@ def follow(
             start_new_session=True,
         )
     try:
-        _read(process, limit, ended, progress)
-    except KeyboardInterrupt:
-        ended.interrupted = True
+        yield process
     finally:
         _end(process)
-    ended.code = process.returncode
-    return ended
 
 
 @contextmanager

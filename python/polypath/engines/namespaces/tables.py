@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import iperf3, logs
+from polypath.engines.namespaces import commands, iperf3, logs
 from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, QueueSample, SubflowSample
@@ -101,6 +101,7 @@ class Tables:
         self._datagrams_and_requests()
         self._links()
         self._counters()
+        self.rows["programs"] = list(commands.rows(self.plan, out.parent))
         self.rows["events"].sort(key=lambda row: row["time_ns"])
 
     def frames(self) -> dict[str, pl.DataFrame]:

@@ -28,6 +28,7 @@ static const struct {
 	{ "paths", paths_main },
 	{ "offload", offload_main },
 	{ "taps", taps_main },
+	{ "program", program_main },
 	{ "halt", halt_main },
 };
 

@@ -73,6 +73,12 @@ def test_exec_refuses_in_one_line(polypath: Any, scenario: Path, words: list[str
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"polypath: {said}\n")
 
 
+def test_a_shell_needs_hosts_that_are_there(polypath: Any, scenario: Path) -> None:
+    outcome = polypath("shell", scenario, "--engine", "sim")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "polypath: engine sim has no hosts that programs could run on; there is linux, live\n"
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -36,6 +36,7 @@ class Command:
 COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("run", "Run a lab, a scenario or a minitopo pair, and show what came of it."),
     "exec": Command("exec_", "Run a program of the machine, unmodified, on a host of a scenario."),
+    "shell": Command("shell", "Keep a scenario's network up, and do at a prompt what Mininet's users type there."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
     "new": Command("new", "Write a scenario with an explanation above each line, by flags or by questions."),
     "labs": Command("labs", "List the labs."),

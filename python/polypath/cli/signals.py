@@ -29,6 +29,16 @@ class _Received:
 _received = _Received()
 
 
+def forgive() -> None:
+    """Has the next signal count as the first: an interruption was dealt with."""
+    _received.count = 0
+
+
+def is_end() -> bool:
+    """Whether the last signal asked for more than an interruption."""
+    return _received.last != signal.SIGINT
+
+
 def install() -> None:
     """Makes every one of them a KeyboardInterrupt, but for those that whoever started this process has it ignore."""
     for number in _HANDLED:

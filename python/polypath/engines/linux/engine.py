@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
-from polypath.engines.linux import guest
+from polypath.engines.linux import guest, processor
 from polypath.engines.linux.kernel import find
 from polypath.engines.linux.kernel.make import supported
-from polypath.engines.namespaces import commands, iperf3, translation
+from polypath.engines.namespaces import commands, iperf3, programs, run, translation
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.segments import captures_for, with_segments
+from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
@@ -22,6 +26,8 @@ _LEAST_MEMORY_MB = 512
 _MOST_MEMORY_MB = 16384
 #: For each program of the machine; the guest takes from the host only what is used.
 _PROGRAM_MEMORY_MB = 512
+#: Of a session, in which nobody knows what will run.
+_SESSION_MEMORY_MB = 2048
 
 
 class LinuxEngine:
@@ -60,6 +66,24 @@ class LinuxEngine:
         sha256 = digest(frames if data["record"]["segments"] else bare)
         outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
         return outcome.recording(self.name, plan, started)
+
+    @contextmanager
+    def session(self, plan: Plan) -> Iterator[Session]:
+        """The Plan's network without its applications and events, to be asked for one thing after the other; time
+        passes only while something is asked. Raises EngineError."""
+        data = network(plan.data)
+        job, files = translate(data, Options(captures="hosts", directory=Path()))
+        supported()
+        kernel = find(self.debug)
+        files |= FILES | commands.names(data)
+        library = {iperf3.PRELOAD: programs.library("mptcp")}
+        command = guest.command(int(data["seed"]), _SESSION_MEMORY_MB)
+        with (
+            guest.folder(kernel, files, library) as folder,
+            processor.reserved() as number,
+            run.started(command, folder, number) as process,
+        ):
+            yield Session(job, folder, process, still=True)
 
 
 def translate(data: dict[str, Any], options: Options = Options()) -> tuple[Job, dict[str, str]]:

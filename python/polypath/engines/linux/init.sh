@@ -18,6 +18,7 @@ echo 1000000 1000000 1000000 >/proc/sys/net/ipv4/tcp_mem
 echo 1000000 >/proc/sys/net/core/netdev_max_backlog
 cd /run/job || exit
 if sh -e ./setup.sh; then
+	[ ! -e ask ] || exec ./guest shell hold
 	./guest run job
 	sh ./collect.sh
 else

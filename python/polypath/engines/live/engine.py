@@ -14,6 +14,7 @@ from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import commands, iperf3, programs, run, translation
 from polypath.engines.namespaces.segments import captures_for, with_segments
+from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Netem, Wires
@@ -26,6 +27,8 @@ _INIT = Path(__file__).with_name("init.sh")
 _PREFIX = "polypath-live-"
 #: What a run takes besides its own time, at most.
 _MORE_S = 30.0
+#: A session has no end of its own: ten years.
+_FOR_EVER_NS = 10 * 365 * 86_400 * 1_000_000_000
 
 
 class LiveEngine:
@@ -77,6 +80,29 @@ class LiveEngine:
             frames, digest(frames if data["record"]["segments"] else bare), tables.end_ns, ended.interrupted, versions
         )
         return outcome.recording(self.name, plan, started)
+
+    @contextmanager
+    def session(self, plan: Plan) -> Iterator[Session]:
+        """The Plan's network without its applications and events, to be asked for one thing after the other. Raises
+        EngineError."""
+        data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
+        machine = probe()
+        wires: list[Wires] = []
+
+        def laid(network: Network) -> Wires:
+            wires.append(Netem(network) if machine.netem else Simulated(network))
+            return wires[0]
+
+        job, files = translation.translate(data, "hosts", laid, MachineKernel(machine))
+        if isinstance(wires[0], Simulated):
+            files |= wires[0].files()
+        files |= FILES | commands.names(data)
+        executables = {"init": _INIT, iperf3.PRELOAD: programs.library("mptcp")}
+        with (
+            run.folder(_PREFIX, files, executables, None) as folder,
+            run.started([*NAMESPACES, "./init"], folder) as process,
+        ):
+            yield Session(job, folder, process, still=False)
 
 
 def _require_time(seconds: float) -> None:

@@ -16,6 +16,7 @@ if [ -e carry.sh ]; then
 	done
 	. ./origin
 fi
+[ ! -e ask ] || exec ./guest shell
 ./guest run job
 sh ./collect.sh
 if [ "$carrier" ]; then

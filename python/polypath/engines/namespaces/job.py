@@ -86,6 +86,12 @@ class Job:
             taps = " ".join(":".join(tap) for tap in capture.taps)
             yield _BEFORE, "helper", f"- capture out/capture-{index} {taps}"
 
+    def managers(self) -> Iterator[tuple[int, str, str]]:
+        """Those of the observers that manage the paths of their host."""
+        for node, table in enumerate(self.network.nodes):
+            if table["kind"] == "host" and (options := paths.of_host(self.network, self.kernel, node).userspace):
+                yield _BEFORE, "helper", f"{namespace(node)} paths log=out/paths-{node} {options}"
+
     def _applications(self) -> Iterator[tuple[int, str, str]]:
         for index, application in enumerate(self.plan["applications"]):
             transport = application["transport"]

@@ -85,10 +85,11 @@ def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[st
 
 
 def clients(plan: Mapping[str, Any]) -> set[int]:
-    """The hosts that open connections: of applications the clients, of programs those not in the background."""
+    """The hosts that open connections: of applications the clients, of programs those not in the background, and in a
+    session those that it names."""
     found = {application["client"] for application in plan["applications"]}
     found |= {program["host"] for program in plan.get("programs", ()) if not program["background"]}
-    return found
+    return found | set(plan.get("clients", ()))
 
 
 def _fullmesh(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:

@@ -25,6 +25,7 @@ int paths_main(int count, char **argument);
 int offload_main(int count, char **argument);
 int taps_main(int count, char **argument);
 int program_main(int count, char **argument);
+int shell_main(int count, char **argument);
 
 /* Ends the process with a line on standard error. */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);

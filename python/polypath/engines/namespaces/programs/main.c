@@ -29,6 +29,7 @@ static const struct {
 	{ "offload", offload_main },
 	{ "taps", taps_main },
 	{ "program", program_main },
+	{ "shell", shell_main },
 	{ "halt", halt_main },
 };
 

@@ -1,0 +1,60 @@
+"""polypath shell: a scenario's network, and a prompt."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from polypath import engines
+from polypath.cli import complete, jobs
+from polypath.cli.console import err
+from polypath.cli.errors import DONE, InputError
+from polypath.cli.options import Runs, Seed, Settings
+
+
+def shell(
+    target: Annotated[
+        str, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+    ],
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Where the network is: linux (time stands still at the prompt), live (real time).",
+            autocompletion=complete.engines,
+        ),
+    ] = "linux",
+    tcp: Annotated[
+        bool, typer.Option("--tcp", help="Leave sockets as programs ask for them, instead of Multipath TCP.")
+    ] = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    runs: Runs = None,
+) -> int:
+    """Keep a scenario's network up, and do at a prompt what Mininet's users type there.
+
+    `HOST PROGRAM ..` runs a program of the machine on a host, `link wifi down` changes a link, `help` lists the rest.
+    Neither applications nor events of the scenario happen. Ctrl-C ends the program that runs, Ctrl-D leaves; then
+    nothing of the network is left.
+
+    Examples: `polypath shell two_paths.toml`, `polypath shell aggregation --run mptcp --engine live`,
+    `echo 'client ping server' | polypath shell two_paths.toml`.
+    """
+    chosen: Any = engines.get(engine)
+    if not hasattr(chosen, "session"):
+        raise InputError(f"engine {engine} has no hosts that programs could run on; there is linux, live")
+    found = jobs.of_target(target, runs or (), settings or (), seed, alone=False)
+    if len(found) > 1:
+        names = ", ".join(job.name.rpartition("/")[2] for job in found)
+        raise InputError(f"a shell has one network; choose with --run: {names}")
+    found[0].require_one()
+    scenario = found[0].scenario
+    from polypath.cli.prompt import Prompt
+
+    with chosen.session(scenario.plan(seed)) as session:
+        asked = sys.stdin.isatty()
+        if asked:
+            err.print(f"{found[0].name} is up on engine {engine}; help lists what there is, exit leaves", markup=False)
+        Prompt(session, scenario, engine, mptcp=not tcp, asked=asked).run()
+    return DONE

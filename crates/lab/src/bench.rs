@@ -186,6 +186,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
 fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
     Channel {
         rate_bps: Some(rate_bps),
+        trace: None,
         delay_ns,
         overhead_bytes: 0,
         burst_bytes: 0,

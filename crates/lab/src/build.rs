@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use polypath_net::{
     Change, ChannelConfig, ChannelId, DrrConfig, EqualPaths, FqCodelConfig, InterfaceId,
-    LossConfig, Network, NodeId, NodeKind, PieConfig, Prefix, QueueConfig, Topology,
+    LossConfig, Network, NodeId, NodeKind, PieConfig, Prefix, QueueConfig, Topology, Trace,
+    TraceError,
 };
 use polypath_noq as noq;
 use polypath_transport::config::{
@@ -65,13 +66,14 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
                 .copied()
                 .ok_or_else(|| missing(&place, "interface", attachment.interface))
         };
+        let [forward, backward] = [&link.forward, &link.backward].map(|side| {
+            channel(side).map_err(|error| PlanError::Channel {
+                place: place.clone(),
+                error: error.into(),
+            })
+        });
         let pair = topology
-            .connect(
-                end(link.a)?,
-                end(link.b)?,
-                channel(&link.forward),
-                channel(&link.backward),
-            )
+            .connect(end(link.a)?, end(link.b)?, forward?, backward?)
             .map_err(|error| PlanError::Topology {
                 place: place.clone(),
                 error,
@@ -268,9 +270,17 @@ fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
     Ok(())
 }
 
-fn channel(channel: &plan::Channel) -> ChannelConfig {
-    ChannelConfig {
-        rate_bps: channel.rate_bps,
+fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
+    let trace = match &channel.trace {
+        Some(trace) => Some(Arc::new(Trace::from_gaps(&trace.gaps_ms)?)),
+        None => None,
+    };
+    let mean = trace
+        .as_ref()
+        .map(|trace| trace.mean_rate_bps(channel.overhead_bytes));
+    Ok(ChannelConfig {
+        rate_bps: channel.rate_bps.or(mean),
+        trace,
         delay: channel.delay_ns,
         overhead: channel.overhead_bytes,
         burst: channel.burst_bytes,
@@ -284,7 +294,7 @@ fn channel(channel: &plan::Channel) -> ChannelConfig {
         corrupt: channel.corrupt,
         mtu: channel.mtu,
         up: channel.up,
-    }
+    })
 }
 
 fn queue(queue: &plan::Queue) -> QueueConfig {

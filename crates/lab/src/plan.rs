@@ -119,6 +119,9 @@ pub struct Channel {
     /// Absent: no serialisation time and no queue.
     #[serde(default)]
     pub rate_bps: Option<u64>,
+    /// In place of a rate; `rate_bps`, if present, is what it gives on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     #[serde(default)]
     pub delay_ns: u64,
     /// Link-layer bytes that each packet takes besides its IP length, in rate and byte limits.
@@ -152,6 +155,16 @@ pub struct Channel {
     pub icmp: bool,
     #[serde(default = "yes")]
     pub up: bool,
+}
+
+/// Delivery opportunities of 1500 bytes (and `overhead_bytes`) each, over and over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// What it is called, for people.
+    pub name: String,
+    /// Pairs of a gap in ms and how many opportunities follow one another at it, the first one after 0; their sum is the period.
+    pub gaps_ms: Vec<(u64, u64)>,
 }
 
 fn ethernet() -> u32 {

@@ -1,5 +1,8 @@
 //! What a channel is made of, and how it changes during a run.
 
+use std::sync::Arc;
+
+use crate::channel::{Trace, TraceError};
 use crate::ids::Nanos;
 use crate::queue::{DrrConfig, FqCodelConfig, PieConfig};
 
@@ -18,6 +21,8 @@ pub struct Model {
 pub struct ChannelConfig {
     /// Bits per second, at most 10^15; `None`: no serialisation time and no queue.
     pub rate_bps: Option<u64>,
+    /// When packets leave, in place of a rate; `rate_bps` is then what it gives on average.
+    pub trace: Option<Arc<Trace>>,
     /// Propagation delay.
     pub delay: Nanos,
     /// Link-layer bytes that each packet takes besides its IP length.
@@ -48,6 +53,7 @@ impl Default for ChannelConfig {
     fn default() -> Self {
         Self {
             rate_bps: None,
+            trace: None,
             delay: 0,
             overhead: 14,
             burst: 0,
@@ -153,6 +159,10 @@ pub enum ConfigError {
     Probability(&'static str, f64),
     #[error("the rate must lie between 1 and 10^15 bit/s, not {0}")]
     Rate(u64),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error("a link that follows a trace has no other rate and no burst")]
+    RateOfTrace,
     #[error("a burst needs a rate")]
     BurstWithoutRate,
     #[error("the burst must be at most 2^30 bytes, not {0}")]
@@ -193,6 +203,11 @@ impl ChannelConfig {
             None if self.burst > 0 => return Err(ConfigError::BurstWithoutRate),
             _ => {}
         }
+        if let Some(trace) = &self.trace {
+            if self.rate_bps != Some(trace.mean_rate_bps(self.overhead)) || self.burst > 0 {
+                return Err(ConfigError::RateOfTrace);
+            }
+        }
         if self.burst > MAX_BURST {
             return Err(ConfigError::Burst(self.burst));
         }
@@ -210,6 +225,7 @@ impl ChannelConfig {
     pub(crate) fn with(&self, change: &Change) -> Self {
         Self {
             rate_bps: change.rate.or(self.rate_bps),
+            trace: self.trace.clone(),
             delay: change.delay.unwrap_or(self.delay),
             overhead: self.overhead,
             burst: change.burst.unwrap_or(self.burst),

@@ -7,7 +7,8 @@
 //! # Model of one direction of a link
 //! A packet that enters a channel passes, in this order: link state, loss model, duplication, corruption, the draws for reordering
 //! and jitter, the queue discipline, serialisation at the rate (or a token bucket), propagation delay. Processing in nodes takes no
-//! time. Rates and byte limits count the IP length and the channel's overhead.
+//! time. Rates and byte limits count the IP length and the channel's overhead. In place of a rate a channel may follow a [`Trace`] of
+//! delivery opportunities, each for 1500 bytes and the overhead.
 //!
 //! # Determinism
 //! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every channel and
@@ -34,6 +35,7 @@ mod routing;
 mod stats;
 mod topology;
 
+pub use channel::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use config::{Change, ChannelConfig, ConfigError, LossConfig, Model, QueueConfig};
 pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId};
 pub use loss::MODELS as LOSS_MODELS;

@@ -192,6 +192,7 @@ fn link(draw: &mut Draw, number: usize, a: (usize, usize), b: (usize, usize)) ->
 fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
     let channel = Channel {
         rate_bps: Some(1_000_000_000),
+        trace: None,
         delay_ns: MS / 2,
         overhead_bytes: 14,
         burst_bytes: 0,
@@ -233,6 +234,7 @@ fn channel(draw: &mut Draw) -> Channel {
     };
     Channel {
         rate_bps,
+        trace: None,
         delay_ns,
         overhead_bytes: 14,
         burst_bytes: match rate_bps {

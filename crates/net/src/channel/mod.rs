@@ -3,8 +3,10 @@
 mod line;
 mod serializer;
 mod staged;
+mod trace;
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use rand_pcg::Pcg64Mcg;
 
@@ -18,6 +20,7 @@ use crate::random::{chance, normal, stream};
 use crate::stats::ChannelStats;
 use line::Line;
 use staged::Staged;
+pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 
 /// A standard normal draw has no larger magnitude than this.
 const JITTER_REACH: u64 = 9;
@@ -98,7 +101,10 @@ impl Channel {
         };
         let config = &channel.general.config;
         if channel.needs_stages() {
-            let staged = Staged::new(0, rate(config), config.burst);
+            let mut staged = Staged::new(0, rate(config), config.burst);
+            if let Some(trace) = &config.trace {
+                staged.follow(0, Arc::clone(trace), config.overhead);
+            }
             channel.general.staged = Some(Box::new(staged));
         }
         channel.arrange(&[]);
@@ -413,7 +419,8 @@ impl Channel {
         let reach = config
             .delay
             .saturating_add(config.jitter.saturating_mul(JITTER_REACH));
-        config.burst > 0
+        config.trace.is_some()
+            || config.burst > 0
             || config.reorder > 0.0
             || reach > Nanos::from(u32::MAX)
             || self.general.discipline.sees_departures()

@@ -1,23 +1,26 @@
 //! The general path of a channel: a queue, a sender and the packets on their way, each with events of its own.
 //!
-//! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, reordering, and delays beyond
-//! four seconds. For everything else the two agree to the nanosecond.
+//! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, traces, reordering, and
+//! delays beyond four seconds. For everything else the two agree to the nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
+use super::trace::{Opportunities, Trace};
 use crate::ids::{NEVER, Nanos};
 use crate::packet::Store;
 use crate::queue::{Discipline, Dropped, Queued, Travel, Verdict};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Pacing {
     Unlimited,
     Serial(Serializer),
     Bucket(Bucket),
+    Trace(Opportunities),
 }
 
 impl Pacing {
@@ -26,6 +29,14 @@ impl Pacing {
             None => Self::Unlimited,
             Some(rate) if burst > 0 => Self::Bucket(Bucket::new(now, rate, burst)),
             Some(rate) => Self::Serial(Serializer::new(rate)),
+        }
+    }
+
+    /// From when on the packet at the head may leave the queue.
+    fn opens(&self) -> Nanos {
+        match self {
+            Self::Trace(trace) => trace.at(),
+            _ => 0,
         }
     }
 }
@@ -74,6 +85,11 @@ impl Staged {
         }
     }
 
+    /// Sends at the opportunities of a trace from now on.
+    pub fn follow(&mut self, now: Nanos, trace: Arc<Trace>, overhead: u32) {
+        self.pacing = Pacing::Trace(Opportunities::new(now, trace, overhead));
+    }
+
     /// Takes over what is on a line. Time in the queue counts from now.
     pub fn take_over(&mut self, now: Nanos, contents: Contents, size_of: impl Fn(u32) -> u32) {
         if !contents.travelling.is_empty() {
@@ -115,7 +131,11 @@ impl Staged {
     }
 
     pub fn next_event(&self) -> Nanos {
-        let departure = self.sending.map_or(NEVER, |sending| sending.until);
+        let departure = match self.sending {
+            Some(sending) => sending.until,
+            None if self.waiting.is_empty() => NEVER,
+            None => self.pacing.opens(),
+        };
         let arrival = self.travelling.peek().map_or(NEVER, |first| first.0.0);
         departure.min(arrival)
     }
@@ -194,13 +214,20 @@ impl Staged {
                 self.sending = None;
                 self.finish(sending);
             }
+            if self.pacing.opens() > now {
+                break;
+            }
             let Some(packet) = self.release(now, discipline, store, dropped) else {
+                if let Pacing::Trace(trace) = &mut self.pacing {
+                    trace.pass(now);
+                }
                 break;
             };
             let until = match &mut self.pacing {
                 Pacing::Unlimited => now,
                 Pacing::Serial(serializer) => serializer.send(now, packet.size),
                 Pacing::Bucket(bucket) => bucket.ready_at(now, packet.size),
+                Pacing::Trace(trace) => trace.send(packet.size),
             };
             self.sending = Some(Sending {
                 packet,
@@ -249,7 +276,7 @@ impl Staged {
         }: Sending,
     ) {
         match &mut self.pacing {
-            Pacing::Unlimited => {}
+            Pacing::Unlimited | Pacing::Trace(_) => {}
             Pacing::Serial(_) => self.busy += until - since,
             Pacing::Bucket(bucket) => {
                 bucket.spend(until, packet.size);
@@ -290,6 +317,7 @@ impl Staged {
     pub fn totals(&self, now: Nanos) -> (u64, u64, u64, Nanos) {
         let current = match (&self.pacing, self.sending) {
             (Pacing::Serial(_), Some(sending)) => now.saturating_sub(sending.since),
+            (Pacing::Trace(trace), _) => trace.busy(now, self.sent_bytes),
             _ => 0,
         };
         (
@@ -313,6 +341,8 @@ impl Staged {
                 return;
             }
             (Pacing::Bucket(bucket), Some(rate)) if burst > 0 => bucket.change(now, rate, burst),
+            // A configuration with a trace has no other rate ([`crate::ChannelConfig::check`]).
+            (Pacing::Trace(_), _) => return,
             _ => {
                 if let (Pacing::Serial(_), Some(sending)) = (&self.pacing, &mut self.sending) {
                     self.busy += now - sending.since;
@@ -327,6 +357,7 @@ impl Staged {
                 Pacing::Unlimited => now,
                 Pacing::Serial(serializer) => serializer.send(now, size),
                 Pacing::Bucket(bucket) => bucket.ready_at(now, size),
+                Pacing::Trace(_) => sending.until,
             };
         }
     }
@@ -340,9 +371,13 @@ impl Staged {
             .map(|Reverse((_, _, slot))| slot)
             .collect();
         if let Some(sending) = self.sending.take() {
-            if let Pacing::Serial(serializer) = &mut self.pacing {
-                self.busy += now - sending.since;
-                serializer.abandon(now);
+            match &mut self.pacing {
+                Pacing::Serial(serializer) => {
+                    self.busy += now - sending.since;
+                    serializer.abandon(now);
+                }
+                Pacing::Trace(trace) => trace.pass(now),
+                _ => {}
             }
             self.idle_since = now;
             slots.push(sending.packet.slot);

@@ -201,7 +201,8 @@ class TestSchema:
 
     def test_unit_texts_have_pattern_and_examples(self) -> None:
         rate = self.definitions()["Link"]["properties"]["rate"]
-        text = next(option for option in rate["anyOf"] if option["type"] == "string")
+        options = [option for each in rate["anyOf"] for option in each.get("oneOf", [each])]
+        text = next(option for option in options if option.get("type") == "string")
         assert text["examples"] == ["20 Mbps", "1.5 Gbps", "256 kbps"]
         assert text["pattern"].startswith("^[0-9]+")
 

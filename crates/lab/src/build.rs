@@ -253,11 +253,12 @@ fn schedule<B: Clone>(
 /// which is not followed (`mptcp_is_temp_unavailable`).
 fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
     let known = matches!(channel.queue, plan::Queue::DropTail { .. })
+        && channel.trace.is_none()
         && channel.burst_bytes == 0
         && channel.duplicate == 0.0
         && channel.reorder == 0.0;
     if !known {
-        let why = "tbf in a host is drop-tail without burst, duplicates and reordering";
+        let why = "tbf in a host is drop-tail without trace, burst, duplicates and reordering";
         return Err(why.to_owned());
     }
     let own = plan.applications.iter();

@@ -10,8 +10,10 @@ from typing import Any, Final
 from polypath import registry, units
 from polypath.scenario import Plan, Scenario, ScenarioError, quic
 from polypath.scenario.fields import is_fixed
+from polypath.scenario.plan import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
 from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
+from polypath.scenario.traces import Opportunities
 
 Data = Mapping[str, Any]
 
@@ -134,6 +136,10 @@ def _normal_choice(kind: registry.Kind, choice: Data) -> dict[str, Any]:
 
 
 def _normal_channel(channel: Data) -> dict[str, Any]:
+    if channel.get("trace") is not None:
+        overhead = channel.get("overhead_bytes", ETHERNET_BYTES)
+        mean = _opportunities(channel["trace"]).mean_rate_bps(overhead)
+        return {**channel, "rate_bps": channel.get("rate_bps") or mean}
     if channel.get("rate_bps") is None:
         return {name: value for name, value in channel.items() if name != "queue_at"}
     return dict(channel)
@@ -306,7 +312,15 @@ def _channel(channel: Data) -> dict[str, Any]:
     """What differs from a link of which nothing is said."""
     usual = _usual(DEFAULT_PROFILE)["links"][0]["forward"]
     own = {name: value for name, value in channel.items() if value != usual.get(name) or name == "queue"}
-    return _fields(own, {})
+    trace = own.pop("trace", None)
+    if trace is None:
+        return _fields(own, {})
+    rate = {"trace": trace["name"], "gaps_ms": _opportunities(trace).text()}
+    return {**_fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}, {}), "rate": rate}
+
+
+def _opportunities(trace: Data) -> Opportunities:
+    return Opportunities(tuple((int(gap), int(count)) for gap, count in trace["gaps_ms"]))
 
 
 def _stack(stack: Data) -> dict[str, Any]:

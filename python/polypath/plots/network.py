@@ -101,7 +101,9 @@ def _describe(link: Mapping[str, Any]) -> str:
 
 def _channel(channel: Mapping[str, Any]) -> str:
     parts = []
-    if channel.get("rate_bps") is not None:
+    if "trace" in channel:
+        parts.append(f"{channel['trace']['name']} ({channel['rate_bps'] / 1e6:.3g} Mbps mean)")
+    elif channel.get("rate_bps") is not None:
         parts.append(f"{channel['rate_bps'] / 1e6:g} Mbps")
     if channel.get("delay_ns"):
         parts.append(f"{channel['delay_ns'] / 1e6:g} ms")

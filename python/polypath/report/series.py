@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.report.columns import MOST_VALUES, Chart, differences
-from polypath.results import Recording, metrics
+from polypath.results import Recording, metrics, traces
 from polypath.results.metrics import Connection, Subflow
 
 #: Steps of the network's animation at most, and values.
@@ -256,10 +256,15 @@ def of_links(recording: Recording) -> dict[str, Any]:
 
 
 def _rates(recording: Recording, links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, int, int | None]]:
-    """The rate of each direction from a time on, as the plan has it."""
+    """The rate of each direction from a time on, as the plan has it; of a trace its mean over each sample."""
+    interval, end = recording.plan["record"]["interval_ns"], recording.metadata.end_ns
     for number, link in enumerate(links):
         for way in ("forward", "backward"):
-            yield number, way, 0, link[way]["rate_bps"]
+            if "trace" not in link[way]:
+                yield number, way, 0, link[way]["rate_bps"]
+                continue
+            for time, rate in traces.rates(link[way], interval, end):
+                yield number, way, time, rate
     for event in recording.plan.get("events", []):
         action = event["action"]
         if action["kind"] == "link" and action.get("rate_bps") is not None:

@@ -210,6 +210,37 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             yield Problem(("link", name), f"link.{name}: {message}")
 
 
+def _traces(tables: Tables) -> Iterator[Problem]:
+    for name, link in tables.link.items():
+        for key, side in zip(("forward", "backward"), directions(link), strict=True):
+            where = f"link.{name}.{key}"
+            if side.conditions is not None:
+                yield from _conditions(name, where, side, tables.duration)
+            if side.trace is None:
+                continue
+            if side.burst:
+                yield Problem(("link", name), f"{where}: a link that follows a trace has no 'burst'")
+            if _at_host(side):
+                yield Problem(("link", name), f"{where}: a link that follows a trace has its queue at the link")
+            for index, event in enumerate(tables.event):
+                if event.link == name and event.rate is not None and event.direction in ("both", key):
+                    message = f"{where} follows the trace '{side.trace.name}', so that its rate cannot be changed"
+                    yield Problem(("event", index, "rate"), message)
+
+
+def _conditions(name: str, where: str, side: Channel, duration: int) -> Iterator[Problem]:
+    assert side.conditions is not None
+    columns = side.conditions.columns()
+    if side.trace is not None and "rate_bps" in columns:
+        message = f"{where} follows the trace '{side.trace.name}', so that 'conditions' cannot give its rate"
+        yield Problem(("link", name), message)
+    try:
+        for _ in side.conditions.changes(duration):
+            pass
+    except ScenarioError as error:
+        yield Problem(("link", name), str(error))
+
+
 def _leaves_at_known_times(channel: Channel) -> bool:
     """Whether it is known as a packet enters the queue when it leaves."""
     drop_tail = channel.queue is None or isinstance(channel.queue, DropTail)
@@ -438,6 +469,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _link_ends,
     _mtus,
     _queues,
+    _traces,
     _application_hosts,
     _application_times,
     _events,

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
-from polypath.scenario import script
+from polypath.scenario import script, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.check import Problem
@@ -117,9 +117,10 @@ class Scenario(Tables):
         return [names[index] for index, _ in commands(self)]
 
     def scripts(self) -> list[FilePath]:
-        """The files that it names: of algorithms in Python, and what its programs are given."""
+        """The files that it names: algorithms in Python, traces, tables of conditions, and what programs are given."""
+        data = self.to_data()
         given = [FilePath(name) for _, program in commands(self) for name in program.files]
-        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(self.to_data())] + given
+        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data) + given
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from polypath import units
 from polypath.scenario.algorithms import Middleboxes
 from polypath.scenario.base import Model
+from polypath.scenario.conditions import Conditions
 from polypath.scenario.fields import (
     Addresses,
     Depth,
@@ -17,7 +18,6 @@ from polypath.scenario.fields import (
     Packets,
     Period,
     Prefix,
-    Rate,
     Share,
     Size,
     Time,
@@ -25,6 +25,7 @@ from polypath.scenario.fields import (
 )
 from polypath.scenario.queues import Drr, FqCodel, Pie
 from polypath.scenario.stack import Stack
+from polypath.scenario.traces import DeliveryTrace, LinkRate
 from polypath.units import UnitError
 
 MS = 1_000_000
@@ -217,8 +218,12 @@ Loss = Annotated[
 class Channel(Model):
     """One direction of a link; what is left out is as the link says."""
 
-    rate: Rate | None = None
-    """Rate on the wire, `overhead` included; left out: packets take no time to send."""
+    rate: LinkRate | None = None
+    """Rate on the wire, `overhead` included; or `{ trace = "lte.up" }`, a trace of delivery opportunities of 1500 bytes
+    as Mahimahi has them; left out: packets take no time to send."""
+    conditions: Conditions | None = None
+    """Rate, delay and loss over time: `{ csv = "walk.csv", loop = true }`. What is given beside it holds until a row
+    says otherwise."""
     delay: Time | None = None
     """One-way propagation delay."""
     queue: Queue | None = None
@@ -242,7 +247,8 @@ class Channel(Model):
     corrupt: Share | None = None
     """Share of packets that arrive with a wrong checksum."""
     overhead: int | None = Field(default=None, ge=0, le=1000)
-    """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet)."""
+    """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet),
+    on a link that follows a trace 0."""
     mtu: int | None = Field(default=None, ge=576, le=65535)
     """Longest IP packet in bytes. A host sends no longer ones on its own link; a router drops them and tells the sender
     (RFC 1191, RFC 8201); left out: any."""
@@ -250,6 +256,11 @@ class Channel(Model):
     """Whether a router tells senders of packets longer than `mtu`; if not, they vanish."""
     up: bool | None = None
     """Whether the link carries anything when the run starts."""
+
+    @property
+    def trace(self) -> DeliveryTrace | None:
+        """The trace that it follows in place of a rate."""
+        return self.rate if isinstance(self.rate, DeliveryTrace) else None
 
     def given(self) -> dict[str, Any]:
         """What a direction of a link says, by name, without what it leaves out."""

@@ -6,6 +6,7 @@ from polypath import units
 from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router, TimedGilbertElliott
 from polypath.scenario.tables import Tables, attachments, between_hosts, directions, nodes, split_end
 from polypath.scenario.topologies import Topology
+from polypath.scenario.traces import DeliveryTrace
 
 
 def describe_topology(tables: Tables) -> str:
@@ -31,9 +32,10 @@ def _label(link: Link, *, backup: bool = False) -> str:
     forward, backward = directions(link)
     parts = []
     if forward.rate == backward.rate:
-        parts += [units.RATE.format(forward.rate)] if forward.rate is not None else []
+        parts += [_rate(forward)] if forward.rate is not None else []
     else:
         parts.append(f"{_rate(forward)} forth, {_rate(backward)} back")
+    parts += [conditions.name] if (conditions := link.conditions) is not None else []
     round_trip = (forward.delay or 0) + (backward.delay or 0)
     if round_trip:
         parts.append(f"{units.TIME.format(round_trip)} RTT")
@@ -50,6 +52,9 @@ def _label(link: Link, *, backup: bool = False) -> str:
 
 
 def _rate(channel: Channel) -> str:
+    if isinstance(channel.rate, DeliveryTrace):
+        mean = channel.rate.opportunities().mean_rate_bps(channel.overhead or 0)
+        return f"{channel.rate.name} ({mean / 1e6:.3g} Mbps mean)"
     return units.RATE.format(channel.rate) if channel.rate is not None else "any rate"
 
 

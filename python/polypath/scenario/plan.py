@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from polypath.scenario.queues import Drr, FqCodel, Pie, described
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
+from polypath.scenario.traces import DeliveryTrace
 from polypath.scenario.traffic import (
     AnyApplication,
     Bulk,
@@ -174,11 +175,7 @@ class _Builder:
             **({} if tables.controller is None else {"controller": tables.controller.plan()}),
             "applications": [self._application(application) for _, application in between_hosts(tables)],
             **self._programs(),
-            "events": [
-                {"at_ns": event.at, "action": action}
-                for event in sorted(tables.event, key=lambda event: event.at)
-                for action in self._actions(event)
-            ],
+            "events": self._events(),
             "record": {
                 "interval_ns": tables.record.interval,
                 "segments": tables.record.segments,
@@ -369,6 +366,24 @@ class _Builder:
                     "duration_ns": application.duration or rest,
                 }
 
+    def _events(self) -> list[dict[str, Any]]:
+        own = [(event.at, action) for event in self.tables.event for action in self._actions(event)]
+        events = [*self._conditions(), *own]
+        return [{"at_ns": at, "action": action} for at, action in sorted(events, key=lambda event: event[0])]
+
+    def _conditions(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What CSV files say of links, as changes; both directions in one where they are alike."""
+        for name, link in self.tables.link.items():
+            forward, backward = (side.conditions for side in directions(link))
+            alike = forward == backward
+            ways = (("both", forward),) if alike else (("forward", forward), ("backward", backward))
+            for way, conditions in ways:
+                for row in conditions.changes(self.tables.duration) if conditions is not None else ():
+                    loss = row.values.get("loss")
+                    changed = dict(row.values) | ({} if loss is None else {"loss": random_loss(loss)})
+                    change = {**_UNCHANGED, "up": None, **changed}
+                    yield row.time_ns, {"kind": "link", "link": self.link[name], "direction": way, **change}
+
     def _actions(self, event: Event) -> list[dict[str, Any]]:
         if event.link is not None:
             return [
@@ -473,16 +488,22 @@ def _seldom(stack: Stack) -> dict[str, Any]:
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
-    queue = channel.queue
-    if queue is None and channel.rate is not None:
+    queue, conditions = channel.queue, channel.conditions
+    has_rate = channel.rate is not None or (conditions is not None and "rate_bps" in conditions.columns())
+    if queue is None and has_rate:
         queue = DropTail.model_construct(packets=DEFAULT_QUEUE_PACKETS)
+    initial = {} if conditions is None else conditions.initial()
+    usual = 0 if channel.trace else ETHERNET_BYTES
+    overhead = usual if channel.overhead is None else channel.overhead
+    trace = {} if channel.trace is None else {"trace": channel.trace.plan()}
     return {
-        "rate_bps": channel.rate,
-        "delay_ns": channel.delay or 0,
-        "overhead_bytes": ETHERNET_BYTES if channel.overhead is None else channel.overhead,
+        "rate_bps": initial.get("rate_bps", mean_rate_bps(channel)),
+        **trace,
+        "delay_ns": initial.get("delay_ns", channel.delay or 0),
+        "overhead_bytes": overhead,
         "burst_bytes": channel.burst or 0,
         "queue": _queue(queue or DropTail.empty()),
-        "loss": _loss(channel.loss or NoLoss(kind="none")),
+        "loss": random_loss(initial["loss"]) if "loss" in initial else _loss(channel.loss or NoLoss(kind="none")),
         "jitter_ns": channel.jitter or 0,
         "reorder": channel.reorder or 0.0,
         "duplicate": channel.duplicate or 0.0,
@@ -491,6 +512,18 @@ def _channel(channel: Channel) -> dict[str, Any]:
         "icmp": channel.icmp is not False,
         "up": channel.up is not False,
     }
+
+
+def mean_rate_bps(channel: Channel) -> int | None:
+    """The rate of a direction, or what its trace gives on average."""
+    if isinstance(channel.rate, DeliveryTrace):
+        return channel.rate.opportunities().mean_rate_bps(channel.overhead or 0)
+    return channel.rate
+
+
+def random_loss(share: float) -> dict[str, Any]:
+    """What a plan says of a share of packets lost at random."""
+    return _loss(RandomLoss.model_construct(kind="random", probability=share))
 
 
 def _queue(queue: AnyQueue) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath.registry import Kind, RegistryError
+from polypath.scenario import traces
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.reading import read_text
 from polypath.units import nearest
@@ -32,7 +33,8 @@ def is_script(name: str) -> bool:
 
 
 def anchored(data: Any, folder: Path) -> Any:
-    """The data of a scenario file, in which the names of Python files are relative to its folder, with full names."""
+    """The data of a scenario file, in which the names of Python files, traces and tables of conditions are relative to
+    its folder, with full names."""
     if isinstance(data, dict):
         made = {key: anchored(value, folder) for key, value in data.items()}
         ruling = made.get("controller")
@@ -40,7 +42,7 @@ def anchored(data: Any, folder: Path) -> Any:
             made["controller"] = {**ruling, "app": str(folder.absolute() / ruling["app"])}
         if made.get("kind") == "command" and isinstance(made.get("files"), list):
             made["files"] = [str(folder.absolute() / each) if isinstance(each, str) else each for each in data["files"]]
-        return made
+        return traces.anchored(made, folder)
     if isinstance(data, list):
         return [anchored(value, folder) for value in data]
     if isinstance(data, str) and is_script(data):

@@ -41,7 +41,18 @@ def _one_line(value: Any) -> Any:
     return inline
 
 
-_INLINE = {"scheduler", "path_manager", "congestion", "queue", "loss", "stack", "client_stack", "server_stack"}
+_INLINE = {
+    "scheduler",
+    "path_manager",
+    "congestion",
+    "queue",
+    "loss",
+    "rate",
+    "conditions",
+    "stack",
+    "client_stack",
+    "server_stack",
+}
 
 
 def _item(key: str, value: Any) -> Any:

@@ -52,12 +52,14 @@ NAMES = [
     "quic-streams",
     "quic-uniflows",
     "receive-buffer",
+    "satellite-handover",
     "scheduler-http",
     "scheduler-reqres",
     "settings-grid",
     "shared-bottleneck",
     "switch-failure",
     "video",
+    "wifi-walk",
     "window-sweep",
 ]
 

@@ -61,6 +61,10 @@ FQ_CODEL = {
 }
 
 
+def _traced(plan: Plan) -> None:
+    plan["links"][0]["backward"]["trace"] = {"name": "lte.down", "gaps_ms": [[1, 10]]}
+
+
 def _faded(plan: Plan) -> None:
     plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
 
@@ -107,6 +111,7 @@ def _many_addresses(plan: Plan) -> None:
         (_queue(**DRR | {"flows": 1000}), "a power of two of queues"),
         (_queue(**PIE | {"alpha": 0.1}), "pie's alpha and beta in sixteenths up to 2"),
         (_queue(**PIE | {"beta": 2.5}), "pie's alpha and beta in sixteenths up to 2"),
+        (_traced, "follows the trace lte.down backward: Linux shapes at a rate"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),

@@ -39,7 +39,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "shell": Command("shell", "Keep a scenario's network up, and do at a prompt what Mininet's users type there."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
     "new": Command("new", "Write a scenario with an explanation above each line, by flags or by questions."),
-    "new-trace": Command("new_trace", "Write a synthetic trace of a link: LTE, a walk away from Wi-Fi, satellites."),
+    "new-trace": Command(
+        "new_trace",
+        "Write a synthetic trace of a link, from a published model with a seed: lte, wifi-walk or satellite.",
+    ),
     "labs": Command("labs", "List the labs."),
     "show": Command(
         "show", "Show a lab's question, its topology and what is expected of it, or the figures of a stored result."

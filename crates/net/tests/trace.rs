@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
-use polypath_net::{Change, ChannelConfig, ConfigError, DropReason, QueueConfig, Trace};
+use polypath_net::{
+    Change, ChannelConfig, ConfigError, DropReason, DrrConfig, FqCodelConfig, QueueConfig, Trace,
+};
 use proptest::prelude::*;
 
 /// A channel with these opportunities, in ms.
@@ -49,6 +51,35 @@ fn a_saturated_link_delivers_a_packet_at_each_opportunity_in_every_round() {
     let stats = pair.network.stats(FORWARD);
     assert_eq!(stats.sent_packets, 34);
     assert_eq!(stats.busy, 41 * MS * 34 / 35);
+}
+
+#[test]
+fn queues_by_flow_wait_for_opportunities_too() {
+    let drr = QueueConfig::Drr(DrrConfig {
+        limit: 100,
+        quantum: 1514,
+        flows: 16,
+    });
+    let fq_codel = QueueConfig::FqCodel(FqCodelConfig {
+        target: 5 * MS,
+        interval: 100 * MS,
+        limit: 100,
+        quantum: 1514,
+        flows: 16,
+        drop_batch: 64,
+        ecn: false,
+    });
+    for queue in [drr, fq_codel] {
+        let mut pair = Pair::new(ChannelConfig {
+            queue,
+            ..following(&[10, 10, 25])
+        });
+        pair.send(&[1500; 4]);
+        assert_eq!(pair.network.backlog(FORWARD), (4, 6000));
+        pair.run(60 * MS);
+        assert_eq!(departures(&pair), [(10, 0), (10, 1), (25, 2), (35, 3)]);
+        pair.check();
+    }
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Channel {
             .general
             .staged
             .as_ref()
-            .map_or(NEVER, |staged| staged.next_event());
+            .map_or(NEVER, |staged| staged.next_event(&self.general.discipline));
         staged.min(self.line.next_arrival())
     }
 
@@ -289,7 +289,7 @@ impl Channel {
         let (idle_since, packets, bytes) = match &self.general.staged {
             Some(staged) => {
                 let (packets, bytes) = staged.waiting(&self.general.discipline);
-                (staged.idle_since(), packets, bytes)
+                (staged.idle_since(&self.general.discipline), packets, bytes)
             }
             None => (
                 self.line.idle_since(now),

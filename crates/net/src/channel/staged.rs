@@ -130,10 +130,10 @@ impl Staged {
         }
     }
 
-    pub fn next_event(&self) -> Nanos {
+    pub fn next_event(&self, discipline: &Discipline) -> Nanos {
         let departure = match self.sending {
             Some(sending) => sending.until,
-            None if self.waiting.is_empty() => NEVER,
+            None if self.waiting(discipline).0 == 0 => NEVER,
             None => self.pacing.opens(),
         };
         let arrival = self.travelling.peek().map_or(NEVER, |first| first.0.0);
@@ -179,9 +179,9 @@ impl Staged {
     }
 
     /// Since when nothing waits and nothing is being sent, if that is so.
-    pub fn idle_since(&self) -> Option<Nanos> {
-        // Whenever a packet waits, one is being sent.
-        self.sending.is_none().then_some(self.idle_since)
+    pub fn idle_since(&self, discipline: &Discipline) -> Option<Nanos> {
+        let idle = self.sending.is_none() && self.waiting(discipline).0 == 0;
+        idle.then_some(self.idle_since)
     }
 
     /// Whether a packet can ever leave.

@@ -18,7 +18,7 @@ import pytest
 from polypath import plots
 from polypath.results import OutputError, Recording
 
-from ..processes import wait
+from ..processes import LIMIT_S, wait
 
 COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
 
@@ -263,3 +263,23 @@ class TestDisk:
         assert "polypath: loop at seed=1: cannot write " in ran.stderr
         assert "File too large" in ran.stderr
         assert "internal error" not in ran.stderr
+
+
+NUDGED = """
+import os, signal, sys
+from polypath.cli import signals
+signal.signal(signal.SIGTERM, lambda number, frame: None)
+with signals.heard_while_reading():
+    seen = []
+    signal.signal(signal.SIGURG, lambda number, frame: seen.append(number))
+    os.kill(os.getpid(), signal.SIGTERM)
+    while not seen:
+        signal.pause()
+print("heard")
+"""
+
+
+def test_a_read_that_begins_after_a_signal_is_ended_by_another() -> None:
+    """Between its look at signals and its wait readline hears none: something has to come after."""
+    done = subprocess.run([sys.executable, "-c", NUDGED], capture_output=True, text=True, timeout=LIMIT_S)
+    assert (done.stdout, done.stderr) == ("heard\n", "")

@@ -66,6 +66,10 @@ class Prompt(cmd.Cmd):
 
     def run(self) -> None:
         """To the end of what is typed."""
+        with signals.heard_while_reading():
+            self._run()
+
+    def _run(self) -> None:
         while True:
             try:
                 self.cmdloop()

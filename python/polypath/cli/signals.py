@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
 _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: An algorithm in Python may swallow the exception; this many signals end the process all the same.
 _MOST: Final = 3
+#: Has a read of the terminal return, and says nothing else.
+_NUDGE: Final = signal.SIGURG
+_NUDGES: Final = 20
+_BETWEEN_NUDGES_S: Final = 0.1
 
 
 class _Received:
@@ -44,6 +51,38 @@ def install() -> None:
     for number in _HANDLED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _received)
+
+
+@contextmanager
+def heard_while_reading() -> Iterator[None]:
+    """Has a signal end a read of readline that only began after it came.
+
+    CPython looks at signals before it waits in select, which a signal in between does not end.
+    """
+    heard, tell = os.pipe()
+    os.set_blocking(tell, False)
+    reader, ended = threading.get_ident(), threading.Event()
+
+    def nudge() -> None:
+        while number := os.read(heard, 1):
+            left = _NUDGES if number[0] in _HANDLED else 0
+            while left and not ended.wait(_BETWEEN_NUDGES_S):
+                signal.pthread_kill(reader, _NUDGE)
+                left -= 1
+
+    handler = signal.signal(_NUDGE, lambda number, frame: None)
+    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    thread = threading.Thread(target=nudge, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        ended.set()
+        os.close(tell)
+        thread.join()
+        os.close(heard)
+        signal.signal(_NUDGE, handler)
 
 
 def code() -> int:

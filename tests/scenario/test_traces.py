@@ -28,6 +28,11 @@ duration = "4 s"
 UP, DOWN = "0\n1\n1\n7\n10\n", "2\n4\n6\n8\n10\n"
 
 
+@pytest.fixture(autouse=True)
+def small_registry() -> None:
+    """The engine's own registry, which plans are made of."""
+
+
 def scenario(folder: Path, link: str, **files: str) -> Path:
     for name, text in files.items():
         (folder / name.replace("_", ".")).write_text(text, encoding="utf-8")
@@ -128,10 +133,6 @@ class TestTrace:
 
 
 class TestRun:
-    @pytest.fixture(autouse=True)
-    def engine(self) -> None:
-        pytest.importorskip("polypath._core")
-
     def test_a_saturated_link_delivers_a_packet_at_each_opportunity(self, tmp_path: Path) -> None:
         import polypath
 

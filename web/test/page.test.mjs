@@ -226,6 +226,7 @@ test("a subflow's segments stand beside what was acknowledged of them", async ()
   await opened("aggregation.html", "#run-2", async (page) => {
     const choice = page.getByLabel("time and sequence of");
     await choice.selectOption("1");
+    await page.waitForFunction(() => /ACKs when/.test(document.querySelector("[data-chart=sequence] .told")?.innerText ?? ""));
     const over = page.locator("[data-chart=sequence] .u-over");
     await over.scrollIntoViewIfNeeded();
     const box = await over.boundingBox();

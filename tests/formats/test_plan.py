@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from polypath import engines, labs
+from polypath.engines import EngineError
+from polypath.engines.namespaces import commands
 from polypath.formats import plan as plans
 from polypath.scenario import Plan, Scenario, ScenarioError
 
@@ -85,6 +87,40 @@ def test_a_scenario_comes_back_with_what_differs_from_its_defaults() -> None:
         assert line in text
     assert "window_scaling" not in text
     assert "jitter" not in text
+
+
+PROGRAM = """
+[[application]]
+kind = "command"
+name = "server"
+host = "server"
+command = ["python3", "-m", "http.server"]
+background = true
+environment = { ANSWER = "a b" }
+[[application]]
+kind = "command"
+command = "curl http://server:8000/ | wc -c"
+start = "1 s"
+transport = "tcp"
+ends_run = true
+"""
+
+
+def test_programs_come_back_but_for_the_files_that_they_are_given(tmp_path: Path) -> None:
+    made = Scenario.parse(TWO_PATHS + PROGRAM, "x.toml").plan()
+    assert plans.scenario_of(made, "plan.json").plan() == made
+    (tmp_path / "server.py").write_text("")
+    given = Scenario.parse(TWO_PATHS + PROGRAM + 'files = ["server.py"]\n', "x.toml", folder=tmp_path).plan()
+    with pytest.raises(ScenarioError, match="program 'command' is given files, which stand beside a scenario"):
+        plans.scenario_of(given, "plan.json")
+
+
+@pytest.mark.parametrize("change", [{"name": "../out"}, {"files": {"../../x": ""}}, {"files": {"/etc/x": ""}}])
+def test_a_program_of_a_plan_writes_nowhere_else(change: dict[str, object]) -> None:
+    data = Scenario.parse(TWO_PATHS + PROGRAM, "x.toml").plan().data
+    data["programs"][0] |= change
+    with pytest.raises(EngineError, match="is no name of a file"):
+        commands.files(data)
 
 
 def test_every_lab_comes_back_from_its_plan() -> None:

@@ -175,7 +175,10 @@ class _Writer:
             "switch": {node["name"]: {} for node in by_kind["switch"]},
             "link": {link["name"]: self._link(link) for link in self.links},
             "route": [self._route(route) for route in plan["routes"]],
-            "application": [self._application(each) for each in plan["applications"]],
+            "application": [
+                *(self._application(each) for each in plan["applications"]),
+                *(self._program(each) for each in plan.get("programs", ())),
+            ],
             "event": [self._event(each) for each in plan["events"]],
             "record": _fields(plan["record"], {}),
         }
@@ -229,6 +232,17 @@ class _Writer:
                 for side in ("client", "server")
                 if (stack := application[f"{side}_stack"]) is not None
             },
+        }
+
+    def _program(self, program: Data) -> dict[str, Any]:
+        if program["files"]:
+            raise ScenarioError(f"program '{program['name']}' is given files, which stand beside a scenario")
+        own = {name: value for name, value in program.items() if name not in ("files", "start_ns")}
+        return {
+            **own,
+            "kind": "command",
+            "host": self.nodes[program["host"]]["name"],
+            "start": units.TIME.format(program["start_ns"]),
         }
 
     def _event(self, event: Data) -> dict[str, Any]:

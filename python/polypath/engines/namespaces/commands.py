@@ -39,11 +39,19 @@ def files(plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, program in enumerate(used(plan)):
         require(program["command"][0], f"application '{program['name']}'")
+        for name in (program["name"], *program["files"]):
+            _require_plain(name)
         place = f"{FOLDER}/{index}"
         found[f"{place}/words"] = joined(program["command"])
         found[f"{place}/environment"] = joined(f"{name}={value}" for name, value in program["environment"].items())
         found |= {f"{place}/files/{name}": text for name, text in program["files"].items()}
     return found | names(plan) if found else found
+
+
+def _require_plain(name: str) -> None:
+    """Raises EngineError for a name that leads out of its folder; no scenario has one, but a plan is a file."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise EngineError(f"{name!r} is no name of a file")
 
 
 def joined(words: Sequence[str] | Iterator[str]) -> str:

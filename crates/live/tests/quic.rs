@@ -19,8 +19,9 @@ use polypath_live::quic::{Algorithms, Fetch, Fetched, News, PathReport, Serve, f
 use polypath_wire::payload;
 use sha2::{Digest, Sha256};
 
-/// Bytes of the file: more than the window that an endpoint offers at first, and not a multiple of anything.
-const LEN: usize = 8_000_003;
+/// Bytes of the file: more than the window that an endpoint offers at first, so many that a second path that opens late
+/// carries its part, too, and not a multiple of anything.
+const LEN: usize = 40_000_003;
 /// A wait that takes longer has failed, however slow the machine is.
 const LIMIT: Duration = Duration::from_secs(120);
 

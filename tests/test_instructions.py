@@ -1,9 +1,10 @@
 """The gate on instructions per packet-hop: what benches/instructions.py makes of counts."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+
+from .scripts import loaded
 
 SCRIPT = Path(__file__).parents[1] / "benches" / "instructions.py"
 FIGURES = {
@@ -13,11 +14,7 @@ FIGURES = {
 
 
 def verdicts(**measured: float) -> list[bool]:
-    spec = importlib.util.spec_from_file_location("instructions", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(SCRIPT)
     return [ok for _, ok in module.verdicts(measured, FIGURES, 0.01)]
 
 

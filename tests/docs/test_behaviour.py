@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from polypath import registry
+
+from ..scripts import loaded
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_is_what_the_algorithms_do() -> None:
     """A change that is meant is taken over by `python docs/behaviour.py`, and reviewed as a change of that page."""
-    spec = importlib.util.spec_from_file_location("behaviour", DOCS / "behaviour.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(DOCS / "behaviour.py")
     committed = (DOCS / "behaviour.md").read_text()
     assert module.page().splitlines() == committed.splitlines()
     for kind, part in (("scheduler", "### Schedulers: "), ("congestion", "### Congestion control: ")):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
+
+from ..scripts import loaded
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_table_is_that_of_these_intervals() -> None:
-    spec = importlib.util.spec_from_file_location("coverage_of_intervals", DOCS / "coverage.py")
-    assert spec is not None
-    assert spec.loader is not None
-    coverage = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(coverage)
+    coverage = loaded(DOCS / "coverage.py")
     page = (DOCS / "statistics.md").read_text(encoding="utf-8")
     name = "normal, 20 ± 3"
     draw, mean = coverage.FIGURES[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import pytest
 
 from polypath import registry
 
+from ..scripts import loaded
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
@@ -24,12 +25,7 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 def _generate() -> ModuleType:
     """docs/generate.py, whose neighbours it imports."""
     sys.path.insert(0, str(DOCS))
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(DOCS / "generate.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from polypath import registry
+
+from ..scripts import loaded
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_ping_beside_a_download_is_as_the_page_has_it() -> None:
     """A change that is meant is taken over by `python docs/queues.py`, and reviewed as a change of that page."""
-    spec = importlib.util.spec_from_file_location("queues", DOCS / "queues.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(DOCS / "queues.py")
     committed = (DOCS / "queues.md").read_text()
     table = module.bloat()
     assert "\n".join(table) in committed

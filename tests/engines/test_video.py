@@ -122,10 +122,12 @@ def test_a_stall_is_the_time_that_the_link_leaves_the_player_without_pictures() 
     assert found.stalled_ns == sum(each.end_ns - each.begin_ns for each in found.stalls) > SECOND
     times, depths = video.buffered(recording, metrics.connection(recording, "film"))
     assert times == sorted(times)
-    assert depths == pytest.approx(
-        [held(recording, at, 2 * SECOND) / SECOND if at != after else depth for (at, after), depth in
-         zip(zip(times, [*times[1:], -1], strict=True), depths, strict=True)]
-    )  # fmt: skip
+    after = dict(zip(times, depths, strict=True))
+    assert after == pytest.approx({at: held(recording, at, 2 * SECOND) / SECOND for at in after})
+    # What comes is a step: the instant is there twice.
+    steps = [round(later - depth, 9) for depth, later in pairwise(depths)]
+    arrivals = sum(each["arrived_ns"] is not None for each in chunks(recording))
+    assert len(times) - len(after) == arrivals == sum(step == 2 for step in steps)
 
 
 def test_a_film_that_ends_is_finished_and_stalls_no_more() -> None:
@@ -147,8 +149,16 @@ def test_what_is_told_of_it() -> None:
     told = summary(recording)["connections"][0]["video"]
     assert told["segments"] == found.shown
     assert told["stalled_s"] == found.stalled_ns / SECOND
-    for name, figure in (("rate", told["mbps"]), ("startup", told["startup_s"]), ("switches", told["switches"])):
-        assert measures.REGISTRY[f"video_{name}"](recording, {"connection": "film"}) == pytest.approx(figure)
+    figures = {
+        "video_rate": told["mbps"],
+        "video_startup": told["startup_s"],
+        "video_stalled": told["stalled_s"],
+        "video_switches": told["switches"],
+    }
+    assert figures["video_stalled"] > 0
+    assert set(figures) == {name for name in measures.REGISTRY if name.startswith("video_")}
+    for name, figure in figures.items():
+        assert measures.REGISTRY[name](recording, {"connection": "film"}) == pytest.approx(figure)
     other = run(text=TEXT[: TEXT.index("[[")] + '[[application]]\nname = "film"\nkind = "bulk"\n')
     assert "video" not in summary(other)["connections"][0]
     with pytest.raises(metrics.MetricError, match="'film' is no video"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from polypath.engines.linux.kernel import KernelError, find
 from polypath.engines.linux.kernel.make import supported
+
+from ..scripts import loaded
 
 PAGE = Path(__file__).parents[2] / "docs" / "queues.py"
 
@@ -21,11 +22,7 @@ def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None
         find()
     except KernelError as error:
         pytest.skip(str(error))
-    spec = importlib.util.spec_from_file_location("queues", PAGE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(PAGE)
     scenario = module.described(discipline, "cubic", 4, 10, 20)
     ours, theirs = (module.waited(engine, scenario, 1) for engine in ("sim", "linux"))
     assert ours == pytest.approx(theirs, rel=module.TOLERANCE)

@@ -19,9 +19,8 @@ from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import OutFolder, Runs, Seed, Settings
 from polypath.cli.run import Captures
 from polypath.engines import Options
-from polypath.results import Recording, folder, layout
+from polypath.results import Recording, UnknownName, folder, layout
 from polypath.scenario import Scenario
-from polypath.units import nearest
 
 #: As timeout(1) has it.
 LIMIT: Final = 124
@@ -106,12 +105,9 @@ def _scenario(
     target: str, runs: Sequence[str], settings: Sequence[str], limit: str | None
 ) -> tuple[Scenario, str, Sequence[Path]]:
     given = [*settings, *([] if limit is None else [f"duration={limit}"])]
-    found = jobs.of_target(target, runs, given, None, alone=False)
-    if len(found) > 1:
-        names = ", ".join(job.name.rpartition("/")[2] for job in found)
-        raise InputError(f"a program runs in one network; choose with --run: {names}")
-    found[0].require_one()
-    return found[0].scenario, found[0].name, found[0].inputs
+    job = jobs.only(jobs.of_target(target, runs, given, None, alone=False), "a program runs in one network")
+    job.require_one()
+    return job.scenario, job.name, job.inputs
 
 
 def _applications(
@@ -137,9 +133,7 @@ def _applications(
 
 def _require_host(option: str, host: str, known: Sequence[str]) -> None:
     if host not in known:
-        hint = nearest(host, known)
-        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known)}"
-        raise InputError(f"{option}: unknown host '{host}'; {better}")
+        raise InputError(f"{option}: {UnknownName.of('host', host, known)}")
 
 
 def _absolute(command: Sequence[str]) -> list[str]:

@@ -53,6 +53,14 @@ class Job:
             raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
 
 
+def only(found: Sequence[Job], why: str) -> Job:
+    """The one job of a target. Raises InputError, "WHY; choose with --run: ..", where there are several."""
+    if len(found) > 1:
+        names = ", ".join(job.name.rpartition("/")[2] for job in found)
+        raise InputError(f"{why}; choose with --run: {names}")
+    return found[0]
+
+
 def _job(
     name: str,
     scenario: Scenario,

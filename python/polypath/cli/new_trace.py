@@ -11,8 +11,9 @@ import typer
 from polypath.cli.console import err, printable
 from polypath.cli.errors import InputError
 from polypath.cli.write import require_new, write
+from polypath.results import UnknownName
 from polypath.scenario.synthetic import KINDS
-from polypath.units import TIME, UnitError, nearest
+from polypath.units import TIME, UnitError
 
 LONGEST_S = 3600
 
@@ -35,9 +36,7 @@ def new_trace(
     Examples: `polypath new-trace lte lte.up --seed 7 --duration '60 s'`, `polypath new-trace wifi-walk walk.csv`.
     """
     if kind not in KINDS:
-        hint = nearest(kind, KINDS)
-        remedy = f"; did you mean '{hint}'?" if hint else f"; there is {', '.join(KINDS)}"
-        raise InputError(f"unknown kind of trace '{kind}'{remedy}")
+        raise UnknownName.of("kind of trace", kind, KINDS)
     try:
         length = TIME.parse(duration, positive=True)
     except UnitError as error:

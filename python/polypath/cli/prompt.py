@@ -15,6 +15,7 @@ from polypath.cli import signals
 from polypath.cli.console import printable
 from polypath.engines.namespaces.session import Session, keep
 from polypath.errors import PolypathError
+from polypath.results import UnknownName
 from polypath.scenario import Scenario
 from polypath.units import nearest
 
@@ -142,10 +143,7 @@ class Prompt(cmd.Cmd):
             elif word in _CHANGES:
                 raise Refused(f"link: '{word}' needs a value, such as {word} {_example(word)}")
             else:
-                known = ("up", "down", *_CHANGES, *_WAYS)
-                hint = nearest(word, known)
-                better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known)}"
-                raise Refused(f"link: unknown change '{word}'; {better}")
+                raise Refused(f"link: {UnknownName.of('change', word, ('up', 'down', *_CHANGES, *_WAYS))}")
         self._change(event)
         told = {key: str(value) for key, value in event.items() if key in _CHANGES}
         if "up" in event:
@@ -266,22 +264,16 @@ class Prompt(cmd.Cmd):
             self.background[number] = _Started(shlex.join(words), host, *self._start(host, words))
             print(f"[{number}] {shlex.join(words)}")
             return
-        code = self.session.program(self.hosts[host], self._named(host, words), self.mptcp, _print)
+        _require_ping(host, words)
+        code = self.session.program(self.hosts[host], words, self.mptcp, _print)
         if code:
             self._say(f"{words[0]}: exit code {code}")
 
     def _start(self, host: str, words: list[str]) -> tuple[int, Path]:
         if not words:
             raise Refused(f"{host}: name a program before the &")
-        return self.session.start(self.hosts[host], self._named(host, words), self.mptcp)
-
-    def _named(self, host: str, words: list[str]) -> list[str]:
-        """Mininet's ping goes on until Ctrl-C; so does this one, where the machine has it."""
-        if words[0] == "ping" and shutil.which("ping") is None and len(words) > 1:
-            raise Refused(
-                f"this machine has no ping (apt-get install iputils-ping); ping {host} {words[-1]} does without"
-            )
-        return words
+        _require_ping(host, words)
+        return self.session.start(self.hosts[host], words, self.mptcp)
 
     def _require_display(self) -> None:
         if self.engine != "live":
@@ -299,11 +291,7 @@ class Prompt(cmd.Cmd):
 
     def _host(self, name: str) -> int:
         if name not in self.hosts:
-            hint = nearest(name, self.hosts)
-            raise Refused(
-                f"unknown host '{name}'; "
-                + (f"did you mean '{hint}'?" if hint else f"there is {', '.join(self.hosts)}")
-            )
+            raise UnknownName.of("host", name, self.hosts)
         return self.hosts[name]
 
     def _ended(self, each: _Started) -> str:
@@ -327,6 +315,11 @@ class Prompt(cmd.Cmd):
     def _say(text: str) -> None:
         sys.stdout.flush()
         print(printable(text), file=sys.stderr, flush=True)
+
+
+def _require_ping(host: str, words: list[str]) -> None:
+    if words[0] == "ping" and shutil.which("ping") is None and len(words) > 1:
+        raise Refused(f"this machine has no ping (apt-get install iputils-ping); ping {host} {words[-1]} does without")
 
 
 def _print(printed: bytes) -> None:

@@ -113,10 +113,7 @@ def run(
 
 def _require_one(todo: Sequence[jobs.Job], option: str) -> None:
     """Raises InputError where there is more than one run to print."""
-    if len(todo) > 1:
-        names = ", ".join(job.name.rpartition("/")[2] for job in todo)
-        raise InputError(f"{option} prints one run; choose with --run: {names}")
-    if todo[0].varies:
+    if jobs.only(todo, f"{option} prints one run").varies:
         raise InputError(f"{option} prints one run; fix what the scenario varies with --set and --seed")
 
 

@@ -44,17 +44,13 @@ def shell(
     chosen: Any = engines.get(engine)
     if not hasattr(chosen, "session"):
         raise InputError(f"engine {engine} has no hosts that programs could run on; there is linux, live")
-    found = jobs.of_target(target, runs or (), settings or (), seed, alone=False)
-    if len(found) > 1:
-        names = ", ".join(job.name.rpartition("/")[2] for job in found)
-        raise InputError(f"a shell has one network; choose with --run: {names}")
-    found[0].require_one()
-    scenario = found[0].scenario
+    job = jobs.only(jobs.of_target(target, runs or (), settings or (), seed, alone=False), "a shell has one network")
+    job.require_one()
     from polypath.cli.prompt import Prompt
 
-    with chosen.session(scenario.plan(seed)) as session:
+    with chosen.session(job.scenario.plan(seed)) as session:
         asked = sys.stdin.isatty()
         if asked:
-            err.print(f"{found[0].name} is up on engine {engine}; help lists what there is, exit leaves", markup=False)
-        Prompt(session, scenario, engine, mptcp=not tcp, asked=asked).run()
+            err.print(f"{job.name} is up on engine {engine}; help lists what there is, exit leaves", markup=False)
+        Prompt(session, job.scenario, engine, mptcp=not tcp, asked=asked).run()
     return DONE

@@ -92,24 +92,24 @@ def _link(axes: Axes, where: Places, link: Mapping[str, Any], bend: float) -> No
 
 
 def _describe(link: Mapping[str, Any]) -> str:
-    forward, backward = link["forward"], link["backward"]
-    texts = [_channel(forward)]
-    if _channel(backward) != texts[0]:
-        texts.append(f"back: {_channel(backward)}")
+    forward, backward = _channel(link["forward"]), _channel(link["backward"])
+    shared = [part for part in forward if part in backward]
+    forth, back = (", ".join(part for part in way if part not in shared) for way in (forward, backward))
+    texts = [", ".join(shared), forth if back or not forth else f"forth: {forth}", f"back: {back}" if back else ""]
     return "\n".join([link["name"], *(text for text in texts if text)])
 
 
-def _channel(channel: Mapping[str, Any]) -> str:
+def _channel(channel: Mapping[str, Any]) -> list[str]:
     parts = []
     if "trace" in channel:
-        parts.append(f"{channel['trace']['name']} ({channel['rate_bps'] / 1e6:.3g} Mbps mean)")
+        parts.append(f"{channel['trace']['name']} (mean {channel['rate_bps'] / 1e6:.2g} Mbps)")
     elif channel.get("rate_bps") is not None:
         parts.append(f"{channel['rate_bps'] / 1e6:g} Mbps")
     if channel.get("delay_ns"):
         parts.append(f"{channel['delay_ns'] / 1e6:g} ms")
     if channel.get("loss", {}).get("kind") == "random":
         parts.append(f"{channel['loss']['probability'] * 100:g} % loss")
-    return ", ".join(parts)
+    return parts
 
 
 def shows(recording: Recording, of: metrics.Connection | None) -> bool:

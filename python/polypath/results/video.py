@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -65,24 +66,18 @@ def buffered(recording: Recording, of: metrics.Connection) -> tuple[list[int], l
     work = _work(recording, of)
     end, segment = recording.metadata.end_ns, 0 if work is None else int(work["segment_ns"])
     chunks = [each for each in _chunks(recording, of) if each["arrived_ns"] is not None]
+    arrivals = [each["arrived_ns"] for each in chunks]
     plays = [each["played_ns"] for each in chunks if each["played_ns"] is not None]
     turns = {at for begin in plays for at in (begin, begin + segment) if at < end}
-    arrivals = [each["arrived_ns"] for each in chunks]
     times: list[int] = []
     depths: list[float] = []
-
-    def note(at: int, come: int) -> None:
-        played = sum(min(max(at - begin, 0), segment) for begin in plays)
-        times.append(at)
-        depths.append((come * segment - played) / SECOND)
-
-    come = 0
     for at in sorted(turns | set(arrivals) | {end}):
-        note(at, come)
-        fresh = arrivals.count(at)
-        if fresh:
-            come += fresh
-            note(at, come)
+        begun = bisect_left(plays, at)
+        played = (begun - 1) * segment + min(at - plays[begun - 1], segment) if begun else 0
+        # before and after what comes at that instant
+        for come in dict.fromkeys((bisect_left(arrivals, at), bisect_right(arrivals, at))):
+            times.append(at)
+            depths.append((come * segment - played) / SECOND)
     return times, depths
 
 

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,7 +76,7 @@ class Row:
     values: Mapping[str, Any]
 
 
-def parse(text: str, filename: str) -> list[Row]:
+def parse(text: str, filename: str) -> tuple[Row, ...]:
     """The rows of a file's text. Raises ScenarioError that names file and line."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
@@ -92,7 +93,11 @@ def parse(text: str, filename: str) -> list[Row]:
         raise ScenarioError(f"this is no CSV: {error}", filename, reader.line_num) from error
     if not rows:
         raise ScenarioError("there are no rows below the header", filename, 1)
-    return rows
+    return tuple(rows)
+
+
+_parsed = lru_cache(maxsize=8)(parse)
+"""A scenario asks several times for the same text, a sweep at each of its points."""
 
 
 def _check(header: list[str], filename: str) -> None:
@@ -160,9 +165,9 @@ class Conditions(Model):
         """The file's name without its folders."""
         return Path(self.csv).name
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> tuple[Row, ...]:
         """The file's rows; raises ScenarioError."""
-        return parse(read_text(Path(self.csv), "table of a link's conditions"), self.csv)
+        return _parsed(read_text(Path(self.csv), "table of a link's conditions"), self.csv)
 
     def columns(self) -> set[str]:
         """What the file sets: rate_bps, delay_ns, loss."""

@@ -541,15 +541,7 @@ def _queue(queue: AnyQueue) -> dict[str, Any]:
                 "limit": queue.limit,
                 "ecn": queue.ecn,
             }
-        case Codel():
-            return {
-                "kind": queue.kind,
-                "target_ns": queue.target,
-                "interval_ns": queue.interval,
-                "limit": queue.limit,
-                "ecn": queue.ecn,
-            }
-        case Pie() | Drr() | FqCodel():
+        case Codel() | Pie() | Drr() | FqCodel():
             return described(queue)
 
 

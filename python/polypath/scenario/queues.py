@@ -74,7 +74,7 @@ class FqCodel(_ByFlow):
     """Mark packets of ECN-capable transports instead of dropping them."""
 
 
-def described(queue: Pie | Drr | FqCodel) -> dict[str, Any]:
+def described(queue: Model) -> dict[str, Any]:
     """What a Plan has of the queue: times in nanoseconds, sizes in bytes."""
     units = {"target": "ns", "tupdate": "ns", "interval": "ns", "quantum": "bytes"}
     return {

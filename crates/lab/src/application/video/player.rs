@@ -2,7 +2,7 @@
 
 use polypath_transport::{Nanos, SECOND};
 
-use super::rule::{View, choose};
+use super::rule::choose;
 use crate::plan::Video;
 
 /// A segment of the video that was asked for.
@@ -20,6 +20,14 @@ pub(crate) struct Chunk {
     pub played_at: Option<Nanos>,
 }
 
+impl Chunk {
+    /// The rate at which it came, in bit/s, once it did.
+    pub fn measured_bps(&self) -> Option<f64> {
+        let took = (self.arrived_at? - self.asked_at).max(1);
+        Some(self.bytes as f64 * 8.0 * SECOND as f64 / took as f64)
+    }
+}
+
 /// What the client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -33,10 +41,9 @@ pub(super) enum Next {
 
 pub(super) struct Player {
     video: Video,
+    /// All but the last one came; the last one may be on its way.
     chunks: Vec<Chunk>,
-    measured_bps: Vec<f64>,
-    /// Segments that came; all before `settled` have their time.
-    came: usize,
+    /// So many have their time.
     settled: usize,
     /// When what is settled will have been played.
     plays_until: Nanos,
@@ -47,8 +54,6 @@ impl Player {
         Self {
             video,
             chunks: Vec::new(),
-            measured_bps: Vec::new(),
-            came: 0,
             settled: 0,
             plays_until: 0,
         }
@@ -58,7 +63,7 @@ impl Player {
         &self.chunks
     }
 
-    /// Chooses the next segment and notes that it is asked for.
+    /// Chooses the next segment and notes that it is asked for; the one before came.
     pub fn next(&mut self, now: Nanos) -> Next {
         let number = self.chunks.len() as u64;
         if self.video.segments.is_some_and(|count| number >= count) {
@@ -69,19 +74,8 @@ impl Player {
         if buffered > room {
             return Next::Wait(now + (buffered - room));
         }
-        let rates = &self.video.rates_bps;
-        let last = self
-            .chunks
-            .last()
-            .map(|chunk| chunk.representation as usize);
-        let view = View {
-            rates_bps: rates,
-            last,
-            measured_bps: &self.measured_bps,
-            buffered_ns: buffered,
-        };
-        let representation = choose(&self.video.rule, &view);
-        let rate_bps = rates[representation];
+        let representation = choose(&self.video, &self.chunks, buffered);
+        let rate_bps = self.video.rates_bps[representation];
         let bits = u128::from(rate_bps) * u128::from(segment) / u128::from(SECOND);
         let bytes = (bits as u64).div_ceil(8).max(1);
         self.chunks.push(Chunk {
@@ -98,14 +92,9 @@ impl Player {
 
     /// The segment that was asked for is there.
     pub fn arrived(&mut self, now: Nanos) {
-        let Some(chunk) = self.chunks.get_mut(self.came) else {
-            return;
-        };
-        chunk.arrived_at = Some(now);
-        let took = (now - chunk.asked_at).max(1);
-        let rate = chunk.bytes as f64 * 8.0 * SECOND as f64 / took as f64;
-        self.measured_bps.push(rate);
-        self.came += 1;
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.arrived_at = Some(now);
+        }
         if self.plays(now) || self.may_begin() {
             self.settle(now);
         }
@@ -119,27 +108,27 @@ impl Player {
     /// Whether enough is there to begin, or to go on after a stall: no more fits, or no more comes.
     fn may_begin(&self) -> bool {
         let (waiting, segment) = (self.waiting(), self.video.segment_ns);
-        let whole = self.video.segments == Some(self.came as u64);
+        let whole = self.video.segments == Some(self.chunks.len() as u64);
         waiting >= self.video.startup_ns || waiting + segment > self.video.buffer_ns || whole
     }
 
-    /// Gives every segment that came its time.
+    /// Gives every segment its time.
     fn settle(&mut self, now: Nanos) {
         self.plays_until = if self.plays(now) {
             self.plays_until
         } else {
             now
         };
-        for chunk in &mut self.chunks[self.settled..self.came] {
+        for chunk in &mut self.chunks[self.settled..] {
             chunk.played_at = Some(self.plays_until);
             self.plays_until += self.video.segment_ns;
         }
-        self.settled = self.came;
+        self.settled = self.chunks.len();
     }
 
     /// Of segments that came and have no time yet.
     fn waiting(&self) -> Nanos {
-        (self.came - self.settled) as u64 * self.video.segment_ns
+        (self.chunks.len() - self.settled) as u64 * self.video.segment_ns
     }
 
     fn buffered(&self, now: Nanos) -> Nanos {

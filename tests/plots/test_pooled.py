@@ -43,6 +43,14 @@ def test_a_curve_a_place_of_the_requests_of_all_seeds(recording: Recording) -> N
     assert (figure.get_suptitle(), panel.get_xlabel()) == ("phone", "delay (ms)")
 
 
+def test_equal_curves_are_one_curve(recording: Recording) -> None:
+    axis = Axis("defaults.scheduler", ("default", "blest", "redundant"))
+    places = {(name,): slower(recording, 1 + (name == "redundant")) for name in axis.labels}
+    figure = draw_delays("phone", (axis,), places)
+    assert figure is not None
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["default = blest", "redundant"]
+
+
 @pytest.mark.parametrize(
     ("axes", "drawn"),
     [

@@ -121,6 +121,9 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     call("trace", *sorted((tmp_path / "captured" / "capture").glob("*.pcapng")), "--out", tmp_path / "traced")
     call("report", tmp_path / "captured", tmp_path / "traced", "--out", tmp_path / "captured.html")
     call("report", "backup", "--run", "backup", "--out", tmp_path / "requests.html")
+    call("compare", "backup", "--run", "backup", "--by", "defaults.scheduler=default,redundant", "--seeds", "2",
+         "--set", "duration=4 s", "--out", tmp_path / "unfinished")  # fmt: skip
+    call("report", tmp_path / "unfinished", "--out", tmp_path / "unfinished.html")
     scenario = tmp_path / "unestablished.toml"
     scenario.write_text(UNESTABLISHED, encoding="utf-8")
     call("report", scenario, "--out", tmp_path / "unestablished.html")

@@ -10,12 +10,22 @@ interface Cell {
   points: Point[];
 }
 
+/** What is shown first: of a comparison what has a difference, otherwise what has a value at all. */
+function telling(sweep: Sweep): { connection: string; measure: string } | undefined {
+  const known = sweep.statistics.filter((each) => (each.mean ?? each.median ?? null) !== null);
+  return (
+    sweep.compared.find((each) => each.difference !== "") ??
+    sweep.compared[0] ??
+    sweep.measures.flatMap(({ name }) => known.filter((each) => each.measure === name))[0]
+  );
+}
+
 export function SweepView(props: { page: Page; sweep: Sweep }) {
   const { page, sweep } = props;
   const connections = [...new Set(sweep.statistics.map((each) => each.connection))];
-  const compared = sweep.compared[0];
-  const [connection, setConnection] = useState(compared?.connection ?? connections[0] ?? "");
-  const [measure, setMeasure] = useState(compared?.measure ?? sweep.measures[0]?.name ?? "");
+  const [first] = useState(() => telling(sweep));
+  const [connection, setConnection] = useState(first?.connection ?? connections[0] ?? "");
+  const [measure, setMeasure] = useState(first?.measure ?? sweep.measures[0]?.name ?? "");
   const [sorted, setSorted] = useState<{ column: number; down: boolean } | null>(null);
   const across = sweep.axes.length > 1 ? sweep.axes[sweep.axes.length - 1] : undefined;
   const down = across ? sweep.axes.slice(0, -1) : sweep.axes;

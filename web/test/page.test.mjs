@@ -263,6 +263,14 @@ test("a cell of a sweep leads to its run, and columns sort", async () => {
   });
 });
 
+test("what no run has a value of is not shown first", async () => {
+  await opened("unfinished.html", "", async (page) => {
+    const figure = page.getByLabel("figure");
+    assert.notEqual(await figure.inputValue(), "completion_s");
+    assert.ok((await cells(page, "compared")).some((row) => /\d/.test(row[2])));
+  });
+});
+
 test("figures of a sweep are rounded as the terminal does, and bars begin at 0", async () => {
   await opened("sweep.html", "", async (page) => {
     const figures = await page.$$eval("[data-table=matrix] td a:first-of-type", (found) =>

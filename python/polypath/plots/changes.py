@@ -65,15 +65,15 @@ def mark(ax: Axes, found: Sequence[Change], *, words: bool = True, tint: str = _
         return
     left, right = ax.get_xlim()
     for each in found:
-        first = each.time_s - left < _NEAR_THE_EDGE * (right - left)
+        last = right - each.time_s < _NEAR_THE_EDGE * (right - left)
         ax.annotate(
             each.text,
             (each.time_s, 1.0),
-            (2 if first else -2, -2),
+            (-2 if last else 2, -2),
             xycoords=ax.get_xaxis_transform(),
             textcoords="offset points",
             rotation=90,
-            ha="left" if first else "right",
+            ha="right" if last else "left",
             va="top",
             fontsize="x-small",
             color=tint,

@@ -53,7 +53,8 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
     seeds = next((place for place, axis in enumerate(axes) if axis.name == SEED), None)
     varied = [place for place, axis in enumerate(axes) if place != seeds and len(axis.labels) > 1]
     counts = set()
-    for number, labels in enumerate(product(*(axes[place].labels for place in varied))):
+    curves: dict[metrics.Delays, list[str]] = {}
+    for labels in product(*(axes[place].labels for place in varied)):
         runs = [run for key, run in places.items() if tuple(key[place] for place in varied) == labels]
         delays = [
             delay
@@ -63,7 +64,9 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
             for delay in metrics.delays(run, of)
         ]
         counts.add((len(runs), len(delays)))
-        distribution(panel, metrics.Delays.of(delays), color=colour(number), label=", ".join(labels))
+        curves.setdefault(metrics.Delays.of(delays), []).append(", ".join(labels))
+    for number, (known, same) in enumerate(curves.items()):
+        distribution(panel, known, color=colour(number), label=" = ".join(same))
     panel.set(xlabel=DELAY, ylabel="part of the requests")
     panel.set_ylim(0, 1.02)
     panel.set_title(_told(counts), loc="right", fontsize="small", fontweight="normal")

@@ -81,7 +81,7 @@ def _size(size: int) -> str:
 def _completions(title: str, flows: Sequence[tuple[int, int | None, float | None]]) -> Completions:
     times = Delays.of([time for _, time, _ in flows])
     slowdowns = sorted(slowdown for _, _, slowdown in flows if slowdown is not None)
-    return Completions(title, len(flows), times, Delays(len(flows), slowdowns))
+    return Completions(title, len(flows), times, Delays(len(flows), tuple(slowdowns)))
 
 
 class _Least:

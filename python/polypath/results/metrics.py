@@ -329,12 +329,12 @@ class Delays:
 
     sent: int
     #: In ns, the shortest first.
-    answered: Sequence[float]
+    answered: tuple[float, ...]
 
     @classmethod
     def of(cls, delays: Sequence[int | None]) -> Delays:
         """Of delays in ns in any order; None: unanswered."""
-        return cls(len(delays), sorted(delay for delay in delays if delay is not None))
+        return cls(len(delays), tuple(sorted(delay for delay in delays if delay is not None)))
 
     @property
     def unanswered(self) -> int:

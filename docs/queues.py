@@ -5,13 +5,16 @@ python docs/queues.py    writes docs/queues.md; needs the kernel of engine linux
 
 from __future__ import annotations
 
-import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
+from math import hypot, sqrt
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import fmean, median, quantiles, stdev
+
+import polars as pl
 
 from polypath import Scenario, engines, run
+from polypath.capture import trace
 from polypath.engines import Options
 from polypath.results import metrics
 from polypath.sweep import points
@@ -26,10 +29,11 @@ TOLERANCE = 0.1
 RESOLUTION_S = 10e-6
 #: Transfers have left slow start by then.
 SETTLED_S = 5.0
-SEEDS = (1, 2)
-ETHERNET = 14
-#: Applications listen from this port on.
-FIRST_PORT = 5001
+SEEDS = range(1, 9)
+#: Ethernet, IPv4, TCP with timestamps.
+HEADERS = 14 + 20 + 32
+#: What tells a segment from others, a retransmission too.
+_SEGMENT = ("source_port", "seq", "timestamp")
 
 RATES = (10, 50)
 ROUND_TRIPS = (20, 100)
@@ -81,12 +85,26 @@ def _row(discipline: str, control: str, count: int, rate: int, round_trip: int) 
     scenario = described(discipline, control, count, rate, round_trip)
     # the others draw nothing
     seeds = SEEDS if discipline == "pie" else SEEDS[:1]
-    ours, theirs = (fmean(waited(engine, scenario, seed) for seed in seeds) for engine in ("sim", "linux"))
+    runs = [[waited(engine, scenario, seed) for seed in seeds] for engine in ("sim", "linux")]
+    ours, theirs = map(fmean, runs)
+    errors = [_error(each) for each in runs]
     empty = max(ours, theirs) < RESOLUTION_S
-    verdict = "ok" if empty or abs(ours / theirs - 1) <= TOLERANCE else "**off**"
+    if empty or abs(ours / theirs - 1) <= TOLERANCE:
+        verdict = "ok"
+    else:
+        verdict = "chance" if abs(ours - theirs) < 2 * hypot(*errors) else "**off**"
     ratio = "" if empty else f"{ours / theirs:.2f}"
+    told = (
+        f"{mean * 1e3:.2f}" + (f" ± {error * 1e3:.2f}" if len(seeds) > 1 else "")
+        for mean, error in zip((ours, theirs), errors, strict=True)
+    )
     place = f"| `{discipline}` | {control} | {count} | {rate} | {round_trip} | {len(seeds)} "
-    return f"{place}| {ours * 1e3:.2f} | {theirs * 1e3:.2f} | {ratio} | {verdict} |"
+    return f"{place}| {' | '.join(told)} | {ratio} | {verdict} |"
+
+
+def _error(values: Sequence[float]) -> float:
+    """The standard error of their mean."""
+    return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def described(discipline: str, control: str, count: int, rate: int, round_trip: int) -> Scenario:
@@ -108,56 +126,22 @@ def waited(engine: str, scenario: Scenario, seed: int) -> float:
     channel = plan.data["links"][1]["forward"]
     with tempfile.TemporaryDirectory() as folder:
         engines.get(engine).run(plan, Options(captures="hosts", directory=Path(folder)))
-        left, came = (_segments(next(Path(folder).glob(f"**/{host}*.pcapng"))) for host in ("client", "server"))
-    times = []
-    for key, (at, size) in left.items():
-        if key in came and at > SETTLED_S:
-            own = channel["delay_ns"] / 1e9 + (size + ETHERNET) * 8 / channel["rate_bps"]
-            times.append(came[key][0] - at - own)
-    return median(times)
+        left, came = (_segments(Path(folder) / f"{host}.pcapng") for host in ("client", "server"))
+    both = left.join(came, on=_SEGMENT, suffix="_there").filter(pl.col("time_ns") > SETTLED_S * 1e9)
+    alone = channel["delay_ns"] + (both["payload_bytes"] + HEADERS) * 8e9 / channel["rate_bps"]
+    waits = (both["time_ns_there"] - both["time_ns"] - alone) / 1e9
+    return median(waits)
 
 
-def _segments(capture: Path) -> dict[bytes, tuple[float, int]]:
-    """When each TCP segment with data to the server was seen first, and its IP length."""
-    seen: dict[bytes, tuple[float, int]] = {}
-    for at, packet in _packets(capture):
-        header = (packet[0] & 15) * 4
-        if packet[0] >> 4 != 4 or packet[9] != 6:
-            continue
-        size, segment = int.from_bytes(packet[2:4], "big"), packet[header:]
-        options = (segment[12] >> 4) * 4
-        (port,) = struct.unpack_from(">H", segment, 2)
-        if port >= FIRST_PORT and port < FIRST_PORT + 100 and size > header + options:
-            # ports, numbers, timestamps: what the network leaves alone
-            seen.setdefault(segment[:options], (at, size))
-    return seen
-
-
-def _packets(capture: Path) -> Iterator[tuple[float, bytes]]:
-    """Time in seconds and bytes from the IP header on of a pcapng file's packets (draft-ietf-opsawg-pcapng)."""
-    data, at, interfaces = capture.read_bytes(), 0, []
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        body = data[at + 8 : at + length - 4]
-        if kind == 1:
-            (link,) = struct.unpack_from("<H", body)
-            interfaces.append((ETHERNET if link == 1 else 0, _resolution(body[8:])))
-        elif kind == 6:
-            interface, high, low, captured, _ = struct.unpack_from("<IIIII", body)
-            header, unit = interfaces[interface]
-            yield (high << 32 | low) * unit, body[20 + header : 20 + captured]
-        at += length
-
-
-def _resolution(options: bytes) -> float:
-    """Seconds of a unit of time: if_tsresol, microseconds if there is none."""
-    at = 0
-    while at + 4 <= len(options):
-        code, length = struct.unpack_from("<HH", options, at)
-        if code == 9:
-            return float(10.0 ** -options[at + 4])
-        at += 4 + (length + 3) // 4 * 4
-    return 1e-6
+def _segments(capture: Path) -> pl.DataFrame:
+    """When each segment with data to the server was seen first, since the run's origin."""
+    told = trace([capture], segments=True).recording
+    ports = told.table("subflow_ends").select("connection", "subflow", "source_port")
+    rows = told.table("segments").with_row_index("segment").join(told.table("headers"), on="segment")
+    rows = rows.join(ports, on=["connection", "subflow"], maintain_order="left")
+    sent = rows.filter((pl.col("side") == "client") & (pl.col("payload_bytes") > 0))
+    origin = int(told.plan["capture"]["start_unix_ns"])
+    return sent.with_columns(pl.col("time_ns") + origin).unique(_SEGMENT, keep="first", maintain_order=True)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def test_algorithms_come_from_the_registry(polypath: Any) -> None:
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert {"default", "roundrobin", "redundant"} <= {line.split()[0] for line in lines if line.strip()}
-    assert any("num_segments = 1" in line for line in lines)
+    assert any("num_segments = 1, cwnd_limited = true" in " ".join(line.split()) for line in lines)
     assert "cubic" not in outcome.out
     assert "cubic" in polypath("algorithms").out
 

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
+from rich.text import Text
 
 from polypath.cli import complete
-from polypath.cli.console import out, table
+from polypath.cli.console import out, printable, table
 from polypath.cli.errors import InputError
-from polypath.registry import KINDS, Parameter, entries
+from polypath.registry import KINDS, Entry, Parameter, entries
 from polypath.scenario import topologies  # noqa: F401, provides the entries of its kind
 
 
@@ -28,21 +29,24 @@ def algorithms(
     if not chosen:
         raise InputError(f"unknown kind '{kind}'; there is {', '.join(KINDS)}")
     for each in chosen:
-        rows = table(each, "parameters", "description", "source")
+        rows = table(each, "description, parameters, source", whole=frozenset({each}))
         for entry in entries(each).values():
-            parameters = "\n".join(_parameter(parameter) for parameter in entry.parameters)
-            rows.add_row(
-                f"[bold]{escape(entry.name)}[/bold]",
-                escape(parameters),
-                escape(entry.description),
-                escape(entry.source),
-            )
+            rows.add_row(f"[bold]{escape(entry.name)}[/bold]", _told(entry))
         out.print(rows)
         out.print()
+
+
+def _told(entry: Entry) -> Text:
+    told = Text(printable(entry.description))
+    if entry.parameters:
+        told.append("\n" + printable(", ".join(map(_parameter, entry.parameters))), "cyan")
+    if entry.source:
+        told.append("\n" + printable(entry.source), "dim")
+    return told
 
 
 def _parameter(parameter: Parameter) -> str:
     if parameter.default is None:
         return f"{parameter.name}: {parameter.kind}"
     default = str(parameter.default).lower() if isinstance(parameter.default, bool) else parameter.default
-    return f"{parameter.name} = {default}"
+    return f"{parameter.name} = " + ('""' if default == "" else str(default))

@@ -45,7 +45,9 @@ def test_a_curve_a_place_of_the_requests_of_all_seeds(recording: Recording) -> N
 
 def test_equal_curves_are_one_curve(recording: Recording) -> None:
     axis = Axis("defaults.scheduler", ("default", "blest", "redundant"))
-    places = {(name,): slower(recording, 1 + (name == "redundant")) for name in axis.labels}
+    places: dict[tuple[str, ...], Recording] = {
+        (name,): slower(recording, 1 + (name == "redundant")) for name in axis.labels
+    }
     figure = draw_delays("phone", (axis,), places)
     assert figure is not None
     assert figure.axes[0].get_legend_handles_labels()[1] == ["default = blest", "redundant"]

@@ -7,20 +7,22 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
+import laboratories  # noqa: E402
+
+from polypath import labs  # noqa: E402
 
 generate.write(HERE / "reference")
+laboratories.draw(HERE / "reference" / laboratories.FOLDER, labs.names())
 
 project = "Polypath"
 copyright = "the Polypath authors"
 extensions = ["myst_parser"]
-exclude_patterns = ["_build", "reference/instructions.md"]
+exclude_patterns = ["_build", "reference/instructions.md", "queues/text.md"]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-html_theme = "pydata_sphinx_theme"
+html_theme = "furo"
 html_title = "Polypath"
-html_sidebars = {"**": []}
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
-html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
 highlight_language = "none"

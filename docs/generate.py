@@ -1,4 +1,5 @@
-"""Writes the reference pages: scenario files from their schema, algorithms from the registries, Python from docstrings.
+"""Writes the reference pages: scenario files from their schema, algorithms from the registries, Python from docstrings,
+labs from their folders.
 
 python docs/generate.py DIRECTORY
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import api
+import laboratories
 
 from polypath import _core, registry
 from polypath.scenario.schema import json_schema
@@ -82,14 +84,18 @@ PAGES: dict[str, Callable[[], str]] = {
     "algorithms.md": algorithms,
     "instructions.md": instructions,
     "python.md": api.page,
+    "labs.md": laboratories.page,
 }
 
 
 def write(directory: Path) -> None:
     """Writes every page into the directory, which is made if it is missing."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (directory / name).write_text(page(), encoding="utf-8")
+    pages = {name: page() for name, page in PAGES.items()}
+    pages |= {f"{laboratories.FOLDER}/{name}": page for name, page in laboratories.pages().items()}
+    for name, page in pages.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
 
 
 def _fields(node: Node) -> list[str]:

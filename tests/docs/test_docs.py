@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from polypath import registry
+from polypath import labs, registry
 
 from ..scripts import loaded
 
@@ -48,12 +48,12 @@ def _anchors(text: str) -> set[str]:
 
 def _dangling(page: Path, text: str, reference: Path) -> list[str]:
     dangling = []
-    place = DOCS / "reference" if page.parent == reference else page.parent
+    place = DOCS / "reference" / page.parent.relative_to(reference) if reference in page.parents else page.parent
     for link in _links(text):
         name, _, anchor = link.partition("#")
         target = (place / name).resolve() if name else page
-        if target.parent == DOCS / "reference":
-            target = reference / target.name
+        if DOCS / "reference" in target.parents:
+            target = reference / target.relative_to(DOCS / "reference")
         if not target.exists() or (anchor and anchor not in _anchors(target.read_text(encoding="utf-8"))):
             dangling.append(link)
     return dangling
@@ -82,8 +82,19 @@ def test_commands_exist(page: Path, commands: set[str]) -> None:
 
 
 def test_links_of_generated_pages_resolve(reference: Path) -> None:
-    for page in reference.iterdir():
+    for page in reference.glob("*.md"):
         assert _dangling(page, page.read_text(encoding="utf-8"), reference) == []
+
+
+def test_every_lab_has_a_page_with_its_network(reference: Path) -> None:
+    folder = reference / "labs"
+    assert {page.stem for page in folder.glob("*.md")} == set(labs.names())
+    for page in folder.glob("*.md"):
+        assert _dangling(page, page.read_text(encoding="utf-8"), reference) == [f"{page.stem}.svg"]
+    laboratories = loaded(DOCS / "laboratories.py")
+    laboratories.draw(folder, ["failover"])
+    assert "40 Mbps" in (folder / "failover.svg").read_text(encoding="utf-8")
+    assert '`event.1.at="5 s"`' in (folder / "failover.md").read_text(encoding="utf-8")
 
 
 def test_a_dangling_link_and_an_unknown_command_are_noticed(reference: Path) -> None:

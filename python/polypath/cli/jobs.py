@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polypath import labs
 from polypath.cli.errors import InputError
+from polypath.results import Metadata, Recording
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, SEEDS
@@ -36,6 +37,12 @@ class Job:
         """The plan of a run. Raises InputError for a sweep."""
         self.require_one()
         return self.points[0].plan
+
+    @property
+    def nothing_yet(self) -> Recording:
+        """A Recording of the run, or of the sweep's first point, before it has begun."""
+        plan = self.points[0].plan
+        return Recording({}, plan.view, Metadata(self.name, int(plan.view["seed"]), "none", plan.sha256(), "", 0))
 
     @property
     def warnings(self) -> list[str]:

@@ -17,8 +17,8 @@ from polypath.cli.errors import BAD_INPUT, DONE, InputError
 from polypath.cli.options import Axes, Runs, Seed, Settings
 from polypath.cli.write import require_new
 from polypath.errors import PolypathError
-from polypath.results import Metadata, Recording, lint, routes
-from polypath.scenario import Plan, ScenarioError
+from polypath.results import lint, routes
+from polypath.scenario import ScenarioError
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,4 @@ def _draw(found: Sequence[_Checked], path: Path) -> None:
         raise InputError(f"--plot draws one topology; choose among {', '.join(job.name for job in chosen)}")
     from polypath import plots
 
-    plots.save("topology", _nothing_yet(chosen[0].points[0].plan, chosen[0].name), path)
-
-
-def _nothing_yet(plan: Plan, name: str) -> Recording:
-    """A Recording of a plan that has not run."""
-    return Recording({}, plan.view, Metadata(name, int(plan.view["seed"]), "none", plan.sha256(), "", 0))
+    plots.save("topology", chosen[0].nothing_yet, path)

@@ -5,8 +5,8 @@ import pytest
 from tests.engines.test_quic import TEXT, only
 
 from polypath.engines import get
-from polypath.plots import changes
 from polypath.results import Recording, metrics
+from polypath.results.changes import changes
 from polypath.scenario import Scenario
 
 BULK = 'kind = "bulk"\nsize = "2 MB"\nreverse = {reverse}\ntransport = "{transport}"'
@@ -48,7 +48,7 @@ def test_everything_goes_over_the_other_link_from_then_on(reverse: str) -> None:
     assert sent(recording, 1, 700_000_000) > 500_000
     assert told(recording, "interface-changed") == [(500, "client", "eth0 migrates to eth1")]
     assert told(recording, "path-migrated") == [(500, "client", "10.0.1.1"), (520, "server", "10.0.1.1")]
-    (change,) = changes.changes(recording)
+    (change,) = changes(recording)
     assert (change.time_s, change.text) == (0.5, "client eth0: migrates to eth1")
 
 

@@ -262,6 +262,13 @@ def test_many_events_are_lines_and_a_number(recording: Recording) -> None:
     assert axes.get_title(loc="right") == "dashed: 9 changes of links or interfaces"
 
 
+def test_very_many_events_are_ticks_that_hide_no_curve(recording: Recording) -> None:
+    axes = plots.window(with_event(recording, *(1 + number / 50 for number in range(60))), connection="iperf")
+    assert axes.get_title(loc="right") == "ticks: 60 changes of links or interfaces"
+    (ticks,) = [each for each in axes.collections if isinstance(each, LineCollection)]
+    assert all(numbers(segment)[0][1] > 0.9 for segment in ticks.get_segments())
+
+
 def test_subflows_of_a_path_are_shades_of_its_colour(recording: Recording) -> None:
     ends = recording.table("subflow_ends").filter(connection=0)
     many = pl.concat([ends.head(1).with_columns(subflow=pl.lit(number, pl.UInt32)) for number in range(8)])

@@ -174,6 +174,14 @@ def test_use_of_links_is_of_their_rate_when_it_changes(ran: Ran) -> None:
     assert min(busy) > 900
     assert set(cut) == {0}
     assert run["changes"] == [{"t": 5.0, "link": 0, "direction": "both", "up": False}]
+    assert run["marks"] == [{"t": 5.0, "text": "path0: down"}]
+
+
+def test_a_link_that_follows_a_trace_names_it(ran: Ran) -> None:
+    network = page(ran("wifi-walk", "wifi", "duration=1 s"))["runs"][0]["network"]
+    traces = {link["name"]: link["forward"]["trace"] for link in network["links"]}
+    assert traces["lte"] == "lte.up"
+    assert traces["wifi"] is None
 
 
 def test_requests_wait_and_then_come_by_their_paths(ran: Ran) -> None:

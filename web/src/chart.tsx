@@ -234,6 +234,10 @@ function options(
   };
 }
 
+/** With more changes of links in view, each is a tick at the top, which hides no curve. */
+const MOST_LINES = 24;
+const TICK = 6;
+
 /** Where links change: a line, and what happened. */
 function mark(plot: uPlot, props: ChartProps): void {
   const { ctx, bbox } = plot;
@@ -247,14 +251,17 @@ function mark(plot: uPlot, props: ChartProps): void {
   ctx.textAlign = "left"; // uPlot leaves what its axes had
   ctx.textBaseline = "bottom";
   let free = -Infinity;
-  for (const { t, text } of props.marks) {
-    const x = Math.round(plot.valToPos(t, "x", true));
-    if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+  const seen = props.marks
+    .map(({ t, text }) => ({ x: Math.round(plot.valToPos(t, "x", true)), text }))
+    .filter(({ x }) => x >= bbox.left - 1 && x <= bbox.left + bbox.width + 1);
+  const ticks = seen.length > MOST_LINES;
+  if (ticks) ctx.setLineDash([]);
+  for (const { x, text } of seen) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.lineTo(x, bbox.top + (ticks ? TICK * ratio : bbox.height));
     ctx.stroke();
-    if (!props.named) continue;
+    if (!props.named || ticks) continue;
     const width = ctx.measureText(text).width;
     const left = Math.max(bbox.left, Math.min(x - width / 2, bbox.left + bbox.width - width));
     if (left < free) continue;

@@ -5,7 +5,6 @@ import { ceiling, usual } from "./ceiling";
 import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
-import { marks } from "./events";
 import { Expectations } from "./expectations";
 import { mbps, milliseconds, seconds } from "./format";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
@@ -182,7 +181,7 @@ function common(page: Page, runs: readonly number[]): Mark[] {
   const found = new Map<string, { mark: Mark; runs: string[] }>();
   for (const index of runs) {
     const run = page.runs[index];
-    for (const mark of run ? marks(run) : []) {
+    for (const mark of run?.marks ?? []) {
       const key = `${mark.t} ${mark.text}`;
       const known = found.get(key) ?? { mark, runs: [] };
       known.runs.push(run?.short ?? "");

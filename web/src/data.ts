@@ -49,6 +49,8 @@ export interface Run {
   connections: Connection[];
   network: Network | null;
   changes: Change[];
+  /** What the plan changes, in words. */
+  marks: { t: number; text: string }[];
   events: Happened[];
   events_of: number;
   data: string;
@@ -141,7 +143,9 @@ export interface Link {
 }
 
 export interface Channel {
+  /** With a trace, what it gives on average. */
   rate_bps: number | null;
+  trace: string | null;
   delay_ns: number;
   loss: number | null;
   queue_packets: number | null;

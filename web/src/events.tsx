@@ -3,23 +3,9 @@
 import { useState } from "preact/hooks";
 import type { Connection, Happened, Run } from "./data";
 import { look } from "./store";
-import type { Mark } from "./chart";
 
 const ROWS = 200;
-const SCHEDULED = new Set(["link-changed", "interface-changed"]);
 const AROUND = 0.03;
-
-/** What the plan changes, as marks on an axis of time. */
-export function marks(run: Run): Mark[] {
-  return run.events
-    .filter((each) => SCHEDULED.has(each.kind))
-    .map((each) => ({ t: each.t, text: each.kind === "link-changed" ? linkChange(run, each) : `${each.host} ${each.detail}` }));
-}
-
-function linkChange(run: Run, event: Happened): string {
-  const name = event.link === null ? "link" : (run.network?.links[event.link]?.name ?? "link");
-  return `${name} ${event.detail.replace(/^both: /, "")}`;
-}
 
 function about(run: Run, event: Happened): string {
   const connection = run.connections.findIndex((each) => each.id !== null && each.id === event.connection);

@@ -234,7 +234,7 @@ function QueueBar(props: { channel: Channel; queue: number; x: number; y: number
 }
 
 function describe(channel: Channel): string {
-  const parts = [rate(channel.rate_bps)];
+  const parts = [channel.trace ? `${channel.trace} (mean ${rate(channel.rate_bps)})` : rate(channel.rate_bps)];
   if (channel.delay_ns) parts.push(`${channel.delay_ns / 1e6} ms`);
   if (channel.loss) parts.push(`${channel.loss * 100} % loss`);
   return parts.filter((part) => part).join(", ");

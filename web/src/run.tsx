@@ -5,7 +5,7 @@ import { ceiling, usual } from "./ceiling";
 import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
 import { dataOf, type Connection, type Lab, type Page, type Run, type RunData, type Series } from "./data";
-import { Events, marks } from "./events";
+import { Events } from "./events";
 import { Expectations } from "./expectations";
 import { NetworkView } from "./network";
 import { SegmentList } from "./listing";
@@ -46,7 +46,6 @@ export function RunView(props: { page: Page; run: Run }) {
   const number = chosen !== undefined && charted.includes(chosen) ? chosen : busiest;
   const connection = number === undefined ? undefined : run.connections[number];
   const name = number === undefined ? "" : (run.summary.connections[number]?.name ?? "");
-  const changes = useMemo(() => marks(run), [run]);
 
   useEffect(() => {
     end.set(run.end_s || 1);
@@ -73,8 +72,8 @@ export function RunView(props: { page: Page; run: Run }) {
         <section aria-label="Over time">
           <h2>Over time</h2>
           <p class="quiet">
-            Drag to zoom all charts, click to go to a moment, double-click for the whole run. Dashed: what the scenario
-            changes.
+            Drag to zoom all charts, click to go to a moment, double-click for the whole run. Dashed, or ticks at
+            the top: what the scenario changes.
           </p>
           {charted.length > 1 && (
             <label>
@@ -94,7 +93,7 @@ export function RunView(props: { page: Page; run: Run }) {
             </p>
           )}
           {number !== undefined && connection && (
-            <Charts key={`${run.name}/${number}`} {...{ run, data, number, connection, changes }} />
+            <Charts key={`${run.name}/${number}`} {...{ run, data, number, connection }} changes={run.marks} />
           )}
         </section>
       )}

@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 
 from polypath.plots import arrangement
 from polypath.plots.base import Kind, title
-from polypath.plots.changes import changes, mark
+from polypath.plots.changes import mark
 from polypath.plots.files import Picture
 from polypath.plots.smoothing import interval_s
 from polypath.plots.style import FONT, Look
 from polypath.results import MetricError, Recording, metrics
+from polypath.results.changes import changes
 
 #: Panels of a figure; connections beyond are not drawn, which it says.
 MOST_PANELS: Final = 24

@@ -11,9 +11,10 @@ from math import prod
 
 from matplotlib.figure import Figure
 
-from polypath.plots.changes import changes, mark
+from polypath.plots.changes import mark
 from polypath.plots.style import Look, colour, style
 from polypath.results import Recording, metrics
+from polypath.results.changes import changes
 from polypath.results.points import SEED, Axis
 
 _MOST_PANELS = 240

@@ -43,6 +43,7 @@ def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
     loss = channel.get("loss", {})
     return {
         "rate_bps": channel.get("rate_bps"),
+        "trace": channel.get("trace", {}).get("name"),
         "delay_ns": channel.get("delay_ns", 0),
         "loss": loss.get("probability") if loss.get("kind") == "random" else None,
         "queue_packets": queue.get("packets"),

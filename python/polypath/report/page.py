@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from polypath.report import asked, columns, listing, network, series
 from polypath.results import Recording, causes, metrics, summary
+from polypath.results.changes import changes
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
 from polypath.results.names import told_apart
@@ -166,6 +167,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         "connections": described,
         "network": network.drawn(recording),
         "changes": network.changes(recording),
+        "marks": [{"t": each.time_s, "text": each.text} for each in changes(recording)],
         "events": events[:MOST_EVENTS],
         "events_of": len(events),
         "data": columns.deflated(data),

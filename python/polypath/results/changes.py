@@ -1,0 +1,65 @@
+"""What the plan changes during a run: links and interfaces that fail, come back, get slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from polypath.results import metrics
+from polypath.results.recording import Recording
+
+#: Kinds of events that are scheduled (docs/recording.md).
+KINDS: Final = ("link-changed", "interface-changed")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that happened to links or interfaces at a time."""
+
+    time_s: float
+    text: str
+
+
+def changes(recording: Recording) -> list[Change]:
+    """The scheduled events that came to pass, those of a time as one."""
+    happened = set(recording.table("events").filter(pl.col("kind").is_in(KINDS))["time_ns"])
+    found: dict[int, list[str]] = {}
+    for event in recording.plan.get("events", []):
+        if event["at_ns"] in happened:
+            found.setdefault(event["at_ns"], []).append(_text(recording.plan, event["action"]))
+    return [Change(time / metrics.SECOND, _joined(texts)) for time, texts in sorted(found.items())]
+
+
+def _joined(texts: Sequence[str]) -> str:
+    shown = list(dict.fromkeys(texts))
+    return ", ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")
+
+
+def _text(plan: Mapping[str, Any], action: Mapping[str, Any]) -> str:
+    if action["kind"] == "link":
+        way = "" if action["direction"] == "both" else f" {action['direction']}"
+        return f"{plan['links'][action['link']]['name']}{way}: {', '.join(_of_a_link(action))}"
+    node = plan["nodes"][action["node"]]
+    names = [interface["name"] for interface in node["interfaces"]]
+    name = f"{node['name']} {names[action['interface']]}"
+    if action["kind"] == "migrate":
+        return f"{name}: migrates to {names[action['to']]}"
+    if action["kind"] == "interface":
+        return f"{name}: {'up' if action['up'] else 'down'}"
+    return f"{name}: {'backup' if action['backup'] else 'normal'}"
+
+
+def _of_a_link(action: Mapping[str, Any]) -> Iterator[str]:
+    if (up := action.get("up")) is not None:
+        yield "up" if up else "down"
+    if (rate := action.get("rate_bps")) is not None:
+        yield f"{rate / 1e6:g} Mbps"
+    if (delay := action.get("delay_ns")) is not None:
+        yield f"{delay / 1e6:g} ms"
+    if (loss := action.get("loss")) is not None:
+        yield f"{loss['probability'] * 100:g} % loss" if loss["kind"] == "random" else f"loss {loss['kind']}"
+    if action.get("queue") is not None:
+        yield "another queue"

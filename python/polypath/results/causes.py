@@ -17,6 +17,7 @@ from statistics import fmean
 import polars as pl
 
 from polypath.results import metrics
+from polypath.results.changes import changes
 from polypath.results.metrics import SECOND, Blocking, Connection, Subflow
 from polypath.results.recording import Recording
 
@@ -189,26 +190,15 @@ def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _change(detail: str) -> str:
-    """A change of a link, of which the table says the direction and the new values."""
-    direction, _, values = detail.partition(": ")
-    way = "" if direction == "both" else f" {direction}"
-    return {"down": f"went down{way}", "up": f"came up{way}"}.get(values, f"changed{way} to {values}")
-
-
 def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> str:
     """What happened on the way into a stretch and in it, in words."""
+    begin = since - SECOND
+    parts = [
+        f"{each.text} at {_seconds(each.time_ns)}" for each in changes(recording) if begin <= each.time_ns <= until
+    ]
     events = recording.table("events").filter(
-        pl.col("time_ns").is_between(since - SECOND, until)
-        & ((pl.col("connection") == of.id) | pl.col("kind").is_in(("link-changed", "interface-changed")))
+        pl.col("time_ns").is_between(begin, until) & (pl.col("connection") == of.id)
     )
-    parts = []
-    links = recording.plan.get("links", [])
-    for row in events.filter(pl.col("kind") == "link-changed").iter_rows(named=True):
-        name = links[row["link"]]["name"] if row["link"] is not None and row["link"] < len(links) else "a link"
-        parts.append(f"{name} {_change(row['detail'])} at {_seconds(row['time_ns'])}")
-    for row in events.filter(pl.col("kind") == "interface-changed").iter_rows(named=True):
-        parts.append(f"{row['host']}: {row['detail']} at {_seconds(row['time_ns'])}")
     timeouts = events.filter(pl.col("kind") == "timeout").height
     if timeouts:
         parts.append(f"{timeouts} {'timeout' if timeouts == 1 else 'timeouts'}")

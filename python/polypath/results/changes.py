@@ -19,8 +19,12 @@ KINDS: Final = ("link-changed", "interface-changed")
 class Change:
     """Something that happened to links or interfaces at a time."""
 
-    time_s: float
+    time_ns: int
     text: str
+
+    @property
+    def time_s(self) -> float:
+        return self.time_ns / metrics.SECOND
 
 
 def changes(recording: Recording) -> list[Change]:
@@ -30,7 +34,7 @@ def changes(recording: Recording) -> list[Change]:
     for event in recording.plan.get("events", []):
         if event["at_ns"] in happened:
             found.setdefault(event["at_ns"], []).append(_text(recording.plan, event["action"]))
-    return [Change(time / metrics.SECOND, _joined(texts)) for time, texts in sorted(found.items())]
+    return [Change(time, _joined(texts)) for time, texts in sorted(found.items())]
 
 
 def _joined(texts: Sequence[str]) -> str:

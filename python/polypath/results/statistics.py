@@ -14,7 +14,7 @@ others would say how fast the fast ones are, so that there is none then; the med
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any, Final, Literal
@@ -28,6 +28,20 @@ CONFIDENCE: Final = 0.95
 BOOTSTRAP_FROM: Final = 20
 _RESAMPLES: Final = 9999
 _BOOTSTRAP_SEED: Final = 1
+
+COLUMNS: Final[Mapping[str, Any]] = {
+    "connection": pl.String,
+    "measure": pl.String,
+    "unit": pl.String,
+    "n": pl.UInt32,
+    "unfinished": pl.UInt32,
+    "mean": pl.Float64,
+    "median": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "method": pl.String,
+}
+"""Of the table over seeds, besides the axes."""
 
 Method = Literal["none", "deterministic", "student-t", "student-t of the logarithm", "bootstrap"]
 
@@ -117,17 +131,4 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:
                 rows.append([*key, name, measure.unit, *estimate(values, unfinished).__dict__.values()])
-    schema: dict[str, Any] = {
-        **place,
-        "connection": pl.String,
-        "measure": pl.String,
-        "unit": pl.String,
-        "n": pl.UInt32,
-        "unfinished": pl.UInt32,
-        "mean": pl.Float64,
-        "median": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "method": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema={**place, **COLUMNS}, orient="row")

@@ -209,8 +209,10 @@ class Scenario(Tables):
                 try:
                     self.at([value])
                 except ScenarioError as error:
-                    place = ("vary", key, value.label if isinstance(given, dict) else number)
-                    yield Problem(place, f"axis '{axis.name}' at {value.label}: {error.message}", error.hint)
+                    of_table = () if value.origin else (value.label if isinstance(given, dict) else number,)
+                    where = f"{value.origin}: " if value.origin else ""
+                    message = f"{where}axis '{axis.name}' at {value.label}: {error.message}"
+                    yield Problem(("vary", key, *of_table), message, error.hint)
                     break
 
     @cached_property

@@ -8,6 +8,10 @@ seeds = 10                                              ten seeds from the scena
 [vary.loss]                                             an axis with a name, and its values with labels
 none = {}
 wifi = { "link.path0.loss" = "1 %", "link.path0.jitter" = "2 ms" }
+
+[vary.point]                                            an axis of the rows of a CSV (`polypath.scenario.rows`)
+csv = "points.csv"
+set = { "link.path0.rate" = "{rate_mbps} Mbps" }
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, WithJsonSchema
 
 from polypath import units
+from polypath.scenario import rows
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
 from polypath.units import Quantity, UnitError
@@ -45,6 +50,8 @@ class Value:
 
     label: str
     settings: Mapping[str, Any]
+    #: Of a row of a file where it stands, as "points.csv:12".
+    origin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,8 @@ def axes(vary: Mapping[str, Any], seed: int) -> list[Axis]:
 def _axis(key: str, given: Any, seed: int) -> Axis:
     if key == SEEDS:
         return Axis(SEED, tuple(Value(str(number), {SEED: number}) for number in range(seed, seed + given)))
+    if rows.is_of_rows(given):
+        return Axis(key, tuple(Value(row.label, row.settings, row.origin) for row in rows.values(given, literal)))
     if isinstance(given, dict):
         return Axis(key, tuple(Value(name, dict(settings)) for name, settings in given.items()))
     paths = _paths(key)
@@ -122,12 +131,16 @@ def _paths(key: str) -> list[str]:
 def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     """`[vary]` with an axis as `--vary PATH=A,B` gives it, in the place of one that it replaces; and the axis's key.
 
+    Of an axis of a file's rows, `AXIS=A,B*` and `AXIS.COLUMN=A,B*` choose among all of them.
     Raises ScenarioError.
     """
     name, equals, given = (part.strip() for part in text.partition("="))
     words = _split(given)
     if not name or not equals or not all(words):
         raise ScenarioError("an axis is PATH=VALUE,VALUE, such as link.path0.rate=5 Mbps,10 Mbps", f"--vary {text}")
+    axis, _, column = name.partition(".")
+    if rows.is_of_rows(vary.get(axis)):
+        return {**vary, axis: rows.with_rows(vary[axis], column or None, words)}, axis
     if isinstance(vary.get(name), dict):
         return {**vary, name: _chosen(vary[name], words, text)}, name
     if name == SEEDS:
@@ -176,7 +189,9 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
             if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_SEEDS:
                 raise fault(f"expected a number of seeds from 1 to {MOST_SEEDS}", at=(key,))
             continue
-        if isinstance(given, dict):
+        if rows.is_of_rows(given):
+            rows.check(key, given)
+        elif isinstance(given, dict):
             _check_named(key, given)
         elif not isinstance(given, list):
             raise fault(f"axis '{key}' needs a list of values, such as [{given!r}]", at=(key,))
@@ -252,6 +267,17 @@ Vary = Annotated[
             "additionalProperties": {
                 "anyOf": [
                     {"type": "array", "minItems": 1},
+                    {
+                        "type": "object",
+                        "properties": {
+                            "csv": {"type": "string", "description": "A file with a row for each value."},
+                            "label": {"type": "string", "description": "The column that names the values."},
+                            "rows": {"type": "object", "description": "Which rows, by columns."},
+                            "set": {"type": "object", "description": "What each sets: {COLUMN} is what it has there."},
+                        },
+                        "required": ["csv", "set"],
+                        "additionalProperties": False,
+                    },
                     {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
                 ]
             },

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from polypath.results.points import COLUMNS, Axis
+from polypath.results.statistics import COLUMNS as STATISTICS
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED
@@ -53,7 +54,7 @@ def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
     if seed is not None:
         scenario = scenario.with_settings([f"{SEED}={seed}"])
     names = [axis.name for axis in scenario.axes]
-    if taken := [name for name in names if name in COLUMNS]:
+    if taken := [name for name in names if name in COLUMNS or name in STATISTICS]:
         raise ScenarioError(f"axis '{taken[0]}' has the name of a column of the results; give it another one")
     shorts = short_names(names)
     found = []

@@ -39,7 +39,7 @@ def plot(
     smooth: figures.Smooth = None,
     out: OutFolder = None,
 ) -> None:
-    """Draw figures of stored results; several runs go on the same axes.
+    """Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.
 
     The figures of one result become part of it, in its folder `plots`; those of several go to `--out DIR`, a folder of
     figures. What a person made or changed is never overwritten.
@@ -51,10 +51,9 @@ def plot(
     found = _read(results)
     if found.runs and found.sweeps:
         raise InputError("runs and sweeps have no axes in common; draw them by commands of their own")
-    if len(found.sweeps) > 1:
-        names = ", ".join(str(path) for path in found.sweeps)
-        raise InputError(f"a sweep is drawn by itself; name one of {names}")
     _require_suited(found, wanted)
+    if len(found.sweeps) > 1:
+        _require_shared(found, wanted)
     places = [*found.runs, *found.sweeps]
     if out is None and len(places) > 1:
         raise InputError(f"figures of {len(places)} results need --out DIR to write to")
@@ -98,11 +97,26 @@ def _require_suited(found: _Found, wanted: Drawing) -> None:
             raise InputError(f"'{name}' shows a sweep; {next(iter(found.runs))} is a run")
 
 
+def _require_shared(found: _Found, wanted: Drawing) -> None:
+    """Raises InputError for figures that several sweeps do not share."""
+    from polypath.plots import sweeps
+
+    if wanted.names is None or any(name not in sweeps.SHARED for name in wanted.names):
+        names = ", ".join(str(path) for path in found.sweeps)
+        raise InputError(
+            f"a sweep is drawn by itself, but for {', '.join(sweeps.SHARED[:2])} and so on; name one of {names}"
+        )
+
+
 def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
     from polypath import plots
     from polypath.plots import sweeps
 
     with progress.points("figures", "figures") as shown:
+        if len(found.sweeps) > 1:
+            return sweeps.save_shared(
+                list(found.sweeps.values()), directory, figures.of_sweeps(wanted) or (), wanted.form, wanted.look
+            )
         if found.sweeps:
             (result,) = found.sweeps.values()
             names = figures.of_sweeps(wanted)

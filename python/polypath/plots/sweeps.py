@@ -1,4 +1,7 @@
-"""The figures of a sweep: a curve for each measure, the grid where all axes are of names, distributions of delays."""
+"""The figures of a sweep: a curve for each measure, the grid where all axes are of names, distributions of delays.
+
+Boxes put the places of a sweep together; those of several sweeps stand side by side.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from polypath.plots import exposures, pooled
+from polypath.plots import boxes, exposures, pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
 from polypath.plots.grid import Places, draw_grid, drawn_axes
@@ -18,17 +21,24 @@ from polypath.results.points import MEASURES, Axis, short
 GRID: Final = "grid-goodput"
 DELAYS: Final = "cdf-delay"
 EXPOSURE: Final = "exposure-goodput"
+BENEFIT: Final = "box-benefit"
 CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
+BOXES: Final[Mapping[str, str]] = {f"box-{short(measure)}": measure for measure in MEASURES}
 KINDS: Final[Mapping[str, str]] = {
     **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
     GRID: "goodput over time at each place, where all axes are of names",
     DELAYS: "distribution of the requests' delays at each place, all seeds together",
     EXPOSURE: "what one path sees of the bytes over goodput, of runs with segments",
+    BENEFIT: "experimental aggregation benefit of several paths over the best one",
+    **{name: f"{MEASURES[measure].title} over all places, as boxes" for name, measure in BOXES.items()},
 }
 """The figures of a sweep by name, with a description."""
 
-USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, EXPOSURE))
-"""Those that `polypath run --plot` draws: the others read every run of the sweep."""
+SHARED: Final = (BENEFIT, *BOXES)
+"""Those that several sweeps may share."""
+
+USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, EXPOSURE, *SHARED))
+"""Those that `polypath run --plot` draws. The others read every run of the sweep, or want many places."""
 
 #: Gives the recordings of the places on some axes.
 Loader = Callable[[Sequence[Axis]], Places]
@@ -45,7 +55,30 @@ def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> 
     if name == EXPOSURE:
         axes = exposures.drawn_axes(result.axes)
         return exposures.draw_exposures(result.name, axes, places(axes), look) if axes else None
+    if name in SHARED:
+        return draw_shared(name, [result], look)
     return draw_curves(result, CURVES[name], look)
+
+
+def draw_shared(name: str, results: Sequence[Swept], look: Look | None = None) -> Figure | None:
+    """A figure of `SHARED` with several sweeps; None where they have nothing for it."""
+    if name == BENEFIT:
+        return boxes.draw_benefits(results, look)
+    return boxes.draw_measure(results, BOXES[name], look)
+
+
+def save_shared(
+    results: Sequence[Swept], directory: Path, names: Sequence[str], form: str = "png", look: Look | None = None
+) -> list[Path]:
+    """Draws figures of several sweeps; the files. Raises OutputError."""
+    saved = []
+    for name in names:
+        figure = draw_shared(name, results, look)
+        if figure is not None:
+            saved.append(directory / f"{name}.{form}")
+            with style(look):
+                write(figure, saved[-1])
+    return saved
 
 
 def save_all(

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any, Protocol
 
 from polypath.results import models, shapes
+from polypath.results.benefit import benefit
 from polypath.results.measures import REGISTRY, Figure
 from polypath.results.metrics import MetricError
 from polypath.results.points import SEED
@@ -171,7 +172,7 @@ def _figure(expectation: Expectation, sample: Sample, runs: Mapping[str, Sequenc
     other = dict(expectation.relative_to)
     by = str(other.pop("by", "quotient"))
     if by == "aggregation-benefit":
-        return _benefit(value, _single_paths(expectation, other, sample, runs))
+        return benefit(value, _single_paths(expectation, other, sample, runs))
     if by not in ("quotient", "difference"):
         raise MetricError(f"relative by '{by}'; there is quotient, difference, aggregation-benefit")
     if "model" in other:
@@ -194,14 +195,6 @@ def _single_paths(
     labels = dict.fromkeys(each.values[axis] for each in there)
     at = other.pop("at", {})
     return [_reference(expectation, {**other, "at": {**at, axis: label}}, sample, runs) for label in labels]
-
-
-def _benefit(goodput: float, singles: Sequence[float]) -> float:
-    """From -1, nothing arrives, over 0, as much as on the best path alone, to 1, the sum of all paths."""
-    best, total = max(singles, default=0.0), sum(singles)
-    if total == best:
-        raise MetricError("no benefit without two single paths that carry something")
-    return (goodput - best) / (total - best if goodput >= best else best)
 
 
 def _reference(

@@ -122,6 +122,7 @@ FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buf
     buffers/wan:curve-goodput buffers/wan-third:curve-goodput buffers/mixed:curve-goodput \
     delay-sigmoid:curve-goodput
 COMPARED := target/figures/comparing
+DESIGN := low high low-losses high-losses
 PICTURE := node web/screenshot.mjs
 
 figures: build $(PAGE)/.ready
@@ -129,6 +130,9 @@ figures: build $(PAGE)/.ready
 	    $(BIN)/polypath run $$lab --out target/figures/$$lab || exit; done
 	@$(BIN)/polypath run exposure --run mptcp --out target/figures/exposure --plot --kind exposure-goodput
 	@cp target/figures/exposure/mptcp/plots/exposure-goodput.png docs/figures/exposure.png
+	@$(BIN)/polypath run mpquic-design $(DESIGN:%=--run %) --vary 'point=*' --out target/figures/mpquic-design > /dev/null
+	@$(BIN)/polypath plot $(DESIGN:%=target/figures/mpquic-design/%) --kind box-benefit --out target/figures/mpquic-design-boxes
+	@cp target/figures/mpquic-design-boxes/box-benefit.png docs/figures/mpquic-design.png
 	@$(BIN)/polypath run aggregation --run mptcp --out target/figures/aggregation --plot --kind rate
 	@cp target/figures/aggregation/mptcp/plots/rate.png docs/figures/aggregation.png
 	@for figure in $(FIGURES); do \

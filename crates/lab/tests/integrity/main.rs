@@ -14,7 +14,8 @@
 //! client. A client that finished has heard and said everything; what does not finish was silent for the idle timeout, over a network that
 //! died, was down for long, or forgot its client.
 //!
-//! From number 10^9 of each kind on, half of the queues are of the kinds that came later, so that what the others draw stays as it is.
+//! From number 10^9 of each kind on, half of the queues are of the kinds that came later, so that what the others draw stays as it is; and of
+//! QUIC, one host in three asks its scheduler about packets of control frames.
 //!
 //! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
 //! plan. `make campaign` runs any number of them (`examples/campaign.rs`).

@@ -6,6 +6,7 @@ use polypath_lab::plan::{Choice, Plan, Stack, Streams, Transport, Work};
 use serde_json::{Value, json};
 
 use crate::draw::{Draw, entries};
+use crate::scenario::LATER_QUEUES;
 
 /// Scenarios from this number on are about QUIC. Those below are as they were before QUIC was.
 pub const FIRST: u64 = 1_000_000_000_000;
@@ -16,13 +17,13 @@ const LEAST_MTU: u32 = 1_280;
 /// The share of applications that stay with TCP beside others over QUIC.
 const STAYS: f64 = 0.15;
 
+/// From this number on, some hosts ask the scheduler about packets of control frames.
+const CONTROL_FIRST: u64 = FIRST + LATER_QUEUES;
+
 /// Turns a plan of TCP into one of QUIC.
 pub fn turn(plan: &mut Plan, seed: u64) {
     let draw = &mut Draw::of(seed, "quic");
-    let hosts = plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut());
-    let applications = plan.applications.iter_mut();
-    let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
-    for stack in hosts.chain(own.flatten()) {
+    for stack in stacks(plan) {
         fit(draw, stack);
     }
     for (index, application) in plan.applications.iter_mut().enumerate() {
@@ -37,6 +38,24 @@ pub fn turn(plan: &mut Plan, seed: u64) {
         }
     }
     translate(draw, plan);
+    if seed >= CONTROL_FIRST {
+        place_control(&mut Draw::of(seed, "control path"), plan);
+    }
+}
+
+/// On one host in three, control frames go where the scheduler wants them.
+fn place_control(draw: &mut Draw, plan: &mut Plan) {
+    for stack in stacks(plan) {
+        stack.control_path = draw.maybe(0.33, |_| "scheduler".into());
+    }
+}
+
+/// Those of the hosts, and those that applications have of their own.
+fn stacks(plan: &mut Plan) -> impl Iterator<Item = &mut Stack> {
+    let hosts = plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut());
+    let applications = plan.applications.iter_mut();
+    let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
+    hosts.chain(own.flatten())
 }
 
 /// What QUIC does not have is drawn again.

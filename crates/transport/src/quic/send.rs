@@ -180,7 +180,8 @@ impl Connection {
     /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them.
     fn send_control(&mut self) {
         while !self.control.is_empty() {
-            let placed = self.place_control();
+            let asked = self.shows_control();
+            let placed = if asked { self.place_control() } else { None };
             let path = placed.or_else(|| self.best_for_control());
             let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
                 return;
@@ -192,7 +193,7 @@ impl Connection {
                 return self.send_rest(draft);
             }
             self.send(draft);
-            if self.shows_control() {
+            if asked {
                 self.report_placed(path);
             }
         }
@@ -208,15 +209,13 @@ impl Connection {
         })
     }
 
-    /// The scheduler is asked about packets of control frames.
+    /// The scheduler is asked about packets of control frames, once it has a path to choose.
     fn shows_control(&self) -> bool {
-        self.config.control_path == ControlPath::Scheduler && self.paths[0].multipath
+        let chooses = self.config.control_path == ControlPath::Scheduler && self.paths[0].multipath;
+        chooses && self.paths.iter().any(|path| path.established)
     }
 
     fn place_control(&mut self) -> Option<usize> {
-        if !self.shows_control() || !self.paths.iter().any(|path| path.established) {
-            return None;
-        }
         let path = self.place(PacketKind::Control)?;
         let able = self.paths[path].established && !self.members[path].closed();
         able.then_some(path)

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polypath_transport::path_manager::PathManager;
+use polypath_transport::quic::Transmit;
 use polypath_transport::registry::RegistryError;
 use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
 use polypath_transport::{
@@ -142,4 +143,23 @@ fn a_scheduler_that_waits_leaves_control_packets_to_the_fastest_path() {
     let (control, _) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Same));
     assert!(control[0] > 20 && control[1] == 0, "{control:?}");
     assert!(!chooser.asked.lock().expect("one thread").is_empty());
+}
+
+#[test]
+fn a_scheduler_is_told_of_no_control_packet_that_it_was_not_asked_about() {
+    let chooser = Chooser::default();
+    let server = with(&chooser, ControlPath::Scheduler, AckPath::Same);
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
+    let mut pair = Pair::new(&multipath(), &server, links, 1);
+    pair.establish();
+    pair.run_until(SECOND, |_| false);
+    let asked = chooser.asked.lock().expect("one thread").len();
+    let carried = chooser.carried.lock().expect("one thread").len();
+    // The server's first control frames leave before any path is open, and no scheduler has a say in that.
+    let unasked = |(_, side, _, transmit): &(_, Side, _, Transmit)| {
+        let mut frames = (transmit.datagram.packets.iter()).flat_map(|packet| &packet.frames);
+        *side == Side::Server && frames.any(|frame| matches!(frame, Frame::NewConnectionId(_)))
+    };
+    assert!(pair.sent.iter().any(unasked));
+    assert_eq!((carried, asked), (asked, asked));
 }

@@ -1,8 +1,10 @@
 //! Sealed bytes between the endpoints instead of plain datagrams.
 
+use std::collections::BTreeMap;
+
 use polypath_transport::quic::Codepoint;
 use polypath_transport::quic::bytes::{Dropped, Limits, first_destination};
-use polypath_transport::{Config, MILLISECOND as MS, Nanos, SECOND};
+use polypath_transport::{CloseReason, Config, MILLISECOND as MS, Nanos, SECOND};
 use polypath_wire::quic::{Datagram, Frame, TransportError};
 
 use crate::common::reversed;
@@ -311,4 +313,46 @@ fn what_cannot_be_opened_counts_against_the_amplification_limit() {
     protector.receive(server, from, &forged, ecn, now, &mut |_, _| {});
     assert_eq!(protector.dropped().not_authentic, 1);
     assert!(!server.transmits().is_empty(), "RFC 9000 section 8.1");
+}
+
+#[test]
+fn a_stateless_reset_ends_a_connection_that_uses_the_id_of_its_token() {
+    let links = vec![link(0, 20 * MS), link(0, 30 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1).through_bytes();
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    let mut tokens = BTreeMap::new();
+    for (_, side, _, transmit) in &pair.sent {
+        for frame in transmit
+            .datagram
+            .packets
+            .iter()
+            .flat_map(|packet| &packet.frames)
+        {
+            if let (Side::Server, Frame::NewConnectionId(new)) = (side, frame) {
+                tokens.insert((new.path, new.sequence), new.reset_token);
+            }
+        }
+    }
+    let (now, tuple) = (pair.now, pair.client.members()[1].tuple);
+    let (used, unused) = (tokens[&(Some(1), 0)], tokens[&(Some(1), 1)]);
+    let [protector, _] = pair.protectors.as_mut().expect("bytes are exchanged");
+    let protector = protector.as_mut().expect("made");
+    let mut resets = |token: [u8; 16], before: usize| {
+        let bytes = [&vec![0x41; before][..], &token].concat();
+        let client = &mut pair.client;
+        client.transmits().clear();
+        protector.receive(
+            client,
+            tuple,
+            &bytes,
+            Codepoint::NotEct,
+            now,
+            &mut |_, _| {},
+        );
+        (client.ended(), client.transmits().len())
+    };
+    assert_eq!(resets(unused, 30), (None, 0), "no id in use has this token");
+    assert_eq!(resets(used, 4), (None, 0), "too short for a packet");
+    assert_eq!(resets(used, 5), (Some(CloseReason::Reset), 0));
 }

@@ -21,6 +21,9 @@ use super::received::Codepoint;
 use crate::{Nanos, Tuple};
 use one_rtt::OneRtt;
 
+/// No stateless reset is shorter in bytes: it would be no packet (RFC 9000 section 10.3).
+const LEAST_RESET: usize = 21;
+
 /// Packets that were received and dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
@@ -260,8 +263,11 @@ impl Protector {
                 }
             }
         });
-        let end = datagram.last_chunk();
-        if !opened_any && end.is_some_and(|end| connection.remote_ids.are_reset_by(end)) {
+        let end = (datagram.len() >= LEAST_RESET).then(|| datagram.last_chunk());
+        if !opened_any
+            && let Some(end) = end.flatten()
+            && connection.remote_ids.are_reset_by(end)
+        {
             connection.on_stateless_reset();
         }
         if let Some(keys) = &mut self.one_rtt {

@@ -163,3 +163,19 @@ def test_a_sweep_has_its_curves(polypath: Any, scenario: Path, tmp_path: Path) -
     (point, *_) = sorted(path for path in out.iterdir() if path.name.startswith("receive_buffer"))
     assert polypath("plot", point, "--kind", "rate").code == 0
     assert (point / "plots" / "rate.png").exists()
+
+
+def test_several_sweeps_share_boxes_alone(polypath: Any, scenario: Path, tmp_path: Path) -> None:
+    vary = "link.path0.delay=" + ",".join(f"{number} ms" for number in range(1, 11))
+    for name in ("one", "two"):
+        assert polypath("run", scenario, "--vary", vary, "--seed", "1", "--out", tmp_path / name).code == 0
+    both = (tmp_path / "one", tmp_path / "two")
+    assert polypath("plot", *both, "--kind", "box-goodput", "--out", tmp_path / "figures").code == 0
+    assert names(tmp_path / "figures") == {"box-goodput.png", "figures.json"}
+    for kinds in ((), ("--kind", "box-goodput,curve-goodput")):
+        outcome = polypath("plot", *both, *kinds, "--out", tmp_path / "others")
+        assert outcome.code == 2
+        assert "a sweep is drawn by itself, but for box-benefit, box-goodput and so on; name one of" in outcome.err
+    outcome = polypath("plot", tmp_path / "one", "--kind", "box-benefit")
+    assert outcome.code == 2
+    assert "there is nothing to draw: the sweep has nothing for box-benefit" in outcome.err

@@ -1,8 +1,10 @@
 //! What the application asks of a connection: write, read, close, abort.
 
+use std::sync::Arc;
+
 use super::connection::Connection;
 use crate::linux::CALL;
-use crate::{CloseReason, Nanos};
+use crate::{CloseReason, Config, Nanos};
 
 impl Connection {
     /// The application writes `bytes`, as a blocking write does: what the send buffer has no room for waits until it has.
@@ -26,6 +28,24 @@ impl Connection {
     /// Bytes that the application ever got into the send buffer.
     pub fn written(&self) -> u64 {
         self.send.written()
+    }
+
+    /// Whether a writer that polls finds room: a third of a full buffer (Linux `__sk_stream_is_writeable`).
+    pub fn writable(&self) -> bool {
+        self.established && self.ended.is_none() && !self.send.closing() && self.send.has_space()
+    }
+
+    /// Changes settings of a connection under way, as socket options do, and sends what they no longer hold back.
+    pub fn configure(&mut self, change: impl FnOnce(&mut Config), now: Nanos) {
+        change(Arc::make_mut(&mut self.shared.config));
+        self.shared.now = now;
+        self.push();
+        self.housekeep();
+    }
+
+    /// The send buffer holds `bytes` and grows no more (SO_SNDBUF).
+    pub fn fix_send_buffer(&mut self, bytes: u64) {
+        self.send.fix_buffer(bytes);
     }
 
     /// Gives up to `bytes` in-order bytes to the application, which reads in pieces.

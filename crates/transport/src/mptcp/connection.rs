@@ -24,7 +24,7 @@ use crate::scheduler::{Rescuer, Scheduler};
 use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Counters, Event, Mib, NEVER, Nanos, Transmit, Tuple};
+use crate::{CloseReason, Config, Counters, Event, Mib, NEVER, Nanos, Transmit, Tuple};
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {
@@ -293,6 +293,10 @@ impl Connection {
 
     pub fn paths(&self) -> &[Path] {
         &self.paths
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.shared.config
     }
 
     pub fn counters(&self) -> &Counters {

@@ -400,7 +400,11 @@ impl Connection {
             .as_ref()
             .map(|multipath| multipath.remote_key);
         for me in 0..self.subflows.len() {
-            if self.subflows[me].socket.state == State::Closed {
+            // In SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
+            if matches!(
+                self.subflows[me].socket.state,
+                State::Closed | State::SynSent
+            ) {
                 continue;
             }
             match remote_key {

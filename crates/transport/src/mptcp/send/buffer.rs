@@ -60,6 +60,20 @@ impl DataSender {
         self.buffer
     }
 
+    pub fn fix_buffer(&mut self, bytes: u64) {
+        self.buffer = bytes;
+        self.fixed = true;
+    }
+
+    /// What is free is at least half of what is taken.
+    pub fn has_space(&self) -> bool {
+        let taken = match &self.buffers {
+            Some(buffers) => buffers.memory(),
+            None => self.unacknowledged(),
+        };
+        self.waiting == 0 && self.buffer.saturating_sub(taken) >= (taken / 2).max(1)
+    }
+
     /// The buffer of upstream TCP: two windows, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).
     pub(super) fn expand_buffer(&mut self, path: &Path, initial_window: u32, waits: bool) {
         if !self.fixed {

@@ -23,7 +23,7 @@ pub(in crate::tcp) struct Rack {
     pub(super) advanced: bool,
     pub(super) reordering_seen: bool,
     /// How far packets are known to overtake each other, in packets (Linux `tp->reordering`).
-    pub(super) degree: u64,
+    pub(in crate::tcp) degree: u64,
     /// A DSACK that reordering may have caused waits to widen the window.
     pub(super) duplicate_seen: bool,
     /// Multiplier of the reordering window (section 6.2, step 4), the round in which it last grew, and the recoveries until it is reset.

@@ -1,0 +1,49 @@
+//! What a socket tells of itself (Linux TCP_INFO).
+
+use super::Socket;
+use crate::Nanos;
+use crate::path::CaState;
+
+/// A socket's own part of Linux's `struct tcp_info`; windows and round trips stand in its [`crate::path::Path`]. Counts are packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    pub state: CaState,
+    /// Timeouts in a row, keep-alive probes unanswered, and doublings of the timeout.
+    pub retransmits: u32,
+    pub probes: u32,
+    pub backoff: u32,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    /// Retransmissions in flight.
+    pub retransmitting: u32,
+    /// Payload of a full segment without options of MPTCP, the largest that came, and what the SYN announced.
+    pub send_mss: u32,
+    pub receive_mss: u32,
+    pub announced_mss: u32,
+    /// By how many packets others are known to overtake one.
+    pub reordering: u32,
+    pub rto: Nanos,
+    pub last_received: Nanos,
+}
+
+impl Socket {
+    pub fn info(&self, config: &crate::Config) -> Info {
+        Info {
+            state: self.recovery.state,
+            retransmits: self.recovery.timeouts,
+            probes: self.probes,
+            backoff: self.recovery.backoff,
+            unacked: self.sent.len() as u32,
+            sacked: self.recovery.sacked,
+            lost: self.recovery.lost,
+            retransmitting: self.recovery.retransmitting,
+            send_mss: self.plain_mss(),
+            receive_mss: self.receive_window.as_ref().map_or(0, |it| it.segment),
+            announced_mss: self.announced.into(),
+            reordering: self.rack.degree as u32,
+            rto: self.rtt.rto(config),
+            last_received: self.ack.last_received(),
+        }
+    }
+}

@@ -69,6 +69,7 @@ RUST = {
     "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
     "polypath-python": {"polypath-capture", "polypath-lab", "polypath-live"},
     "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq"},
+    "polypath-packetdrill": {"polypath-wire", "polypath-transport"},
 }
 
 TRANSPORT = ROOT / "crates" / "transport" / "src"

@@ -97,7 +97,7 @@ def run(script: str, version: str) -> Result:
             "POLYPATH_COMMANDS": commands.name,
             "PATH": f"{TARGET / 'commands'}:{os.environ['PATH']}",
         }
-        command = [TOOL, f"--so_filename={LIBRARY}", "--send_omit_free", *VERSIONS[version], path.name]
+        command = [TOOL, f"--so_filename={LIBRARY}", "--send_omit_free", f"--code_command={sys.executable}", *VERSIONS[version], path.name]
         process = subprocess.Popen(
             command, cwd=path.parent, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
         )

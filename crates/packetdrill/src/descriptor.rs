@@ -43,7 +43,6 @@ pub(crate) struct Options {
     /// What SO_SNDBUF and SO_RCVBUF say, doubled already.
     pub send_buffer: Option<u64>,
     pub receive_buffer: Option<u64>,
-    pub maximum_segment: Option<u16>,
     pub unsent_limit: Option<u32>,
     /// Closing resets the connection (SO_LINGER with no time).
     pub aborts: bool,

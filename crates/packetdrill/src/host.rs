@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use polypath_transport::{Buffer, Choice, Config, MILLISECOND, MtuProbing, Profile};
 use serde_json::json;
 
+use crate::unsupported;
+
 /// Holds the path of the file that the commands write.
 const COMMANDS: &str = "POLYPATH_COMMANDS";
 
@@ -61,6 +63,9 @@ impl Host {
     fn take(&mut self, words: &[&str]) {
         match words {
             ["sysctl", name, value @ ..] => {
+                if *name == "net.ipv4.tcp_notsent_lowat" && value != ["4294967295"] {
+                    unsupported("a limit of what is unsent");
+                }
                 self.sysctls.insert((*name).to_owned(), value.join(" "));
             }
             ["ip", rest @ ..] => {
@@ -69,6 +74,9 @@ impl Host {
                     rest => rest,
                 };
                 self.take_ip(rest);
+            }
+            ["tc", "qdisc", "delete", ..] => {
+                unsupported("a queue that drops");
             }
             _ => {}
         }
@@ -79,6 +87,9 @@ impl Host {
             ["addr", "add", address, ..] => {
                 let address = address.split('/').next().unwrap_or_default();
                 self.addresses.extend(address.parse::<IpAddr>());
+            }
+            ["route", ..] => {
+                unsupported("a route of its own");
             }
             ["mptcp", "endpoint", "flush"] => self.signal.clear(),
             ["mptcp", "endpoint", "add", address, flags @ ..] => {
@@ -138,12 +149,10 @@ impl Host {
         self.flag("net.ipv4.tcp_ecn", true)
     }
 
-    /// Addresses that connections may use: all over MPTCP's own endpoints.
+    /// Addresses that connections may use, endpoints first: they are numbered from 1.
     pub fn endpoints(&self, first: IpAddr) -> Vec<(IpAddr, bool)> {
-        let mut addresses = vec![(first, false)];
-        let others = self.signal.iter().filter(|it| **it != first);
-        addresses.extend(others.map(|it| (*it, false)));
-        addresses
+        let others = self.signal.iter().copied().filter(|it| *it != first);
+        others.chain([first]).map(|it| (it, false)).collect()
     }
 
     /// A connection's settings: upstream Linux with this host's sysctls (Documentation/networking/ip-sysctl.rst, mptcp-sysctl.rst).

@@ -546,6 +546,10 @@ unsafe extern "C" fn set_option(
 ) -> c_int {
     let read = || {
         check(value, 1)?;
+        if len == 1 && level == libc::IPPROTO_IP {
+            // SAFETY: packetdrill's own byte.
+            return Ok(unsafe { value.cast::<u8>().read() }.into());
+        }
         if (len as usize) < size_of::<c_int>() {
             return Err(libc::EINVAL);
         }

@@ -40,6 +40,8 @@ pub(crate) struct Endpoint {
     listener: Option<i32>,
     /// Its socket was closed.
     orphan: bool,
+    /// It exists no more, whatever its connection says.
+    gone: bool,
     pub shut_read: bool,
     pub shut_write: bool,
     /// What the next call is told (`sk_err`).
@@ -203,6 +205,7 @@ impl Machine {
             connection,
             listener,
             orphan: false,
+            gone: false,
             shut_read: false,
             shut_write: false,
             error: None,
@@ -287,16 +290,11 @@ impl Machine {
         Ok(())
     }
 
-    /// What is small waits for more, or no longer does (MSG_MORE).
+    /// What is small waits for more during a call (MSG_MORE), or as long as the socket is corked.
     pub fn expect_more(&mut self, fd: i32, more: bool) -> Result<(), Errno> {
-        let now = self.now;
         let cork = self.socket(fd)?.options.cork || more;
-        if let Ok(endpoint) = self.endpoint(fd)
-            && endpoint.connection.config().cork != cork
-        {
-            endpoint
-                .connection
-                .configure(|config| config.cork = cork, now);
+        if let Ok(endpoint) = self.endpoint(fd) {
+            endpoint.connection.configure(|config| config.cork = cork);
         }
         Ok(())
     }
@@ -340,6 +338,9 @@ impl Machine {
             .rev()
             .find_map(|(index, endpoint)| {
                 let subflows = endpoint.connection.subflows();
+                if endpoint.gone {
+                    return None;
+                }
                 let me = subflows
                     .iter()
                     .rposition(|subflow| subflow.tuple == tuple)?;
@@ -413,6 +414,19 @@ impl Machine {
         let endpoint = &mut self.endpoints[index];
         let connection = &mut endpoint.connection;
         segment.payload.offset = connection.locate(me, &segment).unwrap_or(0);
+        if endpoint.orphan
+            && segment.payload.len > 0
+            && !connection.multipath()
+            && brings_new(connection, &segment)
+        {
+            // Linux `tcp_rcv_state_process`, TCPABORTONDATA.
+            let tuple = connection.subflows()[me].tuple;
+            endpoint.gone = true;
+            if let Some(reset) = refusal(&segment) {
+                self.emit(tuple, &reset, None, false);
+            }
+            return;
+        }
         connection.take_in(me, &segment, arrival, now);
         connection.run_processes(now);
     }
@@ -431,6 +445,7 @@ impl Machine {
         let deadlines = self
             .endpoints
             .iter()
+            .filter(|it| !it.gone)
             .map(|it| it.connection.next_deadline());
         let waiting = self.waiting.as_ref().map_or(NEVER, Waiting::deadline);
         deadlines.min().unwrap_or(NEVER).min(waiting)
@@ -450,7 +465,7 @@ impl Machine {
         }
         self.now = next;
         for endpoint in &mut self.endpoints {
-            if endpoint.connection.next_deadline() <= next {
+            if !endpoint.gone && endpoint.connection.next_deadline() <= next {
                 endpoint.connection.on_time(next);
             }
         }
@@ -556,4 +571,14 @@ impl Endpoint {
     pub fn over(&self) -> bool {
         self.connection.at_end() || self.connection.ended().is_some()
     }
+}
+
+/// Whether a segment's payload is beyond what came.
+fn brings_new(connection: &Connection, segment: &Segment) -> bool {
+    let socket = connection.subflows()[0].socket();
+    let next = socket
+        .peer_initial_sequence()
+        .wrapping_add(socket.received() as u32);
+    let end = segment.seq.wrapping_add(segment.payload.len);
+    end.wrapping_sub(next) as i32 > 0
 }

@@ -56,13 +56,17 @@ impl Machine {
                 options.receive_buffer = Some(bytes);
                 return Ok(());
             }
-            (libc::SOL_SOCKET, libc::SO_MARK) | (libc::SOL_IP, libc::IP_FREEBIND) => return Ok(()),
+            (libc::SOL_SOCKET, libc::SO_MARK)
+            | (libc::SOL_IP, libc::IP_FREEBIND | libc::IP_TOS) => return Ok(()),
             (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.nodelay = on,
             (libc::IPPROTO_TCP, libc::TCP_CORK) => options.cork = on,
             (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
                 options.user_timeout = value.unsigned_abs()
             }
             (libc::IPPROTO_TCP, _) if name == TCP_NOTSENT_LOWAT => {
+                if value >= 0 {
+                    unsupported("a limit of what is unsent");
+                }
                 options.unsent_limit = Some(value as u32);
                 return Ok(());
             }
@@ -72,11 +76,20 @@ impl Machine {
                 )));
             }
         }
+        // Linux `__tcp_sock_set_nodelay`, `__tcp_sock_set_cork`.
+        let flushes = matches!(
+            (level, name, on),
+            (libc::IPPROTO_TCP, libc::TCP_NODELAY, true)
+                | (libc::IPPROTO_TCP, libc::TCP_CORK, false)
+        );
         let (options, now) = (*options, self.now);
         if let Ok(endpoint) = self.endpoint(fd) {
             endpoint
                 .connection
-                .configure(|config| options.apply(config), now);
+                .configure(|config| options.apply(config));
+            if flushes {
+                endpoint.connection.flush(now);
+            }
         }
         self.settle();
         Ok(())
@@ -110,9 +123,7 @@ impl Machine {
             (libc::IPPROTO_TCP, libc::TCP_INFO) => self.info(fd),
             (libc::IPPROTO_TCP, TCP_CC_INFO) => Ok(vec![0; 20]),
             (libc::IPPROTO_TCP, _) if name == TCP_NOTSENT_LOWAT => {
-                let host = self.host.sysctl("net.ipv4.tcp_notsent_lowat");
-                let host = host.and_then(|it| it.parse().ok());
-                number(options.unsent_limit.or(host).unwrap_or(0).into())
+                number(options.unsent_limit.unwrap_or(0).into())
             }
             _ => Err(unsupported(&format!(
                 "getsockopt of level {level} and name {name}"
@@ -127,6 +138,8 @@ impl Machine {
         let connection = &endpoint.connection;
         let (socket, path) = (connection.subflows()[0].socket(), &connection.paths()[0]);
         let info: Info = socket.info(connection.config());
+        // Counted from the handshake on before there is data (`lrcvtime`).
+        let begun = connection.subflows()[0].established_at.unwrap_or(now);
         let mut words = [0u32; 56];
         let micros = |nanos: u64| (nanos / MICROSECOND) as u32;
         words[0] = u32::from_ne_bytes([
@@ -143,7 +156,7 @@ impl Machine {
         words[7] = info.sacked;
         words[8] = info.lost;
         words[9] = info.retransmitting;
-        words[13] = (now.saturating_sub(info.last_received) / MILLISECOND) as u32;
+        words[13] = (now.saturating_sub(info.last_received.max(begun)) / MILLISECOND) as u32;
         words[17] = micros(path.srtt);
         words[18] = micros(path.rttvar);
         words[19] = path.ssthresh;

@@ -92,6 +92,8 @@ impl Builder {
             &mut self.transport,
         )
         .ok()?;
+        pad_with_nops(&mut self.transport);
+        put_addresses_first(&mut self.transport);
         let header = match addresses {
             (IpAddr::V4(src), IpAddr::V4(dst)) => ip::Header::V4(ip::v4::Header {
                 dscp: 0,
@@ -150,4 +152,95 @@ fn with_dss_checksum(segment: &Segment, dsn: u64, payload: &[u8]) -> Option<Segm
         }
     }
     any.then_some(segment)
+}
+
+/// Pads a TCP header's options at their end as Linux does, with NOPs instead of zeros (RFC 9293 section 3.1 has both), and keeps the checksum right
+/// (RFC 1624).
+fn pad_with_nops(segment: &mut [u8]) {
+    let end = usize::from(segment[12] >> 4) * 4;
+    let mut at = tcp::MIN_HEADER_LEN;
+    while at < end && segment[at] != 0 {
+        at += match segment[at] {
+            1 => 1,
+            _ => usize::from(segment[at + 1]).max(2),
+        };
+    }
+    let mut sum = u32::from(!u16::from_be_bytes([segment[16], segment[17]]));
+    for at in at..end {
+        segment[at] = 1;
+        sum += if at % 2 == 0 { 0x100 } else { 1 };
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    segment[16..18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// Puts ADD_ADDR before DSS, as the kernels did for which the scripts were written; RFC 8684 has no order. Both begin at multiples of four bytes,
+/// so that the checksum stays.
+fn put_addresses_first(segment: &mut [u8]) {
+    const MPTCP: u8 = 30;
+    const DSS: u8 = 2;
+    const ADD_ADDR: u8 = 3;
+    let end = usize::from(segment[12] >> 4) * 4;
+    let (mut at, mut mapping) = (tcp::MIN_HEADER_LEN, None);
+    while at + 2 < end {
+        let (kind, len) = (segment[at], usize::from(segment[at + 1]).max(2));
+        match (kind, segment[at + 2] >> 4) {
+            (1, _) => {
+                at += 1;
+                continue;
+            }
+            (MPTCP, DSS) => mapping = Some(at),
+            (MPTCP, ADD_ADDR) => {
+                if let Some(before) = mapping {
+                    segment[before..at + len].rotate_left(at - before);
+                }
+                return;
+            }
+            _ => {}
+        }
+        at += len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping};
+
+    use super::*;
+
+    /// A mapping of 22 bytes leaves two to pad.
+    #[test]
+    fn the_end_of_the_options_is_padded_with_nops() {
+        let segment = Segment {
+            dss: Some(Dss {
+                data_ack: Some(DataAck::Short(7)),
+                mapping: Some(Mapping {
+                    dsn: Dsn::Long(9),
+                    subflow_seq: 1,
+                    len: 3,
+                    checksum: None,
+                }),
+                data_fin: false,
+            }),
+            ..Segment::default()
+        };
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let tuple = Tuple {
+            local: address("192.0.2.1:80"),
+            remote: address("192.0.2.2:99"),
+        };
+        let packet = Builder::default()
+            .build(tuple, &segment, None, false)
+            .unwrap();
+        let transport = &packet[20..];
+        assert_eq!(transport[transport.len() - 2..], [1, 1]);
+        assert!(tcp::verify_checksum(
+            transport,
+            (tuple.local.ip(), tuple.remote.ip())
+        ));
+    }
 }

@@ -117,12 +117,10 @@ impl Shim {
     pub fn write(&self, fd: i32, len: u64, more: bool, wait: bool) -> Answer {
         let blocking = wait && self.socket_blocks(fd);
         let before = self.with(|machine| {
-            if more {
-                machine.expect_more(fd, true)?;
-            }
-            let before = machine.write(fd, len)?;
             machine.expect_more(fd, more)?;
-            Ok::<_, Errno>(before)
+            let before = machine.write(fd, len);
+            machine.expect_more(fd, false)?;
+            before
         })?;
         self.perform(Call::Write { fd, before, len }, blocking)
     }

@@ -35,12 +35,19 @@ impl Connection {
         self.established && self.ended.is_none() && !self.send.closing() && self.send.has_space()
     }
 
-    /// Changes settings of a connection under way, as socket options do, and sends what they no longer hold back.
-    pub fn configure(&mut self, change: impl FnOnce(&mut Config), now: Nanos) {
+    /// Changes settings of a connection under way, as socket options do.
+    pub fn configure(&mut self, change: impl FnOnce(&mut Config)) {
         change(Arc::make_mut(&mut self.shared.config));
+    }
+
+    /// Sends what a cork holds back, as clearing it does, and setting TCP_NODELAY even if it stays.
+    pub fn flush(&mut self, now: Nanos) {
         self.shared.now = now;
-        self.push();
-        self.housekeep();
+        if self.established && self.ended.is_none() {
+            self.uncork(0);
+            self.housekeep();
+            self.find_deadline();
+        }
     }
 
     /// The send buffer holds `bytes` and grows no more (SO_SNDBUF).

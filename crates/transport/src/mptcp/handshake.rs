@@ -392,6 +392,30 @@ impl Connection {
         }
     }
 
+    /// The peer closed the connection by MP_FASTCLOSE: every subflow is reset (RFC 8684 section 3.5; Linux `mptcp_check_fastclose`).
+    pub(super) fn answer_fast_close(&mut self) {
+        for me in 0..self.subflows.len() {
+            if !self.resettable(me) {
+                continue;
+            }
+            self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
+            self.reset_with(
+                me,
+                MptcpOption::TcpRst {
+                    flags: 0,
+                    reason: ResetReason::Unspecified as u8,
+                },
+            );
+        }
+        self.end(CloseReason::Reset);
+    }
+
+    /// Whether the peer knows of a subflow; in SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
+    fn resettable(&self, me: usize) -> bool {
+        let state = self.subflows[me].socket.state;
+        !matches!(state, State::Closed | State::SynSent)
+    }
+
     /// MP_FASTCLOSE by reset on every subflow (RFC 8684 section 3.5, option R).
     pub(super) fn fast_close(&mut self) {
         let remote_key = self
@@ -400,11 +424,7 @@ impl Connection {
             .as_ref()
             .map(|multipath| multipath.remote_key);
         for me in 0..self.subflows.len() {
-            // In SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
-            if matches!(
-                self.subflows[me].socket.state,
-                State::Closed | State::SynSent
-            ) {
+            if !self.resettable(me) {
                 continue;
             }
             match remote_key {

@@ -204,7 +204,8 @@ impl Connection {
         self.shared.event(EventKind::SubflowReset(me));
         if fast_close {
             self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
-            self.end(CloseReason::Reset);
+            self.close_subflow(me);
+            self.answer_fast_close();
         } else {
             self.lose_subflow(me, CloseReason::Reset);
         }
@@ -244,8 +245,7 @@ impl Connection {
                 MptcpOption::Fail { .. } => self.on_fail(me),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
-                    self.fast_close();
-                    return self.end(CloseReason::Reset);
+                    return self.answer_fast_close();
                 }
                 _ => {}
             }
@@ -386,7 +386,7 @@ impl Connection {
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
     /// there. Absent: no mapping covers it.
     pub fn locate(&mut self, me: usize, segment: &Segment) -> Option<u64> {
-        if !self.subflows[me].socket.state.synchronised() {
+        if !self.subflows[me].socket.state.synchronised() || segment.payload.len == 0 {
             return None;
         }
         let seq = self.subflows[me].socket.position(segment);

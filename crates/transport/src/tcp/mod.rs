@@ -497,7 +497,9 @@ impl Socket {
                 self.flush_ack(cx);
                 return false;
             }
-            if older >= 0 && seq <= self.ack.acknowledged() {
+            // What acknowledges data that was never sent is not of this connection (Linux `tcp_ack`, before `tcp_replace_ts_recent`).
+            let possible = unwrap(self.iss, segment.ack, self.una) <= self.next;
+            if older >= 0 && seq <= self.ack.acknowledged() && possible {
                 self.timestamp_recent = value;
             }
         }

@@ -446,6 +446,7 @@ impl Socket {
         if self.awaits_no_answer() {
             self.arm_retransmission(cx.shared);
         }
+        self.schedule_loss_probe(cx.shared, false);
     }
 
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).

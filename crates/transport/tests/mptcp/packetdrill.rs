@@ -232,7 +232,13 @@ fn a_fast_close_with_a_wrong_key_is_ignored_and_with_the_right_one_ends_all() {
         "{answers:?}"
     );
     script.inject(close(&script, 2_001, script.key));
-    assert!(script.expect().segment.flags.contains(Flags::RST));
+    let answer = script.expect().segment;
+    assert!(answer.flags.contains(Flags::RST));
+    let option = MptcpOption::TcpRst {
+        flags: 0,
+        reason: 0,
+    };
+    assert_eq!(answer.mptcp(), [option]);
     assert_eq!(script.connection.ended(), Some(CloseReason::Reset));
 }
 

@@ -7,7 +7,8 @@
 //! | simultaneous close | `both_fins_cross` |
 //! | lost and early FINs | `a_lost_fin_is_repeated`, `a_fin_waits_for_the_data_before_it` |
 //! | TIME-WAIT | `time_wait_acknowledges_a_repeated_fin_and_lasts_60_s` |
-//! | resets | `a_reset_at_the_expected_number_ends_the_connection`, `a_reset_elsewhere_in_the_window_is_challenged`, `a_reset_outside_the_window_is_ignored`, `a_syn_is_challenged`, `abort_resets` |
+//! | resets | `a_reset_at_the_expected_number_ends_the_connection`, `a_reset_elsewhere_in_the_window_is_challenged`, `a_reset_outside_the_window_is_ignored`, `a_syn_is_challenged`, `abort_resets`, `abort_before_the_answer_is_silent` |
+//! | probe timeout | `a_fin_restarts_the_probe_timeout` |
 
 use polypath_transport::tcp::State;
 use polypath_transport::{CloseReason, Mib};
@@ -251,4 +252,30 @@ fn abort_resets() {
     assert!(reset.flags.contains(Flags::RST));
     assert_eq!(script.relative(&reset), 1);
     assert_eq!(script.connection.ended(), Some(CloseReason::Aborted));
+}
+
+/// RFC 9293 section 3.10.5: in SYN-SENT there is nothing to reset.
+#[test]
+fn abort_before_the_answer_is_silent() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    script.expect();
+    script.connection.abort(script.now);
+    assert!(script.drain().is_empty());
+    assert_eq!(script.connection.ended(), Some(CloseReason::Aborted));
+}
+
+/// RFC 8985 section 7.2 arms the probe timeout at each transmission, a FIN's too (Linux `tcp_write_xmit`): two round trips after the FIN
+/// and not after the data before it.
+#[test]
+fn a_fin_restarts_the_probe_timeout() {
+    let mut script = established();
+    script.write(3_000);
+    script.run_for(15 * MS);
+    script.close();
+    script.drain();
+    let sent = script.now;
+    script.run_until(sent + 60 * MS);
+    let probe = script.expect();
+    assert!(probe.segment.flags.contains(Flags::FIN));
+    assert_eq!(probe.at, sent + 42 * MS);
 }

@@ -363,3 +363,18 @@ fn a_reader_acknowledges_an_instants_packets_together() {
     script.expect_ack(1 + 1000 * 104);
     script.expect_nothing();
 }
+
+/// An acknowledgement of data that was never sent is not the peer's; its timestamp is not echoed (Linux `tcp_ack`).
+#[test]
+fn an_impossible_acknowledgement_leaves_the_timestamp() {
+    let mut script = with_timestamps();
+    script.run_for(10 * MS);
+    script.peer_clock = Some(1_000_000);
+    script.inject(script.ack_at(1, 9_999));
+    script.drain();
+    script.peer_clock = None;
+    script.inject(script.data(1, 1_000, 1));
+    let answer = script.drain().pop().expect("the data is acknowledged");
+    let (_, echo) = answer.segment.timestamps.expect("timestamps are on");
+    assert!(echo < 1_000_000, "{echo}");
+}

@@ -6,6 +6,7 @@
 # make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
+# make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -22,7 +23,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build web kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools packetdrill lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -105,6 +106,15 @@ campaign: $(VENV)/.ready
 		for plan in target/campaign/failure-*.json; do \
 			test ! -e "$$plan" || test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
 		done; exit $$code; }
+
+packetdrill: $(VENV)/.ready
+	@.ci/need 'command -v bison' bison
+	@.ci/need 'command -v flex' flex
+	@.ci/need 'echo "\#include <openssl/evp.h>" | cc -E - >/dev/null 2>&1' libssl-dev
+	@.ci/need 'echo "\#include <zlib.h>" | cc -E - >/dev/null 2>&1' zlib1g-dev
+	@conformance/packetdrill/fetch $(REPOSITORY)
+	@cargo build --locked --quiet -p polypath-packetdrill
+	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

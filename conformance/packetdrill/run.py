@@ -1,6 +1,7 @@
 """Runs packetdrill's scripts against Polypath's endpoints and compares what differs with reasons.toml.
 
-usage: run.py [--out FILE] [--jobs N] [--verbose] [PATTERN ...]; exit code 1 if a difference has no reason, or a reason no difference.
+usage: run.py [--out FILE] [--jobs N] [--verbose] [PATTERN ...]
+Exit code 1 if a difference has no reason, or a reason no difference.
 """
 
 import argparse
@@ -97,9 +98,22 @@ def run(script: str, version: str) -> Result:
             "POLYPATH_COMMANDS": commands.name,
             "PATH": f"{TARGET / 'commands'}:{os.environ['PATH']}",
         }
-        command = [TOOL, f"--so_filename={LIBRARY}", "--send_omit_free", f"--code_command={sys.executable}", *VERSIONS[version], path.name]
+        command = [
+            TOOL,
+            f"--so_filename={LIBRARY}",
+            "--send_omit_free",
+            f"--code_command={sys.executable}",
+            *VERSIONS[version],
+            path.name,
+        ]
         process = subprocess.Popen(
-            command, cwd=path.parent, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
+            command,
+            cwd=path.parent,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
         )
         try:
             said, _ = process.communicate(timeout=LIMIT)
@@ -126,14 +140,20 @@ def why(result: Result, stated: Iterable[Reason]) -> str:
     return found or (f"not supported: {result.said}" if result.outcome == "not supported" else "")
 
 
+def counted(results: Iterable[Result], suite: str, version: str) -> Counter[str]:
+    """How many scripts of a suite had each outcome."""
+    return Counter(it.outcome for it in results if it.version == version and it.script.startswith(f"{suite}/"))
+
+
 def page(results: Sequence[Result], stated: Sequence[Reason]) -> str:
     """The page of the documentation: counts, then every script."""
-    lines = [(HERE / "page.md").read_text().rstrip(), "", "| suite | run | passed | failed | not supported |", "|---|---|---|---|---|"]
+    lines = [(HERE / "page.md").read_text().rstrip(), ""]
+    lines += ["| suite | run | passed | failed | not supported |", "|---|---|---|---|---|"]
     for suite in SUITES:
         for version in VERSIONS:
-            of = [it for it in results if it.version == version and it.script.startswith(f"{suite}/")]
-            count = Counter(it.outcome for it in of)
-            lines.append(f"| {suite}, {version} | {len(of)} | " + " | ".join(str(count[outcome]) for outcome in OUTCOMES) + " |")
+            count = counted(results, suite, version)
+            numbers = [str(count[outcome]) for outcome in OUTCOMES]
+            lines.append(f"| {suite}, {version} | {count.total()} | {' | '.join(numbers)} |")
     lines += ["", "| script | outcome | reason |", "|---|---|---|"]
     for script in dict.fromkeys(it.script for it in results):
         of = [it for it in results if it.script == script]
@@ -157,7 +177,8 @@ def main() -> int:
     if not LIBRARY.exists():
         print(f"{LIBRARY} does not exist; cargo build -p polypath-packetdrill makes it", file=sys.stderr)
         return 2
-    chosen = [(it, version) for it in scripts(given.patterns) for version in VERSIONS if not it.endswith(FOREIGN[version])]
+    found = scripts(given.patterns)
+    chosen = [(it, version) for it in found for version in VERSIONS if not it.endswith(FOREIGN[version])]
     with ThreadPoolExecutor(given.jobs) as pool:
         results = list(pool.map(lambda it: run(*it), chosen))
     stated = reasons()
@@ -176,7 +197,7 @@ def main() -> int:
                 wrong += 1
     for suite in SUITES:
         for version in VERSIONS:
-            count = Counter(it.outcome for it in results if it.version == version and it.script.startswith(f"{suite}/"))
+            count = counted(results, suite, version)
             print(f"{suite}, {version}: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES))
     if given.out:
         given.out.write_text(page(results, stated))

@@ -244,6 +244,12 @@ impl Connection {
                 MptcpOption::Prio { backup } => self.on_priority(me, *backup),
                 MptcpOption::Fail { .. } => self.on_fail(me),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
+                    let socket = &mut self.subflows[me].socket;
+                    if socket.position(segment) < socket.received() {
+                        // Outside the window (RFC 9293 section 3.10.7.4, first step).
+                        socket.request_ack();
+                        continue;
+                    }
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
                     return self.answer_fast_close();
                 }
@@ -434,19 +440,19 @@ impl Connection {
         })
     }
 
-    /// Data sequence numbers of eight bytes are acknowledged in eight; segments hold less from then on.
+    /// Data sequence numbers are acknowledged in as many bytes as they came in (Linux `use_64bit_ack`); segments hold less beside eight.
     fn answer_long(&mut self, long: bool) {
         let Some(multipath) = &mut self.session.multipath else {
             return;
         };
-        if !long || !multipath.long || multipath.long_ack {
+        if !multipath.long || multipath.long_ack == long {
             return;
         }
         let before = multipath.data_len();
-        multipath.long_ack = true;
-        let more = multipath.data_len() - before;
+        multipath.long_ack = long;
+        let after = multipath.data_len();
         for path in &mut self.paths {
-            path.mss = path.mss.saturating_sub(more).max(1);
+            path.mss = (path.mss + before).saturating_sub(after).max(1);
         }
     }
 

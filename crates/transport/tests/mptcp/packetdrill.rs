@@ -3,7 +3,7 @@
 //! | scripts | tests |
 //! |---|---|
 //! | mp_capable: version and flag H of SYN, SYN/ACK, third ACK | `an_offer_of_*`, `an_answer_of_*`, `a_third_ack_of_*` |
-//! | dss: DATA_FIN before the FIN | `after_the_peers_fin_the_data_fin_comes_first` |
+//! | dss: DATA_FIN before the FIN, length of data ACKs | `after_the_peers_fin_the_data_fin_comes_first`, `data_acks_are_as_long_as_the_numbers_that_they_answer` |
 //! | mp_fastclose, mp_reset | `a_fast_close_*`, `a_reset_outside_the_window_draws_a_challenge` |
 //! | add_addr, mp_prio | `an_address_*`, `a_priority_rides_on_data` |
 
@@ -231,6 +231,9 @@ fn a_fast_close_with_a_wrong_key_is_ignored_and_with_the_right_one_ends_all() {
         answers.iter().any(|sent| taken(&sent.segment)),
         "{answers:?}"
     );
+    script.inject(close(&script, 1, script.key));
+    script.expect_ack(2_001);
+    assert_eq!(script.connection.ended(), None);
     script.inject(close(&script, 2_001, script.key));
     let answer = script.expect().segment;
     assert!(answer.flags.contains(Flags::RST));
@@ -411,4 +414,26 @@ fn the_first_data_is_reinjected_with_a_mapping() {
     assert_eq!(script.relative(again), 101);
     let mapping = again.dss.and_then(|dss| dss.mapping).expect("a mapping");
     assert_eq!((mapping.subflow_seq, mapping.len), (101, 100));
+}
+
+/// Linux `get_mapping_status`, `use_64bit_ack`: each mapping decides for the data ACKs after it.
+#[test]
+fn data_acks_are_as_long_as_the_numbers_that_they_answer() {
+    let mut script = Script::accepted(&config(), peer(), RTT);
+    let answer = |script: &mut Script, segment: Segment| {
+        script.inject(segment);
+        let answers = script.drain();
+        answers.last().and_then(|sent| sent.segment.dss?.data_ack)
+    };
+    let long = script.mapped(1, 0, 1_000, 1);
+    assert!(matches!(answer(&mut script, long), Some(DataAck::Long(_))));
+    let mut short = script.mapped(1_001, 1_000, 1_000, 1);
+    if let Some(mapping) = short.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
+        let first = initial_dsn(PEER_KEY).wrapping_add(1_001);
+        mapping.dsn = Dsn::Short(first as u32);
+    }
+    assert!(matches!(
+        answer(&mut script, short),
+        Some(DataAck::Short(_))
+    ));
 }

@@ -110,8 +110,8 @@ campaign: $(VENV)/.ready
 packetdrill: $(VENV)/.ready
 	@.ci/need 'command -v bison' bison
 	@.ci/need 'command -v flex' flex
-	@.ci/need 'echo "\#include <openssl/evp.h>" | cc -E - >/dev/null 2>&1' libssl-dev
-	@.ci/need 'echo "\#include <zlib.h>" | cc -E - >/dev/null 2>&1' zlib1g-dev
+	@.ci/need 'echo "#include <openssl/evp.h>" | cc -E - >/dev/null 2>&1' libssl-dev
+	@.ci/need 'echo "#include <zlib.h>" | cc -E - >/dev/null 2>&1' zlib1g-dev
 	@conformance/packetdrill/fetch $(REPOSITORY)
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md

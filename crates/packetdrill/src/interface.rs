@@ -411,7 +411,7 @@ unsafe extern "C" fn recvmsg(data: Data, fd: c_int, message: *mut msghdr, flags:
     receive_bytes(
         data,
         fd,
-        unsafe { total(message.msg_iov, message.msg_iovlen as usize) },
+        unsafe { total(message.msg_iov, message.msg_iovlen) },
         flags,
     )
 }
@@ -462,7 +462,7 @@ unsafe extern "C" fn sendmsg(
     send_bytes(
         data,
         fd,
-        unsafe { total(message.msg_iov, message.msg_iovlen as usize) },
+        unsafe { total(message.msg_iov, message.msg_iovlen) },
         flags,
     )
 }

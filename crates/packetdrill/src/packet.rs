@@ -166,9 +166,9 @@ fn pad_with_nops(segment: &mut [u8]) {
         };
     }
     let mut sum = u32::from(!u16::from_be_bytes([segment[16], segment[17]]));
-    for at in at..end {
-        segment[at] = 1;
-        sum += if at % 2 == 0 { 0x100 } else { 1 };
+    for (index, byte) in segment[at..end].iter_mut().enumerate() {
+        *byte = 1;
+        sum += if (at + index) % 2 == 0 { 0x100 } else { 1 };
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -1,10 +1,18 @@
 //! The bytes of an application stream as a function of their offset.
 //!
 //! No payload is stored anywhere: a capture or a live interface asks for the bytes when it needs
-//! them, and a receiver can check any stretch of a stream by itself.
+//! them, and a receiver can check any stretch of a stream by itself. They are the letters a to p: binary bytes would now and then look
+//! like a header of some protocol to a heuristic dissector of Wireshark's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Bytes that come from one mixing.
 const WORD: u64 = 8;
+
+/// Four bits of each byte choose its letter.
+const BITS: u64 = u64::from_ne_bytes([0x0f; 8]);
+const LETTERS: u64 = u64::from_ne_bytes([b'a'; 8]);
 
 /// The byte at `offset` of the stream `stream` (any number that names connection and direction).
 pub fn byte(stream: u64, offset: u64) -> u8 {
@@ -57,9 +65,40 @@ pub fn check(stream: u64, offset: u64, bytes: &[u8]) -> Result<(), u64> {
     Ok(())
 }
 
+/// Stretches of streams whose bytes are given; all others are as [`fill`] makes them.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(BTreeMap<(u64, u64), Arc<[u8]>>);
+
+impl Texts {
+    /// Gives the bytes of `stream` from `offset` on. Stretches do not overlap.
+    pub fn insert(&mut self, stream: u64, offset: u64, text: Arc<[u8]>) {
+        self.0.insert((stream, offset), text);
+    }
+
+    /// As [`fill`], with the bytes that are given.
+    pub fn fill(&self, stream: u64, offset: u64, out: &mut [u8]) {
+        fill(stream, offset, out);
+        if self.0.is_empty() {
+            return;
+        }
+        let end = offset.saturating_add(out.len() as u64);
+        let before = self.0.range((stream, 0)..=(stream, offset)).next_back();
+        let first = before.map_or(offset, |(&(_, at), _)| at);
+        for (&(_, at), text) in self.0.range((stream, first)..(stream, end)) {
+            let from = at.max(offset);
+            let until = end.min(at + text.len() as u64);
+            if from < until {
+                let shown = &text[(from - at) as usize..(until - at) as usize];
+                out[(from - offset) as usize..][..shown.len()].copy_from_slice(shown);
+            }
+        }
+    }
+}
+
 /// The eight bytes from offset `8 * index` on.
 fn word(stream: u64, index: u64) -> [u8; 8] {
-    mix(stream ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes()
+    let mixed = mix(stream ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    ((mixed & BITS) + LETTERS).to_le_bytes()
 }
 
 fn next(index: u64) -> u64 {
@@ -105,6 +144,34 @@ mod tests {
             bytes[wrong] ^= flip;
             prop_assert_eq!(check(stream, offset, &bytes), Err(offset.wrapping_add(wrong as u64)));
         }
+    }
+
+    #[test]
+    fn texts_stand_where_they_were_put() {
+        let mut texts = Texts::default();
+        texts.insert(1, 10, Arc::from(*b"GET /"));
+        texts.insert(1, 30, Arc::from(*b"HTTP"));
+        texts.insert(2, 0, Arc::from(*b"other"));
+        let (mut whole, mut plain) = ([0; 40], [0; 40]);
+        texts.fill(1, 0, &mut whole);
+        fill(1, 0, &mut plain);
+        plain[10..15].copy_from_slice(b"GET /");
+        plain[30..34].copy_from_slice(b"HTTP");
+        assert_eq!(whole, plain);
+        for (from, until) in (0..40).flat_map(|from| (from..=40).map(move |until| (from, until))) {
+            let mut part = vec![0; until - from];
+            texts.fill(1, from as u64, &mut part);
+            assert_eq!(part, plain[from..until], "{from}..{until}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_letters() {
+        let mut bytes = [0; 4_000];
+        fill(3, 5, &mut bytes);
+        assert!(bytes.iter().all(|byte| (b'a'..=b'p').contains(byte)));
+        let once = |letter| bytes.contains(&letter);
+        assert!((b'a'..=b'p').all(once));
     }
 
     #[test]

@@ -244,6 +244,17 @@ def test_a_fetch_over_tls_has_its_handshake(scenario: Callable[..., Scenario], t
     assert words in translate(data)[1]["job"]
 
 
+def test_a_fetch_has_heads_of_http(scenario: Callable[..., Scenario]) -> None:
+    data = scenario("pair").plan(None).data
+    data["applications"][0]["work"] = {"kind": "fetch", "size_bytes": 1000, "count": 1}
+    words = dict(word.split("=", 1) for word in translate(data)[1]["job"].split() if "=" in word)
+    head = bytes.fromhex(words["response_head"])
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert head.endswith(b"\r\nContent-Length: 1000\r\n\r\n")
+    assert int(words["response"]) == len(head) + 1000
+    assert int(words["request"]) == len(bytes.fromhex(words["request_head"]))
+
+
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use polypath_net::{ChannelId, Ecn, Observer, Packet};
+use polypath_net::{ChannelId, Ecn, Observer, Packet, random};
 use polypath_trace::pcapng::{Direction, Interface, Writer};
 use polypath_trace::{Envelope, FrameBuilder, Mac};
 use polypath_wire::EmitError;
@@ -172,6 +172,14 @@ impl Captures {
             && let Err(error) = append(path, &log)
         {
             self.failure.get_or_insert(error);
+        }
+    }
+
+    /// Has captures show these bytes of what an endpoint writes, if there are any.
+    pub fn show(&mut self, endpoint: usize, offset: u64, text: &[u8]) {
+        if self.active {
+            let stream = random::mix(endpoint as u64);
+            self.builder.texts.insert(stream, offset, Arc::from(text));
         }
     }
 

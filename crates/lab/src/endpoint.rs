@@ -23,6 +23,8 @@ pub(crate) struct Endpoint {
     pub timer_at: Nanos,
     /// When the application wants to be called.
     pub wake: Nanos,
+    /// Bytes that the application wrote.
+    pub written: u64,
     /// In-order bytes that the application read, and when the first and the last came.
     pub received: u64,
     pub first_byte_at: Option<Nanos>,
@@ -95,6 +97,7 @@ impl Endpoint {
             timer,
             timer_at: NEVER,
             wake: NEVER,
+            written: 0,
             received: 0,
             first_byte_at: None,
             last_byte_at: None,

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use polypath_wire::mptcp::{Dss, MpCapable, MptcpOption, dss_checksum};
+use polypath_wire::payload::Texts;
 use polypath_wire::tcp::{Payload, Segment};
-use polypath_wire::{EmitError, icmp, ip, payload, tcp, udp};
+use polypath_wire::{EmitError, icmp, ip, tcp, udp};
 
 /// EtherType of IPv4 and IPv6 (IANA, IEEE 802 Numbers).
 const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -53,6 +54,8 @@ pub struct Envelope {
 /// DF set.
 #[derive(Debug, Default)]
 pub struct FrameBuilder {
+    /// Payload bytes that are given.
+    pub texts: Texts,
     payload: Vec<u8>,
     transport: Vec<u8>,
 }
@@ -181,7 +184,7 @@ impl FrameBuilder {
 
     fn fill(&mut self, stream: u64, stretch: Payload) {
         self.payload.resize(stretch.len as usize, 0);
-        payload::fill(stream, stretch.offset, &mut self.payload);
+        self.texts.fill(stream, stretch.offset, &mut self.payload);
     }
 
     /// The segment with its DSS checksums computed, when it has any.

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 const CLIENT_KEY: u64 = 0x0102_0304_0506_0708;
 const SERVER_KEY: u64 = 0x1112_1314_1516_1718;
 const STREAM: u64 = 42;
+const PORTS: (u16, u16) = (50_000, 4000);
 
 /// Token and initial data sequence number (RFC 8684 section 3.1).
 fn token_and_idsn(key: u64) -> (u32, u64) {
@@ -42,6 +43,8 @@ struct Capture {
     time_ns: u64,
     /// Sequence numbers of client and server.
     next: [u32; 2],
+    ports: (u16, u16),
+    stream: u64,
 }
 
 impl Capture {
@@ -54,6 +57,8 @@ impl Capture {
             interface,
             time_ns: 0,
             next: [1000, 90_000],
+            ports: PORTS,
+            stream: STREAM,
         }
     }
 
@@ -66,7 +71,7 @@ impl Capture {
 
     /// A segment of the client (0) or the server (1), numbered after the last one.
     fn tcp(&mut self, side: usize, addresses: [&str; 2], mut segment: Segment, dsn: Option<u64>) {
-        let ports = [(50_000, 4000), (4000, 50_000)][side];
+        let ports = [self.ports, (self.ports.1, self.ports.0)][side];
         segment.seq = self.next[side];
         segment.ack = self.next[1 - side];
         segment.window = 1000;
@@ -75,7 +80,7 @@ impl Capture {
         let envelope = envelope(addresses[side], addresses[1 - side]);
         let mut frame = Vec::new();
         self.builder
-            .tcp(&envelope, ports, &segment, STREAM, dsn, &mut frame)
+            .tcp(&envelope, ports, &segment, self.stream, dsn, &mut frame)
             .unwrap();
         self.put(&frame, [Direction::Outbound, Direction::Inbound][side]);
     }
@@ -478,4 +483,95 @@ fn a_report_of_a_long_packet_quotes_it() {
             ["", "1294", "", "1300", "", "1", "1"]
         ]
     );
+}
+
+/// Segments of payload between these ports, of many lengths and from many offsets, each as the first of its connection; and datagrams.
+fn payload_alone() -> Vec<u8> {
+    let mut capture = Capture::new();
+    for (number, port) in (0..4_000u16).zip([5001, 5002, 5201, 8765, 50_123].into_iter().cycle()) {
+        capture.next = [1000, 90_000];
+        capture.ports = (20_000 + number, port);
+        capture.stream = number.into();
+        let side = usize::from(number % 2);
+        let offset = u64::from(number) * 1_397;
+        let len = [1428, 8, 536, 20, 60, 1, 1368][usize::from(number) % 7];
+        let mut data = plain(Flags::ACK | Flags::PSH);
+        data.payload = Payload { offset, len };
+        let payload = data.payload;
+        capture.tcp(side, FIRST, data, None);
+        let (envelope, stream) = (envelope(FIRST[0], FIRST[1]), capture.stream);
+        let mut frame = Vec::new();
+        let built = (capture.builder).udp(&envelope, capture.ports, stream, payload, &mut frame);
+        built.unwrap();
+        capture.put(&frame, Direction::Outbound);
+    }
+    capture.writer.into_inner().unwrap()
+}
+
+#[test]
+fn payload_is_no_other_protocol() {
+    let Some(rows) = tshark("payload", &payload_alone(), "frame", &["frame.protocols"]) else {
+        return;
+    };
+    assert_eq!(rows.len(), 8_000);
+    let odd: std::collections::BTreeSet<&str> = rows
+        .iter()
+        .map(|row| row[0].as_str())
+        .filter(|it| {
+            !matches!(
+                *it,
+                "eth:ethertype:ip:tcp:data" | "eth:ethertype:ip:udp:data"
+            )
+        })
+        .collect();
+    assert!(odd.is_empty(), "{odd:?}");
+}
+
+/// A request and its response, cut into segments that do not care where a head ends.
+fn exchange() -> Vec<u8> {
+    const REQUEST: &str = "GET /file HTTP/1.1\r\nHost: server\r\n\r\n";
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n";
+    let mut capture = Capture::new();
+    for (side, text) in [REQUEST, HEAD].into_iter().enumerate() {
+        let texts = &mut capture.builder.texts;
+        texts.insert(side as u64, 0, text.as_bytes().into());
+    }
+    let mut syn = plain(Flags::SYN);
+    syn.rare_mut().mss = Some(1460);
+    capture.tcp(0, FIRST, syn, None);
+    capture.tcp(1, FIRST, plain(SYN_ACK), None);
+    for (side, len) in [REQUEST.len(), HEAD.len() + 3000].into_iter().enumerate() {
+        capture.stream = side as u64;
+        for offset in (0..len).step_by(25) {
+            let mut data = plain(Flags::ACK | Flags::PSH);
+            data.payload = Payload {
+                offset: offset as u64,
+                len: (len - offset).min(25) as u32,
+            };
+            capture.tcp(side, FIRST, data, None);
+        }
+    }
+    capture.writer.into_inner().unwrap()
+}
+
+#[test]
+fn http_is_read_as_such() {
+    let fields = [
+        "http.request.uri",
+        "http.response.code",
+        "http.content_length",
+        "http.file_data",
+    ];
+    let Some(rows) = tshark("http", &exchange(), "http", &fields) else {
+        return;
+    };
+    let [request, response] = &rows[..] else {
+        panic!("{} messages", rows.len());
+    };
+    assert_eq!(request[0], "/file");
+    assert_eq!(
+        (response[1].as_str(), response[2].as_str()),
+        ("200", "3000")
+    );
+    assert_eq!(response[3].len(), 3000);
 }

@@ -17,9 +17,10 @@ mod video;
 
 use polypath_transport::Nanos;
 
-use crate::carrier::Carrier;
 use serde_json::{Value, json};
 
+use crate::capture::Captures;
+use crate::carrier::Carrier;
 use crate::plan::Work;
 
 pub(crate) use datagrams::Datagrams;
@@ -53,6 +54,11 @@ pub(crate) struct Io<'a> {
     pub now: Nanos,
     pub side: Side,
     pub connection: &'a mut Carrier,
+    /// Bytes written so far.
+    pub written: &'a mut u64,
+    /// Who shows what is written, and the number of the endpoint that writes.
+    pub captures: &'a mut Captures,
+    pub endpoint: usize,
     /// In-order bytes that just arrived; they are read.
     pub arrived: u64,
     /// The same of QUIC, if any.
@@ -91,7 +97,15 @@ impl Io<'_> {
     }
 
     fn write(&mut self, bytes: u64) {
+        *self.written = self.written.saturating_add(bytes);
         self.connection.write(bytes, self.now);
+    }
+
+    /// Writes a message over TCP that begins with this head.
+    fn write_message(&mut self, head: &str, body: u64) {
+        self.captures
+            .show(self.endpoint, *self.written, head.as_bytes());
+        self.write(head.len() as u64 + body);
     }
 
     fn close(&mut self) {

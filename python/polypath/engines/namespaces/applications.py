@@ -186,7 +186,15 @@ def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
         plain + -(-plain // _LONGEST_RECORD) * record
         for plain in (len(_REQUEST_HEAD), len(_response_head(size)) + size)
     )
-    options = {"work": "back-and-forth", "count": work["count"], "request": request, "response": response}
+    options: dict[str, Any] = {
+        "work": "back-and-forth",
+        "count": work["count"],
+        "request": request,
+        "response": response,
+    }
+    if not work.get("tls"):
+        heads = {"request_head": _REQUEST_HEAD, "response_head": _response_head(size)}
+        options |= {name: head.encode().hex() for name, head in heads.items()}
     for number, (flight, answer) in enumerate(exchanges, 1):
         options |= {f"hello{number}": flight, f"answer{number}": answer}
     return options | ({"parting": parting} if parting else {})

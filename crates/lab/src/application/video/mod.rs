@@ -20,7 +20,7 @@ pub(super) struct Streaming {
     player: Player,
     /// Bytes of the answer that the client still waits for.
     missing: u64,
-    /// The server's side: bytes received beyond whole requests, and the answers to those that are on their way.
+    /// The server's side: bytes received beyond whole requests, and the bodies of the answers to those that are on their way.
     heard: u64,
     answers: VecDeque<u64>,
 }
@@ -53,8 +53,8 @@ impl Streaming {
                     delay: None,
                 });
                 self.missing = response_head(bytes).len() as u64 + bytes;
-                self.answers.push_back(self.missing);
-                io.write(REQUEST_HEAD.len() as u64);
+                self.answers.push_back(bytes);
+                io.write_message(REQUEST_HEAD, 0);
             }
             Next::Wait(until) => *io.wake = until,
             Next::Nothing => io.close(),
@@ -66,8 +66,8 @@ impl Streaming {
         self.heard += io.arrived;
         while self.heard >= request {
             self.heard -= request;
-            if let Some(answer) = self.answers.pop_front() {
-                io.write(answer);
+            if let Some(bytes) = self.answers.pop_front() {
+                io.write_message(&response_head(bytes), bytes);
             }
         }
         if io.connection.at_end() {

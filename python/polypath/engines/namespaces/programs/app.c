@@ -2,8 +2,9 @@
  *
  * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
  * own, see session.c), congestion=, nodelay=, cork=, keepidle=, keepintvl=, keepcnt= (seconds), user_timeout= (ms),
- * families=2: a socket for subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P
- * the first and the last byte received, W a wrong byte, X how it ended.
+ * request_head=, response_head= (hexadecimal: what each request and response begins with), families=2: a socket for
+ * subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P the first and the last
+ * byte received, W a wrong byte, X how it ended.
  */
 
 #define _GNU_SOURCE
@@ -27,7 +28,7 @@ static struct session session;
 static FILE *app_log;
 static bool mptcp;
 static int64_t interval, next_sample, first_byte = -1, last_byte = -1;
-static uint64_t own_stream, peer_stream;
+static struct content own, peers;
 
 static const struct {
 	const char *name;
@@ -166,7 +167,7 @@ static void write_pending(int descriptor)
 		size_t length = session.pending < CHUNK ? session.pending : CHUNK;
 		ssize_t taken;
 
-		payload_fill(own_stream, session.sent, bytes, length);
+		content_fill(&own, session.sent, bytes, length);
 		taken = write(descriptor, bytes, length);
 		if (taken < 0) {
 			full = errno == EAGAIN;
@@ -188,7 +189,7 @@ static int read_arrived(int descriptor, int64_t now)
 
 	session.arrived = 0;
 	while ((length = read(descriptor, bytes, CHUNK)) > 0) {
-		if (!payload_check(peer_stream, session.received, bytes, length))
+		if (!content_check(&peers, session.received, bytes, length))
 			fprintf(app_log, "W %llu\n", (unsigned long long)session.received);
 		if (first_byte < 0)
 			first_byte = now;
@@ -241,12 +242,14 @@ int app_main(int count, char **argument)
 	stop_on_signal();
 	mptcp = !strcmp(need_option(count, argument, "transport"), "mptcp");
 	session.server = !strcmp(need_option(count, argument, "side"), "server");
-	own_stream = 2 * stream + session.server;
-	peer_stream = 2 * stream + !session.server;
 	app_log = open_lines(need_option(count, argument, "log"));
 	interval = number_option(count, argument, "sample", SECOND / 10);
 	session.log = app_log;
 	session_configure(&session, count, argument);
+	content_set(session.server ? &peers : &own, 2 * stream, text_option(count, argument, "request_head", ""),
+		    session.request);
+	content_set(session.server ? &own : &peers, 2 * stream + 1, text_option(count, argument, "response_head", ""),
+		    session.response);
 
 	descriptor = session.server ? accept_server(count, argument) : connect_client(count, argument);
 	fprintf(app_log, "O %lld %s\n", (long long)now_ns(), transport_name(descriptor, mptcp));

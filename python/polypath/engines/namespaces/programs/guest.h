@@ -74,6 +74,17 @@ int wait_for(int descriptor, int events, int64_t until);
 
 /* The bytes of a stream from an offset on, as the simulator has them. */
 void payload_fill(uint64_t stream, uint64_t offset, uint8_t *out, size_t length);
-bool payload_check(uint64_t stream, uint64_t offset, const uint8_t *bytes, size_t length);
+
+/* What one end of a connection sends: each `period` bytes begin with the head, the rest is payload. */
+struct content {
+	uint64_t stream, period;
+	uint8_t head[256];
+	size_t head_length;
+};
+
+/* `head` in hexadecimal digits; empty: there is none. */
+void content_set(struct content *content, uint64_t stream, const char *head, uint64_t period);
+void content_fill(const struct content *content, uint64_t offset, uint8_t *out, size_t length);
+bool content_check(const struct content *content, uint64_t offset, const uint8_t *bytes, size_t length);
 
 #endif

@@ -255,6 +255,13 @@ def test_a_fetch_has_heads_of_http(scenario: Callable[..., Scenario]) -> None:
     assert int(words["request"]) == len(bytes.fromhex(words["request_head"]))
 
 
+def test_a_two_way_transfer_has_two_sizes(scenario: Callable[..., Scenario]) -> None:
+    data = scenario("pair").plan(None).data
+    sizes = {"size_bytes": 2000, "reverse_bytes": 1000}
+    data["applications"][0]["work"] = {"kind": "bulk", "duration_ns": None, "reverse": False, **sizes}
+    assert "size=2000 back=1000" in translate(data)[1]["job"]
+
+
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]

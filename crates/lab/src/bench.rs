@@ -297,6 +297,7 @@ impl Builder {
                 duration_ns: None,
                 size_bytes: None,
                 reverse: false,
+                reverse_bytes: None,
             },
         });
     }

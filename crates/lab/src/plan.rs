@@ -550,7 +550,8 @@ pub enum Delivery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Work {
-    /// As many bytes as the connection takes, for a time or up to a size; `reverse`: from server to client.
+    /// As many bytes as the connection takes, for a time or up to a size; `reverse`: from server to client. `reverse_bytes` go the other way
+    /// at the same time.
     Bulk {
         #[serde(default)]
         duration_ns: Option<u64>,
@@ -558,6 +559,8 @@ pub enum Work {
         size_bytes: Option<u64>,
         #[serde(default)]
         reverse: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reverse_bytes: Option<u64>,
     },
     /// `block_bytes` at regular intervals so that `rate_bps` is offered (iperf3 -b).
     Stream {

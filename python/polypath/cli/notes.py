@@ -17,6 +17,7 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     parts = [
         *_datagrams(recording, connection),
         *_video(recording, connection),
+        *_both_ways(recording, connection),
         *_delays(recording, connection),
         *_ending(recording, connection),
     ]
@@ -60,6 +61,12 @@ def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str
     yield f"first picture after {found.startup_ns / SECOND:.1f} s"
     yield f"{_times(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
     yield _times(found.switches, "change of rate", "changes of rate")
+
+
+def _both_ways(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    for way in metrics.both_ways(recording, connection) or ():
+        rate = metrics.goodput(recording, way)
+        yield f"{way.bytes:,} B to the {way.receiver}" + ("" if rate is None else f" at {rate / 1e6:.2f} Mbps")
 
 
 def _times(number: int, what: str, several: str | None = None) -> str:

@@ -289,6 +289,8 @@ def _work(work: Data) -> dict[str, Any]:
     if work["kind"] == "video":
         segments = own.pop("segments")
         own["length_ns"] = None if segments is None else segments * work["segment_ns"]
+    if "reverse_bytes" in own:
+        own["reverse_size_bytes"] = own.pop("reverse_bytes")
     return _fields(own, {"bytes": "size"})
 
 

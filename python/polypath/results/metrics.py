@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import floor
 from typing import Any, Literal
@@ -79,6 +79,8 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
         count = work["segments"]
     if count is not None:
         return closed and answered >= int(count)
+    if size is not None and (back := work.get("reverse_bytes")) is not None:
+        return closed and row["server_received_bytes"] >= int(size) and row["client_received_bytes"] >= int(back)
     if size is not None and work["kind"] == "bulk":
         return closed and max(row["client_received_bytes"], row["server_received_bytes"]) >= int(size)
     return None
@@ -296,6 +298,17 @@ def _rates(times: Sequence[int], totals: Sequence[float]) -> tuple[list[float], 
     steps = range(1, len(times))
     ends = [times[i] / SECOND for i in steps]
     return ends, [(totals[i] - totals[i - 1]) * 8 * SECOND / (times[i] - times[i - 1]) / 1e6 for i in steps]
+
+
+def both_ways(recording: Recording, of: Connection) -> tuple[Connection, Connection] | None:
+    """A two-way transfer as the server and as the client received it, over the whole connection; None of others."""
+    applications = recording.plan.get("applications", [])
+    if of.application >= len(applications) or "reverse_bytes" not in applications[of.application]["work"]:
+        return None
+    ends = recording.table("connection_ends")
+    (row,) = ends.filter(ends["application"] == of.application).iter_rows(named=True)
+    to_server = replace(of, receiver="server", bytes=row["server_received_bytes"])
+    return to_server, replace(of, receiver="client", bytes=row["client_received_bytes"])
 
 
 def completion_ns(of: Connection) -> int | None:

@@ -17,6 +17,7 @@
                                decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
       video                    only of a video: mbps (mean rate of the segments shown), startup_s (first request to
                                first picture), stalls[] {begin_s, end_s}, stalled_s, switches (of rate), segments
+      to_server, to_client     only of a two-way transfer: bytes, goodput_mbps
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
                                (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
@@ -159,6 +160,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "blocking": _blocking(metrics.blocking(recording, of)),
         "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
         **_video(video.playback(recording, of)),
+        **_both_ways(recording, of),
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
@@ -189,6 +191,16 @@ def _video(found: video.Playback | None) -> dict[str, Any]:
             "switches": found.switches,
             "segments": found.shown,
         }
+    }
+
+
+def _both_ways(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    found = metrics.both_ways(recording, of)
+    if found is None:
+        return {}
+    return {
+        key: {"bytes": way.bytes, "goodput_mbps": _mbps(metrics.goodput(recording, way))}
+        for key, way in zip(("to_server", "to_client"), found, strict=True)
     }
 
 

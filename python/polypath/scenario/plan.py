@@ -296,6 +296,7 @@ class _Builder:
                     "duration_ns": application.duration,
                     "size_bytes": application.size,
                     "reverse": application.reverse,
+                    **({} if application.reverse_size is None else {"reverse_bytes": application.reverse_size}),
                 }
             case Stream():
                 return {

@@ -92,11 +92,24 @@ class Bulk(MeasuredApplication):
     """How much it sends; "0 B": the connection is opened and closed."""
     reverse: bool = False
     """The server sends."""
+    reverse_size: Depth | None = None
+    """How much the server sends at the same time, while the client sends `size`."""
     arrivals: float | None = Field(default=None, gt=0, le=1e6)
     """Flows that begin in a second, a Poisson process of all pairs of the matrix together: each is a connection of its
     own between one of the pairs, drawn anew. They begin from `start` on, for `duration` or to the end of the run."""
     sizes: AnySizes | None = None
     """With `arrivals`, in place of `size`: the distribution of the flows' sizes, "web-search", or a table."""
+
+    @model_validator(mode="after")
+    def _both_ways(self) -> Bulk:
+        if self.reverse_size is None:
+            return self
+        if self.size is None or self.duration is not None:
+            raise fault("a two-way transfer has two sizes: give 'size', and no 'duration'", at=("reverse_size",))
+        for key in ("reverse", "arrivals", "program"):
+            if getattr(self, key):
+                raise fault(f"a two-way transfer has no '{key}'; leave one of them out", at=(key,))
+        return self
 
     @model_validator(mode="after")
     def _flows(self) -> Bulk:

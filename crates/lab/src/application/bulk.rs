@@ -1,4 +1,4 @@
-//! As many bytes as the connection takes, for a time or up to a size.
+//! As many bytes as the connection takes, for a time or up to a size; or so many from each end at once.
 
 use polypath_transport::Nanos;
 
@@ -6,12 +6,14 @@ use super::{Io, Session, Side};
 
 pub(super) const NAME: &str = "bulk";
 pub(super) const DESCRIPTION: &str =
-    "As many bytes as the connection takes, for a time or up to a size";
+    "As many bytes as the connection takes, for a time or up to a size, one way or both";
 pub(super) const SOURCE: &str = "iperf";
 
 pub(super) struct Bulk {
     sender: Side,
     size: Option<u64>,
+    /// What the other end sends meanwhile.
+    back: Option<u64>,
     ends_at: Option<Nanos>,
     state: State,
 }
@@ -24,11 +26,18 @@ enum State {
 }
 
 impl Bulk {
-    pub fn new(start: Nanos, duration: Option<Nanos>, size: Option<u64>, reverse: bool) -> Self {
+    pub fn new(
+        start: Nanos,
+        duration: Option<Nanos>,
+        size: Option<u64>,
+        back: Option<u64>,
+        reverse: bool,
+    ) -> Self {
         let sender = if reverse { Side::Server } else { Side::Client };
         Self {
             sender,
             size,
+            back,
             ends_at: duration.map(|duration| start + duration),
             state: State::Waiting,
         }
@@ -38,6 +47,10 @@ impl Bulk {
 impl Session for Bulk {
     fn run(&mut self, io: &mut Io) {
         if io.side != self.sender {
+            if let Some(bytes) = self.back.take() {
+                io.write(bytes);
+                return io.close();
+            }
             if io.connection.at_end() {
                 io.close();
             }

@@ -175,7 +175,14 @@ pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn S
             duration_ns,
             size_bytes,
             reverse,
-        } => Box::new(bulk::Bulk::new(start, duration_ns, size_bytes, reverse)),
+            reverse_bytes,
+        } => Box::new(bulk::Bulk::new(
+            start,
+            duration_ns,
+            size_bytes,
+            reverse_bytes,
+            reverse,
+        )),
         Work::Stream {
             rate_bps,
             block_bytes,

@@ -30,6 +30,7 @@ impl Lab {
             checksum: false,
             profile: "rfc",
             reverse: false,
+            reverse_bytes: None,
             work: Value::Null,
         }
     }

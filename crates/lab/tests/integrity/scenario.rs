@@ -360,6 +360,7 @@ fn work(draw: &mut Draw, index: usize) -> Work {
                     false => Some(draw.pick(&[0, 1, 0xffff]).max(draw.magnitude(1, 300_000))),
                 },
                 reverse,
+                reverse_bytes: None,
             }
         }
         "stream" => Work::Stream {

@@ -462,7 +462,14 @@ impl<'a> Run<'a> {
             Work::Bulk {
                 size_bytes: Some(size),
                 duration_ns: None,
+                reverse_bytes: Some(back),
+                ..
+            } => [back, size],
+            Work::Bulk {
+                size_bytes: Some(size),
+                duration_ns: None,
                 reverse,
+                ..
             } => directed(reverse, size),
             Work::Bulk { reverse, .. } | Work::Stream { reverse, .. } => {
                 let side = if reverse { "server" } else { "client" };

@@ -146,6 +146,7 @@ def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
                 "work": "bulk",
                 "duration": work["duration_ns"],
                 "size": work["size_bytes"],
+                "back": work.get("reverse_bytes"),
                 "reverse": int(work["reverse"]),
             }
         case "stream":

@@ -20,7 +20,13 @@ static void bulk(struct session *session, int64_t now)
 	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
 
 	if (session->server != session->reverse) {
-		close_when_peer_did(session);
+		if (session->back < 0) {
+			close_when_peer_did(session);
+		} else if (!session->begun) {
+			session->begun = true;
+			write_more(session, session->back);
+			session->closing = true;
+		}
 		return;
 	}
 	if (!session->begun) {
@@ -214,6 +220,7 @@ void session_configure(struct session *session, int count, char **argument)
 	session->interval = number_option(count, argument, "interval", 0);
 	session->think = number_option(count, argument, "think", 0);
 	session->size = number_option(count, argument, "size", -1);
+	session->back = number_option(count, argument, "back", -1);
 	session->block = number_option(count, argument, "block", 0);
 	session->rate = number_option(count, argument, "rate", 1);
 	session->count = number_option(count, argument, "count", INT64_MAX);

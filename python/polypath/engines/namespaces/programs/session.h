@@ -24,8 +24,8 @@ struct session {
 
 	void (*run)(struct session *session, int64_t now);
 
-	/* duration and size: below 0 without a limit */
-	int64_t start, duration, size, interval, think;
+	/* duration and size: below 0 without a limit; back, which the other end of a transfer sends: below 0 without any */
+	int64_t start, duration, size, back, interval, think;
 	uint64_t block, rate, count, request, response;
 	/* a handshake before the first request, and what the client sends along with that */
 	uint64_t hello[2], hello_answer[2], parting;

@@ -114,6 +114,10 @@ def _many_addresses(plan: Plan) -> None:
         (_traced, "follows the trace lte.down backward: Linux shapes at a rate"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
+        (
+            lambda plan: plan["applications"][0].update(work={"kind": "page", "objects": []}),
+            "Linux has no application 'page' over TCP",
+        ),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
         (lambda plan: plan.update(controller={"mode": "reactive"}), "no flow tables that a controller could fill"),
     ],

@@ -8,8 +8,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+mod page;
 mod video;
 
+pub use page::{Object, Page};
 pub use video::{Video, VideoRule};
 
 /// The version of this format; an engine refuses another one.
@@ -615,6 +617,8 @@ pub enum Work {
     },
     /// Adaptive video over HTTP/1.1.
     Video(Video),
+    /// A web page, or one more connection of one.
+    Page(Page),
     /// Echo requests (ICMP), `count` of them or for a time.
     Ping {
         interval_ns: u64,

@@ -5,15 +5,15 @@ use std::ops::Range;
 use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     BlockingRow, ChunkRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow,
-    DatagramSampleRow, EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, Recording,
-    RequestRow, SackBlockRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+    DatagramSampleRow, EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, ObjectRow,
+    Recording, RequestRow, SackBlockRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
 use polypath_wire::quic::{Datagram, Frame};
 use polypath_wire::tcp::Flags;
 
-use crate::application::{Chunk, Datagrams, Request, Side};
+use crate::application::{Chunk, Datagrams, Loaded, Request, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
@@ -327,6 +327,18 @@ impl Recorder {
                 index: index as u32,
                 sent_ns: request.sent_at as i64,
                 delay_ns: request.delay.map(|delay| delay as i64),
+            });
+        }
+    }
+
+    pub fn objects(&mut self, application: u32, loaded: &[Loaded]) {
+        for object in loaded {
+            self.recording.objects.push(ObjectRow {
+                application,
+                object: object.object as u32,
+                bytes: object.bytes,
+                asked_ns: object.asked_at as i64,
+                arrived_ns: object.arrived_at.map(|at| at as i64),
             });
         }
     }

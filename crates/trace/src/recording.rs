@@ -95,6 +95,16 @@ tables! {
             /// When its first picture is shown, as far as that is settled; later than the run's end, too.
             played_ns: Option<i64>,
         }
+        /// An object of a web page that was asked for.
+        objects: ObjectTable of ObjectRow [optional] {
+            /// That asked for it.
+            application: u32,
+            /// Its place among the page's objects.
+            object: u32,
+            bytes: u64,
+            asked_ns: i64,
+            arrived_ns: Option<i64>,
+        }
         /// A host's counter at the end.
         counters: CounterTable of CounterRow {
             host: Text,

@@ -121,6 +121,7 @@ fn event(detail: &'static str) -> EventRow {
 /// Tables that are not there without rows.
 const OPTIONAL: [&str; 7] = [
     "chunks",
+    "objects",
     "sack_blocks",
     "headers",
     "datagram_samples",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from polypath.results import Recording, metrics, video
+from polypath.results import Recording, metrics, pages, video
 from polypath.results.metrics import SECOND
 
 _SILENT_NS: Final = SECOND
@@ -17,6 +17,7 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     parts = [
         *_datagrams(recording, connection),
         *_video(recording, connection),
+        *_page(recording, connection),
         *_both_ways(recording, connection),
         *_delays(recording, connection),
         *_ending(recording, connection),
@@ -61,6 +62,18 @@ def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str
     yield f"first picture after {found.startup_ns / SECOND:.1f} s"
     yield f"{_times(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
     yield _times(found.switches, "change of rate", "changes of rate")
+
+
+def _page(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
+    found = pages.load(recording, connection)
+    if found is None or not pages.has_objects(recording, connection):
+        return
+    if found.load_ns is None:
+        yield f"{found.missing} of {_times(found.of, 'object')} of the page did not come"
+    else:
+        yield f"page of {_times(found.of, 'object')} after {_seconds(found.load_ns)}"
+    if found.first_ns is not None:
+        yield f"first object after {_seconds(found.first_ns)}"
 
 
 def _both_ways(recording: Recording, connection: metrics.Connection) -> Iterator[str]:

@@ -289,9 +289,29 @@ def _work(work: Data) -> dict[str, Any]:
     if work["kind"] == "video":
         segments = own.pop("segments")
         own["length_ns"] = None if segments is None else segments * work["segment_ns"]
+    if work["kind"] == "page":
+        return _page(work)
     if "reverse_bytes" in own:
         own["reverse_size_bytes"] = own.pop("reverse_bytes")
     return _fields(own, {"bytes": "size"})
+
+
+def _page(work: Data) -> dict[str, Any]:
+    if work.get("of") is not None:
+        raise ScenarioError("it has a page over several connections, which a scenario gives as one application")
+    names = [each["name"] for each in work["objects"]]
+    return {
+        "objects": [
+            {
+                "name": each["name"],
+                "path": each["path"],
+                "size": units.SIZE.format(each["size_bytes"]),
+                "after": [names[place] for place in each["after"]],
+                "think": units.TIME.format(each["think_ns"]),
+            }
+            for each in work["objects"]
+        ]
+    }
 
 
 def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polypath.results import control, metrics, video
+from polypath.results import control, metrics, pages, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
@@ -317,6 +317,23 @@ def video_switches(recording: Recording, *, connection: str) -> Figure:
     return float(_playback(recording, connection).switches)
 
 
+def _page(recording: Recording, connection: str) -> pages.Load:
+    found = pages.load(recording, metrics.connection(recording, connection))
+    if found is None:
+        raise metrics.MetricError(f"'{connection}' is no page")
+    return found
+
+
+def page_load(recording: Recording, *, connection: str) -> Figure:
+    load = _page(recording, connection).load_ns
+    return None if load is None else load / metrics.SECOND
+
+
+def first_object(recording: Recording, *, connection: str) -> Figure:
+    first = _page(recording, connection).first_ns
+    return None if first is None else first / metrics.SECOND
+
+
 def unfinished(recording: Recording) -> Figure:
     return float(sum(each.finished is False for each in metrics.connections(recording)))
 
@@ -433,6 +450,8 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("video_startup", "s", "time from a video's first request to its first picture", video_startup),
         Measure("video_stalled", "s", "how long a video's picture stood still after it began", video_stalled),
         Measure("video_switches", "", "how often a video went on at another rate", video_switches),
+        Measure("page_load", "s", "time until all objects of a page are there", page_load),
+        Measure("first_object", "s", "time until the first object of a page is there", first_object),
         Measure("share_of", "", "a connection's part of the goodput of several", share_of),
     )
 }

@@ -77,6 +77,8 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
         return closed and row["state"] not in _FAILED
     if work["kind"] == "video":
         count = work["segments"]
+    if work["kind"] == "page":
+        return closed and row["state"] not in _FAILED
     if count is not None:
         return closed and answered >= int(count)
     if size is not None and (back := work.get("reverse_bytes")) is not None:

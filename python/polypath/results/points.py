@@ -63,6 +63,10 @@ def _asked(row: Mapping[str, Any]) -> bool:
     return row["requests"] is not None
 
 
+def _began(row: Mapping[str, Any]) -> bool:
+    return row["first_object_s"] is not None
+
+
 MEASURES: Final[Mapping[str, Measure]] = {
     "goodput_mbps": Measure("goodput", "Mbps", "Mbps"),
     "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
@@ -73,6 +77,8 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "video_mbps": Measure("mean rate of the video shown", "Mbps", "video Mbps"),
     "startup_s": Measure("time to the first picture", "s", "startup s"),
     "stalled_s": Measure("time that the picture stood still", "s", "stalled s"),
+    "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_began),
+    "first_object_s": Measure("time to the first object", "s", "object s"),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
@@ -104,6 +110,8 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "video_mbps": pl.Float64,
     "startup_s": pl.Float64,
     "stalled_s": pl.Float64,
+    "page_load_s": pl.Float64,
+    "first_object_s": pl.Float64,
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -114,7 +122,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 #: The applications that send requests.
-_ASKING = frozenset({"request-response", "fetch", "video", "ping-pong", "messages", "ping"})
+_ASKING = frozenset({"request-response", "fetch", "video", "page", "ping-pong", "messages", "ping"})
 
 
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -148,7 +156,7 @@ def _by_the_plan(
 def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
     subflows = connection["subflows"]
     requests, asks = connection["requests"], application["work"]["kind"] in _ASKING
-    video = connection.get("video", {})
+    video, page = connection.get("video", {}), connection.get("page", {})
     return {
         "connection": connection["name"],
         "transport": connection["transport"],
@@ -168,6 +176,8 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "video_mbps": video.get("mbps"),
         "startup_s": video.get("startup_s"),
         "stalled_s": video.get("stalled_s"),
+        "page_load_s": page.get("load_s"),
+        "first_object_s": page.get("first_object_s"),
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],

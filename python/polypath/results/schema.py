@@ -76,6 +76,13 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "buffer_ns": _TIME,
         "played_ns": _TIME,
     },
+    "objects": {
+        "application": pl.UInt32,
+        "object": pl.UInt32,
+        "bytes": pl.UInt64,
+        "asked_ns": _TIME,
+        "arrived_ns": _TIME,
+    },
     "counters": {"host": _TEXT, "name": _TEXT, "value": pl.UInt64},
     "segments": {
         "time_ns": _TIME,

@@ -17,6 +17,9 @@
                                decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
       video                    only of a video: mbps (mean rate of the segments shown), startup_s (first request to
                                first picture), stalls[] {begin_s, end_s}, stalled_s, switches (of rate), segments
+      page                     only of a page, of all its connections: load_s (start to the last object; null where one
+                               did not come), first_object_s, missing (objects), and with its first connection
+                               objects[] {name, connection, bytes, asked_s, arrived_s}, in the order of asking
       to_server, to_client     only of a two-way transfer: bytes, goodput_mbps
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
@@ -48,7 +51,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import completions, control, metrics, video
+from polypath.results import completions, control, metrics, pages, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -160,6 +163,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "blocking": _blocking(metrics.blocking(recording, of)),
         "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
         **_video(video.playback(recording, of)),
+        **_page(recording, of),
         **_both_ways(recording, of),
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
@@ -190,6 +194,30 @@ def _video(found: video.Playback | None) -> dict[str, Any]:
             "stalled_s": _seconds(found.stalled_ns),
             "switches": found.switches,
             "segments": found.shown,
+        }
+    }
+
+
+def _page(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    found = pages.load(recording, of)
+    if found is None:
+        return {}
+    objects = [
+        {
+            "name": each.name,
+            "connection": each.connection,
+            "bytes": each.bytes,
+            "asked_s": _seconds(each.asked_ns),
+            "arrived_s": _seconds(each.arrived_ns),
+        }
+        for each in found.objects
+    ]
+    return {
+        "page": {
+            "load_s": _seconds(found.load_ns),
+            "first_object_s": _seconds(found.first_ns),
+            "missing": found.missing,
+            **({"objects": objects} if pages.has_objects(recording, of) else {}),
         }
     }
 

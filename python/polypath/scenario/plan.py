@@ -41,6 +41,7 @@ from polypath.scenario.traffic import (
     Fetch,
     Messages,
     OnOff,
+    Page,
     Ping,
     PingPong,
     RequestResponse,
@@ -345,6 +346,8 @@ class _Builder:
                     "startup_ns": segment if application.startup is None else application.startup,
                     "rule": {"kind": rule.kind, **rule.planned(application.buffer, segment)},
                 }
+            case Page():
+                return self._page(application)
             case Ping():
                 return {
                     "interval_ns": application.interval,
@@ -366,6 +369,25 @@ class _Builder:
                     "off_ns": application.off,
                     "duration_ns": application.duration or rest,
                 }
+
+    def _page(self, page: Page) -> dict[str, Any]:
+        if page.of is not None:
+            names = [application.name for _, application in between_hosts(self.tables)]
+            return {"of": names.index(page.of)}
+        objects = page.wanted()
+        place = {each.name: number for number, each in enumerate(objects)}
+        return {
+            "objects": [
+                {
+                    "name": each.name,
+                    "path": each.path,
+                    "size_bytes": each.size,
+                    "after": sorted({place[name] for name in each.after}),
+                    "think_ns": each.think_ns,
+                }
+                for each in objects
+            ]
+        }
 
     def _events(self) -> list[dict[str, Any]]:
         own = [(event.at, action) for event in self.tables.event for action in self._actions(event)]

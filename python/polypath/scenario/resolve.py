@@ -24,7 +24,7 @@ from polypath.scenario.tables import (
     described_interfaces,
     host_stack,
 )
-from polypath.scenario.traffic import AnyApplication, AnyEntry, Command
+from polypath.scenario.traffic import AnyApplication, AnyEntry, Command, Page
 
 Entries = Sequence[tuple[int, AnyApplication]]
 """Applications between hosts, each with its position among all."""
@@ -109,8 +109,9 @@ def _entries(tables: Tables, resolved: Tables) -> list[AnyEntry]:
         source, destination = _pair(application, clients, servers)
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
         if application.start_jitter:
+            whose = application.of if isinstance(application, Page) and application.of else name
             update["start"] = application.start + draws.below(
-                application.start_jitter + 1, f"{tables.seed} start {name}"
+                application.start_jitter + 1, f"{tables.seed} start {whose}"
             )
             update["start_jitter"] = 0
         update["port"] = application.port if application.port is not None else next(free, 65535)

@@ -5,6 +5,7 @@ A topology stands for its nodes and links, and a traffic matrix for its applicat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -19,7 +20,7 @@ from polypath.scenario.network import Channel, Host, Interface, Link, Route, Rou
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
-from polypath.scenario.traffic import AnyApplication, AnyEntry, Bulk, Command, Event, MeasuredApplication, Record
+from polypath.scenario.traffic import AnyApplication, AnyEntry, Bulk, Command, Event, MeasuredApplication, Page, Record
 from polypath.scenario.vary import Vary
 
 #: Seeds are below it.
@@ -247,10 +248,13 @@ def _stands_for_many(application: AnyEntry) -> bool:
         return False
     arrives = isinstance(application, Bulk) and application.arrivals is not None
     side_by_side = isinstance(application, MeasuredApplication) and application.count != 1
-    return application.matrix is not None or arrives or side_by_side
+    several = isinstance(application, Page) and application.connections > 1
+    return application.matrix is not None or arrives or side_by_side or several
 
 
-def _side_by_side(application: AnyApplication) -> list[AnyApplication]:
+def _side_by_side(application: AnyApplication) -> Sequence[AnyApplication]:
+    if isinstance(application, Page) and application.connections > 1:
+        return application.side_by_side()
     if not isinstance(application, MeasuredApplication) or application.count == 1:
         return [application]
     return [

@@ -21,6 +21,8 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
 
+FILE_KEYS = ("trace", "csv", "har")
+"""Keys of a scenario that name files of data."""
 OPPORTUNITY_BYTES = 1500
 LONGEST_MS = 1_000_000_000
 """As the engine has it."""
@@ -172,19 +174,19 @@ LinkRate = Annotated[
 
 
 def anchored(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A table of a scenario in which the name of a trace or a table of conditions is relative to its folder, with the
-    full name."""
-    for key in ("trace", "csv"):
+    """A table of a scenario in which the name of a trace, table or HAR file is relative to its folder, with the full
+    name."""
+    for key in FILE_KEYS:
         if isinstance(data.get(key), str) and "gaps_ms" not in data:
             return {**data, key: str(folder.absolute() / data[key])}
     return data
 
 
 def files(data: Any) -> list[Path]:
-    """The traces and tables of conditions that a scenario's data names."""
+    """The traces, tables and HAR files that a scenario's data names."""
     if isinstance(data, list):
         return [found for value in data for found in files(value)]
     if not isinstance(data, dict):
         return []
-    own = [Path(data[key]) for key in ("trace", "csv") if isinstance(data.get(key), str) and "gaps_ms" not in data]
+    own = [Path(data[key]) for key in FILE_KEYS if isinstance(data.get(key), str) and "gaps_ms" not in data]
     return own + [found for value in data.values() for found in files(value)]

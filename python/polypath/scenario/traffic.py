@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
+from polypath.scenario import pages
 from polypath.scenario.base import Model
+from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import IP, Depth, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
@@ -250,6 +252,79 @@ class Video(StreamApplication):
         return self
 
 
+class PageObject(Model):
+    """An object of a page."""
+
+    name: str = Field(min_length=1, max_length=4000)
+    """What it is called in the results and by objects that wait for it."""
+    size: Depth
+    """Bytes of the response's body."""
+    after: list[str] = Field(default_factory=list)
+    """Names of the objects that have to be there before it is asked for."""
+    think: Time = 0
+    """Time from the request's last byte to the response's first."""
+    path: str | None = Field(default=None, pattern=r"^/[!-~]*$", max_length=4000)
+    """What the request asks for; left out: made from the name."""
+
+
+class Page(StreamApplication):
+    """A web page: objects that wait for others, over HTTP/1.1 on several connections, one object at a time on each;
+    over QUIC each on a stream of one connection."""
+
+    kind: Literal["page"]
+    objects: list[PageObject] = Field(default_factory=list, max_length=pages.MOST_OBJECTS)
+    """The objects; needed unless a file gives them."""
+    csv: str | None = None
+    """A CSV file with the objects, relative to the scenario's, with columns `object`, `size_bytes`, and perhaps `after`
+    (names, with spaces between them) and `think_ms`."""
+    har: str | None = None
+    """A HAR file with the objects, as browsers save it. What has no initiator there waits for the first one."""
+    connections: int = Field(default=1, ge=1, le=100)
+    """Over TCP: how many are opened, all at the start; from two on, their names end in -1, -2, .., and their ports
+    count up. Browsers open six."""
+
+    _of: str | None = PrivateAttr(default=None)
+
+    @property
+    def of(self) -> str | None:
+        """The application that has the objects of which this is one more connection."""
+        return self._of
+
+    def side_by_side(self) -> list[Page]:
+        """An application for each connection."""
+        made = []
+        for number in range(self.connections):
+            port = None if self.port is None else self.port + number
+            made.append(self.model_copy(update={"name": f"{self.name}-{number + 1}", "connections": 1, "port": port}))
+            made[-1]._of = made[0].name if number else None
+        return made
+
+    def wanted(self) -> tuple[pages.Wanted, ...]:
+        """The objects, each behind those that it waits for. Raises ScenarioError."""
+        if self.csv is not None:
+            return pages.of_csv(self.csv)
+        if self.har is not None:
+            return pages.of_har(self.har)
+        own = (
+            pages.Wanted(each.name, each.path or pages.path_of(each.name), each.size, tuple(each.after), each.think)
+            for each in self.objects
+        )
+        return pages.ordered(list(own))
+
+    @model_validator(mode="after")
+    def _has_objects(self) -> Page:
+        given = [key for key in ("objects", "csv", "har") if getattr(self, key)]
+        if len(given) != 1:
+            raise fault("a page takes its objects from one of 'objects', 'csv' and 'har'", at=tuple(given[1:2]))
+        if self.connections > 1 and self.transport in ("quic", "mpquic"):
+            raise fault("over QUIC the objects of a page are on streams of one connection", at=("connections",))
+        try:
+            self.wanted()
+        except ScenarioError as error:
+            raise fault(str(error), at=(given[0],)) from error
+        return self
+
+
 class Ping(Application):
     """ICMP echo requests."""
 
@@ -346,7 +421,7 @@ class Command(Model):
             yield "environment", name + value
 
 
-AnyApplication = Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Ping | Cbr | OnOff
+AnyApplication = Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Page | Ping | Cbr | OnOff
 """What runs between a client and a server."""
 
 AnyEntry = Annotated[AnyApplication | Command, Field(discriminator="kind")]

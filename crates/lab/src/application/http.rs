@@ -1,5 +1,10 @@
 //! The heads of HTTP/1.1 messages: their bytes count, and their lengths are those that are sent.
 
+/// A GET with Host, User-Agent and Accept.
+pub(super) fn request_head(path: &str) -> String {
+    REQUEST_HEAD.replacen("/file", path, 1)
+}
+
 /// `GET /file HTTP/1.1`, Host, User-Agent and Accept with their line ends.
 pub(super) const REQUEST_HEAD: &str =
     "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n";

@@ -9,6 +9,7 @@ mod fetch;
 mod hq;
 mod http;
 mod messages;
+mod page;
 mod ping_pong;
 mod request_response;
 mod stream;
@@ -24,6 +25,7 @@ use crate::carrier::Carrier;
 use crate::plan::Work;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use page::{Loaded, Pages};
 pub(crate) use video::Chunk;
 
 /// The two ends of a connection.
@@ -66,6 +68,8 @@ pub(crate) struct Io<'a> {
     /// Set to be called again at this time.
     pub wake: &'a mut Nanos,
     pub requests: &'a mut Vec<Request>,
+    /// To be raised by the applications whose clients are to be called now.
+    pub roused: &'a mut Vec<usize>,
 }
 
 /// What a connection of QUIC brought.
@@ -166,10 +170,21 @@ pub(crate) trait Session: Send {
     fn chunks(&self) -> &[Chunk] {
         &[]
     }
+
+    /// Objects of a page that were asked for.
+    fn loaded(&self) -> Vec<Loaded> {
+        Vec::new()
+    }
 }
 
-/// The session of an application over a connection; nothing for those that send datagrams.
-pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn Session>> {
+/// The session of an application over a connection, by its number; nothing for those that send datagrams.
+pub(crate) fn session(
+    work: &Work,
+    number: usize,
+    quic: bool,
+    start: Nanos,
+    pages: &mut Pages,
+) -> Option<Box<dyn Session>> {
     Some(match *work {
         Work::Bulk {
             duration_ns,
@@ -240,6 +255,7 @@ pub(crate) fn session(work: &Work, quic: bool, start: Nanos) -> Option<Box<dyn S
             delivery,
             reverse,
         )),
+        Work::Page(ref page) => Box::new(page::Browser::new(page, number, quic, pages)),
         Work::Video(ref video) => Box::new(video::Streaming::new(video)),
         Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => return None,
     })
@@ -260,6 +276,7 @@ pub(crate) fn describe() -> Value {
         entry(ping_pong::NAME, ping_pong::DESCRIPTION, ping_pong::SOURCE),
         entry(messages::NAME, messages::DESCRIPTION, messages::SOURCE),
         entry(video::NAME, video::DESCRIPTION, video::SOURCE),
+        entry(page::NAME, page::DESCRIPTION, page::SOURCE),
         entry(
             "ping",
             "Echo requests (ICMP) at an interval",

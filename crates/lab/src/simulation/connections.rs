@@ -263,7 +263,23 @@ impl Simulation {
                 frames: came.frames,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
+                roused: &mut self.roused,
             });
+            if !self.roused.is_empty() {
+                self.rouse();
+            }
+        }
+    }
+
+    /// Calls the clients of applications that another application has news for.
+    #[cold]
+    fn rouse(&mut self) {
+        let now = self.network.now();
+        for application in std::mem::take(&mut self.roused) {
+            if let Some(client) = self.apps[application].endpoint {
+                self.endpoints[client].wake = now;
+                self.set_timer(client, NEVER);
+            }
         }
     }
 

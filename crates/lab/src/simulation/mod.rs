@@ -30,7 +30,7 @@ use polypath_transport::quic::Spares;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
-use crate::application::{Datagrams, Frames, Request, Session, Side, session};
+use crate::application::{Datagrams, Frames, Pages, Request, Session, Side, session};
 use crate::build::{self, Built, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::control::Choosers;
@@ -92,6 +92,9 @@ pub struct Simulation {
     /// Nobody wants to hear of packets on their way: neither captures nor switches.
     unwatched: bool,
     apps: Vec<App>,
+    /// Applications whose clients are to be called.
+    roused: Vec<usize>,
+    pages: Pages,
     endpoints: Vec<Endpoint>,
     extras: Vec<Extra>,
     /// By node, own address and peer's.
@@ -222,6 +225,8 @@ impl Simulation {
             controller: (plan.routing == Routing::Spread).then(Controller::default),
             control,
             apps: Vec::new(),
+            roused: Vec::new(),
+            pages: Pages::default(),
             endpoints: Vec::new(),
             extras: Vec::new(),
             demultiplexer: BTreeMap::new(),
@@ -319,9 +324,12 @@ impl Simulation {
         let source = settings.source.map_or_else(|| first(client), Ok)?;
         let destination = settings.destination.map_or_else(|| first(server), Ok)?;
         let work = &settings.work;
-        if let plan::Work::Video(video) = work
-            && let Some(fault) = video.fault()
-        {
+        let fault = match work {
+            plan::Work::Video(video) => video.fault(),
+            plan::Work::Page(page) => page.fault().or_else(|| self.stray_page(page, index)),
+            _ => None,
+        };
+        if let Some(fault) = fault {
             return Err(PlanError::invalid(&*place, fault));
         }
         let datagrams = Datagrams::new(work, settings.start_ns, self.plan.seed, index);
@@ -353,7 +361,13 @@ impl Simulation {
         };
         let (start, session) = (
             settings.start_ns,
-            session(work, settings.transport.is_quic(), settings.start_ns),
+            session(
+                work,
+                index,
+                settings.transport.is_quic(),
+                settings.start_ns,
+                &mut self.pages,
+            ),
         );
         let ports = if over_connection {
             (0, settings.port)
@@ -388,6 +402,15 @@ impl Simulation {
             finished: false,
         });
         Ok(())
+    }
+
+    /// What is wrong where a connection has no objects of its own: another one before it has to have them.
+    fn stray_page(&self, page: &plan::Page, index: usize) -> Option<&'static str> {
+        let of = page.of?;
+        let before = &self.plan.applications[..index];
+        let owner = before.get(of).map(|owner| &owner.work);
+        let owns = matches!(owner, Some(plan::Work::Page(owner)) if owner.of.is_none());
+        (!owns).then_some("no application before it has the page that it is of")
     }
 
     /// Simulated time in nanoseconds.
@@ -591,6 +614,7 @@ impl Simulation {
             self.recorder.requests(index as u32, &app.requests);
             if let Some(session) = &app.session {
                 self.recorder.chunks(index as u32, session.chunks());
+                self.recorder.objects(index as u32, &session.loaded());
             }
             if let Some(first) = app.endpoint {
                 let (client, server) = (&self.endpoints[first], &self.endpoints[first + 1]);

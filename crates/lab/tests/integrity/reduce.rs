@@ -180,7 +180,11 @@ fn halved(work: &Work) -> Work {
         }
         Work::Video(video) => video.segments.iter_mut().for_each(half),
         Work::Stream { duration_ns, .. } => duration_ns.iter_mut().for_each(half),
-        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } | Work::Messages { .. } => {}
+        Work::Page(_)
+        | Work::Ping { .. }
+        | Work::Cbr { .. }
+        | Work::OnOff { .. }
+        | Work::Messages { .. } => {}
     }
     work
 }

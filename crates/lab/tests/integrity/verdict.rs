@@ -510,6 +510,8 @@ impl<'a> Run<'a> {
                 let answers = answers.map(|bytes| response_head(bytes) + bytes);
                 [answers.sum(), chunks.len() as u64 * REQUEST_HEAD]
             }
+            // Random scenarios have none.
+            Work::Page(_) => [0; 2],
             Work::PingPong { bytes, .. } => [requests * bytes; 2],
             Work::Messages { bytes, reverse, .. } => directed(reverse, requests * bytes),
             Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => [0; 2],

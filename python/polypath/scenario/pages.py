@@ -1,0 +1,263 @@
+"""The objects of a web page: of a table in the scenario, of a CSV file, or of a HAR file (HTTP Archive 1.2)."""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from polypath.scenario.errors import ScenarioError
+from polypath.scenario.reading import read_text
+from polypath.units import nearest
+
+MOST_OBJECTS: Final = 10_000
+MOST_BYTES: Final = 10**15
+"""Of an object, as of every size of a scenario."""
+_MOST_MS: Final = 10**9
+_LONGEST_PATH: Final = 1000
+
+COLUMNS: Final = ("object", "size_bytes", "after", "think_ms")
+"""Of a CSV file; the first two are needed."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object: what it is called, what the request asks for, its size, what it waits for, and the server's time."""
+
+    name: str
+    path: str
+    size: int
+    after: tuple[str, ...] = ()
+    think_ns: int = 0
+
+
+def ordered(objects: Sequence[Wanted], filename: str | None = None) -> tuple[Wanted, ...]:
+    """The objects, each behind those that it waits for and otherwise as they stand.
+
+    Raises ScenarioError for a name that stands twice or is unknown, and for objects that wait for each other.
+    """
+    place: dict[str, int] = {}
+    for number, each in enumerate(objects):
+        if each.name in place:
+            raise ScenarioError(f"two objects are called '{each.name}'", filename)
+        place[each.name] = number
+    if not objects:
+        raise ScenarioError("a page needs an object", filename)
+    if len(objects) > MOST_OBJECTS:
+        raise ScenarioError(f"the page has {len(objects)} objects, and {MOST_OBJECTS} at most are taken", filename)
+    waiting = [len(set(each.after)) for each in objects]
+    dependents: list[list[int]] = [[] for _ in objects]
+    for number, each in enumerate(objects):
+        for name in dict.fromkeys(each.after):
+            if name not in place:
+                hint = nearest(name, place)
+                raise ScenarioError(f"object '{each.name}' waits for '{name}', and there is none", filename, hint=hint)
+            dependents[place[name]].append(number)
+    free = [number for number, count in enumerate(waiting) if not count]
+    found: list[Wanted] = []
+    while free:
+        number = heapq.heappop(free)
+        found.append(objects[number])
+        for dependent in dependents[number]:
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                heapq.heappush(free, dependent)
+    if len(found) < len(objects):
+        circle = " waits for ".join(f"'{name}'" for name in _circle(objects, waiting, place))
+        raise ScenarioError(f"objects wait for each other: {circle}", filename)
+    return tuple(found)
+
+
+def _circle(objects: Sequence[Wanted], waiting: Sequence[int], place: Mapping[str, int]) -> list[str]:
+    """Names of objects, each of which waits for the next; the last is the first."""
+    name = next(each.name for each, count in zip(objects, waiting, strict=True) if count)
+    seen: list[str] = []
+    while name not in seen:
+        seen.append(name)
+        name = next(other for other in objects[place[name]].after if waiting[place[other]])
+    return [*seen[seen.index(name) :], name]
+
+
+def path_of(name: str) -> str:
+    """A path of HTTP for an object's name."""
+    return "/" + quote(name.lstrip("/"), safe="/?&=:+,;@!$*'()~-._")[: _LONGEST_PATH - 1]
+
+
+def of_csv(filename: str) -> tuple[Wanted, ...]:
+    """The objects of a CSV file. Raises ScenarioError that names file and line."""
+    return _of_csv(read_text(Path(filename), "table of a page's objects"), filename)
+
+
+def of_har(filename: str) -> tuple[Wanted, ...]:
+    """The objects of a HAR file. Raises ScenarioError that names file and entry."""
+    return _of_har(read_text(Path(filename), "HAR file"), filename)
+
+
+@lru_cache(maxsize=8)
+def _of_csv(text: str, filename: str) -> tuple[Wanted, ...]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        _check_header(header, filename)
+        objects = [
+            _row(dict(zip(header, cells, strict=False)), len(cells) == len(header), filename, reader.line_num)
+            for cells in reader
+            if cells
+        ]
+    except csv.Error as error:
+        raise ScenarioError(f"this is no CSV: {error}", filename, reader.line_num) from error
+    if not objects:
+        raise ScenarioError("there are no rows below the header", filename, 1)
+    return ordered(objects, filename)
+
+
+def _check_header(header: list[str], filename: str) -> None:
+    for name in header:
+        if name not in COLUMNS:
+            hint = nearest(name, COLUMNS)
+            raise ScenarioError(f"unknown column '{name}'; there is {', '.join(COLUMNS)}", filename, 1, hint)
+    for name in COLUMNS[:2]:
+        if name not in header:
+            raise ScenarioError(f"there is no column '{name}'", filename, 1)
+    if len(set(header)) < len(header):
+        raise ScenarioError("a column stands twice", filename, 1)
+
+
+def _row(cells: Mapping[str, str], whole: bool, filename: str, line: int) -> Wanted:
+    if not whole:
+        raise ScenarioError("the row has not as many values as there are columns", filename, line)
+    name = cells["object"].strip()
+    if not name:
+        raise ScenarioError("the object has no name", filename, line)
+    size = cells["size_bytes"].strip()
+    if not re.fullmatch(r"[0-9]{1,18}", size, re.ASCII) or int(size) > MOST_BYTES:
+        raise ScenarioError(f"size_bytes: must be a whole number from 0 to {MOST_BYTES}, not {size!r}", filename, line)
+    think = cells.get("think_ms", "").strip() or "0"
+    try:
+        ms = float(think)
+    except ValueError:
+        ms = math.nan
+    if not 0 <= ms <= _MOST_MS:
+        raise ScenarioError(f"think_ms: must be a number from 0 to {_MOST_MS}, not {think!r}", filename, line)
+    return Wanted(name, path_of(name), int(size), tuple(cells.get("after", "").split()), round(ms * 1_000_000))
+
+
+@lru_cache(maxsize=8)
+def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise ScenarioError("this is no HAR file: not JSON", filename, line) from error
+    log = data.get("log") if isinstance(data, dict) else None
+    entries = log.get("entries") if isinstance(log, dict) else None
+    if not isinstance(entries, list):
+        raise ScenarioError("this is no HAR file: there is no list log.entries", filename)
+    found = [_Entry(number, entry, filename) for number, entry in enumerate(entries)]
+    found = [entry for entry in found if entry.crossed]
+    if not found:
+        raise ScenarioError("no entry of the file has a response", filename)
+    if len(found) > MOST_OBJECTS:
+        raise ScenarioError(f"the file has {len(found)} entries, and {MOST_OBJECTS} at most are taken", filename)
+    names: dict[int, str] = {}
+    first: dict[str, str] = {}
+    taken: set[str] = set()
+    for entry in found:
+        again = 2
+        name = entry.url
+        while name in taken:
+            name = f"{entry.url}#{again}"
+            again += 1
+        taken.add(name)
+        names[entry.number] = name
+        first.setdefault(entry.url, name)
+    page = names[found[0].number]
+    return ordered(
+        [
+            Wanted(name, entry.path, entry.size, tuple(_needs(entry, name, page, first)))
+            for entry in found
+            for name in (names[entry.number],)
+        ],
+        filename,
+    )
+
+
+def _needs(entry: _Entry, name: str, page: str, first: Mapping[str, str]) -> Iterator[str]:
+    """What an entry waits for: what had it loaded, where the file says so and has it; or else the page."""
+    if name == page:
+        return
+    yield next((first[url] for url in entry.initiators() if url in first and first[url] != name), page)
+
+
+class _Entry:
+    """An entry of a HAR file, as far as it counts here."""
+
+    def __init__(self, number: int, entry: object, filename: str) -> None:
+        self.number = number
+        self._filename = filename
+        self._entry = self._table(entry, "it")
+        request = self._table(self._entry.get("request"), "request")
+        response = self._table(self._entry.get("response"), "response")
+        url = request.get("url")
+        if not isinstance(url, str) or not url:
+            raise self._fault("request.url is no text")
+        self.url = url
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise self._fault(f"request.url is no URL: {error}") from error
+        status = response.get("status")
+        #: Whether anything came over the network for it.
+        self.crossed = parts.scheme in ("http", "https") and status != 0
+        self.path = path_of(parts.path + (f"?{parts.query}" if parts.query else ""))
+        self.size = self._size(response) if self.crossed else 0
+
+    def initiators(self) -> Iterator[str]:
+        """URLs of what had it loaded, as Chromium writes them; the nearest first."""
+        initiator = self._entry.get("_initiator")
+        if not isinstance(initiator, dict):
+            return
+        if isinstance(url := initiator.get("url"), str):
+            yield url
+        stack = initiator.get("stack")
+        frames = stack.get("callFrames") if isinstance(stack, dict) else None
+        for frame in frames if isinstance(frames, list) else []:
+            if isinstance(frame, dict) and isinstance(url := frame.get("url"), str):
+                yield url
+
+    def _size(self, response: Mapping[str, Any]) -> int:
+        body = self._number(response.get("bodySize", -1), "response.bodySize")
+        if body >= 0:
+            return body
+        content = self._table(response.get("content", {}), "response.content")
+        size = self._number(content.get("size", -1), "response.content.size")
+        if size < 0:
+            raise self._fault("neither response.bodySize nor response.content.size says how long the body is")
+        return size
+
+    def _number(self, value: object, what: str) -> int:
+        """A size, or -1 for one that is not known (HAR 1.2)."""
+        if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= MOST_BYTES:
+            shown = json.dumps(value)
+            shown = shown if len(shown) <= 40 else f"{shown[:40]}.."
+            raise self._fault(f"{what} must be a whole number from 0 to {MOST_BYTES}, or -1, not {shown}")
+        return value
+
+    def _table(self, value: object, what: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._fault(f"{what} is no object")
+        return value
+
+    def _fault(self, what: str) -> ScenarioError:
+        url = getattr(self, "url", "")
+        shown = f" ({url if len(url) <= 60 else url[:60] + '..'})" if url else ""
+        return ScenarioError(f"entry {self.number}{shown}: {what}", self._filename)

@@ -41,6 +41,8 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "video_mbps": None,
         "startup_s": None,
         "stalled_s": None,
+        "page_load_s": None,
+        "first_object_s": None,
         "interface": ["eth0", "eth1"],
         "subflow_share": [0.666667, 0.333333],
         "subflow_goodput_mbps": [8.0, 4.0],

@@ -119,7 +119,7 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 7] = [
+const OPTIONAL: [&str; 8] = [
     "chunks",
     "objects",
     "sack_blocks",

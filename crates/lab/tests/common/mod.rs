@@ -30,7 +30,6 @@ impl Lab {
             checksum: false,
             profile: "rfc",
             reverse: false,
-            reverse_bytes: None,
             work: Value::Null,
         }
     }

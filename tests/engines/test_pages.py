@@ -6,7 +6,7 @@ import pytest
 
 import polypath
 from polypath import Scenario
-from polypath.results import metrics, pages
+from polypath.results import measures, metrics, pages
 
 SCENARIO = """
 duration = "10 s"
@@ -69,6 +69,15 @@ def test_a_summary_has_the_objects_once() -> None:
     assert [each["name"] for each in first["page"]["objects"]] == ["index", "style", "image"]
     assert "objects" not in second["page"]
     assert second["page"]["load_s"] == first["page"]["load_s"]
+
+
+def test_expectations_may_be_of_the_page() -> None:
+    recording, (load,) = run(f'transport = "tcp"\n{CHAIN}')
+    (name,) = (each.name for each in metrics.connections(recording))
+    assert load.first_ns is not None
+    assert load.load_ns is not None
+    assert measures.REGISTRY["first_object"](recording, {"connection": name}) == pytest.approx(load.first_ns / 1e9)
+    assert measures.REGISTRY["page_load"](recording, {"connection": name}) == pytest.approx(load.load_ns / 1e9)
 
 
 def test_an_object_that_does_not_come_leaves_no_load_time() -> None:

@@ -53,7 +53,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.",
     ),
     "trace": Command("trace", "Read captures of real traffic, and show its connections as `run` shows a run's."),
-    "plot": Command("plot", "Draw figures of stored results; several runs go on the same axes."),
+    "plot": Command(
+        "plot",
+        "Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.",
+    ),
     "exposure": Command("exposure", "Show what an eavesdropper on links, nodes or paths gets of each connection."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(

@@ -5,6 +5,7 @@
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
+# make wheel  dist/polypath-*.whl for Linux of this architecture or TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
 # make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
@@ -23,7 +24,8 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools packetdrill lint-rust test-rust lint-python test-python test-speed
+.PHONY: demo test build web wheel wheel-test kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools packetdrill \
+    lint-rust test-rust lint-python test-python test-speed
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -98,6 +100,17 @@ soak: build kernel-tools
 
 SCENARIOS ?= 300000
 FIRST ?= 0
+
+# zig links against an old glibc, and for other architectures.
+wheel: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --group wheel
+	@test -z '$(TARGET)' || rustup target add --quiet $(TARGET)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet --zig --compatibility manylinux_2_17 \
+	    $(if $(TARGET),--target $(TARGET)) --out dist --target-dir target/wheel
+	@ls dist/*.whl
+
+wheel-test: wheel
+	@.ci/wheel dist/polypath-*_$$(uname -m).whl
 
 # Not optimised as a release is, so that the endpoints' assertions are in it.
 campaign: $(VENV)/.ready

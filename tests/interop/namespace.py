@@ -34,6 +34,9 @@ OPENING = 1000
 #: A wait that takes longer has failed, however slow the machine is.
 LIMIT_S = 120
 MASK = (1 << 64) - 1
+#: Four bits of each byte choose a letter, a to p.
+BITS = int.from_bytes(b"\x0f" * 8)
+LETTERS = int.from_bytes(b"a" * 8)
 
 
 def stream(number: int, length: int) -> bytes:
@@ -50,7 +53,7 @@ def mix(number: int, index: int) -> int:
     z = (number ^ index * 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
+    return ((z ^ (z >> 31)) & BITS) + LETTERS
 
 
 def ip(*words: str) -> None:

@@ -311,8 +311,8 @@ test("an event's name stands over its line when a chart is drawn again, too", as
     });
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("+");
-    await page.waitForFunction(() => window.written.some((each) => each.text === "wifi down"));
-    const middle = await page.evaluate(() => window.written.findLast((each) => each.text === "wifi down").middle);
+    await page.waitForFunction(() => window.written.some((each) => each.text === "wifi: down"));
+    const middle = await page.evaluate(() => window.written.findLast((each) => each.text === "wifi: down").middle);
     const second = await page.evaluate(() => window.written.findLast((each) => each.text === "1").middle);
     assert.ok(Math.abs(middle - second) < 3, `${middle} and ${second}`);
   });
@@ -320,8 +320,8 @@ test("an event's name stands over its line when a chart is drawn again, too", as
 
 test("several runs have short names and one event", async () => {
   await opened("failing.html", "#all", async (page) => {
-    assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi down");
-    assert.equal(await page.locator("[data-chart=all-delivered]").getAttribute("data-marks"), "wifi down");
+    assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi: down");
+    assert.equal(await page.locator("[data-chart=all-delivered]").getAttribute("data-marks"), "wifi: down");
   });
 });
 

@@ -141,6 +141,15 @@ def test_a_person_s_file_stays(polypath: Any, results: Path, tmp_path: Path) -> 
     assert polypath("report", results, "--out", page).code == 2
 
 
+def test_a_file_of_a_result_is_no_scenario(polypath: Any, results: Path) -> None:
+    table = results / "mptcp" / "summary.json"
+    outcome = polypath("report", table)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"polypath: {table} is a file of a result; name its folder, {table.parent}\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,6 +76,8 @@ def report(
     Examples: `polypath report results --open`, `polypath report before after --out both.html`,
     `polypath report aggregation --run mptcp`.
     """
+    for target in targets:
+        _refuse_part(Path(target))
     folders = [Path(target) for target in targets if _is_result(target)]
     if (settings or seed is not None or runs) and len(folders) == len(targets):
         raise InputError("--set, --seed and --run are of labs and scenarios that are run now; these are results")
@@ -97,6 +99,14 @@ def report(
     if show and not webbrowser.open(into.resolve().as_uri()):
         warn(f"no browser was found; open {into}")
     return max(one.code for one in found)
+
+
+def _refuse_part(path: Path) -> None:
+    """Raises InputError for a file of a result, which a shell's `results/*` names beside its runs."""
+    if path.is_file() and path.suffix != ".toml":
+        for kind in (folder.RUN, folder.SWEEP):
+            if path.name in (folder.files(path.parent, kind) or ()):
+                raise InputError(f"{path} is a file of a result; name its folder, {path.parent}")
 
 
 def _is_result(target: str) -> bool:

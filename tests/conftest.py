@@ -1,14 +1,16 @@
 """A small Recording made by hand, whose every figure can be worked out on paper."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
+from polypath import registry
 from polypath.cli import console
+from polypath.formats import plan
 from polypath.results import Metadata, Recording, schema
 
 SECOND = 1_000_000_000
@@ -20,6 +22,22 @@ def piped() -> None:
     """What is printed goes into a pipe, whatever the size of a terminal that pytest-xdist makes up for its workers."""
     os.environ.pop("COLUMNS", None)
     console.out.width = 120
+
+
+@pytest.fixture
+def replace_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[registry.Kind], str]], None]]:
+    """Gives the package other algorithms, by a function from a kind to its JSON; what is kept of others goes."""
+
+    def forget() -> None:
+        registry.entries.cache_clear()
+        plan._usual.cache_clear()
+
+    def replaced(read: Callable[[registry.Kind], str]) -> None:
+        monkeypatch.setattr(registry, "read", read)
+        forget()
+
+    yield replaced
+    forget()
 
 
 def table(name: str, rows: Sequence[Sequence[Any]]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -119,13 +119,10 @@ def described(tree: Path) -> list[str]:
 
 
 @pytest.fixture
-def extended(described: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def extended(described: list[str], replace_registry: Callable[[Callable[[registry.Kind], str]], None]) -> None:
     """The package with the copy's registries in place of its own."""
     read, made = registry.read, dict(zip(("scheduler", "congestion"), described, strict=True))
-    monkeypatch.setattr(registry, "read", lambda kind: made.get(kind) or read(kind))
-    registry.entries.cache_clear()
-    yield
-    registry.entries.cache_clear()
+    replace_registry(lambda kind: made.get(kind) or read(kind))
 
 
 @pytest.mark.usefixtures("extended")

@@ -1,7 +1,7 @@
 """The importer is tested against the scenario tests' small registry."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,5 @@ ALGORITHMS = json.loads((Path(__file__).parents[1] / "scenario" / "registry.json
 
 
 @pytest.fixture(autouse=True)
-def small_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "read", lambda kind: json.dumps(ALGORITHMS[kind]))
-    registry.entries.cache_clear()
-    yield
-    registry.entries.cache_clear()
+def small_registry(replace_registry: Callable[[Callable[[registry.Kind], str]], None]) -> None:
+    replace_registry(lambda kind: json.dumps(ALGORITHMS[kind]))

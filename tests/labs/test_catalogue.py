@@ -4,7 +4,7 @@ import functools
 import importlib.util
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,11 @@ NAMES = [
 
 
 @pytest.fixture(autouse=True)
-def algorithms(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def algorithms(replace_registry: Callable[[Callable[[registry.Kind], str]], None]) -> None:
     """The engine's own registry where it is built, for the labs must run on it."""
     if importlib.util.find_spec("polypath._core") is None:
         known = json.loads(SMALL.read_text())
-        monkeypatch.setattr(registry, "read", lambda kind: json.dumps(known[kind]))
-    registry.entries.cache_clear()
-    yield
-    registry.entries.cache_clear()
+        replace_registry(lambda kind: json.dumps(known[kind]))
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """The scenario layer is tested against a small registry of its own, so that messages do not move with the engine."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,8 @@ ALGORITHMS = json.loads((Path(__file__).parent / "registry.json").read_text())
 
 
 @pytest.fixture(autouse=True)
-def small_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "read", lambda kind: json.dumps(ALGORITHMS[kind]))
-    registry.entries.cache_clear()
-    yield
-    registry.entries.cache_clear()
+def small_registry(replace_registry: Callable[[Callable[[registry.Kind], str]], None]) -> None:
+    replace_registry(lambda kind: json.dumps(ALGORITHMS[kind]))
 
 
 @pytest.fixture

@@ -2,15 +2,18 @@
 
 import base64
 import hashlib
+import os
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import KernelError, cache, find, make, source, wheel
 from polypath.engines.linux.kernel.cache import Installed, Recipe
 from polypath.engines.linux.kernel.tree import Tree
+from polypath.engines.namespaces import programs
 
 PATCH = """why it is changed
 
@@ -118,7 +121,7 @@ def test_a_kernel_does_not_tell_who_built_it_nor_how_often(tmp_path: Path, monke
     monkeypatch.setenv("KBUILD_BUILD_VERSION", "7")
     told = ["USER", "HOST", "VERSION", "TIMESTAMP"]
     (tmp_path / "Makefile").write_text("linux:\n\t@echo " + " ".join(f"$(KBUILD_BUILD_{name})" for name in told))
-    make._compile(tmp_path, tmp_path, 1, 1, lambda what, done, total: None)
+    make._compile(tmp_path, tmp_path, 1, lambda what, done, total: None)
     assert "polypath polypath 1 @0\n" in (tmp_path / "build.log").read_text()
 
 
@@ -163,3 +166,134 @@ def test_a_wheel_is_found_where_it_is_installed(
     (recipe.folder / "config.fragment").write_text("CONFIG_NET=n\n")
     with pytest.raises(KernelError, match="out of date"):
         find()
+
+
+SOURCES = """
+[[source]]
+package = "linux-source-7.2"
+version = "7.2.12-1"
+suite = "backports"
+sha256 = "00"
+[[source]]
+package = "linux-source-6.12"
+version = "6.12.117-1"
+suite = "stable"
+sha256 = "11"
+"""
+
+
+def _mirror(monkeypatch: pytest.MonkeyPatch, has: dict[str, str]) -> list[str]:
+    """A mirror with one release of each package; what is asked of it."""
+    asked: list[str] = []
+
+    def download(folder: Path, pin: cache.Pin, version: str | None, say: source.Say) -> Path:
+        asked.append(f"{pin.package} {version}")
+        if pin.package not in has or version not in (None, has[pin.package]):
+            raise KernelError(f"no {pin.package} {version}")
+        folder.mkdir(exist_ok=True)
+        path = folder / pin.package
+        path.write_text(has[pin.package])
+        return path
+
+    monkeypatch.setattr(source, "_download", download)
+    monkeypatch.setattr(source, "run", lambda command: Path(command[2]).read_text() + "\n")
+    return asked
+
+
+def test_a_source_that_its_mirror_dropped_has_a_place_taker(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (recipe.folder / "source.toml").write_text(SOURCES)
+    pins = recipe.pins()
+
+    def found() -> list[str]:
+        return [str(each) for each in source.fetched(pins, tmp_path / "download", lambda what: None)]
+
+    asked = _mirror(monkeypatch, {"linux-source-7.2": "7.2.12-1", "linux-source-6.12": "6.12.117-1"})
+    assert next(source.fetched(pins, tmp_path / "download", lambda what: None)).identity == pins[0].identity
+    assert asked == ["linux-source-7.2 7.2.12-1"]  # nothing is fetched that is not asked for
+    _mirror(monkeypatch, {"linux-source-7.2": "7.2.14-1", "linux-source-6.12": "6.12.117-1"})
+    with pytest.raises(KernelError, match=r"no linux-source-7\.2 7\.2\.12-1; give a kernel source with --source"):
+        found()
+    taken = source.fetched(pins, tmp_path / "download", lambda what: None)
+    assert [str(next(taken)), str(next(taken))] == ["linux-source-7.2 7.2.14-1", "linux-source-6.12 6.12.117-1"]
+    _mirror(monkeypatch, {"linux-source-6.12": "6.12.120-1"})
+    assert str(next(source.fetched(pins, tmp_path / "download", lambda what: None))) == "linux-source-6.12 6.12.120-1"
+    _mirror(monkeypatch, {})
+    with pytest.raises(KernelError, match=r"no linux-source-7\.2"):
+        found()
+
+
+def test_a_release_that_does_not_do_gives_way_to_the_next_source(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    (recipe.folder / "source.toml").write_text(SOURCES)
+    monkeypatch.setattr(programs, "build", lambda: None)
+    monkeypatch.setattr(make, "_require_tools", lambda: None)
+    _mirror(monkeypatch, {"linux-source-7.2": "7.2.14-1", "linux-source-6.12": "6.12.117-1"})
+
+    def made(chosen: source.Source, *_: object) -> Installed:
+        if "7.2.14" in chosen.identity:
+            raise KernelError("0001.patch does not apply")
+        folder = cache.cache() / "new"
+        folder.mkdir()
+        (folder / "linux").touch()
+        Installed(folder, "6.12.117", chosen.identity, recipe.digest(debug=False), False, "gcc", "00").save()
+        return Installed.load(folder)
+
+    monkeypatch.setattr(make, "_made", made)
+    warnings: list[str] = []
+    kernel, new = make.build(None, False, 1, lambda kernel: None, warn=warnings.append)
+    assert (kernel.release, new) == ("6.12.117", True)
+    assert warnings == [
+        "linux-source-7.2 7.2.12-1 cannot be fetched: linux-source-7.2 7.2.14-1 takes its place",
+        "linux-source-7.2 7.2.14-1 does not do: 0001.patch does not apply",
+        "linux-source-7.2 7.2.12-1 cannot be fetched: linux-source-6.12 6.12.117-1 takes its place",
+    ]
+    assert make.build(None, False, 1, lambda kernel: None)[1] is False  # it is there
+
+
+def test_runs_take_the_kernel_that_was_asked_for_last(
+    tmp_path: Path, recipe: Recipe, tarball: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    (recipe.folder / "source.toml").write_text(SOURCES)
+    monkeypatch.setattr(programs, "build", lambda: None)
+    digest = recipe.digest(debug=False)
+    sources = {"7.2.12": recipe.pins()[0].identity, "7.2.12-own": source.given(tarball).identity}
+    for number, (release, identity) in enumerate(sources.items()):
+        folder = cache.cache() / f"{number}"
+        folder.mkdir(parents=True)
+        (folder / "linux").touch()
+        Installed(folder, release, identity, digest, False, "gcc", "00").save()
+        os.utime(folder / "kernel.json", (number, number))
+    assert find().release == "7.2.12-own"
+    assert make.build(None, False, 1, lambda kernel: None)[0].release == "7.2.12"
+    assert find().release == "7.2.12"
+    assert make.build(tarball, False, 1, lambda kernel: None)[0].release == "7.2.12-own"
+    assert find().release == "7.2.12-own"
+
+
+def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache.cache().mkdir(parents=True)
+    monkeypatch.setattr(source, "run", lambda command: command[-1] + "\n")
+    monkeypatch.setattr(source, "file_sum", lambda path: "00")
+
+    def trial(kernel: Installed) -> None:
+        raise EngineError("ecf with lia brings 5 of 9 bytes")
+
+    with pytest.raises(KernelError, match="fails its trial: ecf with lia brings 5 of 9 bytes"):
+        make._install(
+            tmp_path, tmp_path, "digest", "source", False, lambda kernel: make._try(kernel, trial, lambda *_: None)
+        )
+    assert not cache.installed()
+
+
+def test_a_limit_of_zero_is_off_where_the_kernel_does_not_have_it() -> None:
+    assert make._is_off("CONFIG_LIMIT=0", {"CONFIG_NET=y"})
+    assert not make._is_off("CONFIG_LIMIT=0", {"CONFIG_LIMIT=5"})
+    assert not make._is_off("CONFIG_LIMIT=y", {"CONFIG_NET=y"})

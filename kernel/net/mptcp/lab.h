@@ -8,6 +8,8 @@
 #ifndef POLYPATH_LAB_H
 #define POLYPATH_LAB_H
 
+#include <linux/module.h>
+#include <linux/version.h>
 #include "protocol.h"
 
 #define LAB_MAX_PATHS	64
@@ -68,5 +70,29 @@ static inline u32 lab_segment(const struct mptcp_subflow_context *path)
 {
 	return max(READ_ONCE(lab_tp(path)->mss_cache), 1U);
 }
+
+/* The operations of the scheduler NAME: ID_get_send chooses for new data. Before
+ * Linux 6.16 one operation chose for new data and for what is sent again.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define LAB_SCHEDULER(ID, NAME)							\
+static struct mptcp_sched_ops mptcp_sched_##ID = {				\
+	.get_send	= ID##_get_send,					\
+	.get_retrans	= lab_get_retrans,					\
+	.name		= NAME,							\
+	.owner		= THIS_MODULE,						\
+}
+#else
+#define LAB_SCHEDULER(ID, NAME)							\
+static int ID##_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data) \
+{										\
+	return data->reinject ? lab_get_retrans(msk) : ID##_get_send(msk);	\
+}										\
+static struct mptcp_sched_ops mptcp_sched_##ID = {				\
+	.get_subflow	= ID##_get_subflow,					\
+	.name		= NAME,							\
+	.owner		= THIS_MODULE,						\
+}
+#endif
 
 #endif

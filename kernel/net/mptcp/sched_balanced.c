@@ -11,7 +11,6 @@
 
 #define pr_fmt(fmt) "MPTCP: " fmt
 
-#include <linux/module.h>
 #include "lab.h"
 
 #define WINDOW	(1 << 20)
@@ -64,12 +63,7 @@ static int balanced##ID##_get_send(struct mptcp_sock *msk)			\
 {										\
 	return send_within(msk, EPSILON);					\
 }										\
-static struct mptcp_sched_ops mptcp_sched_balanced##ID = {			\
-	.get_send	= balanced##ID##_get_send,				\
-	.get_retrans	= lab_get_retrans,					\
-	.name		= NAME,							\
-	.owner		= THIS_MODULE,						\
-}
+LAB_SCHEDULER(balanced##ID, NAME)
 
 BALANCED(, 5, "balanced");
 BALANCED(0, 0, "balanced0");

@@ -12,7 +12,6 @@
 
 #define pr_fmt(fmt) "MPTCP: " fmt
 
-#include <linux/module.h>
 #include "lab.h"
 
 #define LAMBDA_LEAST	1000
@@ -73,12 +72,7 @@ static int blest_get_send(struct mptcp_sock *msk)
 	return -EINVAL;
 }
 
-static struct mptcp_sched_ops mptcp_sched_blest = {
-	.get_send	= blest_get_send,
-	.get_retrans	= lab_get_retrans,
-	.name		= "blest",
-	.owner		= THIS_MODULE,
-};
+LAB_SCHEDULER(blest, "blest");
 
 static int __init blest_register(void)
 {

@@ -10,7 +10,6 @@
 
 #define pr_fmt(fmt) "MPTCP: " fmt
 
-#include <linux/module.h>
 #include "lab.h"
 
 /* 1 / beta */
@@ -64,12 +63,7 @@ static int ecf_get_send(struct mptcp_sock *msk)
 	return -EINVAL;
 }
 
-static struct mptcp_sched_ops mptcp_sched_ecf = {
-	.get_send	= ecf_get_send,
-	.get_retrans	= lab_get_retrans,
-	.name		= "ecf",
-	.owner		= THIS_MODULE,
-};
+LAB_SCHEDULER(ecf, "ecf");
 
 static int __init ecf_register(void)
 {

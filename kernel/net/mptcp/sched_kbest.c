@@ -8,7 +8,6 @@
 
 #define pr_fmt(fmt) "MPTCP: " fmt
 
-#include <linux/module.h>
 #include "lab.h"
 
 static u64 best(const struct lab_paths *paths, unsigned int k)
@@ -50,12 +49,7 @@ static int kbest##K##_get_send(struct mptcp_sock *msk)				\
 {										\
 	return kbest_get_send(msk, K ? : 2);					\
 }										\
-static struct mptcp_sched_ops mptcp_sched_kbest##K = {				\
-	.get_send	= kbest##K##_get_send,					\
-	.get_retrans	= lab_get_retrans,					\
-	.name		= NAME,							\
-	.owner		= THIS_MODULE,						\
-}
+LAB_SCHEDULER(kbest##K, NAME)
 
 KBEST(0, "kbest");
 KBEST(1, "kbest1");

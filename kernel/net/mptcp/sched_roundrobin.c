@@ -8,7 +8,6 @@
 
 #define pr_fmt(fmt) "MPTCP: " fmt
 
-#include <linux/module.h>
 #include "lab.h"
 
 static int roundrobin_get_send(struct mptcp_sock *msk)
@@ -22,12 +21,7 @@ static int roundrobin_get_send(struct mptcp_sock *msk)
 	return path ? lab_choose(msk, path, lab_segment(path)) : -EINVAL;
 }
 
-static struct mptcp_sched_ops mptcp_sched_roundrobin = {
-	.get_send	= roundrobin_get_send,
-	.get_retrans	= lab_get_retrans,
-	.name		= "roundrobin",
-	.owner		= THIS_MODULE,
-};
+LAB_SCHEDULER(roundrobin, "roundrobin");
 
 static int __init roundrobin_register(void)
 {

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from polypath.cli.console import err
+from polypath.cli.console import err, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import KernelError
+from polypath.engines.linux.trial import trial
 
 app = typer.Typer(
     add_completion=False,
@@ -31,9 +32,12 @@ def build(
     debug: Annotated[bool, typer.Option("--debug", help="With KASAN and lockdep: slow, for soak tests.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = os.cpu_count() or 1,
 ) -> int:
-    """Fetch the source, patch it, compile it, install the kernel in the user's cache. Once built, it is instant.
+    """Fetch the source, patch it, compile it, try the kernel, keep it in the user's cache. Once built, it is instant.
 
-    Example: `polypath kernel build --jobs 4`.
+    Where the first source of `source.toml` cannot be fetched, the newest release of its series takes its place, or the
+    next source. Runs take the kernel that was asked for last.
+
+    Examples: `polypath kernel build --jobs 4`, `polypath kernel build --source linux-7.2.12.tar.xz`.
     """
     started = time.monotonic()
     stage = "looking for the kernel"
@@ -47,7 +51,7 @@ def build(
             stage = what
             bar.update(task, description=what, completed=done, total=total or None)
 
-        built, new = kernel.build(source, debug, jobs, progress)
+        built, new = kernel.build(source, debug, jobs, trial, progress, warn)
     took = f"built in {time.monotonic() - started:.0f} s" if new else "already built"
     typer.echo(f"Linux {built.release} {took}: {built.binary}")
     return DONE

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
-from polypath.engines.linux import guest, processor
-from polypath.engines.linux.kernel import find
+from polypath.engines.linux import guest, processor, releases
+from polypath.engines.linux.kernel import Installed, KernelError, find
 from polypath.engines.linux.kernel.make import supported
 from polypath.engines.namespaces import commands, iperf3, programs, run, translation
 from polypath.engines.namespaces.job import Job
@@ -22,6 +22,7 @@ from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
 from polypath.scenario import Plan
 
+_NEWEST = Kernel()
 _LEAST_MEMORY_MB = 512
 _MOST_MEMORY_MB = 16384
 #: For each program of the machine; the guest takes from the host only what is used.
@@ -35,21 +36,33 @@ class LinuxEngine:
 
     name = "linux"
 
-    def __init__(self, debug: bool = False) -> None:
-        self.debug = debug
+    def __init__(self, debug: bool = False, kernel: Installed | None = None) -> None:
+        """On the kernel that is built, with or without its own checks, or on that kernel."""
+        self._debug = debug
+        self._given = kernel
+
+    def _kernel(self) -> Installed:
+        return self._given or find(self._debug)
+
+    def _means(self) -> Kernel:
+        """Where no kernel is built, the newest one's: a plan beyond them is refused before a kernel is asked for."""
+        try:
+            return releases.of(self._kernel())
+        except KernelError:
+            return _NEWEST
 
     def versions(self) -> dict[str, str]:
         """What takes part in a run beside Polypath. Raises KernelError where no kernel is built."""
-        kernel = find(self.debug)
+        kernel = self._kernel()
         return {"linux": kernel.release, "kernel": kernel.folder.name}
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         data = plan.data
         captured = captures_for(data, options)
-        job, files = translate(data, captured)
+        job, files = translate(data, captured, self._means())
         supported()
-        kernel, versions = find(self.debug), self.versions()
+        kernel, versions = self._kernel(), self.versions()
         end_ns = int(data["duration_ns"])
         with guest.folder(kernel, files, iperf3.executables(data) | commands.executables(data)) as folder:
             tail = commands.Tail(data, folder, options.output)
@@ -72,9 +85,9 @@ class LinuxEngine:
         """The Plan's network without its applications and events, to be asked for one thing after the other; time
         passes only while something is asked. Raises EngineError."""
         data = network(plan.data)
-        job, files = translate(data, Options(captures="hosts", directory=Path()))
+        job, files = translate(data, Options(captures="hosts", directory=Path()), self._means())
         supported()
-        kernel = find(self.debug)
+        kernel = self._kernel()
         files |= FILES | commands.names(data)
         library = {iperf3.PRELOAD: programs.library("mptcp")}
         command = guest.command(int(data["seed"]), _SESSION_MEMORY_MB)
@@ -86,9 +99,11 @@ class LinuxEngine:
             yield Session(job, folder, process, still=True)
 
 
-def translate(data: dict[str, Any], options: Options = Options()) -> tuple[Job, dict[str, str]]:
+def translate(
+    data: dict[str, Any], options: Options = Options(), means: Kernel = _NEWEST
+) -> tuple[Job, dict[str, str]]:
     """The job and all files of a run's folder. Raises EngineError for a plan beyond this engine's means."""
-    return translation.translate(data, options.captures, Netem, Kernel())
+    return translation.translate(data, options.captures, Netem, means)
 
 
 def _memory(data: dict[str, Any], options: Options) -> int:

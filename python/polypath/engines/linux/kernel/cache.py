@@ -7,6 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -34,14 +35,25 @@ def cache() -> Path:
 
 @dataclass(frozen=True)
 class Pin:
-    """The distribution's source package that the recipe was written for."""
+    """A distribution's source package that the recipe was written for."""
 
     package: str
     version: str
     suite: str
     sha256: str
-    tarball: str
-    steps: int
+
+    @property
+    def tarball(self) -> str:
+        """Where the source is in the package."""
+        return f"usr/src/{self.package}.tar.xz"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.package} {self.version} {self.sha256}"
+
+    def is_of(self, identity: str) -> bool:
+        """Whether a source is this one or another release of its series."""
+        return identity.startswith(f"{self.package} ")
 
 
 @dataclass(frozen=True)
@@ -50,8 +62,10 @@ class Recipe:
 
     folder: Path
 
-    def pin(self) -> Pin:
-        return Pin(**tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8")))
+    def pins(self) -> list[Pin]:
+        """The sources that fit, the first first."""
+        described = tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8"))
+        return [Pin(**each) for each in described.get("source", ())]
 
     def patches(self) -> list[Path]:
         return sorted((self.folder / "patches").glob("*.patch"))
@@ -107,6 +121,11 @@ class Installed:
         data = {name: value for name, value in asdict(self).items() if name != "folder"}
         self.description.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
+    def choose(self) -> None:
+        """Makes it the one that runs take, where several are of the present recipe."""
+        with suppress(OSError):
+            os.utime(self.description)
+
     @classmethod
     def load(cls, folder: Path) -> Installed:
         data = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
@@ -118,10 +137,12 @@ def key(recipe_digest: str, source: str) -> str:
 
 
 def installed() -> list[Installed]:
-    """Every kernel in the cache and the one of the package; one that cannot be read is passed over."""
+    """The kernel of the package and every one in the cache, the one chosen last at the end; one that cannot be read is
+    passed over."""
     packaged = package()
     paths = [] if packaged is None else [packaged / _DESCRIPTION]
-    return list(_readable([*paths, *sorted(cache().glob(f"*/{_DESCRIPTION}"))]))
+    built = sorted(cache().glob(f"*/{_DESCRIPTION}"), key=lambda path: (path.stat().st_mtime_ns, path))
+    return list(_readable([*paths, *built]))
 
 
 def package() -> Path | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import source as sources
 from polypath.engines.linux.kernel.cache import Installed, KernelError, Recipe, cache, installed, key, recipe
 from polypath.engines.linux.kernel.tree import Tree
@@ -34,6 +35,8 @@ _TOOLS = {
     "xz": "xz-utils",
 }
 _LOG = "build.log"
+#: Lines that a whole build prints, for the progress bar only.
+_STEPS = 1500
 #: Who built when, where and how often is in a kernel's version, and the version in its entropy (drivers/char/random.c,
 #: random_init_early): the same for everyone, so that runs are.
 _SAME = {
@@ -58,38 +61,81 @@ def build(
     given: Path | None,
     debug: bool,
     jobs: int,
+    trial: Callable[[Installed], None],
     progress: Progress = lambda what, done, total: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> tuple[Installed, bool]:
     """The kernel of the present recipe, and whether it had to be built. Raises KernelError.
 
-    The applications are compiled along with it, so that the first run need not.
+    A kernel is installed once `trial`, which raises EngineError, has passed it. The applications are compiled along
+    with it, so that the first run need not.
     """
     supported()
     wanted = recipe()
     if wanted is None:
         raise KernelError("this installation has no kernel recipe; build from a clone of the repository")
-    digest, pin = wanted.digest(debug), wanted.pin()
-    identity = None if given is None else sources.given(given)
-    expected = f"{pin.package} {pin.version} {pin.sha256}" if identity is None else identity.identity
-    for kernel in installed():
-        if kernel.recipe == digest and kernel.source == expected:
-            programs.build()
-            return kernel, False
+    own = None if given is None else sources.given(given)
+    if (kernel := _built(wanted, debug, own)) is not None:
+        programs.build()
+        kernel.choose()
+        return kernel, False
     _require_tools()
     progress("compiling the applications", 0, 0)
     programs.build()
     cache().mkdir(parents=True, exist_ok=True)
     with _alone(cache()):
-        chosen = identity or sources.pinned(pin, cache() / "download", lambda what: progress(what, 0, 0))
-        progress("preparing the source", 0, 0)
-        tree = Tree(cache())
-        objects = cache() / ("build-debug" if debug else "build")
-        if tree.prepare(chosen, wanted):
-            shutil.rmtree(cache() / "build", ignore_errors=True)
-            shutil.rmtree(cache() / "build-debug", ignore_errors=True)
-        _configure(tree.path, objects, wanted, debug)
-        _compile(tree.path, objects, jobs, pin.steps, progress)
-        return _install(tree.path, objects, digest, chosen.identity, debug), True
+        if own is not None:
+            return _made(own, wanted, debug, jobs, trial, progress), True
+        pins = wanted.pins()
+        for source in sources.fetched(pins, cache() / "download", lambda what: progress(what, 0, 0)):
+            if source.identity != pins[0].identity:
+                warn(f"{pins[0].package} {pins[0].version} cannot be fetched: {source} takes its place")
+            try:
+                return _made(source, wanted, debug, jobs, trial, progress), True
+            except KernelError as error:
+                if source.identity in {pin.identity for pin in pins}:
+                    raise
+                warn(f"{source} does not do: {error}")
+    raise KernelError("the recipe names no source; give a kernel source with --source")
+
+
+def _built(wanted: Recipe, debug: bool, own: sources.Source | None) -> Installed | None:
+    """The kernel that is there: of the person's own source, or of the best pin."""
+    digest = wanted.digest(debug)
+    fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest]
+    if own is not None:
+        return next((kernel for kernel in fitting if kernel.source == own.identity), None)
+    ranked = [kernel for pin in wanted.pins() for kernel in fitting if pin.is_of(kernel.source)]
+    return ranked[0] if ranked else None
+
+
+def _made(
+    source: sources.Source,
+    wanted: Recipe,
+    debug: bool,
+    jobs: int,
+    trial: Callable[[Installed], None],
+    progress: Progress,
+) -> Installed:
+    progress("preparing the source", 0, 0)
+    tree = Tree(cache())
+    objects = cache() / ("build-debug" if debug else "build")
+    if tree.prepare(source, wanted):
+        shutil.rmtree(cache() / "build", ignore_errors=True)
+        shutil.rmtree(cache() / "build-debug", ignore_errors=True)
+    _configure(tree.path, objects, wanted, debug)
+    _compile(tree.path, objects, jobs, progress)
+    return _install(
+        tree.path, objects, wanted.digest(debug), source.identity, debug, lambda kernel: _try(kernel, trial, progress)
+    )
+
+
+def _try(kernel: Installed, trial: Callable[[Installed], None], progress: Progress) -> None:
+    progress("trying the kernel", 0, 0)
+    try:
+        trial(kernel)
+    except EngineError as error:
+        raise KernelError(f"Linux {kernel.release} fails its trial: {error}") from error
 
 
 def _require_tools() -> None:
@@ -131,13 +177,19 @@ def _configure(tree: Path, objects: Path, wanted: Recipe, debug: bool) -> None:
         fragment.flush()
         sources.run([*_make(tree, objects), f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"])
     got = set(config.read_text("utf-8").splitlines())
-    refused = [line for line in asked if line not in got]
+    refused = [line for line in asked if line not in got and not _is_off(line, got)]
     if refused:
         raise KernelError(f"this kernel does not take {', '.join(refused)}")
     stamp.write_text("\n".join(asked), encoding="utf-8")
 
 
-def _compile(tree: Path, objects: Path, jobs: int, steps: int, progress: Progress) -> None:
+def _is_off(asked: str, got: set[str]) -> bool:
+    """Whether a limit of zero is asked for, which switches off what this kernel does not have at all."""
+    name, _, value = asked.partition("=")
+    return value == "0" and not any(line.startswith(f"{name}=") for line in got)
+
+
+def _compile(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
     log = objects / _LOG
     command = ["nice", *_make(tree, objects), f"-j{jobs}", "linux"]
     environment = {**os.environ, "LC_ALL": "C"}
@@ -160,7 +212,7 @@ def _compile(tree: Path, objects: Path, jobs: int, steps: int, progress: Progres
             for line in make.stdout:
                 written.write(line)
                 done += line.startswith("  ")
-                progress("compiling the kernel", min(done, steps), steps)
+                progress("compiling the kernel", min(done, _STEPS), _STEPS)
         except BaseException:
             os.killpg(make.pid, 15)
             raise
@@ -169,7 +221,9 @@ def _compile(tree: Path, objects: Path, jobs: int, steps: int, progress: Progres
         raise KernelError(f"the kernel does not compile: {errors[0] if errors else 'see the log'} (log: {log})")
 
 
-def _install(tree: Path, objects: Path, digest: str, source: str, debug: bool) -> Installed:
+def _install(
+    tree: Path, objects: Path, digest: str, source: str, debug: bool, trial: Callable[[Installed], None]
+) -> Installed:
     folder = cache() / key(digest, source)
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -184,6 +238,7 @@ def _install(tree: Path, objects: Path, digest: str, source: str, debug: bool) -
         compiler=sources.run(["gcc", "--version"]).splitlines()[0],
         sha256=sources.file_sum(partial / "linux"),
     )
+    trial(kernel)
     kernel.save()
     shutil.rmtree(folder, ignore_errors=True)
     partial.replace(folder)

@@ -6,9 +6,11 @@ import hashlib
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from polypath.engines.linux.kernel.cache import KernelError, Pin
 
@@ -28,6 +30,9 @@ class Source:
     path: Path
     #: The tarball's path inside a Debian package; None: `path` is a tree or a tarball itself.
     member: str | None = None
+
+    def __str__(self) -> str:
+        return self.identity.rpartition(" ")[0]
 
     def unpack(self, to: Path) -> None:
         """Leaves the source tree at `to`. Raises KernelError."""
@@ -63,10 +68,25 @@ def given(path: Path) -> Source:
     return Source("tarball " + file_sum(path), path.resolve())
 
 
-def pinned(pin: Pin, folder: Path, say: Say) -> Source:
-    """The pinned package, downloaded once. Raises KernelError."""
-    package = _downloaded(folder, pin) or _download(folder, pin, say)
-    return Source(f"{pin.package} {pin.version} {pin.sha256}", package, pin.tarball)
+def fetched(pins: Sequence[Pin], folder: Path, say: Say) -> Iterator[Source]:
+    """The sources that can be had, best first, each downloaded when it is asked for: each pinned package, else the
+    newest of its series that its suite has. Raises KernelError where there is none more.
+    """
+    reasons: list[str] = []
+    for pin in pins:
+        try:
+            package = _downloaded(folder, pin) or _download(folder, pin, pin.version, say)
+        except KernelError as error:
+            reasons.append(str(error))
+        else:
+            yield Source(pin.identity, package, pin.tarball)
+            continue
+        with suppress(KernelError):
+            package = _download(folder, pin, None, say)
+            version = run(["dpkg-deb", "-f", str(package), "Version"]).strip()
+            yield Source(f"{pin.package} {version} {file_sum(package)}", package, pin.tarball)
+    if reasons:
+        raise KernelError(f"{reasons[0]}; give a kernel source with --source")
 
 
 def _downloaded(folder: Path, pin: Pin) -> Path | None:
@@ -76,31 +96,34 @@ def _downloaded(folder: Path, pin: Pin) -> Path | None:
     return None
 
 
-def _download(folder: Path, pin: Pin, say: Say) -> Path:
+def _download(folder: Path, pin: Pin, version: str | None, say: Say) -> Path:
+    """The package of that version, which must have the pin's hash; None: the newest, as apt's keys vouch for it."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise KernelError(
-            f"the kernel's source comes as Debian's package {pin.package}, and there is no apt here; "
-            "give a kernel source with --source"
-        )
+        raise KernelError(f"the kernel's source comes as Debian's package {pin.package}, and there is no apt here")
     folder.mkdir(parents=True, exist_ok=True)
+    wanted = f"{pin.package} {version or 'of any release'}"
     reasons = []
     for uri in _mirrors():
         options = _private_apt(folder / "apt", uri, pin.suite)
-        say(f"asking {uri} for {pin.package} {pin.version}")
-        try:
-            run(["apt-get", *options, "-q", "update"])
-            run(["apt-get", *options, "-q", "download", f"{pin.package}={pin.version}"], folder)
-        except KernelError as error:
-            reasons.append(str(error))
-            continue
-        finally:
-            shutil.rmtree(folder / "apt", ignore_errors=True)
-        package = _downloaded(folder, pin)
-        if package is None:
-            raise KernelError(f"{pin.package} {pin.version} from {uri} has not the hash in source.toml")
-        return package
+        say(f"asking {uri} for {wanted}")
+        with TemporaryDirectory(dir=folder) as name:
+            try:
+                run(["apt-get", *options, "-q", "update"])
+                run(
+                    ["apt-get", *options, "-q", "download", pin.package + (f"={version}" if version else "")],
+                    Path(name),
+                )
+            except KernelError as error:
+                reasons.append(str(error))
+                continue
+            finally:
+                shutil.rmtree(folder / "apt", ignore_errors=True)
+            (package,) = Path(name).glob("*.deb")
+            if version is not None and file_sum(package) != pin.sha256:
+                raise KernelError(f"{wanted} from {uri} has not the hash in source.toml")
+            return package.replace(folder / package.name)
     why = reasons[0] if reasons else "apt has no package source"
-    raise KernelError(f"cannot fetch {pin.package} {pin.version} ({why}); give a kernel source with --source")
+    raise KernelError(f"cannot fetch {wanted} ({why})")
 
 
 def _mirrors() -> list[str]:

@@ -2,10 +2,11 @@
 
 python docs/console.py [PAGE ..]    runs them and writes what they print into the pages; left out: all of PAGES
 
-A fence ```console has commands after "$ ", each with its output. Those of a page run in order, in one folder, which
-has the repository's examples/. A fence ```toml or ```python below "`NAME`:" is the file NAME there, and below
-"`NAME` is `BASE` and:" BASE with its text after it. In an output a line ".." stands for any lines, and " .." at a
-line's end for its rest.
+A fence ```console has commands after "$ ", each with its output; one without output has to succeed. Those of a page
+run in order, in one folder, which has the repository's examples/; `cd` lasts to the fence's end. What must be there
+before, and is not shown, is a comment <!-- $ COMMAND -->. A fence ```toml or ```python below "`NAME`:" is the file NAME
+there, and below "`NAME` is `BASE` and:" BASE with its text after it. In an output a line ".." stands for any lines, and
+" .." at a line's end for its rest.
 """
 
 from __future__ import annotations
@@ -23,14 +24,27 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose commands print what is shown.
-PAGES = ("README.md", "docs/tutorial.md", "docs/cookbook.md", "docs/exposure.md", "docs/validate.md")
+PAGES = (
+    "README.md",
+    "docs/capture.md",
+    "docs/comparing.md",
+    "docs/cookbook.md",
+    "docs/curves.md",
+    "docs/exposure.md",
+    "docs/figures.md",
+    "docs/mininet.md",
+    "docs/statistics.md",
+    "docs/sweeps.md",
+    "docs/tutorial.md",
+    "docs/validate.md",
+)
 WIDTH = 132
 #: What depends on the machine: tshark's word to root, progress by the clock.
 _PASSING = re.compile(r"Running as user|.*: \d+ of \d+ points$")
 
 _FENCE = re.compile(
     r"(?:`(?P<name>[\w.-]+)`(?: is `(?P<base>[\w.-]+)` and)?:\n\n)?"
-    r"^```(?P<kind>console|toml|python)\n(?P<body>.*?)^```$",
+    r"^```(?P<kind>console|toml|python)\n(?P<body>.*?)^```$|^<!-- \$ (?P<hidden>.*?) -->$",
     re.MULTILINE | re.DOTALL,
 )
 _COMMAND = re.compile(r"^\$ (?P<text>(?:.*\\\n)*.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -44,9 +58,12 @@ class Shown:
     span: tuple[int, int]
     expected: str
     printed: str
+    succeeded: bool
 
     @property
     def matches(self) -> bool:
+        if not self.expected.strip():
+            return self.succeeded
         pattern = "\n".join(
             r"(?:.*\n)*?.*"
             if line == ".."
@@ -60,25 +77,35 @@ def shown(text: str, folder: Path) -> Iterator[Shown]:
     """Runs the commands of a page in a folder, one after the other."""
     (folder / "examples").symlink_to(ROOT / "examples")
     for fence in _FENCE.finditer(text):
-        if fence["kind"] != "console":
-            if fence["name"]:
-                base = (folder / fence["base"]).read_text(encoding="utf-8") if fence["base"] else ""
-                (folder / fence["name"]).write_text(base + fence["body"], encoding="utf-8")
-            continue
-        for found in _COMMAND.finditer(fence["body"]):
-            first, last = (fence.start("body") + place for place in found.span("output"))
-            printed = _printed(found["text"].replace(".venv/bin/polypath", "polypath"), folder)
-            yield Shown(found["text"], (first, last), found["output"], printed)
+        if fence["hidden"]:
+            printed, succeeded = _run(fence["hidden"], folder)
+            assert succeeded, f"{fence['hidden']}\n{printed}"
+        elif fence["kind"] == "console":
+            yield from _commands(fence["body"], fence.start("body"), folder)
+        elif fence["name"]:
+            base = (folder / fence["base"]).read_text(encoding="utf-8") if fence["base"] else ""
+            (folder / fence["name"]).write_text(base + fence["body"], encoding="utf-8")
 
 
-def _printed(command: str, folder: Path) -> str:
-    """Standard output and errors of a command, without blanks at the ends of lines."""
+def _commands(body: str, start: int, folder: Path) -> Iterator[Shown]:
+    for found in _COMMAND.finditer(body):
+        first, last = (start + place for place in found.span("output"))
+        command = found["text"].replace(".venv/bin/polypath", "polypath")
+        if command.startswith("cd "):
+            folder = folder / command.removeprefix("cd ")
+        printed, succeeded = _run("true" if command.startswith("cd ") else command, folder)
+        yield Shown(found["text"], (first, last), found["output"], printed, succeeded)
+
+
+def _run(command: str, folder: Path) -> tuple[str, bool]:
+    """Standard output and errors of a command, without blanks at the ends of lines, and whether it succeeded."""
     environment = {
         **os.environ,
         "PATH": f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}",
         "HOME": str(folder),
         "COLUMNS": str(WIDTH),
         "LC_ALL": "C.UTF-8",
+        "BROWSER": "true",
     }
     done = subprocess.run(
         ["bash", "-c", command],
@@ -89,7 +116,8 @@ def _printed(command: str, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
     )
     lines = done.stdout.decode().splitlines()
-    return "".join(line.rstrip() + "\n" for line in lines if not _PASSING.match(line)).rstrip("\n") + "\n"
+    printed = "".join(line.rstrip() + "\n" for line in lines if not _PASSING.match(line)).rstrip("\n") + "\n"
+    return printed, done.returncode == 0
 
 
 def refresh(page: Path) -> list[str]:

@@ -32,5 +32,8 @@ def test_another_output_is_noticed_and_written(tmp_path: Path) -> None:
 
 
 def test_a_command_without_output_has_to_succeed_and_cd_lasts_to_the_end_of_its_fence(tmp_path: Path) -> None:
-    text = "<!-- $ mkdir made -->\n\n```console\n$ cd made\n$ echo 1 > file\n$ false\n```\n\n```console\n$ test -e made/file\n```\n"
+    text = (
+        "<!-- $ mkdir made -->\n\n```console\n$ cd made\n$ echo 1 > file\n$ false\n```\n\n"
+        "```console\n$ test -e made/file\n```\n"
+    )
     assert [each.matches for each in console.shown(text, tmp_path)] == [True, True, False, True]

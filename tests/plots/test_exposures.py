@@ -1,6 +1,7 @@
 """What the most exposed path sees over goodput, over the points of a sweep."""
 
 from dataclasses import replace
+from itertools import product
 
 import polars as pl
 import pytest
@@ -38,7 +39,7 @@ def test_a_curve_a_label_and_means_over_seeds(recording: Recording) -> None:
     (panel,) = figure.axes
     assert panel.get_legend_handles_labels()[1] == ["default", "equal"]
     assert [list(line.get_ydata()) for line in panel.lines] == [[100, 100], [75, 75]]  # type: ignore[arg-type]
-    assert [text.get_text() for text in panel.texts] == ["2", "3", "2", "3"]
+    assert [text.get_text() for text in panel.texts] == ["2, 3", "2, 3"]  # points that lie on each other
     assert panel.get_xlabel() == "goodput (Mbps); numbers: paths"
 
 
@@ -59,3 +60,10 @@ def test_up_to_two_axes_are_drawn(axes: tuple[Axis, ...], drawn: bool) -> None:
 def test_without_segments_there_is_no_figure(recording: Recording) -> None:
     bare = replace(recording, tables={})
     assert draw_exposures("lab", (SCHEDULER,), {("default",): bare, ("equal",): bare}) is None
+
+
+def test_a_run_of_numbers_at_one_place_is_written_as_its_ends(recording: Recording) -> None:
+    axes = (Axis("scheduler", ("default", "equal")), Axis("paths", ("2", "3", "4")))
+    figure = draw_exposures("lab", axes, dict.fromkeys(product(*(axis.labels for axis in axes)), recording))
+    assert figure is not None
+    assert [text.get_text() for text in figure.axes[0].texts] == ["2\N{EN DASH}4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
 from typing import Final
@@ -19,7 +20,7 @@ _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: Curves that are told apart by colour and marker.
 MOST_CURVES: Final = len(_MARKERS)
 _WIDTH, _HEIGHT = 7.0, 4.2
-#: Mbps and percent within which equal labels are written once.
+#: Mbps and percent within which labels are one.
 _NEAR: Final = 2.0
 
 #: Of each place its label on every axis, the seed's included, and the recording there.
@@ -45,7 +46,7 @@ def draw_exposures(name: str, axes: Sequence[Axis], places: Places, look: Look |
             figure.suptitle(name, x=0.01, ha="left")
         panel = figure.subplots()
         first, *second = varied
-        written: set[tuple[int, int, str]] = set()
+        labels: list[_Label] = []
         for rank, label in enumerate(axes[first].labels):
             xs, ys, names = [], [], []
             for inner in product(*(axes[number].labels for number in second)):
@@ -60,14 +61,37 @@ def draw_exposures(name: str, axes: Sequence[Axis], places: Places, look: Look |
                     names.append("".join(inner))
             panel.plot(xs, ys, marker=_MARKERS[rank], color=colour(rank), label=label)
             for text, x, y in zip(names, xs, ys, strict=True):
-                if (near := (round(x / _NEAR), round(y / _NEAR), text)) not in written:
-                    written.add(near)
-                    panel.annotate(text, (x, y), (4, 4), textcoords="offset points", fontsize="small")
+                _add(labels, text, x, y)
+        for each in labels:
+            panel.annotate(each.text, (each.x, each.y), (4, 4), textcoords="offset points", fontsize="small")
         told = f"; numbers: {axes[second[0]].name}" if second else ""
         panel.set(xlabel=f"goodput (Mbps){told}", ylabel="seen by the most exposed path (%)")
         panel.set_ylim(0, 104)
         put_legend(panel, True)
         return figure
+
+
+@dataclass(frozen=True)
+class _Label:
+    x: float
+    y: float
+    names: list[str]
+
+    @property
+    def text(self) -> str:
+        numbers = [int(name) for name in self.names if name.isdecimal()]
+        if len(numbers) == len(self.names) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return f"{numbers[0]}\N{EN DASH}{numbers[-1]}"
+        return ", ".join(self.names)
+
+
+def _add(labels: list[_Label], name: str, x: float, y: float) -> None:
+    """Writes a point's name; points that lie on each other have one label with the names of all."""
+    near = next((each for each in labels if abs(each.x - x) < _NEAR and abs(each.y - y) < _NEAR), None)
+    if near is None:
+        labels.append(_Label(x, y, [name]))
+    elif name not in near.names:
+        near.names.append(name)
 
 
 def of_run(recording: Recording) -> tuple[float, float] | None:

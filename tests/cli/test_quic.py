@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ..processes import LIMIT_S
+from ..processes import LIMIT_S, wait
 from .conftest import Polypath
 
 POLYPATH = str(Path(sys.executable).with_name("polypath"))
@@ -81,6 +81,31 @@ def test_a_file_that_did_not_come_leaves_nothing(
     assert not out.exists()
 
 
+def test_a_server_that_begins_anew_ends_the_connections_of_the_one_before(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(1 << 36)  # a hole, too large to be through before the server is killed
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+
+    def served(listen: str) -> subprocess.Popen[str]:
+        command = [POLYPATH, "quic", "serve", str(tmp_path / "file"), "--listen", listen]
+        command += ["--reset-key", str(tmp_path / "key")]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    with served("127.0.0.1:0") as first:
+        at = _address(first)
+        command = [POLYPATH, "quic", "fetch", f"{at}/file", "--out", str(tmp_path / "copy")]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
+            wait(lambda: (tmp_path / "copy").exists() and (tmp_path / "copy").stat().st_size > 0)
+            first.kill()
+            first.wait()
+            with served(at) as second:
+                _, said = client.communicate(timeout=LIMIT_S)
+                second.kill()
+    assert client.returncode == 2
+    assert f"{at} does not know the connection any more; " in said
+    assert not (tmp_path / "copy").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -109,6 +134,14 @@ def test_a_file_that_did_not_come_leaves_nothing(
             "203.0.113.1 cannot be used: Cannot assign requested address (os error 99)",
         ),
         (("serve", ".", "--listen", "0.0.0.0:0"), "0.0.0.0 stands for every address; name each one to listen at"),
+        (
+            ("serve", ".", "--listen", "127.0.0.1:0", "--reset-key", "key"),
+            "--reset-key key: No such file or directory",
+        ),
+        (
+            ("serve", ".", "--listen", "127.0.0.1:0", "--reset-key", "/dev/null"),
+            "--reset-key /dev/null has 0 bytes; it takes 32",
+        ),
         (("serve", "nowhere", "--listen", "127.0.0.1:0"), "nowhere: No such file or directory (os error 2)"),
         (
             ("serve", ".", "--listen", "127.0.0.1:70000"),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use polypath_transport::quic::bytes::Protector;
-use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, answer_bytes};
+use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, ResetKey, answer_bytes};
 use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Frame};
@@ -14,6 +14,8 @@ use rand_pcg::Pcg64Mcg;
 use crate::end::{Arrival, Departure, End, Outcome, Received, Side};
 use crate::world::{client_address, server_address};
 
+/// The tokens of every server are made of the same.
+const RESET_KEY: [u8; 32] = [7; 32];
 const CLIENT_PORT: u16 = 20_000;
 pub(crate) const SERVER_PORT: u16 = 80;
 
@@ -106,7 +108,8 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
 impl End for Ours {
     fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
         if self.both.is_none() && self.side == Side::Server {
-            let listener = Listener::new(self.config.retry, self.seed);
+            let listener =
+                Listener::new(self.config.retry, self.seed).resetting(ResetKey::new(RESET_KEY));
             let admission = match listener.greet_bytes(arrival.tuple, arrival.bytes, now) {
                 Greeting::Accept(admission) => admission,
                 Greeting::Answer(answer) => {
@@ -117,7 +120,15 @@ impl End for Ours {
                     });
                     return;
                 }
-                Greeting::Ignore => return,
+                Greeting::Ignore => {
+                    self.answers
+                        .extend(listener.reset(arrival.bytes).map(|bytes| Departure {
+                            tuple: arrival.tuple,
+                            bytes,
+                            ecn: Codepoint::NotEct,
+                        }));
+                    return;
+                }
             };
             let host = host(&self.config, vec![server_address()], self.seed);
             let connection =

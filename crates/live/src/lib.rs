@@ -46,6 +46,8 @@ pub enum LiveError {
     Unanswered(SocketAddr),
     #[error("{0} was silent for too long; {1} bytes of the file had come")]
     Silent(SocketAddr, u64),
+    #[error("{0} does not know the connection any more; {1} bytes of the file had come")]
+    Forgotten(SocketAddr, u64),
     #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had come")]
     Refused(SocketAddr, u64, String, u64),
     #[error("what {0} sends breaks the protocol (error {1:#x}{2}); {3} bytes of the file had come")]

@@ -6,7 +6,7 @@
 mod noq_files;
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use polypath_live::LiveError;
 use polypath_live::quic::{Algorithms, Fetch, Fetched, News, PathReport, Serve, fetch, serve};
+use polypath_transport::quic::ResetKey;
 use polypath_wire::payload;
 use sha2::{Digest, Sha256};
 
@@ -27,6 +28,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 const FIRST: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 const SECOND: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+const RESET_KEY: [u8; 32] = [3; 32];
 
 /// A folder of its own for each test, with a file in it.
 struct Folder(PathBuf);
@@ -69,6 +72,7 @@ fn our_server(folder: &Folder, single: bool) -> (SocketAddr, Receiver<News>, Joi
             single,
             ..Algorithms::default()
         },
+        reset_key: Some(RESET_KEY),
         seed: 1,
     };
     let thread = spawn(move || {
@@ -255,4 +259,22 @@ fn who_stops_a_fetch_is_obeyed_and_the_server_told() {
     assert!(matches!(error, LiveError::Stopped), "{error}");
     ended(&news);
     server.join().expect("no panic");
+}
+
+#[test]
+fn a_packet_of_a_connection_that_is_not_known_is_answered_by_a_reset() {
+    let folder = Folder::new("reset");
+    let (at, _news, server) = our_server(&folder, true);
+    let socket = UdpSocket::bind((FIRST, 0)).expect("a port");
+    socket.set_read_timeout(Some(LIMIT)).expect("a limit");
+    let stray = [0x41; 100];
+    let mut reset = [0; 1500];
+    socket.send_to(&stray, at).expect("it leaves");
+    let (len, from) = socket.recv_from(&mut reset).expect("an answer");
+    assert_eq!(from, at);
+    let key = ResetKey::new(RESET_KEY);
+    assert_eq!(key.answer(&stray).as_deref(), Some(&reset[..len]));
+    // The server ends with its first connection.
+    fetched(&from_both(at));
+    server.join().expect("it ends");
 }

@@ -39,6 +39,14 @@ def serve(
     congestion: Congestion = None,
     path_manager: PathManager = None,
     single: Single = False,
+    reset_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="32 bytes that nobody knows, such as of `head -c 32 /dev/urandom`: a server that begins with the same "
+            "ends the connections of the one before.",
+        ),
+    ] = None,
 ) -> int:
     """Serve a folder's files, or one file by its name, until Ctrl-C.
 
@@ -49,6 +57,7 @@ def serve(
         "listen": [_socket("--listen", each) for each in listen],
         "once": once,
         "algorithms": _algorithms(scheduler, congestion, path_manager, single),
+        "reset_key": None if reset_key is None else list(_secret(reset_key)),
         "seed": secrets.randbits(64),
     }
     _core.quic_serve(json.dumps(settings), _tell)
@@ -123,6 +132,17 @@ def _algorithms(
     scheduler: str | None, congestion: str | None, path_manager: str | None, single: bool
 ) -> dict[str, object]:
     return {"scheduler": scheduler, "congestion": congestion, "path_manager": path_manager, "single": single}
+
+
+def _secret(file: Path) -> bytes:
+    """The 32 bytes of a file. Raises InputError."""
+    try:
+        secret = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"--reset-key {file}: {error.strerror or error}") from error
+    if len(secret) != 32:
+        raise InputError(f"--reset-key {file} has {len(secret)} bytes; it takes 32")
+    return secret
 
 
 def _socket(what: str, text: str) -> str:

@@ -147,6 +147,28 @@ fn a_silent_peer_is_given_up() {
 }
 
 #[test]
+fn a_server_of_ours_that_forgot_the_connection_resets_it() {
+    for config in [quic(), multipath()] {
+        let client = Noq::client(settings(&config));
+        let mut world = World::new(client, Ours::server(&config, 1), links(&config));
+        let mut exchange = long();
+        world.run_until(500 * MS, |world| {
+            let now = world.now;
+            exchange.drive(&mut world.client, &mut world.server, now)
+        });
+        assert!(world.server.established());
+        // Another one with the same key for its tokens.
+        world.server = Ours::server(&config, 2);
+        let now = world.now;
+        world.run_until(now + SECOND, |world| world.client.outcome().is_some());
+        assert_eq!(
+            world.client.outcome(),
+            Some(Outcome::Error("reset by peer".to_string()))
+        );
+    }
+}
+
+#[test]
 fn a_server_that_forgot_the_connection_resets_it() {
     for config in [quic(), multipath()] {
         let client = Ours::client(&config, links(&config).len(), 1);

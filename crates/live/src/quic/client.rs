@@ -187,6 +187,7 @@ impl<'a> Client<'a> {
         let Some(cause) = self.peer.connection().cause() else {
             return match reason {
                 CloseReason::Unreachable => LiveError::Unanswered(server),
+                CloseReason::Reset => LiveError::Forgotten(server, came),
                 _ => LiveError::Silent(server, came),
             };
         };

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
 use polypath_transport::quic::bytes::destination;
-use polypath_transport::quic::{Connection, Greeting, Listener, answer_bytes};
-use polypath_transport::{Accept, Config, NEVER, Nanos, Ports, Tuple};
+use polypath_transport::quic::{Connection, Greeting, Listener, ResetKey, answer_bytes};
+use polypath_transport::{Accept, Config, NEVER, Nanos, Ports, SECOND, Tuple};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ use crate::{Clock, LiveError};
 /// Connections at a time; who comes beyond them is not answered.
 const MOST: usize = 1000;
 
+/// Stateless resets in a second.
+const MOST_RESETS: u32 = 100;
+
 /// What is served, and where.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,10 @@ pub struct Serve {
     pub once: bool,
     #[serde(default)]
     pub algorithms: Algorithms,
+    /// What the tokens of stateless resets are made of: a server that begins with it ends the connections of the one before. Left out: of
+    /// the seed.
+    #[serde(default)]
+    pub reset_key: Option<[u8; 32]>,
     pub seed: u64,
 }
 
@@ -74,10 +81,17 @@ pub fn serve(
     tell(News::Listening {
         at: sockets.names(),
     });
+    let listener = Listener::new(config.retry, random.next_u64());
+    let reset_key = settings.reset_key.unwrap_or_else(|| {
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        key
+    });
     let mut server = Server {
         files,
         addresses: sockets.names().iter().map(SocketAddr::ip).collect(),
-        listener: Listener::new(config.retry, random.next_u64()),
+        listener: listener.resetting(ResetKey::new(reset_key)),
+        resets: Budget::default(),
         config,
         random,
         clients: Vec::new(),
@@ -117,6 +131,7 @@ struct Server {
     files: Files,
     addresses: Vec<IpAddr>,
     listener: Listener,
+    resets: Budget,
     config: Arc<Config>,
     random: Pcg64Mcg,
     clients: Vec<Client>,
@@ -150,7 +165,11 @@ impl Server {
                 client.peer.receive(tuple, datagram, now);
                 self.clients.push(client);
             }
-            Greeting::Accept(_) | Greeting::Ignore => {}
+            Greeting::Ignore => {
+                let reset = self.listener.reset(datagram)?;
+                return self.resets.has_one(now).then_some(reset);
+            }
+            Greeting::Accept(_) => {}
         }
         None
     }
@@ -162,6 +181,24 @@ impl Server {
             client.peer.depart(sockets, now)?;
         }
         Ok(())
+    }
+}
+
+/// How many stateless resets may leave (RFC 9000 section 10.3.3).
+#[derive(Default)]
+struct Budget {
+    second: Nanos,
+    spent: u32,
+}
+
+impl Budget {
+    fn has_one(&mut self, now: Nanos) -> bool {
+        let second = now / SECOND;
+        if second != self.second {
+            *self = Self { second, spent: 0 };
+        }
+        self.spent += 1;
+        self.spent <= MOST_RESETS
     }
 }
 

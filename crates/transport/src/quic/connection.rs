@@ -190,9 +190,11 @@ impl Connection {
         let Admission {
             original_destination,
             retry_source,
+            reset_key,
         } = admission.unwrap_or_else(|| Admission {
             original_destination: random_id(&mut random),
             retry_source: None,
+            reset_key: None,
         });
         let window = config
             .receive_buffer
@@ -201,6 +203,8 @@ impl Connection {
         let parameters = TransportParameters {
             original_destination_connection_id: (!client).then_some(original_destination),
             retry_source_connection_id: retry_source,
+            // RFC 9000 section 18.2.
+            stateless_reset_token: reset_key.map(|key| key.token(&source)),
             max_idle_timeout: IDLE / MILLISECOND,
             initial_max_data: window,
             initial_max_stream_data_bidi_local: window,
@@ -227,7 +231,7 @@ impl Connection {
             client,
             now,
             handshake: Handshake::new(session),
-            local_ids: LocalIds::default(),
+            local_ids: LocalIds::with_tokens_of(reset_key),
             remote_ids: RemoteIds::default(),
             source,
             original_destination,
@@ -328,6 +332,7 @@ impl Connection {
         let admission = Admission {
             original_destination,
             retry_source: None,
+            reset_key: None,
         };
         Self::admit(host, tuple, admission, now)
     }

@@ -6,6 +6,8 @@ use polypath_wire::quic::{ConnectionId, NewConnectionId};
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::reset::ResetKey;
+
 /// Length of the ids that are issued.
 pub(super) const LEN: usize = 8;
 /// Ids that are kept ready for each path: the one in use and a spare.
@@ -26,9 +28,18 @@ pub(super) struct LocalIds {
     /// How many were ever issued for each path.
     counts: BTreeMap<u64, u64>,
     abandoned: BTreeSet<u64>,
+    /// What tokens are made of; without it nobody knows them again, and they are noise.
+    reset_key: Option<ResetKey>,
 }
 
 impl LocalIds {
+    pub fn with_tokens_of(reset_key: Option<ResetKey>) -> Self {
+        Self {
+            reset_key,
+            ..Self::default()
+        }
+    }
+
     /// The id of the handshake, which has sequence number 0 on path 0 (RFC 9000 section 5.1.1).
     pub fn begin(&mut self, id: ConnectionId) {
         self.issued.push((0, 0, id));
@@ -77,6 +88,9 @@ impl LocalIds {
             let id = random_id(random);
             let mut reset_token = [0; 16];
             random.fill_bytes(&mut reset_token);
+            if let Some(key) = &self.reset_key {
+                reset_token = key.token(&id);
+            }
             self.issued.push((path, sequence, id));
             frames.push(NewConnectionId {
                 path: multipath.then_some(path),

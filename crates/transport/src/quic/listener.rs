@@ -15,6 +15,7 @@ use rustls::Side;
 use super::crypto::{Sealer, initial_keys, retry_tag};
 use super::ids;
 use super::path::LEAST_DATAGRAM;
+use super::reset::ResetKey;
 use crate::{Nanos, SECOND, Tuple};
 
 /// A client returns within so long: then it gives up, too.
@@ -26,6 +27,7 @@ const SEAL: usize = 16;
 pub struct Listener {
     retry: bool,
     key: hmac::Key,
+    reset_key: Option<ResetKey>,
 }
 
 /// What a connection is accepted with.
@@ -35,6 +37,8 @@ pub struct Admission {
     pub original_destination: ConnectionId,
     /// The id that a Retry gave, to which the client addresses its packets since. Its address is validated.
     pub retry_source: Option<ConnectionId>,
+    /// What the tokens of its ids are made of, where the listener sends stateless resets.
+    pub reset_key: Option<ResetKey>,
 }
 
 /// What becomes of a packet that belongs to no connection.
@@ -59,7 +63,24 @@ impl Listener {
     /// `retry`: every client shows first that it receives at its address. Listeners of one `seed` know each other's tokens.
     pub fn new(retry: bool, seed: u64) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &seed.to_be_bytes());
-        Self { retry, key }
+        Self {
+            retry,
+            key,
+            reset_key: None,
+        }
+    }
+
+    /// Ends connections that are not known any more. Listeners of one key do so for each other's.
+    pub fn resetting(self, key: ResetKey) -> Self {
+        Self {
+            reset_key: Some(key),
+            ..self
+        }
+    }
+
+    /// What goes back for a datagram that is for no connection and begins none.
+    pub fn reset(&self, datagram: &[u8]) -> Option<Vec<u8>> {
+        self.reset_key?.answer(datagram)
     }
 
     /// A datagram of `len` bytes came from `tuple.remote` that is for no connection.
@@ -131,11 +152,13 @@ impl Listener {
             Some(Token { original, .. }) => Greeting::Accept(Admission {
                 original_destination: original,
                 retry_source: Some(first.destination),
+                reset_key: self.reset_key,
             }),
             None if self.retry => Greeting::Answer(self.ask_again(tuple, first, now)),
             None => Greeting::Accept(Admission {
                 original_destination: first.destination,
                 retry_source: None,
+                reset_key: self.reset_key,
             }),
         }
     }

@@ -13,6 +13,7 @@ mod moves;
 mod pair;
 mod path_mtu;
 mod paths;
+mod resets;
 mod retry;
 #[path = "../../../wire/tests/quic/strategies.rs"]
 #[allow(dead_code)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_transport::quic::bytes::Protector;
-use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
+use polypath_transport::quic::{
+    Codepoint, Connection, Greeting, Listener, ResetKey, Transmit, answer_bytes,
+};
 use polypath_transport::{Config, NEVER, Nanos, Purpose, SECOND, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame};
@@ -56,6 +58,8 @@ pub struct Pair {
     pub client: Connection,
     pub server: Option<Connection>,
     server_config: Config,
+    /// Of its server, where that sends stateless resets.
+    pub reset_key: Option<ResetKey>,
     links: Vec<Link>,
     pub fate: Hook,
     /// On their way: by time and order.
@@ -86,6 +90,7 @@ impl Pair {
             client: connection.expect("algorithms exist"),
             server: None,
             server_config: server.clone(),
+            reset_key: None,
             links,
             fate: Box::new(|_, _, _, _| Fate::Pass),
             flying: BTreeMap::new(),
@@ -267,7 +272,10 @@ impl Pair {
             }
         }
         if flight.from == Side::Client && self.server.is_none() {
-            let listener = Listener::new(self.server_config.retry, 77);
+            let mut listener = Listener::new(self.server_config.retry, 77);
+            if let Some(key) = self.reset_key {
+                listener = listener.resetting(key);
+            }
             let datagram = &flight.transmit.datagram;
             let greeting = match &flight.bytes {
                 Some(bytes) => listener.greet_bytes(tuple, bytes, now),

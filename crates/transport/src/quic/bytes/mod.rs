@@ -18,11 +18,9 @@ use super::ids;
 use super::path::LEAST_DATAGRAM;
 use super::receive::Came;
 use super::received::Codepoint;
+use super::reset;
 use crate::{Nanos, Tuple};
 use one_rtt::OneRtt;
-
-/// No stateless reset is shorter in bytes: it would be no packet (RFC 9000 section 10.3).
-const LEAST_RESET: usize = 21;
 
 /// Packets that were received and dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -263,7 +261,7 @@ impl Protector {
                 }
             }
         });
-        let end = (datagram.len() >= LEAST_RESET).then(|| datagram.last_chunk());
+        let end = (datagram.len() >= reset::LEAST).then(|| datagram.last_chunk());
         if !opened_any
             && let Some(end) = end.flatten()
             && connection.remote_ids.are_reset_by(end)

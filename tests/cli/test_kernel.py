@@ -1,6 +1,7 @@
 """What is said where there is no kernel to run on, or none to be had."""
 
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,19 @@ def test_a_build_that_nobody_watches_says_each_stage_once(
 ) -> None:
     built = Installed(tmp_path, "7.2", "source", "recipe", False, "gcc", "00")
 
-    def build(source: object, debug: bool, jobs: int, progress: Progress) -> tuple[Installed, bool]:
+    def build(
+        source: object, debug: bool, jobs: int, trial: object, progress: Progress, warn: Callable[[str], None]
+    ) -> tuple[Installed, bool]:
         progress("preparing the source", 0, 0)
         for step in range(3):
             progress("compiling the kernel", step, 3)
+        warn("another source takes its place")
         return built, True
 
     monkeypatch.setattr(kernel, "build", build)
     outcome = polypath("kernel", "build")
-    assert (outcome.code, outcome.err) == (0, "preparing the source\ncompiling the kernel\n")
+    assert (outcome.code, outcome.err) == (
+        0,
+        "preparing the source\ncompiling the kernel\nwarning: another source takes its place\n",
+    )
     assert outcome.out.startswith("Linux 7.2 built in ")

@@ -81,6 +81,14 @@ def test_a_file_that_did_not_come_leaves_nothing(
     assert not out.exists()
 
 
+def _unread(process: int) -> int:
+    """Bytes that wait in the UDP sockets of a process."""
+    links = (str(file.readlink()) for file in Path("/proc", str(process), "fd").iterdir())
+    inodes = {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+    rows = [line.split() for line in Path("/proc/net/udp").read_text(encoding="ascii").splitlines()[1:]]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if row[9] in inodes)
+
+
 def test_a_server_that_begins_anew_ends_the_connections_of_the_one_before(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(1 << 36)  # a hole, too large to be through before the server is killed
@@ -96,9 +104,13 @@ def test_a_server_that_begins_anew_ends_the_connections_of_the_one_before(tmp_pa
         command = [POLYPATH, "quic", "fetch", f"{at}/file", "--out", str(tmp_path / "copy")]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
             wait(lambda: (tmp_path / "copy").exists() and (tmp_path / "copy").stat().st_size > 0)
+            client.send_signal(signal.SIGSTOP)
+            wait(lambda: _unread(client.pid))  # what it acknowledges when it goes on
             first.kill()
             first.wait()
             with served(at) as second:
+                assert _address(second) == at
+                client.send_signal(signal.SIGCONT)
                 _, said = client.communicate(timeout=LIMIT_S)
                 second.kill()
     assert client.returncode == 2

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::channel::{Trace, TraceError};
 use crate::ids::Nanos;
 use crate::queue::{DrrConfig, FqCodelConfig, PieConfig};
+use crate::wifi::WifiConfig;
 
 /// One line of a registry of models.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct ChannelConfig {
     pub rate_bps: Option<u64>,
     /// When packets leave, in place of a rate; `rate_bps` is then what it gives on average.
     pub trace: Option<Arc<Trace>>,
+    /// Sends over the air in place of a rate, which is then absent.
+    pub wifi: Option<Arc<WifiConfig>>,
     /// Propagation delay.
     pub delay: Nanos,
     /// Link-layer bytes that each packet takes besides its IP length.
@@ -54,6 +57,7 @@ impl Default for ChannelConfig {
         Self {
             rate_bps: None,
             trace: None,
+            wifi: None,
             delay: 0,
             overhead: 14,
             burst: 0,
@@ -163,6 +167,29 @@ pub enum ConfigError {
     Trace(#[from] TraceError),
     #[error("a link that follows a trace has no other rate and no burst")]
     RateOfTrace,
+    #[error(
+        "a Wi-Fi link has neither a rate nor a trace nor a burst, and no queue of its sender's"
+    )]
+    RateOfWifi,
+    #[error("both directions of a link are Wi-Fi on one medium, or neither")]
+    HalfWifi,
+    #[error("a Wi-Fi link needs a state")]
+    NoState,
+    #[error(
+        "a Wi-Fi link sends at least 1 packet, 1 byte and 1 ns at a time, and each at least once"
+    )]
+    NothingSent,
+    #[error("{standard} has no MCS {mcs} in {width} MHz with {streams} streams")]
+    Mcs {
+        standard: &'static str,
+        mcs: u32,
+        width: u32,
+        streams: u32,
+    },
+    #[error("the mean time in a state of a Wi-Fi link must be at least 1 ms")]
+    Dwell,
+    #[error("a state of a Wi-Fi link needs the probability of each state to follow, 1 in all")]
+    Successors,
     #[error("a burst needs a rate")]
     BurstWithoutRate,
     #[error("the burst must be at most 2^30 bytes, not {0}")]
@@ -208,6 +235,12 @@ impl ChannelConfig {
                 return Err(ConfigError::RateOfTrace);
             }
         }
+        if let Some(wifi) = &self.wifi {
+            if self.rate_bps.is_some() || self.trace.is_some() || self.of_sender {
+                return Err(ConfigError::RateOfWifi);
+            }
+            wifi.check()?;
+        }
         if self.burst > MAX_BURST {
             return Err(ConfigError::Burst(self.burst));
         }
@@ -226,6 +259,7 @@ impl ChannelConfig {
         Self {
             rate_bps: change.rate.or(self.rate_bps),
             trace: self.trace.clone(),
+            wifi: self.wifi.clone(),
             delay: change.delay.unwrap_or(self.delay),
             overhead: self.overhead,
             burst: change.burst.unwrap_or(self.burst),
@@ -305,7 +339,7 @@ impl LossConfig {
     }
 }
 
-fn probability(name: &'static str, value: f64) -> Result<(), ConfigError> {
+pub(crate) fn probability(name: &'static str, value: f64) -> Result<(), ConfigError> {
     if (0.0..=1.0).contains(&value) {
         Ok(())
     } else {

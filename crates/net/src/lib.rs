@@ -8,7 +8,8 @@
 //! A packet that enters a channel passes, in this order: link state, loss model, duplication, corruption, the draws for reordering
 //! and jitter, the queue discipline, serialisation at the rate (or a token bucket), propagation delay. Processing in nodes takes no
 //! time. Rates and byte limits count the IP length and the channel's overhead. In place of a rate a channel may follow a [`Trace`] of
-//! delivery opportunities, each for 1500 bytes and the overhead.
+//! delivery opportunities, each for 1500 bytes and the overhead, or send over the air ([`WifiConfig`]): in turn with everybody on its
+//! medium, several packets at a time, those that fail again.
 //!
 //! # Determinism
 //! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every channel and
@@ -16,8 +17,8 @@
 //! on every machine.
 //!
 //! # What it leaves out
-//! Links are point to point: no shared medium and no collisions. Routes do not react to links that fail, but their owner may cut them. Switches do not learn or
-//! flood. Link layers do not retransmit. Packets are not fragmented.
+//! Links are point to point; only Wi-Fi has a medium that links share. Routes do not react to links that fail, but their owner may cut them. Switches do not learn or
+//! flood. Link layers other than Wi-Fi do not retransmit. Packets are not fragmented.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ pub mod random;
 mod routing;
 mod stats;
 mod topology;
+mod wifi;
 
 pub use channel::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use config::{Change, ChannelConfig, ConfigError, LossConfig, Model, QueueConfig};
@@ -45,3 +47,4 @@ pub use queue::{DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig};
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};
 pub use topology::{Topology, TopologyError};
+pub use wifi::{Phy, Rate, STANDARDS as WIFI_STANDARDS, Standard, State, WifiConfig};

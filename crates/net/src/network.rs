@@ -1,5 +1,7 @@
 //! The network as it runs: clock, events, packets.
 
+mod air;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -12,6 +14,7 @@ use crate::packet::{DropReason, Ecn, Header, MAX_LEN, Observer, Packet, Store};
 use crate::routing::{END, RouteError};
 use crate::stats::{ChannelStats, Totals};
 use crate::topology::{Topology, TopologyError};
+use crate::wifi::Medium;
 
 /// The entity of scheduled changes; channels and then timers follow.
 const CONTROL: u32 = 0;
@@ -55,6 +58,8 @@ pub struct Network<B, Q = Wheel> {
     seed: u64,
     events: Q,
     channels: Vec<Channel>,
+    /// What channels over the air share.
+    media: Vec<Medium>,
     /// Where each channel ends.
     ends: Vec<(NodeId, InterfaceId)>,
     store: Store<B>,
@@ -81,10 +86,11 @@ impl<B: Clone> Network<B> {
 impl<B: Clone, Q: EventQueue> Network<B, Q> {
     /// As [`Network::new`], on another event queue.
     pub fn with_event_queue(topology: Topology, seed: u64) -> Self {
-        let channels: Vec<Channel> = (0u32..)
+        let mut channels: Vec<Channel> = (0u32..)
             .zip(&topology.edges)
             .map(|(id, edge)| Channel::new(ChannelId(id), edge.config.clone(), seed))
             .collect();
+        let media = air::media(&topology, &mut channels, seed);
         let ends = topology.edges.iter().map(|edge| {
             let interface = &topology.interfaces[edge.to.index()];
             (interface.node, edge.to)
@@ -96,6 +102,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             events: Q::with_entities(first_timer),
             ends: ends.collect(),
             channels,
+            media,
             store: Store::new(),
             timers: Timers::new(first_timer),
             changes: BTreeMap::new(),
@@ -461,6 +468,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             }
             self.discard_all(channel, dropped, obs);
         }
+        self.tell_medium(channel);
         self.set_event(channel);
     }
 
@@ -482,6 +490,9 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     #[inline(never)]
     fn leave_general<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
         let left = &mut self.channels[channel as usize];
+        if left.wireless().is_some() {
+            return self.leave_air(channel, obs);
+        }
         let slot = if left.is_staged() {
             let mut dropped = Dropped::new();
             let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
@@ -617,6 +628,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         for slot in lost {
             self.discard(channel, slot, DropReason::Down, obs);
         }
+        self.tell_medium(channel);
         self.set_event(channel);
     }
 }

@@ -100,6 +100,13 @@ fn normal_quantile(p: f64) -> f64 {
     }
 }
 
+/// Time until something that happens after `mean` on average, exponentially distributed.
+pub(crate) fn exponential(rng: &mut impl RngCore, mean: u64) -> u64 {
+    let half_step = 0.5 / (1u64 << 53) as f64;
+    // A float beyond the range converts to the nearest end of it.
+    (-ln(uniform(rng) + half_step) * mean as f64) as u64
+}
+
 /// Natural logarithm of a positive normal number, by the series of the inverse hyperbolic tangent.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
@@ -177,6 +184,19 @@ mod tests {
             assert!((decay(x) - (-x).exp()).abs() <= 1e-13 * (-x).exp(), "{x}");
         }
         assert_eq!(decay(1e12), 0.0);
+    }
+
+    #[test]
+    fn exponential_times_have_their_moments() {
+        let mut rng = stream(7, "test", 0, "exponential");
+        let n = 100_000;
+        let draws: Vec<f64> = (0..n)
+            .map(|_| exponential(&mut rng, 1_000_000) as f64 / 1e6)
+            .collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
+        assert!((mean - 1.0).abs() < 0.015, "{mean}");
+        assert!((variance - 1.0).abs() < 0.04, "{variance}");
     }
 
     #[test]

@@ -134,6 +134,10 @@ impl Topology {
         }
         forward.check()?;
         backward.check()?;
+        let medium = |config: &ChannelConfig| config.wifi.as_ref().map(|wifi| wifi.medium);
+        if medium(&forward) != medium(&backward) {
+            return Err(ConfigError::HalfWifi.into());
+        }
         let first = self.edges.len() as u32;
         let pair = (ChannelId(first), ChannelId(first + 1));
         self.interfaces[a.index()].channel = Some(pair.0);

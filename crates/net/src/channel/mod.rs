@@ -1,9 +1,12 @@
 //! One direction of a link.
 
+mod backlog;
+mod flight;
 mod line;
 mod serializer;
 mod staged;
 mod trace;
+mod wireless;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -15,12 +18,13 @@ use crate::ids::{ChannelId, NEVER, Nanos};
 use crate::loss::Loss;
 use crate::packet::{DropReason, Header, Store};
 pub(crate) use crate::queue::Dropped;
-use crate::queue::{Discipline, Occupancy, Queued, Travel, Verdict};
+use crate::queue::{ByFlow, Discipline, Occupancy, Queued, Travel, Verdict};
 use crate::random::{chance, normal, stream};
 use crate::stats::ChannelStats;
 use line::Line;
 use staged::Staged;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
+pub(crate) use wireless::Wireless;
 
 /// A standard normal draw has no larger magnitude than this.
 const JITTER_REACH: u64 = 9;
@@ -44,6 +48,8 @@ struct General {
     loss: Loss,
     streams: Option<Box<Streams>>,
     staged: Option<Box<Staged>>,
+    /// In place of line and stages.
+    wireless: Option<Box<Wireless>>,
     dropped: u64,
     lost: u64,
 }
@@ -95,6 +101,7 @@ impl Channel {
                 config,
                 streams: None,
                 staged: None,
+                wireless: None,
                 dropped: 0,
                 lost: 0,
             }),
@@ -106,6 +113,10 @@ impl Channel {
                 staged.follow(0, Arc::clone(trace), config.overhead);
             }
             channel.general.staged = Some(Box::new(staged));
+        }
+        if let Some(wifi) = &config.wifi {
+            let wireless = Wireless::new(Arc::clone(wifi), id, seed);
+            channel.general.wireless = Some(Box::new(wireless));
         }
         channel.arrange(&[]);
         channel
@@ -123,6 +134,27 @@ impl Channel {
 
     pub fn is_staged(&self) -> bool {
         self.general.staged.is_some()
+    }
+
+    /// What sends over the air, if this does.
+    pub fn wireless(&self) -> Option<&Wireless> {
+        self.general.wireless.as_deref()
+    }
+
+    pub fn wireless_mut(&mut self) -> Option<&mut Wireless> {
+        self.general.wireless.as_deref_mut()
+    }
+
+    /// What sends over the air, and the discipline that its packets wait in.
+    pub fn on_air(&mut self) -> Option<(&mut Wireless, &mut Discipline)> {
+        let general = &mut *self.general;
+        Some((general.wireless.as_deref_mut()?, &mut general.discipline))
+    }
+
+    /// Whether there is anything to be sent over the air.
+    pub fn has_work(&self) -> bool {
+        let wireless = self.general.wireless.as_ref();
+        wireless.is_some_and(|wireless| wireless.has_work(&self.general.discipline))
     }
 
     /// Packet length on the channel.
@@ -161,6 +193,9 @@ impl Channel {
     }
 
     pub fn next_event(&self) -> Nanos {
+        if let Some(wireless) = &self.general.wireless {
+            return wireless.next_event();
+        }
         let staged = self
             .general
             .staged
@@ -233,24 +268,23 @@ impl Channel {
             }
             Verdict::Pass => {}
         }
+        let packet = Queued {
+            slot,
+            size,
+            entered: now,
+            travel,
+        };
+        let discipline = &mut self.general.discipline;
         match (&mut self.general.staged, travel) {
-            (Some(staged), travel) => {
-                let packet = Queued {
-                    slot,
-                    size,
-                    entered: now,
-                    travel,
-                };
-                if let Some(flows) = self.general.discipline.by_flow() {
-                    flows.take(packet, flow);
-                    flows.make_room(dropped);
-                    if let Some(at) = dropped.iter().position(|it| it.0 == slot) {
-                        return Err(dropped.remove(at).1);
-                    }
-                } else {
-                    staged.push(packet);
+            (Some(staged), _) => {
+                match discipline.by_flow() {
+                    Some(flows) => take_by_flow(flows, packet, flow, dropped)?,
+                    None => staged.push(packet),
                 }
-                staged.depart(now, &mut self.general.discipline, store, dropped);
+                staged.depart(now, discipline, store, dropped);
+            }
+            (None, _) if self.general.wireless.is_some() => {
+                return self.queue_for_air(packet, flow, dropped);
             }
             (None, Travel::InOrder(lag)) => {
                 let lag = u32::try_from(lag).unwrap_or(u32::MAX);
@@ -260,6 +294,24 @@ impl Channel {
                 self.line.take(now, slot, size, 0, &store.headers);
             }
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn queue_for_air(
+        &mut self,
+        packet: Queued,
+        flow: u32,
+        dropped: &mut Dropped,
+    ) -> Result<(), DropReason> {
+        let Some((wireless, discipline)) = self.on_air() else {
+            return Err(DropReason::Down);
+        };
+        match discipline.by_flow() {
+            Some(flows) => take_by_flow(flows, packet, flow, dropped)?,
+            None => wireless.push(packet),
+        }
+        wireless.note_waiting(discipline);
         Ok(())
     }
 
@@ -286,12 +338,17 @@ impl Channel {
     }
 
     fn occupancy(&mut self, now: Nanos, size: u32, headers: &[Header]) -> Occupancy {
-        let (idle_since, packets, bytes) = match &self.general.staged {
-            Some(staged) => {
-                let (packets, bytes) = staged.waiting(&self.general.discipline);
-                (staged.idle_since(&self.general.discipline), packets, bytes)
+        let discipline = &self.general.discipline;
+        let (idle_since, packets, bytes) = match (&self.general.staged, &self.general.wireless) {
+            (Some(staged), _) => {
+                let (packets, bytes) = staged.waiting(discipline);
+                (staged.idle_since(discipline), packets, bytes)
             }
-            None => (
+            (None, Some(wireless)) => {
+                let (packets, bytes) = wireless.waiting(discipline);
+                (wireless.idle_since(discipline), packets, bytes)
+            }
+            (None, None) => (
                 self.line.idle_since(now),
                 self.line.waiting_packets(now, headers),
                 self.line.counted_bytes(now, headers),
@@ -309,10 +366,8 @@ impl Channel {
 
     /// When a packet queued now would leave the queue because it begins to be sent, if nothing changes; `None`: not known beforehand.
     pub fn clear_at(&self, now: Nanos) -> Option<Nanos> {
-        match self.general.staged {
-            Some(_) => None,
-            None => Some(self.line.clear_at(now)),
-        }
+        let known = self.general.staged.is_none() && self.general.wireless.is_none();
+        known.then(|| self.line.clear_at(now))
     }
 
     pub fn count_drop(&mut self, reason: DropReason) {
@@ -325,9 +380,11 @@ impl Channel {
 
     /// Packets and bytes that wait, the packet being sent not included.
     pub fn backlog(&mut self, now: Nanos, headers: &[Header]) -> (u64, u64) {
-        match &self.general.staged {
-            Some(staged) => staged.waiting(&self.general.discipline),
-            None => (
+        let discipline = &self.general.discipline;
+        match (&self.general.staged, &self.general.wireless) {
+            (Some(staged), _) => staged.waiting(discipline),
+            (None, Some(wireless)) => wireless.waiting(discipline),
+            (None, None) => (
                 self.line.waiting_packets(now, headers),
                 self.line.waiting_bytes(now, headers),
             ),
@@ -336,11 +393,11 @@ impl Channel {
 
     pub fn stats(&mut self, now: Nanos, headers: &[Header]) -> ChannelStats {
         let line = self.line.totals(now, headers);
-        let staged = self
-            .general
-            .staged
-            .as_ref()
-            .map_or((0, 0, 0, 0), |staged| staged.totals(now));
+        let staged = match (&self.general.staged, &self.general.wireless) {
+            (Some(staged), _) => staged.totals(now),
+            (None, Some(wireless)) => wireless.totals(now),
+            (None, None) => (0, 0, 0, 0),
+        };
         ChannelStats {
             sent_packets: line.0 + staged.0,
             sent_bytes: line.1 + staged.1,
@@ -371,6 +428,9 @@ impl Channel {
             let discipline = &mut self.general.discipline;
             if let Some(staged) = &mut self.general.staged {
                 staged.hand_over(discipline, &mut new, |slot| store.flow(slot));
+            }
+            if let Some(wireless) = &mut self.general.wireless {
+                wireless.hand_over(discipline, &mut new, |slot| store.flow(slot));
             }
             *discipline = new;
         }
@@ -411,6 +471,9 @@ impl Channel {
         if let Some(staged) = &mut self.general.staged {
             slots.extend(staged.drain(now, &mut self.general.discipline));
         }
+        if let Some(wireless) = &mut self.general.wireless {
+            slots.extend(wireless.drain(&mut self.general.discipline));
+        }
         slots
     }
 
@@ -419,6 +482,9 @@ impl Channel {
         let reach = config
             .delay
             .saturating_add(config.jitter.saturating_mul(JITTER_REACH));
+        if config.wifi.is_some() {
+            return false;
+        }
         config.trace.is_some()
             || config.burst > 0
             || config.reorder > 0.0
@@ -449,7 +515,26 @@ impl Channel {
             && config.mtu.is_none()
             && !faulty
             && self.general.staged.is_none()
+            && self.general.wireless.is_none()
             && bytes == u64::MAX
             && matches!(self.general.discipline, Discipline::DropTail { .. });
+    }
+}
+
+/// Has a discipline by flow take a packet.
+///
+/// # Errors
+/// Why it is that packet that makes room.
+fn take_by_flow(
+    flows: &mut dyn ByFlow,
+    packet: Queued,
+    flow: u32,
+    dropped: &mut Dropped,
+) -> Result<(), DropReason> {
+    flows.take(packet, flow);
+    flows.make_room(dropped);
+    match dropped.iter().position(|it| it.0 == packet.slot) {
+        Some(at) => Err(dropped.remove(at).1),
+        None => Ok(()),
     }
 }

@@ -3,17 +3,17 @@
 //! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, traces, reordering, and
 //! delays beyond four seconds. For everything else the two agree to the nanosecond.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use super::backlog::Backlog;
+use super::flight::Flight;
 use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
 use super::trace::{Opportunities, Trace};
 use crate::ids::{NEVER, Nanos};
 use crate::packet::Store;
-use crate::queue::{Discipline, Dropped, Queued, Travel, Verdict};
+use crate::queue::{Discipline, Dropped, Queued, Travel};
 
 #[derive(Debug)]
 enum Pacing {
@@ -52,15 +52,10 @@ struct Sending {
 #[derive(Debug)]
 pub(crate) struct Staged {
     pacing: Pacing,
-    /// What waits in order of arrival; a discipline by flow keeps packets itself.
-    waiting: VecDeque<Queued>,
-    waiting_bytes: u64,
+    backlog: Backlog,
     sending: Option<Sending>,
     idle_since: Nanos,
-    /// (arrival, order of departure, slot), the first one on top.
-    travelling: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
-    last_arrival: Nanos,
-    departures: u64,
+    flight: Flight,
     sent_packets: u64,
     sent_bytes: u64,
     max_waiting: u64,
@@ -71,13 +66,10 @@ impl Staged {
     pub fn new(now: Nanos, rate: Option<NonZeroU64>, burst: u64) -> Self {
         Self {
             pacing: Pacing::new(now, rate, burst),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            backlog: Backlog::default(),
             sending: None,
             idle_since: now,
-            travelling: BinaryHeap::new(),
-            last_arrival: 0,
-            departures: 0,
+            flight: Flight::default(),
             sent_packets: 0,
             sent_bytes: 0,
             max_waiting: 0,
@@ -93,18 +85,16 @@ impl Staged {
     /// Takes over what is on a line. Time in the queue counts from now.
     pub fn take_over(&mut self, now: Nanos, contents: Contents, size_of: impl Fn(u32) -> u32) {
         if !contents.travelling.is_empty() {
-            self.last_arrival = contents.first_arrival;
+            self.flight.follow(contents.first_arrival);
         }
         for entry in contents.travelling {
-            self.travel(entry.arrival(), entry.slot);
+            self.flight.in_order(entry.arrival(), entry.slot);
         }
         let until = contents.unsent.first().map(|entry| entry.departure);
         for entry in contents.unsent {
-            let size = size_of(entry.slot);
-            self.waiting_bytes += u64::from(size);
-            self.waiting.push_back(Queued {
+            self.backlog.push(Queued {
                 slot: entry.slot,
-                size,
+                size: size_of(entry.slot),
                 entered: now,
                 travel: Travel::InOrder(Nanos::from(entry.lag)),
             });
@@ -116,12 +106,10 @@ impl Staged {
         if let (Pacing::Serial(own), Some(mut serializer)) = (&mut self.pacing, contents.serializer)
         {
             // Leaves only the packet being sent in the serializer, with its fraction of a nanosecond.
-            let rest = self.waiting.iter().skip(1).map(|packet| packet.size);
-            serializer.keep_first(now, rest);
+            serializer.keep_first(now, self.backlog.behind_first());
             *own = serializer;
         }
-        if let Some(packet) = self.waiting.pop_front() {
-            self.waiting_bytes -= u64::from(packet.size);
+        if let Some(packet) = self.backlog.pop() {
             self.sending = Some(Sending {
                 packet,
                 since: now,
@@ -136,33 +124,22 @@ impl Staged {
             None if self.waiting(discipline).0 == 0 => NEVER,
             None => self.pacing.opens(),
         };
-        let arrival = self.travelling.peek().map_or(NEVER, |first| first.0.0);
-        departure.min(arrival)
+        departure.min(self.flight.next_arrival())
     }
 
-    /// Has the packets that wait pass from one discipline to another, in order of arrival.
+    /// As [`Backlog::hand_over`].
     pub fn hand_over(
         &mut self,
         from: &mut Discipline,
         to: &mut Discipline,
         flow_of: impl Fn(u32) -> u32,
     ) {
-        if let Some(flows) = from.by_flow() {
-            let packets = flows.drain();
-            self.waiting_bytes += packets.iter().map(|it| u64::from(it.size)).sum::<u64>();
-            self.waiting.extend(packets);
-        }
-        self.sort_in(to, flow_of);
+        self.backlog.hand_over(from, to, flow_of);
     }
 
-    /// Has a discipline by flow take over what waits in order of arrival.
+    /// As [`Backlog::sort_in`].
     pub fn sort_in(&mut self, discipline: &mut Discipline, flow_of: impl Fn(u32) -> u32) {
-        if let Some(flows) = discipline.by_flow() {
-            for packet in self.waiting.drain(..) {
-                flows.take(packet, flow_of(packet.slot));
-            }
-            self.waiting_bytes = 0;
-        }
+        self.backlog.sort_in(discipline, flow_of);
     }
 
     /// Waiting packets and their bytes. With a token bucket, the packet at the head waits too.
@@ -171,11 +148,8 @@ impl Staged {
             (Pacing::Bucket(_), Some(sending)) => (1, u64::from(sending.packet.size)),
             _ => (0, 0),
         };
-        let kept = discipline.waiting();
-        (
-            self.waiting.len() as u64 + kept.0 + head.0,
-            self.waiting_bytes + kept.1 + head.1,
-        )
+        let waiting = self.backlog.waiting(discipline);
+        (waiting.0 + head.0, waiting.1 + head.1)
     }
 
     /// Since when nothing waits and nothing is being sent, if that is so.
@@ -194,8 +168,7 @@ impl Staged {
 
     /// Takes an admitted packet.
     pub fn push(&mut self, packet: Queued) {
-        self.waiting_bytes += u64::from(packet.size);
-        self.waiting.push_back(packet);
+        self.backlog.push(packet);
     }
 
     /// Lets leave what leaves by `now`.
@@ -217,7 +190,7 @@ impl Staged {
             if self.pacing.opens() > now {
                 break;
             }
-            let Some(packet) = self.release(now, discipline, store, dropped) else {
+            let Some(packet) = self.backlog.release(now, discipline, store, dropped) else {
                 if let Pacing::Trace(trace) = &mut self.pacing {
                     trace.pass(now);
                 }
@@ -236,35 +209,6 @@ impl Staged {
             });
         }
         self.max_waiting = self.max_waiting.max(self.waiting(discipline).0);
-    }
-
-    /// The next packet that the discipline lets leave.
-    fn release<B>(
-        &mut self,
-        now: Nanos,
-        discipline: &mut Discipline,
-        store: &mut Store<B>,
-        dropped: &mut Dropped,
-    ) -> Option<Queued> {
-        if let Some(flows) = discipline.by_flow() {
-            return flows.next(now, store, dropped);
-        }
-        loop {
-            let packet = self.waiting.pop_front()?;
-            self.waiting_bytes -= u64::from(packet.size);
-            let capable = store
-                .packet_mut(packet.slot)
-                .is_some_and(|packet| packet.ecn.capable());
-            let sojourn = now - packet.entered;
-            match discipline.release(now, packet.size, capable, sojourn, self.waiting_bytes) {
-                Verdict::Pass => return Some(packet),
-                Verdict::Mark => {
-                    store.mark(packet.slot);
-                    return Some(packet);
-                }
-                Verdict::Drop(reason) => dropped.push((packet.slot, reason)),
-            }
-        }
     }
 
     fn finish(
@@ -286,31 +230,12 @@ impl Staged {
         self.idle_since = until;
         self.sent_packets += 1;
         self.sent_bytes += u64::from(packet.size);
-        match packet.travel {
-            Travel::InOrder(lag) => self.travel(until.saturating_add(lag), packet.slot),
-            Travel::Ahead => self.travel_at(until, packet.slot),
-        }
-    }
-
-    fn travel(&mut self, arrival: Nanos, slot: u32) {
-        self.last_arrival = self.last_arrival.max(arrival);
-        self.travel_at(self.last_arrival, slot);
-    }
-
-    fn travel_at(&mut self, arrival: Nanos, slot: u32) {
-        self.travelling
-            .push(Reverse((arrival, self.departures, slot)));
-        self.departures += 1;
+        self.flight.leave(until, packet.slot, packet.travel);
     }
 
     /// Takes out a packet that has arrived by `now`.
     pub fn arrive(&mut self, now: Nanos) -> Option<u32> {
-        let Reverse((arrival, _, slot)) = *self.travelling.peek()?;
-        if arrival > now {
-            return None;
-        }
-        self.travelling.pop();
-        Some(slot)
+        self.flight.arrive(now)
     }
 
     /// Packets and bytes sent, the most that waited, and the time spent sending, since this path was taken.
@@ -364,12 +289,7 @@ impl Staged {
 
     /// Empties everything.
     pub fn drain(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
-        let mut slots: Vec<u32> = std::mem::take(&mut self.travelling)
-            .into_sorted_vec()
-            .into_iter()
-            .rev()
-            .map(|Reverse((_, _, slot))| slot)
-            .collect();
+        let mut slots = self.flight.drain();
         if let Some(sending) = self.sending.take() {
             match &mut self.pacing {
                 Pacing::Serial(serializer) => {
@@ -382,10 +302,7 @@ impl Staged {
             self.idle_since = now;
             slots.push(sending.packet.slot);
         }
-        let waiting = self.waiting.drain(..).chain(discipline.clear());
-        slots.extend(waiting.map(|packet| packet.slot));
-        self.waiting_bytes = 0;
-        self.last_arrival = 0;
+        slots.extend(self.backlog.drain(discipline));
         slots
     }
 }

@@ -80,7 +80,16 @@ impl<Q: EventQueue> Pair<Q> {
         let [a, b] = hosts.map(|host| topology.add_interface(host));
         topology.add_address(a, ip(1)).unwrap();
         topology.add_address(b, ip(2)).unwrap();
-        topology.connect(a, b, forward, config()).unwrap();
+        let backward = ChannelConfig {
+            rate_bps: if forward.wifi.is_some() {
+                None
+            } else {
+                config().rate_bps
+            },
+            wifi: forward.wifi.clone(),
+            ..config()
+        };
+        topology.connect(a, b, forward, backward).unwrap();
         let route = topology.route(hosts[0], ip(1), ip(2), 0).unwrap();
         Self {
             network: Network::with_event_queue(topology, seed),

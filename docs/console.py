@@ -37,6 +37,7 @@ PAGES = (
     "docs/sweeps.md",
     "docs/tutorial.md",
     "docs/validate.md",
+    "docs/wifi.md",
 )
 WIDTH = 132
 #: What depends on the machine: tshark's word to root, progress by the clock.

@@ -28,6 +28,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "path-manager": "Path managers",
     "queue": "Queue disciplines",
     "loss": "Loss models",
+    "wifi": "Wi-Fi standards",
     "middlebox": "Middleboxes",
     "controller": "Routing of controllers",
     "application": "Applications",

@@ -241,6 +241,9 @@ def registry(kind: str) -> str:
 def fault(kind: str, name: str, parameters: str) -> str | None:
     """What is wrong with the parameters of an algorithm, in JSON; None where the engine takes them."""
 
+def wifi_rates(standard: str, width_mhz: int, streams: int, short_guard: bool) -> list[int | None] | None:
+    """The rate in bit/s of each MCS of a Wi-Fi standard, None where there is none; None for another standard."""
+
 def works() -> list[tuple[str, str, float]]:
     """Name, description and simulated seconds of each benchmark."""
 

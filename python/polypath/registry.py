@@ -18,7 +18,16 @@ from polypath.errors import PolypathError
 from polypath.units import nearest
 
 Kind = Literal[
-    "scheduler", "congestion", "path-manager", "queue", "loss", "middlebox", "controller", "application", "topology"
+    "scheduler",
+    "congestion",
+    "path-manager",
+    "queue",
+    "loss",
+    "wifi",
+    "middlebox",
+    "controller",
+    "application",
+    "topology",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -28,6 +37,7 @@ TITLES: dict[Kind, str] = {
     "path-manager": "path manager",
     "queue": "queue discipline",
     "loss": "loss model",
+    "wifi": "Wi-Fi standard",
     "middlebox": "middlebox",
     "controller": "controller's routing",
     "application": "application",
@@ -127,6 +137,13 @@ def _native() -> types.ModuleType:
         return importlib.import_module("polypath._core")
     except ImportError as error:
         raise RegistryError("the native module polypath._core is not built; run `make build`") from error
+
+
+@lru_cache(maxsize=32)
+def wifi_rates(standard: str, width_mhz: int, streams: int, short_guard: bool) -> list[int | None] | None:
+    """The rate in bit/s of each MCS of a Wi-Fi standard, None where there is none; None for another standard."""
+    found: list[int | None] | None = _native().wifi_rates(standard, width_mhz, streams, short_guard)
+    return found
 
 
 _PROVIDED: dict[Kind, Callable[[], dict[str, Entry]]] = {}

@@ -4,6 +4,8 @@
 //! The scenarios are those of the integrity test. Each failure is made smaller as long as it fails in the same way, and its plan kept as
 //! `failure-NUMBER.json`, which `examples/run_plan.rs` runs. `progress.json` says how far the campaign came and what it has seen.
 
+#[path = "../tests/integrity/air.rs"]
+mod air;
 #[path = "../tests/integrity/draw.rs"]
 mod draw;
 #[path = "../tests/integrity/network.rs"]

@@ -1,6 +1,8 @@
 //! Prints what identifies the recordings of plans and of random scenarios: `digests FOLDER COUNT`, one line a plan of FOLDER's JSON files and
 //! one line a hundred of COUNT scenarios over TCP and as many over QUIC. Run before and after a change that is to leave every result as it is.
 
+#[path = "../tests/integrity/air.rs"]
+mod air;
 #[path = "../tests/integrity/draw.rs"]
 mod draw;
 #[path = "../tests/integrity/network.rs"]

@@ -187,6 +187,7 @@ fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
     Channel {
         rate_bps: Some(rate_bps),
         trace: None,
+        wifi: None,
         delay_ns,
         overhead_bytes: 0,
         burst_bytes: 0,
@@ -222,6 +223,7 @@ impl Builder {
             duration_ns,
             nodes: Vec::new(),
             links: Vec::new(),
+            media: Vec::new(),
             routes: Vec::new(),
             routing: Routing::Ecmp,
             controller: None,

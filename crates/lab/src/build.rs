@@ -1,5 +1,7 @@
 //! From a plan to a network and to transport settings.
 
+mod wifi;
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -67,10 +69,11 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
                 .ok_or_else(|| missing(&place, "interface", attachment.interface))
         };
         let [forward, backward] = [&link.forward, &link.backward].map(|side| {
-            channel(side).map_err(|error| PlanError::Channel {
+            let config = channel(side).map_err(|error| PlanError::Channel {
                 place: place.clone(),
                 error: error.into(),
-            })
+            })?;
+            over_the_air(config, side, plan).map_err(|why| PlanError::invalid(&*place, why))
         });
         let pair = topology
             .connect(end(link.a)?, end(link.b)?, forward?, backward?)
@@ -271,6 +274,22 @@ fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
     Ok(())
 }
 
+fn over_the_air(
+    channel: ChannelConfig,
+    side: &plan::Channel,
+    plan: &Plan,
+) -> Result<ChannelConfig, String> {
+    let Some(wifi) = &side.wifi else {
+        return Ok(channel);
+    };
+    Ok(ChannelConfig {
+        // What a plan has beside it is the mean.
+        rate_bps: None,
+        wifi: Some(Arc::new(wifi::config(wifi, &plan.media)?)),
+        ..channel
+    })
+}
+
 fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
     let trace = match &channel.trace {
         Some(trace) => Some(Arc::new(Trace::from_gaps(&trace.gaps_ms)?)),
@@ -282,6 +301,7 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
     Ok(ChannelConfig {
         rate_bps: channel.rate_bps.or(mean),
         trace,
+        wifi: None,
         delay: channel.delay_ns,
         overhead: channel.overhead_bytes,
         burst: channel.burst_bytes,

@@ -27,5 +27,5 @@ pub use flow::label;
 pub use middlebox::Tally;
 pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
-pub use registry::{fault, registry};
+pub use registry::{fault, registry, wifi_rates};
 pub use simulation::{MiddleboxReport, Simulation, Step, SwitchTotals, Totals};

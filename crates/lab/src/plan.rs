@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 
 mod page;
 mod video;
+mod wifi;
 
 pub use page::{Object, Page};
 pub use video::{Video, VideoRule};
+pub use wifi::{Medium, Wifi, WifiState};
 
 /// The version of this format; an engine refuses another one.
 pub const VERSION: u32 = 1;
@@ -27,6 +29,9 @@ pub struct Plan {
     pub duration_ns: u64,
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
+    /// Channels of the air that links over Wi-Fi share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Medium>,
     /// Static routes; where none matches, the shortest path (fewest hops, then least delay) is taken.
     #[serde(default)]
     pub routes: Vec<Route>,
@@ -124,6 +129,9 @@ pub struct Channel {
     /// In place of a rate; `rate_bps`, if present, is what it gives on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// In place of a rate; `rate_bps`, if present, is what is sent while data is sent, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wifi: Option<Wifi>,
     #[serde(default)]
     pub delay_ns: u64,
     /// Link-layer bytes that each packet takes besides its IP length, in rate and byte limits.

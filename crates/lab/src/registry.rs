@@ -1,13 +1,13 @@
 //! The registries of all crates under one roof, as JSON for front ends.
 
-use polypath_net::{LOSS_MODELS, QUEUE_MODELS};
+use polypath_net::{LOSS_MODELS, Phy, QUEUE_MODELS, Standard, WIFI_STANDARDS};
 use polypath_noq as noq;
 use polypath_transport::{congestion, path_manager, scheduler};
 use serde_json::{Map, Value, json};
 
 use crate::{application, control, middlebox};
 
-/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `middlebox`, `controller`, `application`) as a JSON list of
+/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`, `application`) as a JSON list of
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
@@ -16,6 +16,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
         "queue" => models(QUEUE_MODELS),
         "loss" => models(LOSS_MODELS),
+        "wifi" => standards(),
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
         "application" => application::describe(),
@@ -75,6 +76,31 @@ pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
         _ => None,
     };
     error.map(|error| error.to_string())
+}
+
+fn standards() -> Value {
+    let described = |standard: &Standard| {
+        let (name, summary, source) = (standard.name, standard.summary, standard.source);
+        json!({ "name": name, "description": summary, "source": source, "parameters": [] })
+    };
+    WIFI_STANDARDS.iter().map(described).collect()
+}
+
+/// The rate in bit/s of each MCS of a Wi-Fi standard, where there is one; nothing for another standard.
+pub fn wifi_rates(
+    standard: &str,
+    width_mhz: u32,
+    streams: u32,
+    short_guard: bool,
+) -> Option<Vec<Option<u64>>> {
+    let standard = Standard::by_name(standard)?;
+    let phy = Phy {
+        width: width_mhz,
+        streams,
+        short_guard,
+    };
+    let rate = |index| standard.rate(phy, index).map(|rate| rate.bps());
+    Some((0..standard.indices()).map(rate).collect())
 }
 
 fn models(models: &[polypath_net::Model]) -> Value {

@@ -66,6 +66,17 @@ mod _core {
         polypath_lab::fault(kind, name, parameters)
     }
 
+    /// The rate in bit/s of each MCS of a Wi-Fi standard, where there is one; nothing for another standard.
+    #[pyfunction]
+    fn wifi_rates(
+        standard: &str,
+        width_mhz: u32,
+        streams: u32,
+        short_guard: bool,
+    ) -> Option<Vec<Option<u64>>> {
+        polypath_lab::wifi_rates(standard, width_mhz, streams, short_guard)
+    }
+
     /// The version of the native code, which `polypath` compares with its own.
     #[pyfunction]
     fn version() -> &'static str {

@@ -14,11 +14,23 @@ from polypath.scenario.plan import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
 from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
 from polypath.scenario.traces import Opportunities
+from polypath.scenario.wifi import highest_rate_bps
 
 Data = Mapping[str, Any]
 
 _SHARES: Final = frozenset(
-    {"probability", "good_to_bad", "bad_to_good", "good_loss", "bad_loss", "reorder", "duplicate", "corrupt", "safety"}
+    {
+        "probability",
+        "error",
+        "good_to_bad",
+        "bad_to_good",
+        "good_loss",
+        "bad_loss",
+        "reorder",
+        "duplicate",
+        "corrupt",
+        "safety",
+    }
 )
 _PACKETS: Final = frozenset({"packets", "limit", "min", "max", "drop_batch"})
 _SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
@@ -140,6 +152,8 @@ def _normal_channel(channel: Data) -> dict[str, Any]:
         overhead = channel.get("overhead_bytes", ETHERNET_BYTES)
         mean = _opportunities(channel["trace"]).mean_rate_bps(overhead)
         return {**channel, "rate_bps": channel.get("rate_bps") or mean}
+    if channel.get("wifi") is not None:
+        return {**channel, "rate_bps": channel.get("rate_bps") or highest_rate_bps(channel["wifi"])}
     if channel.get("rate_bps") is None:
         return {name: value for name, value in channel.items() if name != "queue_at"}
     return dict(channel)
@@ -173,6 +187,7 @@ class _Writer:
             "host": {node["name"]: self._host(node) for node in by_kind["host"]},
             "router": {node["name"]: _interfaces(node) for node in by_kind["router"]},
             "switch": {node["name"]: {} for node in by_kind["switch"]},
+            "medium": {medium["name"]: {} for medium in plan.get("media", ())},
             "link": {link["name"]: self._link(link) for link in self.links},
             "route": [self._route(route) for route in plan["routes"]],
             "application": [
@@ -193,7 +208,7 @@ class _Writer:
         return f"{node['name']}:{node['interfaces'][end['interface']]['name']}"
 
     def _link(self, link: Data) -> dict[str, Any]:
-        forward, backward = _channel(link["forward"]), _channel(link["backward"])
+        forward, backward = (self._channel(link[side]) for side in ("forward", "backward"))
         both = {name: value for name, value in forward.items() if name in backward and backward[name] == value}
         own = {
             "forward": {name: value for name, value in forward.items() if name not in both},
@@ -206,6 +221,11 @@ class _Writer:
             **({"middlebox": boxes} if boxes else {}),
             **{side: value for side, value in own.items() if value},
         }
+
+    def _channel(self, channel: Data) -> dict[str, Any]:
+        written = _channel(channel)
+        wifi = written.pop("wifi", None)
+        return written if wifi is None else {**written, "wifi": _wifi(wifi, self.plan.get("media", ()))}
 
     def _route(self, route: Data) -> dict[str, Any]:
         node = self.nodes[route["node"]]
@@ -349,10 +369,33 @@ def _channel(channel: Data) -> dict[str, Any]:
     usual = _usual(DEFAULT_PROFILE)["links"][0]["forward"]
     own = {name: value for name, value in channel.items() if value != usual.get(name) or name == "queue"}
     trace = own.pop("trace", None)
+    if "wifi" in own:
+        return _fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}, {})
     if trace is None:
         return _fields(own, {})
     rate = {"trace": trace["name"], "gaps_ms": _opportunities(trace).text()}
     return {**_fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}, {}), "rate": rate}
+
+
+def _wifi(wifi: Data, media: Sequence[Data]) -> dict[str, Any]:
+    medium = wifi.get("medium")
+    bounds = {"packets": wifi["packets"], "bytes": wifi["aggregate_bytes"], "airtime_ns": wifi["airtime_ns"]}
+    return {
+        "standard": wifi["standard"],
+        "states": [
+            {
+                **_fields({"mcs": state["mcs"], "error": state["error"], "dwell_ns": state.get("dwell_ns")}, {}),
+                **({"next": [units.format_share(each) for each in state["next"]]} if state.get("next") else {}),
+            }
+            for state in wifi["states"]
+        ],
+        **({} if medium is None else {"medium": media[medium]["name"]}),
+        "width": f"{wifi['width_mhz']} MHz",
+        "streams": wifi["streams"],
+        "guard": "400 ns" if wifi["short_guard"] else "800 ns",
+        **({} if wifi["standard"] == "802.11a" else {"aggregate": _fields(bounds, {})}),
+        "attempts": wifi["attempts"],
+    }
 
 
 def _opportunities(trace: Data) -> Opportunities:

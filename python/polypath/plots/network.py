@@ -103,6 +103,8 @@ def _channel(channel: Mapping[str, Any]) -> list[str]:
     parts = []
     if "trace" in channel:
         parts.append(f"{channel['trace']['name']} (mean {channel['rate_bps'] / 1e6:.2g} Mbps)")
+    elif "wifi" in channel:
+        parts.append(f"Wi-Fi up to {channel['rate_bps'] / 1e6:.3g} Mbps")
     elif channel.get("rate_bps") is not None:
         parts.append(f"{channel['rate_bps'] / 1e6:g} Mbps")
     if channel.get("delay_ns"):

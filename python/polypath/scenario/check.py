@@ -31,6 +31,7 @@ from polypath.scenario.tables import (
     split_end,
 )
 from polypath.scenario.traffic import Bulk, Command, Event
+from polypath.scenario.wifi import Wifi
 from polypath.units import TIME, nearest
 
 
@@ -200,7 +201,7 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             if _at_host(getattr(link, key)) and end not in hosts:
                 message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
                 yield Problem(("link", name, key, "queue_at"), message)
-        if any(_at_host(side) and side.rate is None for side in directions(link)):
+        if any(_at_host(side) and side.rate is None and side.wifi is None for side in directions(link)):
             yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
         if any(_at_host(side) and isinstance(side.queue, Drr | FqCodel) for side in directions(link)):
             message = "a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link"
@@ -226,6 +227,63 @@ def _traces(tables: Tables) -> Iterator[Problem]:
                 if event.link == name and event.rate is not None and event.direction in ("both", key):
                     message = f"{where} follows the trace '{side.trace.name}', so that its rate cannot be changed"
                     yield Problem(("event", index, "rate"), message)
+
+
+def _wifi(tables: Tables) -> Iterator[Problem]:
+    for name, link in tables.link.items():
+        sides = directions(link)
+        stations = [side.wifi for side in sides if side.wifi is not None]
+        if not stations:
+            continue
+        if len(stations) == 1 or stations[0].medium != stations[1].medium:
+            yield Problem(("link", name), f"link.{name}: both directions are Wi-Fi on one medium, or neither")
+        for key, side in zip(("forward", "backward"), sides, strict=True):
+            own = getattr(link, key)
+            path: Path = ("link", name, key) if own.wifi is not None else ("link", name)
+            if side.wifi is not None:
+                yield from _station(path, side.wifi, tables)
+                yield from _beside_wifi(name, key, side, tables)
+
+
+def _station(path: Path, wifi: Wifi, tables: Tables) -> Iterator[Problem]:
+    path = (*path, "wifi")
+    if wifi.medium is not None and wifi.medium not in tables.medium:
+        if tables.medium:
+            yield _unknown((*path, "medium"), "medium", wifi.medium, tables.medium)
+        else:
+            message = f"unknown medium '{wifi.medium}'; there is none yet: add [medium.{wifi.medium}]"
+            yield Problem((*path, "medium"), message)
+        return
+    standard = wifi.of(tables.medium)
+    if wifi.aggregate is not None and standard == "802.11a":
+        yield Problem((*path, "aggregate"), "802.11a sends one packet at a time, so that it has no 'aggregate'")
+    rates = wifi.rates_bps(standard)
+    known = [mcs for mcs, rate in enumerate(rates) if rate is not None]
+    streams = f" with {wifi.streams} streams" if wifi.streams > 1 else ""
+    what = f"{standard} in {wifi.width}{streams} and a guard interval of {wifi.guard}"
+    if not known:
+        yield Problem(path, f"there is no {what}")
+        return
+    for number, state in enumerate(wifi.chain):
+        if state.mcs not in known:
+            place = ("states", number, "mcs") if wifi.states is not None else ("mcs",)
+            hint = str(min(known, key=lambda mcs: abs(mcs - state.mcs)))
+            yield Problem((*path, *place), f"no MCS {state.mcs} in {what}", hint)
+
+
+def _beside_wifi(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
+    where = f"link.{name}.{key}"
+    if side.rate is not None:
+        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own; take 'rate' away")
+    if side.burst:
+        yield Problem(("link", name), f"{where}: a link over Wi-Fi has no 'burst'")
+    if _at_host(side):
+        yield Problem(("link", name), f"{where}: a link over Wi-Fi has its queue at the link")
+    if side.conditions is not None and "rate_bps" in side.conditions.columns():
+        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own, so that 'conditions' cannot give it")
+    for index, event in enumerate(tables.event):
+        if event.link == name and event.rate is not None and event.direction in ("both", key):
+            yield Problem(("event", index, "rate"), f"{where} is Wi-Fi, so that its rate cannot be changed")
 
 
 def _conditions(name: str, where: str, side: Channel, duration: int) -> Iterator[Problem]:
@@ -470,6 +528,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _mtus,
     _queues,
     _traces,
+    _wifi,
     _application_hosts,
     _application_times,
     _events,

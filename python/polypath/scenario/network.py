@@ -26,6 +26,7 @@ from polypath.scenario.fields import (
 from polypath.scenario.queues import Drr, FqCodel, Pie
 from polypath.scenario.stack import Stack
 from polypath.scenario.traces import DeliveryTrace, LinkRate
+from polypath.scenario.wifi import Wifi
 from polypath.units import UnitError
 
 MS = 1_000_000
@@ -221,6 +222,8 @@ class Channel(Model):
     rate: LinkRate | None = None
     """Rate on the wire, `overhead` included; or `{ trace = "lte.up" }`, a trace of delivery opportunities of 1500 bytes
     as Mahimahi has them; left out: packets take no time to send."""
+    wifi: Wifi | None = None
+    """Wi-Fi in place of a rate: `{ mcs = 7, error = "10 %" }`."""
     conditions: Conditions | None = None
     """Rate, delay and loss over time: `{ csv = "walk.csv", loop = true }`. What is given beside it holds until a row
     says otherwise."""
@@ -248,7 +251,7 @@ class Channel(Model):
     """Share of packets that arrive with a wrong checksum."""
     overhead: int | None = Field(default=None, ge=0, le=1000)
     """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet),
-    on a link that follows a trace 0."""
+    on a link that follows a trace 0, over Wi-Fi 38 (header, LLC and FCS of a data frame; 36 in 802.11a)."""
     mtu: int | None = Field(default=None, ge=576, le=65535)
     """Longest IP packet in bytes. A host sends no longer ones on its own link; a router drops them and tells the sender
     (RFC 1191, RFC 8201); left out: any."""

@@ -48,6 +48,7 @@ from polypath.scenario.traffic import (
     Stream,
     Video,
 )
+from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
 ETHERNET_BYTES = 14
@@ -171,6 +172,7 @@ class _Builder:
                 }
                 for name, link in tables.link.items()
             ],
+            **({"media": [{"name": name} for name in tables.medium]} if tables.medium else {}),
             "routes": self._routes() + self._source_routes(),
             "routing": tables.routing,
             **({} if tables.controller is None else {"controller": tables.controller.plan()}),
@@ -211,7 +213,9 @@ class _Builder:
 
     def _directions(self, link: Link) -> dict[str, dict[str, Any]]:
         pairs = zip(("forward", "backward"), link.ends, directions(link), strict=True)
-        return {key: {**_channel(side), **self._place_of_queue(end, side)} for key, end, side in pairs}
+        return {
+            key: {**_channel(side, self.tables.medium), **self._place_of_queue(end, side)} for key, end, side in pairs
+        }
 
     def _place_of_queue(self, begin: str, channel: Channel) -> dict[str, str]:
         where = channel.queue_at or "link"
@@ -510,18 +514,22 @@ def _seldom(stack: Stack) -> dict[str, Any]:
     return found
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel(channel: Channel, media: Mapping[str, Medium]) -> dict[str, Any]:
     queue, conditions = channel.queue, channel.conditions
     has_rate = channel.rate is not None or (conditions is not None and "rate_bps" in conditions.columns())
-    if queue is None and has_rate:
+    if queue is None and (has_rate or channel.wifi is not None):
         queue = DropTail.model_construct(packets=DEFAULT_QUEUE_PACKETS)
     initial = {} if conditions is None else conditions.initial()
+    wifi = {} if channel.wifi is None else {"wifi": channel.wifi.plan(media)}
     usual = 0 if channel.trace else ETHERNET_BYTES
+    if channel.wifi is not None:
+        usual = overhead_bytes(channel.wifi.of(media))
     overhead = usual if channel.overhead is None else channel.overhead
     trace = {} if channel.trace is None else {"trace": channel.trace.plan()}
     return {
-        "rate_bps": initial.get("rate_bps", mean_rate_bps(channel)),
+        "rate_bps": highest_rate_bps(wifi["wifi"]) if wifi else initial.get("rate_bps", mean_rate_bps(channel)),
         **trace,
+        **wifi,
         "delay_ns": initial.get("delay_ns", channel.delay or 0),
         "overhead_bytes": overhead,
         "burst_bytes": channel.burst or 0,

@@ -22,6 +22,7 @@ from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
 from polypath.scenario.traffic import AnyApplication, AnyEntry, Bulk, Command, Event, MeasuredApplication, Page, Record
 from polypath.scenario.vary import Vary
+from polypath.scenario.wifi import Medium
 
 #: Seeds are below it.
 SEEDS_END: Final = 2**63
@@ -50,6 +51,8 @@ class Tables(Model):
     """The switches by name."""
     link: dict[Name, Link] = Field(default_factory=dict)
     """The links by name. Their order is that of a host's interfaces: its first link is its first interface."""
+    medium: dict[Name, Medium] = Field(default_factory=dict)
+    """Channels of the air that links over Wi-Fi share, by name."""
     route: list[Route] = Field(default_factory=list)
     """Static routes; where none matches, the shortest path is taken."""
     routing: Literal["shortest-path", "ecmp", "in-turn", "spread"] = "shortest-path"

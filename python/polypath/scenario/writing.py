@@ -48,6 +48,7 @@ _INLINE = {
     "queue",
     "loss",
     "rate",
+    "wifi",
     "conditions",
     "stack",
     "client_stack",

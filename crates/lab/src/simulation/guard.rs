@@ -81,7 +81,9 @@ fn instant_links(plan: &Plan) -> String {
     if controller.is_some_and(|it| it.app.is_some() && it.rate_bps.is_none() && it.delay_ns == 0) {
         return "[controller]".into();
     }
-    let instant = |channel: &Channel| channel.rate_bps.is_none() && channel.delay_ns == 0;
+    let instant = |channel: &Channel| {
+        channel.rate_bps.is_none() && channel.wifi.is_none() && channel.delay_ns == 0
+    };
     let links = plan.links.iter();
     let names: Vec<&str> = links
         .filter(|link| instant(&link.forward) || instant(&link.backward))

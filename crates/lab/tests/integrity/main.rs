@@ -15,11 +15,12 @@
 //! died, was down for long, or forgot its client.
 //!
 //! From number 10^9 of each kind on, half of the queues are of the kinds that came later, so that what the others draw stays as it is; and of
-//! QUIC, one host in three asks its scheduler about packets of control frames.
+//! QUIC, one host in three asks its scheduler about packets of control frames. From number 10^11 of each kind on, half of the links are Wi-Fi.
 //!
 //! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
 //! plan. `make campaign` runs any number of them (`examples/campaign.rs`).
 
+mod air;
 mod draw;
 mod network;
 mod over_quic;
@@ -43,6 +44,8 @@ const OF_TCP: u64 = 1_500;
 const OF_QUIC: u64 = 500;
 /// And so many more with queues of every kind, of TCP and of QUIC each.
 const OF_QUEUES: u64 = 300;
+/// And so many with links over Wi-Fi, of TCP and of QUIC each.
+const OF_WIFI: u64 = 200;
 /// Where the daily ones begin, after the first of their kind, and how far the days are apart.
 const FIRST_DAILY: u64 = scenario::LATER_QUEUES;
 const DAY: u64 = 2_000;
@@ -134,6 +137,18 @@ fn every_stream_arrives_whole_through_queues_of_every_kind() {
     for first in [0, over_quic::FIRST] {
         let first = first + scenario::LATER_QUEUES;
         let seen = check(first..first + OF_QUEUES);
+        assert!(seen.finished > 0 && seen.lost > 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn every_stream_arrives_whole_over_the_air() {
+    if chosen().is_some() {
+        return;
+    }
+    for first in [0, over_quic::FIRST] {
+        let first = first + air::FIRST;
+        let seen = check(first..first + OF_WIFI);
         assert!(seen.finished > 0 && seen.lost > 0, "{seen:?}");
     }
 }

@@ -44,6 +44,7 @@ pub fn network(draw: &mut Draw, seed: u64, size: Size) -> Plan {
             host(draw, "server", 2, server_interfaces, families),
         ],
         links: Vec::new(),
+        media: Vec::new(),
         routes: Vec::new(),
         routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp, Routing::InTurn]),
         controller: None,
@@ -193,6 +194,7 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
     let channel = Channel {
         rate_bps: Some(1_000_000_000),
         trace: None,
+        wifi: None,
         delay_ns: MS / 2,
         overhead_bytes: 14,
         burst_bytes: 0,
@@ -235,6 +237,7 @@ fn channel(draw: &mut Draw) -> Channel {
     Channel {
         rate_bps,
         trace: None,
+        wifi: None,
         delay_ns,
         overhead_bytes: 14,
         burst_bytes: match rate_bps {

@@ -69,6 +69,10 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
                 plan.links[link].middleboxes.remove(index);
             });
         }
+        offer(&|plan| {
+            let link = &mut plan.links[link];
+            (link.forward.wifi, link.backward.wifi) = (None, None);
+        });
         for calm in CALM {
             offer(&|plan| calm(&mut plan.links[link].forward));
             offer(&|plan| calm(&mut plan.links[link].backward));

@@ -7,6 +7,7 @@ use polypath_lab::plan::{
     Queue, QueueAt, Routing, Stack, Streams, Tls, Transport, Video, VideoRule, Work,
 };
 
+use crate::air;
 use crate::draw::{Draw, MS, SECOND, entries};
 use crate::network::{Size, later_queue, loss, network, queue, stack};
 use crate::over_quic;
@@ -84,6 +85,9 @@ impl Scenario {
         add_controller(&mut Draw::of(seed, "controller"), &mut plan);
         if seed % over_quic::FIRST >= LATER_QUEUES {
             add_later_queues(&mut Draw::of(seed, "queues"), &mut plan);
+        }
+        if seed % over_quic::FIRST >= air::FIRST {
+            air::add(&mut Draw::of(seed, "wifi"), &mut plan);
         }
         Self { plan, fate }
     }

@@ -163,24 +163,6 @@ impl Standard {
         STANDARDS.iter().find(|standard| standard.name == name)
     }
 
-    /// Widths in MHz.
-    pub fn widths(&self) -> impl Iterator<Item = u32> + '_ {
-        self.widths.iter().map(|(width, _)| *width)
-    }
-
-    /// The most streams that are chosen apart from the index.
-    pub fn streams(&self) -> u32 {
-        if self.index_has_streams {
-            1
-        } else {
-            self.most_streams
-        }
-    }
-
-    pub fn has_short_guard(&self) -> bool {
-        self.short_guard
-    }
-
     /// How many indices there are.
     pub fn indices(&self) -> u32 {
         let streams = if self.index_has_streams {

@@ -22,6 +22,7 @@ def translate(
     _check_transports(data)
     _check_middleboxes(data)
     _check_traces(data)
+    _check_wifi(data)
     _check_controller(data)
     _check_ports(data)
     network = Network(data)
@@ -56,6 +57,15 @@ def _check_traces(data: dict[str, Any]) -> None:
                     f"link {link['name']} follows the trace {trace['name']} {direction}: Linux shapes at a rate, not by"
                     " opportunities to deliver (engine sim does); 'conditions' of a CSV file give it a rate over time"
                 )
+
+
+def _check_wifi(data: dict[str, Any]) -> None:
+    for link in data["links"]:
+        if "wifi" in link["forward"] or "wifi" in link["backward"]:
+            raise EngineError(
+                f"link {link['name']} is Wi-Fi, which the kernel's links are not (engine sim has it); 'conditions' of a"
+                " CSV file give a rate, delay and loss over time"
+            )
 
 
 def _check_controller(data: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from polypath.scenario.network import Channel, GilbertElliott, Host, Link, Rando
 from polypath.scenario.tables import Tables, attachments, between_hosts, directions, nodes, split_end
 from polypath.scenario.topologies import Topology
 from polypath.scenario.traces import DeliveryTrace
+from polypath.scenario.wifi import Wifi
 
 
 def describe_topology(tables: Tables) -> str:
@@ -35,6 +36,7 @@ def _label(link: Link, *, backup: bool = False) -> str:
         parts += [_rate(forward)] if forward.rate is not None else []
     else:
         parts.append(f"{_rate(forward)} forth, {_rate(backward)} back")
+    parts += [_wifi(forward.wifi)] if forward.wifi is not None else []
     parts += [conditions.name] if (conditions := link.conditions) is not None else []
     round_trip = (forward.delay or 0) + (backward.delay or 0)
     if round_trip:
@@ -56,6 +58,12 @@ def _rate(channel: Channel) -> str:
         mean = channel.rate.opportunities().mean_rate_bps(channel.overhead or 0)
         return f"{channel.rate.name} ({mean / 1e6:.3g} Mbps mean)"
     return units.RATE.format(channel.rate) if channel.rate is not None else "any rate"
+
+
+def _wifi(wifi: Wifi) -> str:
+    indices = [str(state.mcs) for state in wifi.chain]
+    on = "" if wifi.medium is None else f" on {wifi.medium}"
+    return f"Wi-Fi MCS {', '.join(dict.fromkeys(indices))}{on}"
 
 
 def _backup(tables: Tables, name: str) -> bool:

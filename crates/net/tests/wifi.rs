@@ -188,7 +188,7 @@ fn a_station_alone_saturates_at_the_closed_form() {
             most_packets,
             ..wifi("802.11n", mcs)
         };
-        let mut cell = Cell::new(&[wifi.clone()], 1);
+        let mut cell = Cell::new(std::slice::from_ref(&wifi), 1);
         cell.saturate(&[0], &[], 1538, 20 * S);
         let wanted = closed_form(&wifi, bits, 36 * US, 1538, 20 * S);
         let ratio = cell.delivered[0] as f64 / wanted;

@@ -26,10 +26,10 @@ pub fn add(draw: &mut Draw, plan: &mut Plan) {
         made.push(index);
     }
     for event in &mut plan.events {
-        if let Action::Link { link, rate_bps, .. } = &mut event.action {
-            if made.contains(link) {
-                *rate_bps = None;
-            }
+        if let Action::Link { link, rate_bps, .. } = &mut event.action
+            && made.contains(link)
+        {
+            *rate_bps = None;
         }
     }
 }

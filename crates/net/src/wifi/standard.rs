@@ -200,7 +200,7 @@ impl Standard {
             most => bits.div_ceil(4 * most).max(1),
         };
         // What each encoder gives has to fill whole symbols (21.3.10.3, 21.5).
-        let even = coded.is_multiple_of(encoders * modulation.2);
+        let even = coded % (encoders * modulation.2) == 0;
         (fits && even).then_some(Rate {
             standard: self,
             modulation,

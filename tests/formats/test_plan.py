@@ -152,6 +152,8 @@ def test_every_lab_comes_back_from_its_plan() -> None:
         ["defaults.control_path=scheduler", "application.1.client_stack.control_path=fastest"],
         ["host.client.stack=noq"],
         ["host.server.retry=true", "host.client.ack_path=fastest"],
+        ["defaults.ack_frequency=10", "application.1.client_stack.ack_frequency=0"],
+        ["host.server.ack_frequency={packets=20,max_delay='50 ms',reordering=0}"],
     ],
 )
 def test_settings_that_a_plan_seldom_has_come_back(settings: list[str]) -> None:

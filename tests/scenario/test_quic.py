@@ -78,6 +78,56 @@ def test_only_quic_has_clients_return_a_token(two_paths: str) -> None:
     assert "retry" not in plan["nodes"][0]["stack"]
 
 
+def test_only_quic_asks_for_fewer_acknowledgements(two_paths: str) -> None:
+    tcp = APPLICATION.replace("mpquic", "tcp")
+    said = complaint(two_paths, f"{tcp}server_stack = {{ ack_frequency = 10 }}\n")
+    assert said.endswith("'ack_frequency' changes nothing for an application over tcp; leave it out")
+
+
+@pytest.mark.parametrize(
+    ("written", "planned"),
+    [
+        ("10", {"packets": 10, "max_delay_ns": None, "reordering": 3}),
+        ("{ packets = 10 }", {"packets": 10, "max_delay_ns": None, "reordering": 3}),
+        (
+            '{ packets = 1, max_delay = "1 ms", reordering = 0 }',
+            {"packets": 1, "max_delay_ns": 1_000_000, "reordering": 0},
+        ),
+    ],
+)
+def test_a_plan_says_how_often_a_host_wants_to_be_acknowledged(two_paths: str, written: str, planned: object) -> None:
+    text = f"{two_paths}{APPLICATION}server_stack = {{ ack_frequency = {written} }}\n"
+    plan = Scenario.parse(text, "x.toml").plan().data
+    assert plan["applications"][-1]["server_stack"]["ack_frequency"] == planned
+    assert "ack_frequency" not in plan["nodes"][0]["stack"]
+
+
+def test_an_application_asks_for_nothing_where_its_host_asks(two_paths: str) -> None:
+    text = two_paths.replace("[host.client]", "[defaults]\nack_frequency = 5\n[host.client]", 1)
+    text += f"{APPLICATION}server_stack = {{ ack_frequency = 0 }}\n"
+    plan = Scenario.parse(text, "x.toml").plan().data
+    assert "ack_frequency" not in plan["applications"][-1]["server_stack"]
+    assert plan["nodes"][0]["stack"]["ack_frequency"]["packets"] == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ('"often"', "ack_frequency"),
+        ("true", "ack_frequency"),
+        ("-1", "must be at least 0, not -1"),
+        ("{ }", "'packets' is missing"),
+        ('{ packets = 10, max_delay = "500 us" }', "must be at least 1 ms and below 16.384 s, not 0.5 ms"),
+        ('{ packets = 10, max_delay = "16.384 s" }', "must be at least 1 ms and below 16.384 s, not 16.384 s"),
+        ("{ packets = 10, delay = 1 }", "delay"),
+    ],
+)
+def test_a_frequency_that_cannot_be_asked_for(two_paths: str, written: str, message: str) -> None:
+    said = complaint(two_paths, f"{APPLICATION}client_stack = {{ ack_frequency = {written} }}\n")
+    assert message in said
+    assert "\n" not in said
+
+
 def test_iperf3_does_not_speak_quic(two_paths: str) -> None:
     bulk = APPLICATION.replace('kind = "fetch"', 'kind = "bulk"')
     said = complaint(two_paths, f'{bulk}program = "iperf3"\n')

@@ -9,7 +9,7 @@ use polypath_noq::noq_proto::{
     Connection, ConnectionError, FourTuple, PathEvent, PathId, PathStatus, VarInt,
 };
 use polypath_noq::{Congestion, Content, Endpoint, News};
-use polypath_transport::{MILLISECOND, Nanos, Tuple};
+use polypath_transport::{AckFrequency, MILLISECOND, Nanos, Tuple};
 use polypath_wire::payload;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub reno: bool,
     /// A server asks for a token by Retry.
     pub retry: bool,
+    /// What our acknowledgements are asked for.
+    pub ack_frequency: Option<AckFrequency>,
 }
 
 impl Default for Settings {
@@ -49,6 +51,7 @@ impl Default for Settings {
             keepalive: None,
             reno: false,
             retry: false,
+            ack_frequency: None,
         }
     }
 }
@@ -67,6 +70,7 @@ impl Settings {
             keepalive: self.keepalive,
             id_len: self.id_len,
             retry: self.retry,
+            ack_frequency: self.ack_frequency,
             ..polypath_noq::Settings::default()
         }
     }

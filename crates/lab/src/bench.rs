@@ -180,6 +180,7 @@ fn stack(congestion: &str, subflows: u64) -> Stack {
         control_path: None,
         send_paths: Vec::new(),
         retry: false,
+        ack_frequency: None,
     }
 }
 

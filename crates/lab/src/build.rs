@@ -3,6 +3,7 @@
 mod wifi;
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
 
 use polypath_net::{
@@ -14,7 +15,7 @@ use polypath_noq as noq;
 use polypath_transport::config::{
     Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
 };
-use polypath_transport::{AckPath, ControlPath};
+use polypath_transport::{AckFrequency, AckPath, ControlPath, MILLISECOND};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -455,6 +456,7 @@ pub(crate) fn config(
         let problem = format!("control_path is fastest or scheduler, not \"{control_path}\"");
         PlanError::invalid(place, problem)
     })?;
+    let ack_frequency = ack_frequency(stack, place)?;
     let buffer = |sizes: [u64; 3]| Buffer {
         minimum: sizes[0],
         default: sizes[1],
@@ -496,6 +498,7 @@ pub(crate) fn config(
         control_path,
         send_paths: stack.send_paths.clone(),
         retry: stack.retry,
+        ack_frequency,
         mptcp,
         foreign: foreign.cloned(),
         ..Config::default()
@@ -511,6 +514,29 @@ pub(crate) fn config(
 const UDP_HEADERS: (u32, u32) = (20 + 8, 40 + 8);
 /// Paths that noq has at a time over Multipath QUIC: as many as the other stack.
 const NOQ_PATHS: NonZeroU32 = NonZeroU32::new(8).expect("above 0");
+
+/// Bounds of a delay of acknowledgements that is asked for: what both stacks offer, and what the draft admits.
+const ACK_DELAYS_NS: Range<u64> = MILLISECOND..(1 << 14) * MILLISECOND;
+
+/// What a stack asks of its peers' acknowledgements.
+fn ack_frequency(stack: &plan::Stack, place: &str) -> Result<Option<AckFrequency>, PlanError> {
+    let Some(asked) = &stack.ack_frequency else {
+        return Ok(None);
+    };
+    let invalid = |problem: &str| Err(PlanError::invalid(place, problem));
+    if asked.packets == 0 {
+        return invalid("ack_frequency is about one packet at least");
+    }
+    let within = |delay| ACK_DELAYS_NS.contains(&delay);
+    if !asked.max_delay_ns.is_none_or(within) {
+        return invalid("max_delay_ns of ack_frequency is at least 1 ms and below 16384 ms");
+    }
+    Ok(Some(AckFrequency {
+        packets: asked.packets,
+        max_delay: asked.max_delay_ns,
+        reordering: asked.reordering,
+    }))
+}
 
 /// The settings of noq where it is the stack; nothing for Polypath's own.
 pub(crate) fn noq_settings(
@@ -552,6 +578,7 @@ pub(crate) fn noq_settings(
         paths: transport.is_multipath().then_some(NOQ_PATHS),
         keepalive: stack.keepalive.map(|keepalive| keepalive.time_ns),
         retry: stack.retry,
+        ack_frequency: ack_frequency(stack, place)?,
         ..noq::Settings::default()
     }))
 }

@@ -446,6 +446,22 @@ pub struct Stack {
     /// Whether a server of QUIC has clients return a token first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
+    /// How often a peer of QUIC is asked to acknowledge; absent: this is neither asked for nor offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_frequency: Option<AckFrequency>,
+}
+
+/// What a peer of QUIC is asked for (draft-ietf-quic-ack-frequency-14 section 4).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AckFrequency {
+    /// Ack-eliciting packets that are acknowledged together.
+    pub packets: u32,
+    /// Longest delay of an acknowledgement; absent: the peer's own.
+    #[serde(default)]
+    pub max_delay_ns: Option<u64>,
+    /// Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many.
+    pub reordering: u32,
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).

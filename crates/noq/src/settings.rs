@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
-use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
-use polypath_transport::{MILLISECOND, Nanos, SECOND};
+use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use polypath_transport::{AckFrequency, MILLISECOND, Nanos, SECOND};
 
 use crate::meter::Factory;
 
@@ -70,6 +70,8 @@ pub struct Settings {
     pub id_len: usize,
     /// A server asks for a token by Retry.
     pub retry: bool,
+    /// What the peer's acknowledgements are asked for; absent: noq offers this and asks for nothing.
+    pub ack_frequency: Option<AckFrequency>,
 }
 
 impl Default for Settings {
@@ -86,8 +88,19 @@ impl Default for Settings {
             keepalive: None,
             id_len: 8,
             retry: false,
+            ack_frequency: None,
         }
     }
+}
+
+/// The same in noq's terms.
+fn asked(of: AckFrequency) -> AckFrequencyConfig {
+    let mut config = AckFrequencyConfig::default();
+    config
+        .ack_eliciting_threshold(of.packets.saturating_sub(1).into())
+        .max_ack_delay(of.max_delay.map(Duration::from_nanos))
+        .reordering_threshold(of.reordering.into());
+    config
 }
 
 /// Where noq's search for the path's MTU ends as it ships.
@@ -113,6 +126,7 @@ impl Settings {
             .default_path_keep_alive_interval(keepalive)
             .keep_alive_interval(keepalive)
             .default_path_max_idle_timeout(self.path_idle.map(Duration::from_nanos))
+            .ack_frequency_config(self.ack_frequency.map(asked))
             .congestion_controller_factory(self.congestion.factory(window));
         Arc::new(transport)
     }

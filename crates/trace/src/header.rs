@@ -276,6 +276,11 @@ fn frame(frame: &Frame) -> String {
         Frame::ConnectionClose { error, .. } => format!("CONNECTION_CLOSE error {error}"),
         Frame::HandshakeDone => "HANDSHAKE_DONE".into(),
         Frame::Datagram { .. } => "DATAGRAM".into(),
+        Frame::AckFrequency(asked) => format!(
+            "ACK_FREQUENCY threshold {} within {} us reordering {}",
+            asked.eliciting_threshold, asked.max_delay, asked.reordering_threshold
+        ),
+        Frame::ImmediateAck => "IMMEDIATE_ACK".into(),
         Frame::PathAbandon { path, error } => format!("PATH_ABANDON path {path} error {error}"),
         Frame::PathStatus { path, backup, .. } => {
             let status = if *backup { "BACKUP" } else { "AVAILABLE" };

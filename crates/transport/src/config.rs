@@ -238,6 +238,17 @@ impl ControlPath {
     }
 }
 
+/// How often a peer of QUIC is asked to acknowledge (draft-ietf-quic-ack-frequency-14 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// Ack-eliciting packets that are acknowledged together.
+    pub packets: u32,
+    /// Longest delay of an acknowledgement; absent: the peer's own.
+    pub max_delay: Option<Nanos>,
+    /// Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many.
+    pub reordering: u32,
+}
+
 /// An algorithm by name, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -311,6 +322,8 @@ pub struct Config {
     pub send_paths: Vec<u64>,
     /// Whether a server of QUIC has each client return a token first (RFC 9000 section 8.1.2).
     pub retry: bool,
+    /// QUIC offers its peer to acknowledge less often, and asks the same of a peer that offers it; absent: neither.
+    pub ack_frequency: Option<AckFrequency>,
     /// Use several paths when the peer does too.
     pub mptcp: bool,
     /// Asked for a scheduler or path manager before the registries.
@@ -358,6 +371,7 @@ impl Default for Config {
             control_path: ControlPath::Fastest,
             send_paths: Vec::new(),
             retry: false,
+            ack_frequency: None,
             mptcp: true,
             foreign: None,
         }

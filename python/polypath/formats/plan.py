@@ -10,6 +10,7 @@ from typing import Any, Final
 from polypath import registry, units
 from polypath.scenario import Plan, Scenario, ScenarioError, quic
 from polypath.scenario.fields import is_fixed
+from polypath.scenario.frequency import OFF
 from polypath.scenario.plan import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
 from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
@@ -138,7 +139,9 @@ def _normal_stack(stack: Data | None) -> dict[str, Any] | None:
         return None
     chosen = {name: _normal_choice(kind, stack[name]) for name, kind in _ALGORITHMS.items()}
     usual = PROFILES[stack["profile"]].settings
-    return {**stack, **chosen, **{name: stack.get(name) or usual[name] for name in _SELDOM}}
+    seldom = {name: stack.get(name) or usual[name] for name in _SELDOM}
+    asked = {"max_delay_ns": None, **(stack.get("ack_frequency") or OFF.planned())}
+    return {**stack, **chosen, **seldom, "ack_frequency": asked}
 
 
 def _normal_choice(kind: registry.Kind, choice: Data) -> dict[str, Any]:
@@ -448,6 +451,9 @@ def _settings(values: Data) -> dict[str, Any]:
         elif key == "keepalive":
             written[key] = True
             written |= {f"keepalive_{name}": each for name, each in _fields(value, {}).items()}
+        elif key == "ack_frequency":
+            # Its packets are a number, without a unit.
+            written[key] = {**_fields(value, {}), "packets": value["packets"]}
         else:
             written |= _fields({key: value}, {})
     return written

@@ -511,6 +511,8 @@ def _seldom(stack: Stack) -> dict[str, Any]:
         found["control_path"] = stack.control_path
     if stack.retry:
         found["retry"] = True
+    if stack.ack_frequency is not None and stack.ack_frequency.packets:
+        found["ack_frequency"] = stack.ack_frequency.planned()
     return found
 
 

@@ -38,7 +38,7 @@ OF_TCP: Final = frozenset(
         "recovery",
     }
 )
-OF_QUIC: Final = frozenset({"retry"})
+OF_QUIC: Final = frozenset({"retry", "ack_frequency"})
 OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "control_path", "send_paths"})
 
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from polypath.scenario.algorithms import Algorithm, Congestion, PathManager, Scheduler
 from polypath.scenario.base import Model
 from polypath.scenario.fields import Buffer, Period, Time, fault, is_fixed
+from polypath.scenario.frequency import OFF, Frequency
 from polypath.units import nearest
 
 KIB = 1024
@@ -56,6 +57,7 @@ _COMMON: dict[str, Any] = {
     "control_path": "fastest",
     "send_paths": [],
     "retry": False,
+    "ack_frequency": OFF,
 }
 
 PROFILES: dict[str, Profile] = {
@@ -193,6 +195,10 @@ class Stack(Model):
     retry: bool | None = None
     """Whether a server of QUIC has each client return a token before it keeps anything of it (RFC 9000 section 8.1.2);
     that takes a round trip."""
+    ack_frequency: Frequency | None = None
+    """How many packets of this host's a peer of QUIC acknowledges together instead of two, or a table
+    (draft-ietf-quic-ack-frequency-14). Both ends need it: a host that asks offers its peer the same. noq always offers
+    it. 0: nothing is asked for or offered."""
 
 
 SETTINGS = tuple(Stack.model_fields)

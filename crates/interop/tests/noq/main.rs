@@ -1,5 +1,6 @@
 //! Our QUIC endpoint and noq-proto over simulated links.
 
+mod ack_frequency;
 mod changes;
 mod ecn;
 mod moves;

@@ -18,6 +18,7 @@ const PATHS: Settings = Settings {
     keepalive: None,
     reno: false,
     retry: false,
+    ack_frequency: None,
 };
 
 fn links() -> Vec<Link> {

@@ -176,6 +176,7 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
         control_path: None,
         send_paths: Vec::new(),
         retry: false,
+        ack_frequency: None,
     }
 }
 

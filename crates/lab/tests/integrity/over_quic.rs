@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polypath_lab::plan::{Choice, Plan, Stack, Streams, Transport, Work};
+use polypath_lab::plan::{AckFrequency, Choice, Plan, Stack, Streams, Transport, Work};
 use serde_json::{Value, json};
 
 use crate::draw::{Draw, entries};
@@ -17,7 +17,7 @@ const LEAST_MTU: u32 = 1_280;
 /// The share of applications that stay with TCP beside others over QUIC.
 const STAYS: f64 = 0.15;
 
-/// From this number on, some hosts ask the scheduler about packets of control frames.
+/// From this number on, some hosts ask the scheduler about packets of control frames, and some their peers for fewer acknowledgements.
 const CONTROL_FIRST: u64 = FIRST + LATER_QUEUES;
 
 /// Turns a plan of TCP into one of QUIC.
@@ -40,6 +40,18 @@ pub fn turn(plan: &mut Plan, seed: u64) {
     translate(draw, plan);
     if seed >= CONTROL_FIRST {
         place_control(&mut Draw::of(seed, "control path"), plan);
+        ask_for_acks(&mut Draw::of(seed, "ack frequency"), plan);
+    }
+}
+
+/// Two hosts in three want to be acknowledged more or less often than by default, and offer their peers the same.
+fn ask_for_acks(draw: &mut Draw, plan: &mut Plan) {
+    for stack in stacks(plan) {
+        stack.ack_frequency = draw.maybe(0.67, |draw| AckFrequency {
+            packets: draw.integer(1, 40) as u32,
+            max_delay_ns: draw.maybe(0.5, |draw| draw.integer(1, 200) * 1_000_000),
+            reordering: draw.integer(0, 6) as u32,
+        });
     }
 }
 

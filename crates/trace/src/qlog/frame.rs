@@ -1,4 +1,5 @@
-//! Frames as qlog has them (quic-events section 8.13; those of RFC 10069 as noq-proto's qlog names them).
+//! Frames as qlog has them (quic-events section 8.13; those of RFC 10069 and
+//! of draft-ietf-quic-ack-frequency as noq-proto's qlog names them).
 
 use polypath_wire::quic::{Ack, Frame, NewConnectionId, TransportError};
 use serde_json::{Value, json};
@@ -71,6 +72,14 @@ pub(super) fn frame(frame: &Frame, exponent: u64) -> Value {
         } => close(*error, *frame_type, reason),
         Frame::HandshakeDone => json!({"frame_type": "handshake_done"}),
         Frame::Datagram { len, .. } => json!({"frame_type": "datagram", "raw": {"length": len}}),
+        Frame::AckFrequency(asked) => json!({
+            "frame_type": "ack_frequency",
+            "sequence_number": asked.sequence,
+            "ack_eliciting_threshold": asked.eliciting_threshold,
+            "requested_max_ack_delay": asked.max_delay,
+            "reordering_threshold": asked.reordering_threshold,
+        }),
+        Frame::ImmediateAck => json!({"frame_type": "immediate_ack"}),
         Frame::PathAbandon { path, error } => {
             json!({"frame_type": "path_abandon", "path_id": path, "error_code": error})
         }

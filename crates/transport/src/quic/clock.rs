@@ -78,7 +78,7 @@ impl Connection {
     /// is asked again, the peer is told.
     fn settle_paths(&mut self, mut at: Nanos) -> Nanos {
         let now = self.now;
-        let delay = self.peer.max_ack_delay * MILLISECOND;
+        let delay = self.frequency.peer_delay;
         let (mut validating, mut open, mut asked_at) = (false, false, NEVER);
         let mut paths = self.paths.iter_mut();
         for member in &mut self.members {
@@ -176,7 +176,7 @@ impl Connection {
         debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
         match self.longest_timeout {
             0 => 0,
-            longest => longest + self.peer.max_ack_delay * MILLISECOND,
+            longest => longest + self.frequency.peer_delay,
         }
     }
 

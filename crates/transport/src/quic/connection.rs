@@ -13,6 +13,7 @@ use polypath_wire::quic::{
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::ack_frequency::{self, Frequency};
 use super::closing::{Cause, Close, Closed};
 use super::contents::Contents;
 use super::control::Control;
@@ -83,6 +84,7 @@ pub struct Connection {
     /// Defaults of the RFC until the peer's have come.
     pub(super) peer: TransportParameters,
     pub(super) peer_known: bool,
+    pub(super) frequency: Frequency,
     pub(super) members: Vec<PathState>,
     /// What schedulers and coupled congestion controls see of each path, side by side.
     pub(super) paths: Vec<Path>,
@@ -215,12 +217,14 @@ impl Connection {
             initial_source_connection_id: Some(source),
             max_datagram_frame_size: LONGEST_DATAGRAM,
             initial_max_path_id: config.mptcp.then_some(PATHS),
+            min_ack_delay: ack_frequency::offer(&config),
             ..TransportParameters::default()
         };
         let mut encoded = Vec::new();
         parameters
             .encode(&mut encoded)
             .expect("values within their bounds");
+        let frequency = Frequency::new(&parameters, &TransportParameters::default());
         let seed = random.next_u64();
         let session = if client {
             Session::client(seed, encoded, PROTOCOL)
@@ -240,6 +244,7 @@ impl Connection {
             local_parameters: parameters,
             peer: TransportParameters::default(),
             peer_known: false,
+            frequency,
             members: Vec::new(),
             paths: Vec::new(),
             outgoing: Outgoing::default(),
@@ -358,7 +363,8 @@ impl Connection {
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
         let takes = self.peer.max_udp_payload_size;
-        let member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
+        let mut member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
+        member.space.received.set_policy(self.frequency.policy);
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;
         self.paths.push(path);

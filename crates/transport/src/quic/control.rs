@@ -44,6 +44,7 @@ pub(super) fn repeated(frame: Frame, incoming: &super::incoming::Incoming) -> Op
             .map(|max| Frame::MaxStreamData { stream, max }),
         // Another challenge is drawn, and a response waits for it (section 13.3).
         Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::Ping | Frame::Padding(_) => None,
+        Frame::ImmediateAck => None,
         // A limit that was told may have been raised since.
         Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } => None,
         other => Some(other),

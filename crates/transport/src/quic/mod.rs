@@ -2,6 +2,7 @@
 //!
 //! A [`Connection`] exchanges [`polypath_wire::quic::Datagram`]s: packets as plain data, of exact length, without payload and ciphertext.
 
+mod ack_frequency;
 mod acknowledgements;
 mod application;
 pub mod bytes;

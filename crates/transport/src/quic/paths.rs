@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
-use crate::{EventKind, MILLISECOND, NEVER, Nanos, Tuple};
+use crate::{EventKind, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
 const ATTEMPT: Nanos = 3;
@@ -58,6 +58,7 @@ impl Connection {
         member.publish(&mut self.paths[path]);
         member.congestion.on_established(&mut self.paths, path);
         self.event(EventKind::SubflowEstablished(path));
+        self.ask_for_acks();
         if self.members[path].backup_local {
             self.tell_status(path);
         }
@@ -340,7 +341,7 @@ impl Connection {
         let Some(path) = self.members.iter().position(|member| member.id == id) else {
             return self.abandon_unused(id);
         };
-        let delay = self.peer.max_ack_delay * MILLISECOND;
+        let delay = self.frequency.peer_delay;
         let member = &mut self.members[path];
         let until = self.now + RETENTION * member.rtt.probe_timeout(delay);
         member.takes_until = until.min(member.takes_until);
@@ -521,7 +522,7 @@ impl Connection {
         let Some(since) = member.challenged_at else {
             return NEVER;
         };
-        let delay = self.peer.max_ack_delay * MILLISECOND;
+        let delay = self.frequency.peer_delay;
         since + ATTEMPT * member.rtt.probe_timeout(delay)
     }
 

@@ -305,7 +305,7 @@ impl Connection {
     fn ack_delay(&self, level: Level) -> crate::Nanos {
         // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
         if level == Level::OneRtt {
-            self.local_parameters.max_ack_delay * MILLISECOND
+            self.frequency.delay
         } else {
             0
         }
@@ -375,6 +375,7 @@ impl Connection {
         for member in &mut self.members {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }
+        self.frequency.peer_delay = parameters.max_ack_delay * MILLISECOND;
         self.peer = parameters;
         self.compare_timeouts();
     }
@@ -506,6 +507,8 @@ impl Connection {
                 self.handshake.confirmed = true;
                 self.discard(Level::Handshake);
             }
+            Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
+            Frame::ImmediateAck => self.on_immediate_ack(path),
             _ => self.on_path_frame(frame),
         }
     }
@@ -678,6 +681,9 @@ impl Connection {
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
+        if self.is_outdated(&frame) {
+            return;
+        }
         if let Some(frame) = control::repeated(frame, &self.incoming) {
             self.control.push(frame);
         }

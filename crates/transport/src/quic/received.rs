@@ -1,12 +1,11 @@
-//! Packet numbers received in one space, and when they are acknowledged (RFC 9000 section 13.2).
+//! Packet numbers received in one space, and when they are acknowledged (RFC 9000 section 13.2, draft-ietf-quic-ack-frequency-14 section 6).
 
 use polypath_wire::quic::Ack;
 
+use super::ack_frequency::Policy;
 use crate::ranges::RangeSet;
 use crate::{MICROSECOND, NEVER, Nanos};
 
-/// Ack-eliciting packets that are acknowledged together (RFC 9000 section 13.2.2).
-const TOGETHER: u32 = 2;
 /// Ranges in one frame; the oldest are left out (RFC 9000 section 13.2.3).
 const MOST_RANGES: usize = 64;
 
@@ -29,6 +28,11 @@ pub(super) struct Received {
     /// When an acknowledgement has to leave.
     at: Nanos,
     ecn: [u64; 3],
+    policy: Policy,
+    /// The largest number that an acknowledgement named.
+    told: Option<u64>,
+    /// The field of the packet before.
+    before: Codepoint,
 }
 
 impl Default for Received {
@@ -42,6 +46,9 @@ impl Default for Received {
             fresh: false,
             at: NEVER,
             ecn: [0; 3],
+            policy: Policy::USUAL,
+            told: None,
+            before: Codepoint::NotEct,
         }
     }
 }
@@ -63,7 +70,7 @@ impl Received {
     }
 
     /// Takes a packet's number. An ack-eliciting one is acknowledged within `delay`, or at once if it is out of order, marked, or one of two
-    /// (RFC 9000 sections 13.2.1 and 13.2.2).
+    /// (RFC 9000 sections 13.2.1 and 13.2.2), unless the peer asked for something else.
     pub fn on_packet(
         &mut self,
         number: u64,
@@ -87,6 +94,7 @@ impl Received {
             Codepoint::Ect1 => self.ecn[1] += 1,
             Codepoint::Ce => self.ecn[2] += 1,
         }
+        let before = std::mem::replace(&mut self.before, ecn);
         if !eliciting {
             return;
         }
@@ -96,9 +104,62 @@ impl Received {
             .is_some_and(|last| number > last && number > beyond.max(last + 1));
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.pending += 1;
-        let at_once = late || gap || ecn == Codepoint::Ce || self.pending >= TOGETHER;
+        let at_once = if self.policy == Policy::USUAL {
+            late || gap || ecn == Codepoint::Ce || self.pending > Policy::USUAL.eliciting
+        } else {
+            let marked = ecn == Codepoint::Ce && (before != ecn || self.policy.eliciting <= 1);
+            marked
+                || self.pending > self.policy.eliciting
+                || self.overflows()
+                || self.reorders(number, late || gap)
+        };
         let at = now + if at_once { 0 } else { delay };
         self.at = self.at.min(at);
+    }
+
+    /// Whether reordering demands an acknowledgement of this packet, by the peer's threshold (draft-ietf-quic-ack-frequency-14 section 6.2).
+    /// `out_of_order`: it is late, or there is a gap before it.
+    #[inline(never)]
+    fn reorders(&self, number: u64, out_of_order: bool) -> bool {
+        let threshold = match self.policy.reordering {
+            0 => return false,
+            1 => return out_of_order,
+            threshold => threshold,
+        };
+        // What is at most as large as this the peer takes for lost, once it knows of the largest number that it was told of.
+        let reported = self.told.and_then(|told| told.checked_sub(threshold));
+        if reported.is_some_and(|reported| number <= reported) {
+            return true;
+        }
+        let first = reported.map_or(0, |reported| reported + 1).max(self.floor);
+        let missing = self.numbers.find(first).map_or(first, |(_, end)| end);
+        self.largest_eliciting
+            .and_then(|largest| largest.checked_sub(missing))
+            .is_some_and(|distance| distance >= threshold)
+    }
+
+    /// Some of what is new would be left out of the next acknowledgement (draft-ietf-quic-ack-frequency-14 section 6).
+    fn overflows(&self) -> bool {
+        self.pending as usize >= MOST_RANGES && self.numbers.count() >= MOST_RANGES
+    }
+
+    /// The peer asked for another policy.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// What waits for an acknowledgement waits for `delay` from its arrival instead of `before`, or no longer.
+    pub fn change_delay(&mut self, before: Nanos, delay: Nanos, now: Nanos) {
+        if self.pending > self.policy.eliciting {
+            self.expedite(now);
+        } else if self.at > now && self.at < NEVER {
+            self.at = (self.at - before + delay).max(now);
+        }
+    }
+
+    /// An acknowledgement has to leave at once.
+    pub fn expedite(&mut self, now: Nanos) {
+        self.at = self.at.min(now);
     }
 
     #[cold]
@@ -161,6 +222,7 @@ impl Received {
         self.pending = 0;
         self.fresh = false;
         self.at = NEVER;
+        self.told = self.largest();
     }
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
@@ -253,5 +315,110 @@ mod tests {
         received.on_packet(0, false, Codepoint::NotEct, 0, DELAY);
         assert_eq!(received.deadline(), NEVER);
         assert!(received.has_news());
+    }
+
+    fn asking(eliciting: u32, reordering: u64) -> Received {
+        let mut received = Received::default();
+        received.set_policy(Policy {
+            eliciting,
+            reordering,
+        });
+        received
+    }
+
+    /// Takes the packets one after the other; those that are acknowledged at once are.
+    fn acknowledged_at_once(received: &mut Received, numbers: &[u64]) -> Vec<u64> {
+        let mut found = Vec::new();
+        for &number in numbers {
+            take(received, number, MS);
+            if received.deadline() == MS {
+                acknowledge(received, MS, None, 0);
+                found.push(number);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_peer_has_as_many_packets_acknowledged_together_as_it_asks_for() {
+        let mut received = asking(3, 1);
+        let numbers: Vec<u64> = (0..12).collect();
+        assert_eq!(acknowledged_at_once(&mut received, &numbers), [3, 7, 11]);
+        let mut received = asking(0, 1);
+        assert_eq!(acknowledged_at_once(&mut received, &[0, 1]), [0, 1]);
+    }
+
+    /// The examples of draft-ietf-quic-ack-frequency-14 section 6.2.1.
+    #[test]
+    fn reordering_is_told_from_the_threshold_on() {
+        let mut received = asking(u32::MAX, 3);
+        let came = [0, 1, 3, 4, 5, 8, 9, 10];
+        assert_eq!(acknowledged_at_once(&mut received, &came), [5, 9, 10]);
+        let mut received = asking(u32::MAX, 5);
+        let came = [0, 1, 3, 5, 6, 7, 8, 9];
+        assert_eq!(acknowledged_at_once(&mut received, &came), [7, 9]);
+    }
+
+    #[test]
+    fn what_the_peer_took_for_lost_is_told_when_it_comes() {
+        let mut received = asking(u32::MAX, 3);
+        assert_eq!(acknowledged_at_once(&mut received, &[0, 2, 3, 4]), [4]);
+        assert_eq!(acknowledged_at_once(&mut received, &[1, 5]), [1]);
+    }
+
+    #[test]
+    fn reordering_may_be_none_of_the_peers_concern() {
+        let mut received = asking(u32::MAX, 0);
+        let came = [0, 9, 3, 20, 1];
+        assert!(acknowledged_at_once(&mut received, &came).is_empty());
+    }
+
+    #[test]
+    fn every_packet_is_named_once_however_many_are_missing() {
+        let mut received = asking(u32::MAX, 0);
+        let came: Vec<u64> = (0..200).map(|number| 2 * number).collect();
+        assert_eq!(acknowledged_at_once(&mut received, &came), [126, 254, 382]);
+    }
+
+    /// Section 6.3 of the draft.
+    #[test]
+    fn of_marks_in_a_row_the_first_is_told_at_once() {
+        for (eliciting, expected) in [(9, vec![1, 4]), (1, vec![1, 2, 4])] {
+            let mut received = asking(eliciting, 3);
+            let mut at_once = Vec::new();
+            let marks = [false, true, true, false, true];
+            for (number, marked) in (0..).zip(marks) {
+                let ecn = if marked {
+                    Codepoint::Ce
+                } else {
+                    Codepoint::Ect0
+                };
+                received.on_packet(number, true, ecn, MS, DELAY);
+                if received.deadline() == MS {
+                    acknowledge(&mut received, MS, None, 0);
+                    at_once.push(number);
+                }
+            }
+            assert_eq!(at_once, expected);
+        }
+    }
+
+    #[test]
+    fn another_delay_holds_for_what_waits() {
+        let mut received = asking(9, 1);
+        take(&mut received, 0, 10 * MS);
+        received.change_delay(DELAY, 100 * MS, 20 * MS);
+        assert_eq!(received.deadline(), 110 * MS);
+        received.change_delay(100 * MS, 5 * MS, 30 * MS);
+        assert_eq!(received.deadline(), 30 * MS, "its time has passed");
+        acknowledge(&mut received, 30 * MS, None, 0);
+        received.change_delay(5 * MS, DELAY, 30 * MS);
+        assert_eq!(received.deadline(), NEVER, "nothing waits");
+        for number in 1..4 {
+            take(&mut received, number, 40 * MS);
+        }
+        received.set_policy(Policy::USUAL);
+        received.change_delay(DELAY, DELAY, 50 * MS);
+        assert_eq!(received.deadline(), 50 * MS, "more wait than may");
     }
 }

@@ -9,7 +9,7 @@ use super::loss::Sent;
 use super::path::{PathState, Space};
 use crate::congestion;
 use crate::path::{Acknowledged, CaState};
-use crate::{EventKind, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
+use crate::{EventKind, MICROSECOND, NEVER, Nanos, SECOND};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
 pub(super) const PERSISTENT: Nanos = 3;
@@ -118,9 +118,7 @@ impl Connection {
                 .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
             // RFC 9002 section 5.3.
             let delay = match level {
-                Level::OneRtt if self.handshake.confirmed => {
-                    delay.min(self.peer.max_ack_delay * MILLISECOND)
-                }
+                Level::OneRtt if self.handshake.confirmed => delay.min(self.frequency.peer_delay),
                 Level::OneRtt => delay,
                 _ => 0,
             };
@@ -289,6 +287,9 @@ impl Connection {
                         self.on_path_mtu(path, mtu);
                     }
                 }
+                Carried::Control(Frame::AckFrequency(asked)) => {
+                    self.on_ack_frequency_delivered(asked);
+                }
                 Carried::Control(_) | Carried::OffPath => {}
             }
         }
@@ -381,7 +382,7 @@ impl Connection {
         let (Some(first), Some(last)) = (eliciting().next(), eliciting().next_back()) else {
             return false;
         };
-        let span = rtt.probe_timeout(self.peer.max_ack_delay * MILLISECOND) * PERSISTENT;
+        let span = rtt.probe_timeout(self.frequency.peer_delay) * PERSISTENT;
         let unbroken = last.number - first.number + 1 == lost.len() as u64;
         rtt.sampled() && unbroken && last.at - first.at > span
     }
@@ -446,7 +447,7 @@ impl Connection {
             return NEVER;
         }
         if self.handshake.settled() {
-            let delay = self.peer.max_ack_delay * MILLISECOND;
+            let delay = self.frequency.peer_delay;
             member.recovery_deadline(delay)
         } else {
             self.early_recovery_deadline(path)
@@ -495,7 +496,7 @@ impl Connection {
             }
         }
         let at = match self.handshake.confirmed {
-            true => member.probe_deadline(self.peer.max_ack_delay * MILLISECOND),
+            true => member.probe_deadline(self.frequency.peer_delay),
             false => NEVER,
         };
         if at < NEVER {

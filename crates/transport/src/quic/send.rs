@@ -160,6 +160,10 @@ impl Connection {
                     self.repeat_oldest(&mut draft);
                 }
             }
+            if self.frequency.asks() && draft.room > 0 {
+                // The peer need not wait for more (draft-ietf-quic-ack-frequency-14 section 7).
+                draft.push(Frame::ImmediateAck);
+            }
             if !draft.eliciting() && draft.room > 0 {
                 draft.push(Frame::Ping);
             }
@@ -244,7 +248,12 @@ impl Connection {
             let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
                 continue;
             };
-            draft.push(Frame::Ping);
+            draft.push(if self.frequency.asks() {
+                // draft-ietf-quic-ack-frequency-14 section 8.3.
+                Frame::ImmediateAck
+            } else {
+                Frame::Ping
+            });
             let room = draft.room;
             draft.pad(room);
             draft.carried.add(Carried::Probe);

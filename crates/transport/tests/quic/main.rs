@@ -1,5 +1,6 @@
 //! QUIC and Multipath QUIC between two endpoints of our own.
 
+mod ack_frequency;
 mod blocking;
 mod bytes;
 mod closing;

@@ -49,7 +49,7 @@ fn close_code(connection: &mut Connection) -> Option<TransportError> {
 }
 
 /// What the other side closes the connection with when it gets these frames in a packet of the application's level.
-fn answer(
+pub fn answer(
     config: &Config,
     paths: usize,
     from: Side,

@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 section 19, RFC 9221 section 4, RFC 10069 section 4).
+//! Frames (RFC 9000 section 19, RFC 9221 section 4, RFC 10069 section 4, draft-ietf-quic-ack-frequency-14 sections 4 and 5).
 
 use super::ConnectionId;
 
@@ -23,6 +23,19 @@ pub struct NewConnectionId {
     pub retire_prior_to: u64,
     pub id: ConnectionId,
     pub reset_token: [u8; 16],
+}
+
+/// ACK_FREQUENCY. Each field stands in the frame as it is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// A receiver ignores a frame unless its number is above all that it has seen.
+    pub sequence: u64,
+    /// Ack-eliciting packets that may come without an acknowledgement: the next one is acknowledged at once.
+    pub eliciting_threshold: u64,
+    /// In microseconds, unlike the transport parameter `max_ack_delay`.
+    pub max_delay: u64,
+    /// Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many.
+    pub reordering_threshold: u64,
 }
 
 /// A frame.
@@ -90,6 +103,9 @@ pub enum Frame {
         number: u64,
         len: u32,
     },
+    /// What the sender asks of acknowledgements.
+    AckFrequency(AckFrequency),
+    ImmediateAck,
     PathAbandon {
         path: u64,
         error: u64,

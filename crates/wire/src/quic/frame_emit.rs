@@ -51,7 +51,7 @@ fn encode(
     }
     write_varint(frame.frame_type(), out)?;
     match frame {
-        Frame::Padding(_) | Frame::Ping | Frame::HandshakeDone => Ok(()),
+        Frame::Padding(_) | Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => Ok(()),
         Frame::Ack(ack) => encode_ack(ack, out),
         Frame::ResetStream {
             stream,
@@ -120,6 +120,15 @@ fn encode(
         Frame::Datagram { number, len } => {
             filled(Carried::Datagram { number: *number }, *len, payload, out)
         }
+        Frame::AckFrequency(asked) => varints(
+            [
+                asked.sequence,
+                asked.eliciting_threshold,
+                asked.max_delay,
+                asked.reordering_threshold,
+            ],
+            out,
+        ),
         Frame::PathAbandon { path, error: value }
         | Frame::PathStatus {
             path,

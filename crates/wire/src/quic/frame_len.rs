@@ -35,7 +35,7 @@ impl Frame {
             // `len` has these.
             Self::Stream { .. } | Self::Ack(_) => 0,
             Self::Padding(count) => return *count,
-            Self::Ping | Self::HandshakeDone => 0,
+            Self::Ping | Self::HandshakeDone | Self::ImmediateAck => 0,
             Self::ResetStream {
                 stream,
                 error,
@@ -71,6 +71,12 @@ impl Frame {
                 reason,
             } => varint_len(*error) + optional(*frame_type) + counted(reason.len() as u32),
             Self::Datagram { len, .. } => counted(*len),
+            Self::AckFrequency(asked) => {
+                varint_len(asked.sequence)
+                    + varint_len(asked.eliciting_threshold)
+                    + varint_len(asked.max_delay)
+                    + varint_len(asked.reordering_threshold)
+            }
             Self::PathAbandon { path, error } => varint_len(*path) + varint_len(*error),
             Self::PathStatus { path, sequence, .. }
             | Self::PathCidsBlocked {

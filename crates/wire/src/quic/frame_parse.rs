@@ -3,8 +3,8 @@
 use super::frame_type::code;
 use super::varint::Reader;
 use super::{
-    Ack, ConnectionId, Frame, FrameError, MAX_PATH_ID, MAX_STREAMS, MAX_VARINT, NewConnectionId,
-    TransportError, varint_len,
+    Ack, AckFrequency, ConnectionId, Frame, FrameError, MAX_PATH_ID, MAX_STREAMS, MAX_VARINT,
+    NewConnectionId, TransportError, varint_len,
 };
 
 /// The frames of a packet, each with the payload that a STREAM or DATAGRAM frame carries.
@@ -187,6 +187,13 @@ fn fields<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<(Frame, &'a [u
                 len: length(carried)?,
             }
         }
+        code::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency {
+            sequence: varint(reader)?,
+            eliciting_threshold: varint(reader)?,
+            max_delay: varint(reader)?,
+            reordering_threshold: varint(reader)?,
+        }),
+        code::IMMEDIATE_ACK => Frame::ImmediateAck,
         code::PATH_ABANDON => Frame::PathAbandon {
             path: path(reader)?,
             error: varint(reader)?,

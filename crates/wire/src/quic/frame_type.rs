@@ -2,7 +2,7 @@
 
 use super::{Frame, Kind};
 
-/// Frame types (RFC 9000 section 19, RFC 9221 section 4, RFC 10069 section 4).
+/// Frame types (RFC 9000 section 19, RFC 9221 section 4, RFC 10069 section 4, draft-ietf-quic-ack-frequency-14 section 11.2).
 pub(super) mod code {
     pub const PADDING: u64 = 0x00;
     pub const PING: u64 = 0x01;
@@ -27,8 +27,10 @@ pub(super) mod code {
     pub const CONNECTION_CLOSE: u64 = 0x1c;
     pub const CONNECTION_CLOSE_APPLICATION: u64 = 0x1d;
     pub const HANDSHAKE_DONE: u64 = 0x1e;
+    pub const IMMEDIATE_ACK: u64 = 0x1f;
     pub const DATAGRAM: u64 = 0x30;
     pub const PATH_ACK: u64 = 0x3e;
+    pub const ACK_FREQUENCY: u64 = 0xaf;
     pub const PATH_ABANDON: u64 = 0x3e75;
     pub const PATH_STATUS_BACKUP: u64 = 0x3e76;
     pub const PATH_STATUS_AVAILABLE: u64 = 0x3e77;
@@ -93,6 +95,8 @@ impl Frame {
             } => code::CONNECTION_CLOSE_APPLICATION,
             Self::HandshakeDone => code::HANDSHAKE_DONE,
             Self::Datagram { .. } => code::DATAGRAM | code::DATAGRAM_LEN,
+            Self::AckFrequency(_) => code::ACK_FREQUENCY,
+            Self::ImmediateAck => code::IMMEDIATE_ACK,
             Self::PathAbandon { .. } => code::PATH_ABANDON,
             Self::PathStatus { backup: true, .. } => code::PATH_STATUS_BACKUP,
             Self::PathStatus { backup: false, .. } => code::PATH_STATUS_AVAILABLE,
@@ -139,6 +143,8 @@ impl Frame {
                 | Self::NewToken(_)
                 | Self::PathResponse(_)
                 | Self::HandshakeDone => false,
+                // draft-ietf-quic-ack-frequency-14 section 3: what a peer offered before does not count.
+                Self::AckFrequency(_) | Self::ImmediateAck => false,
                 // RFC 10069 section 4: its frames are for 1-RTT packets alone.
                 Self::PathAbandon { .. }
                 | Self::PathStatus { .. }

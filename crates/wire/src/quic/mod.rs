@@ -1,4 +1,5 @@
-//! QUIC (RFC 9000), datagrams (RFC 9221) and multiple paths (RFC 10069).
+//! QUIC (RFC 9000), datagrams (RFC 9221), multiple paths (RFC 10069) and the frequency of acknowledgements
+//! (draft-ietf-quic-ack-frequency-14).
 //!
 //! A [`Packet`] is plain data, like a TCP segment: what endpoints exchange in simulation, and what the codec parses from an unprotected packet
 //! and emits into one. Payload of streams and datagrams is not part of it; a frame says which stretch it carries.
@@ -17,7 +18,7 @@ mod split;
 mod varint;
 
 pub use error::{FrameError, ParameterError, TransportError};
-pub use frame::{Ack, Frame, NewConnectionId};
+pub use frame::{Ack, AckFrequency, Frame, NewConnectionId};
 pub use frame_emit::{Carried, encode_frame};
 pub use frame_parse::Frames;
 pub use header::retry_pseudo_packet;

@@ -28,7 +28,7 @@ mod id {
     pub const RETRY_SOURCE_CONNECTION_ID: u64 = 0x10;
     pub const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub const INITIAL_MAX_PATH_ID: u64 = 0x3e;
-    /// draft-ietf-quic-ack-frequency.
+    /// draft-ietf-quic-ack-frequency-14 section 11.1.
     pub const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }
 
@@ -79,7 +79,7 @@ pub struct TransportParameters {
     pub max_datagram_frame_size: u64,
     /// Absent: no multipath.
     pub initial_max_path_id: Option<u64>,
-    /// In microseconds.
+    /// In microseconds. Absent: no ACK_FREQUENCY is taken.
     pub min_ack_delay: Option<u64>,
 }
 
@@ -325,6 +325,7 @@ impl TransportParameters {
                 id::INITIAL_MAX_PATH_ID,
                 "initial_max_path_id above 2^32-1",
             ),
+            // draft-ietf-quic-ack-frequency-14 section 3.
             (
                 min_ack_delay_fits,
                 id::MIN_ACK_DELAY,

@@ -1,8 +1,8 @@
 //! Frames byte by byte, where they are allowed, and what is refused.
 
 use polypath_wire::quic::{
-    Ack, ConnectionId, Frame, FrameError, Frames, Kind, NewConnectionId, TransportError,
-    encode_frame,
+    Ack, AckFrequency, ConnectionId, Frame, FrameError, Frames, Kind, NewConnectionId,
+    TransportError, encode_frame,
 };
 
 use crate::hex;
@@ -170,6 +170,16 @@ fn by_hand() {
         (Frame::HandshakeDone, "1e"),
         (Frame::Datagram { number: 0, len: 2 }, "31 02 eeee"),
         (
+            Frame::AckFrequency(AckFrequency {
+                sequence: 1,
+                eliciting_threshold: 9,
+                max_delay: 25_000,
+                reordering_threshold: 3,
+            }),
+            "40af 01 09 800061a8 03",
+        ),
+        (Frame::ImmediateAck, "1f"),
+        (
             Frame::PathAbandon {
                 path: 1,
                 error: 0x3e,
@@ -241,7 +251,7 @@ fn refused() {
         ("", violation, 0),
         ("40", encoding, 0),
         ("4001", violation, 0x01),
-        ("1f", encoding, 0x1f),
+        ("20", encoding, 0x20),
         ("7e7d", encoding, 0x3e7d),
         // Ranges that go below zero: the first, a gap, a later one.
         ("02 05 00 00 06", encoding, 0x02),
@@ -432,6 +442,16 @@ fn where_allowed() {
         (close(None), "01N"),
         (Frame::HandshakeDone, "1"),
         (Frame::Datagram { number: 0, len: 0 }, "01"),
+        (
+            Frame::AckFrequency(AckFrequency {
+                sequence: 0,
+                eliciting_threshold: 0,
+                max_delay: 0,
+                reordering_threshold: 0,
+            }),
+            "1",
+        ),
+        (Frame::ImmediateAck, "1"),
         (Frame::PathAbandon { path: 0, error: 0 }, "1"),
         (
             Frame::PathStatus {

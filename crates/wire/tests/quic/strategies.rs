@@ -3,8 +3,8 @@
 use std::net::{SocketAddrV4, SocketAddrV6};
 
 use polypath_wire::quic::{
-    Ack, ConnectionId, Frame, Header, Kind, MAX_PATH_ID, MAX_STREAMS, MAX_VARINT, NewConnectionId,
-    PreferredAddress, TransportParameters, VERSION,
+    Ack, AckFrequency, ConnectionId, Frame, Header, Kind, MAX_PATH_ID, MAX_STREAMS, MAX_VARINT,
+    NewConnectionId, PreferredAddress, TransportParameters, VERSION,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -129,6 +129,17 @@ pub fn frame() -> impl Strategy<Value = (Frame, Vec<u8>)> {
             }
         }),
         Just(Frame::HandshakeDone),
+        (v(), v(), v(), v()).prop_map(
+            |(sequence, eliciting_threshold, max_delay, reordering_threshold)| {
+                Frame::AckFrequency(AckFrequency {
+                    sequence,
+                    eliciting_threshold,
+                    max_delay,
+                    reordering_threshold,
+                })
+            }
+        ),
+        Just(Frame::ImmediateAck),
     ];
     let multipath = prop_oneof![
         (path(), v()).prop_map(|(path, error)| Frame::PathAbandon { path, error }),
@@ -149,7 +160,7 @@ pub fn frame() -> impl Strategy<Value = (Frame, Vec<u8>)> {
         (Frame::Datagram { number: 0, len }, data)
     });
     prop_oneof![
-        19 => plain.prop_map(|frame| (frame, Vec::new())),
+        21 => plain.prop_map(|frame| (frame, Vec::new())),
         5 => multipath.prop_map(|frame| (frame, Vec::new())),
         3 => stream_frame(),
         1 => datagram,

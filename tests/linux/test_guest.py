@@ -354,3 +354,13 @@ def test_a_dead_peer_is_given_up_when_it_is_in_the_simulator(
             ended = recording.table("events").filter(closed)["time_ns"].min()
         ends[engine] = ended / 1e9 - 1.5
     assert ends["sim"] == pytest.approx(ends["linux"], rel=0.05)
+
+
+def test_segments_of_a_run_without_any_are_none(linux: Run) -> None:
+    def cut(data: dict[str, Any]) -> None:
+        for link in data["links"][:2]:
+            link["forward"]["up"] = link["backward"]["up"] = False
+
+    recording = linux("pair", options=Options(segments=True), change=cut)
+    assert recording.table("connection_ends")["established_ns"].to_list() == [None]
+    assert recording.table("segments").is_empty()

@@ -77,6 +77,11 @@ def _many_addresses(plan: Plan) -> None:
     plan["nodes"][0]["interfaces"][0]["addresses"] += [f"10.9.0.{number}" for number in range(1, 9)]
 
 
+def _small_ipv6(plan: Plan) -> None:
+    plan["nodes"][0]["stack"]["mtu"] = 576
+    plan["nodes"][0]["interfaces"][0]["addresses"] += ["fd00::1"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -100,6 +105,11 @@ def _many_addresses(plan: Plan) -> None:
         (_many_addresses, "8 addresses"),
         (_set("recovery", "classic"), "recovery 'prr' only, not 'classic': it cannot be switched off"),
         (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
+        (
+            _set("receive_buffer", [2900, 5000, 5000]),
+            "receive buffers from 4096 bytes on (net.ipv4.tcp_rmem), not 2900",
+        ),
+        (_small_ipv6, "no IPv6 where the MTU is below 1280 bytes, and client has 576"),
         (_set("keepalive", {"time_ns": 1, "interval_ns": 10**9, "probes": 1}), "keepalive_time in whole seconds"),
         (
             _set("keepalive", {"time_ns": 10**9, "interval_ns": 10**15, "probes": 1}),
@@ -142,6 +152,20 @@ def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -
     changed = scenario("pair", "link.path0.queue=30 kB", "link.path0.burst=15 kB")
     _, child = shaping.commands("b0", changed.plan(None).data["links"][0]["forward"])
     assert child.endswith("tbf rate 20000000bit burst 15000b limit 30000b")
+
+
+def test_a_queue_without_a_limit_has_the_longest_that_tc_takes(scenario: Callable[..., Scenario]) -> None:
+    channel = scenario("pair", "link.path0.burst=15 kB").plan(None).data["links"][0]["forward"]
+    channel |= {"queue": {"kind": "drop-tail", "packets": None, "bytes": None}}
+    _, child = shaping.commands("b0", channel, packet=9014)
+    assert child.endswith(f"limit {2**32 - 1}b")
+
+
+def test_an_mtu_that_ipv6_cannot_have_is_none_of_ipv4s_concern(scenario: Callable[..., Scenario]) -> None:
+    plan = scenario("pair", "defaults.mtu=576").plan(None).data
+    _, files = translate(plan)
+    assert "addrgenmode" not in files["ip-n0.batch"]
+    assert "link set eth0 up" in files["ip-n0.batch"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ _EIGHT_SUBFLOWS = (7, 0)
 _NUMBERED_PATH_MANAGER = (6, 16)
 """Before it net.mptcp.pm_type is the only switch (net/mptcp/ctrl.c)."""
 
+_ANY_RECEIVE_BUFFER = (7, 0)
+"""Before it net.ipv4.tcp_rmem may be one byte: so it is in 6.12, and no longer in 7.2."""
+
 
 def of(kernel: Installed) -> Kernel:
     """The means of an installed kernel."""
@@ -20,4 +23,6 @@ def of(kernel: Installed) -> Kernel:
         means.most_subflows = 8
     if release < _NUMBERED_PATH_MANAGER:
         means.userspace_paths = ("mptcp/pm_type", "1")
+    if release < _ANY_RECEIVE_BUFFER:
+        means.least_receive_buffer = 1
     return means

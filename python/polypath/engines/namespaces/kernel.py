@@ -23,6 +23,8 @@ class Kernel:
     congestion_of_host = True
     #: Further subflows that a connection may have (Linux, net/mptcp/pm_kernel.c).
     most_subflows = 64
+    #: Of a receive buffer in bytes, by the kernel's sysctl (net/ipv4/sysctl_net_ipv4.c, tcp_min_rcvbuf).
+    least_receive_buffer = 4096
     #: The switch, below /proc/sys/net, that puts paths into the hands of a program, and its value.
     userspace_paths = ("mptcp/path_manager", "userspace")
 
@@ -35,6 +37,11 @@ class Kernel:
             raise EngineError(f"Linux has recovery 'prr' only, not '{stack['recovery']}': it cannot be switched off")
         if stack["rto_min_ns"] % 1000:
             raise EngineError("Linux takes rto_min in whole microseconds")
+        if min(stack["receive_buffer"]) < self.least_receive_buffer:
+            raise EngineError(
+                f"Linux takes receive buffers from {self.least_receive_buffer} bytes on (net.ipv4.tcp_rmem),"
+                f" not {min(stack['receive_buffer'])}"
+            )
         return {
             "ipv4/tcp_rmem": " ".join(map(str, stack["receive_buffer"])),
             "ipv4/tcp_wmem": " ".join(map(str, stack["send_buffer"])),

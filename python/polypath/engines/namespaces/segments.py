@@ -37,8 +37,11 @@ def _wanted(data: Mapping[str, Any], options: Options) -> bool:
 def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """`frames` with segments, SACK blocks and headers; captures are stamped in nanoseconds since the run's origin.
 
-    Connections and subflows are numbered as in `frames`; what belongs to none of them is left out. Raises EngineError.
+    Connections and subflows are numbered as in `frames`; what belongs to none of them is left out, so that nothing is
+    read where no subflow was established. Raises EngineError.
     """
+    if frames["subflow_ends"].is_empty():
+        return dict(frames)
     try:
         told = capture.trace(files, segments=True).recording
     except capture.CaptureError as error:

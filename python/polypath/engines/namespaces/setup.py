@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from polypath.engines.base import EngineError
 from polypath.engines.namespaces import paths
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.script import Script
@@ -16,6 +17,8 @@ from polypath.engines.namespaces.wires import NO_IPV6, Wires
 _TABLE = 1000
 _STATIC_RULE = 1000
 _SOURCE_RULE = 20000
+#: RFC 8200 section 5.
+_LEAST_IPV6_MTU = 1280
 
 
 class Setup:
@@ -80,7 +83,8 @@ class Setup:
         devices = [self.network.device(end) for end in self.network.ends(node)]
         for end in self.network.ends(node):
             device = self.network.device(end)
-            lines.append(f"link set {device} addrgenmode none")
+            if self._has_ipv6(end):
+                lines.append(f"link set {device} addrgenmode none")
             for address in map(ipaddress.ip_address, table["interfaces"][end.interface]["addresses"]):
                 more = " nodad" if address.version == 6 else ""
                 lines.append(f"addr add {address}/{address.max_prefixlen} dev {device}{more}")
@@ -98,6 +102,18 @@ class Setup:
         for version in (4, 6):
             mine = [line.removeprefix(f"-{version} ") for line in rules if line.startswith(f"-{version} ")]
             self._script.batch(f"ip -{version}", namespace(node), mine, f"rules{version}-{namespace(node)}.batch")
+
+    def _has_ipv6(self, end: End) -> bool:
+        """Whether the kernel lets the interface have IPv6; raises EngineError where the Plan has it nevertheless."""
+        mtu, table = self.network.interface_mtu(end), self.network.nodes[end.node]
+        addresses = table["interfaces"][end.interface]["addresses"]
+        if mtu >= _LEAST_IPV6_MTU:
+            return True
+        if any(":" in address for address in addresses):
+            raise EngineError(
+                f"Linux has no IPv6 where the MTU is below {_LEAST_IPV6_MTU} bytes, and {table['name']} has {mtu}"
+            )
+        return False
 
     def _neighbours(self, end: End) -> Iterator[str]:
         for peer in self.network.neighbours(end):

@@ -17,6 +17,8 @@ Channel = Mapping[str, Any]
 ETHERNET = 14
 #: More packets than are ever under way.
 _UNLIMITED = 1_000_000
+#: Sizes of tc have 32 bits.
+_MOST_BYTES = 2**32 - 1
 #: In what pie has its gains: a sixteenth, up to 2.
 _GAIN, _MAX_GAIN = 16, 32
 #: The most packets of a flow in sfq (net/sched/sch_sfq.c, SFQ_MAX_DEPTH).
@@ -131,7 +133,7 @@ def _tbf(channel: Channel, packet: int) -> str:
     burst = max(channel["burst_bytes"], packet)
     room = packet if not channel["burst_bytes"] else 0
     limit = _UNLIMITED * packet if queue.get("bytes") is None else queue["bytes"] + room
-    return f"tbf rate {rate}bit burst {burst}b limit {limit}b"
+    return f"tbf rate {rate}bit burst {burst}b limit {min(limit, _MOST_BYTES)}b"
 
 
 def _packet_by_packet(channel: Channel) -> bool:

@@ -8,6 +8,8 @@
 # make wheel  dist/polypath-*.whl for Linux of this architecture or TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
 # make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
+# make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
+# make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -24,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign docs figures coverage bench clean tools kernel-tools web-tools packetdrill \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage bench clean tools kernel-tools web-tools packetdrill \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -128,6 +130,18 @@ packetdrill: $(VENV)/.ready
 	@conformance/packetdrill/fetch $(REPOSITORY)
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
+
+beside: SCENARIOS = 1000
+beside: kernel
+	@cargo build --locked --quiet -p polypath-lab --example campaign
+	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+
+TIMES ?= 20
+
+sabotage: build
+	@.ci/need 'test -n "$$(find /usr/lib -name libfaketime.so.1)"' faketime
+	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
+	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

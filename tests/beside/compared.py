@@ -1,0 +1,139 @@
+"""One random plan on both engines: what each application came to there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from polypath import engines
+from polypath.engines import EngineError
+from polypath.results import Recording
+from polypath.scenario import Plan
+
+from .shared import lossless, reduced
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+#: Built by `cargo build -p polypath-lab --example campaign`.
+GENERATOR: Final = ROOT / "target" / "debug" / "examples" / "campaign"
+ENGINES: Final = ("sim", "linux")
+#: The state of a connection that is over without an error.
+DONE: Final = "finished"
+
+
+@dataclass(frozen=True)
+class End:
+    """Of an application, on one engine."""
+
+    state: str
+    client_received: int
+    server_received: int
+    took_s: float | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Of an application, on both; or why the plan was refused or a run failed."""
+
+    number: int
+    application: str
+    kind: str = ""
+    transport: str = ""
+    lossless: bool = False
+    ends: Mapping[str, End] | None = None
+    refused: str | None = None
+    failed: str | None = None
+
+    def json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, line: str) -> Compared:
+        told = json.loads(line)
+        ends = told.pop("ends")
+        return cls(**told, ends={name: End(**end) for name, end in ends.items()} if ends else None)
+
+    @property
+    def done(self) -> bool:
+        """On both."""
+        return self.ends is not None and all(end.state == DONE for end in self.ends.values())
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the time that it took, simulator over kernel, where it was done on both."""
+        if self.ends is None or not self.done:
+            return None
+        sim, linux = (self.ends[name].took_s for name in ENGINES)
+        return sim / linux if sim and linux else None
+
+    @property
+    def fault(self) -> str | None:
+        """What no chance explains."""
+        if self.failed:
+            return self.failed
+        if self.ends is None or not self.done or self.kind in OPEN_ENDED:
+            return None
+        sim, linux = (self.ends[name] for name in ENGINES)
+        if (sim.client_received, sim.server_received) != (linux.client_received, linux.server_received):
+            return f"other bytes: {sim} and {linux}"
+        return None
+
+
+#: They send for a time, so that bytes depend on it.
+OPEN_ENDED: Final = frozenset({"stream", "ping-pong", "bulk for a time"})
+
+
+def plan(number: int) -> Plan:
+    """The scenario of that number, as the campaign of docs/campaign.md draws it."""
+    told = subprocess.run([GENERATOR, "plan", str(number)], check=True, capture_output=True, text=True)
+    return Plan(json.loads(told.stdout))
+
+
+def compared(number: int) -> list[Compared]:
+    """A row for each application over TCP or Multipath TCP."""
+    try:
+        shared = reduced(plan(number))
+    except EngineError as error:
+        return [Compared(number, "", refused=str(error))]
+    ends: dict[str, dict[int, End]] = {}
+    for name in ENGINES:
+        try:
+            ends[name] = _ends(engines.get(name).run(shared))
+        except EngineError as error:
+            return [Compared(number, "", lossless=lossless(shared), failed=f"{name}: {error}")]
+    rows = []
+    for index, application in enumerate(shared.data["applications"]):
+        if application["transport"] in ("tcp", "mptcp"):
+            both = {name: ends[name][index] for name in ENGINES}
+            kind = _kind(application["work"])
+            rows.append(Compared(number, application["name"], kind, application["transport"], lossless(shared), both))
+    return rows
+
+
+def _kind(work: Mapping[str, Any]) -> str:
+    return "bulk for a time" if work["kind"] == "bulk" and work.get("duration_ns") else str(work["kind"])
+
+
+def _ends(recording: Recording) -> dict[int, End]:
+    found = {}
+    for row in recording.table("connection_ends").sort("connection").to_dicts():
+        took = None if row["last_byte_ns"] is None else (row["last_byte_ns"] - row["start_ns"]) / 1e9
+        found[row["application"]] = End(row["state"], row["client_received_bytes"], row["server_received_bytes"], took)
+    return found
+
+
+def table(rows: list[Compared]) -> pl.DataFrame:
+    """Those that were done on both: class and ratio."""
+    return pl.DataFrame(
+        [
+            {"number": row.number, "transport": row.transport, "lossless": row.lossless, "ratio": row.ratio}
+            for row in rows
+            if row.ratio is not None
+        ],
+        schema={"number": pl.Int64, "transport": pl.String, "lossless": pl.Boolean, "ratio": pl.Float64},
+    )

@@ -1,0 +1,57 @@
+"""Two plans of the day on both engines; `make beside` is the campaign."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from polypath.engines import EngineError
+from polypath.engines.linux.kernel import KernelError, find
+
+from .__main__ import far, figures, outcomes
+from .compared import GENERATOR, Compared, End, compared
+
+TODAY = datetime.now(UTC).date().toordinal()
+
+
+@pytest.mark.parametrize("number", [10 * TODAY + place for place in range(2)])
+def test_both_deliver_the_same_bytes(number: int) -> None:
+    if not GENERATOR.exists():
+        pytest.skip("the generator is not built")
+    try:
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    assert [row.fault for row in compared(number) if row.fault] == []
+
+
+def row(number: int, sim: End, linux: End, kind: str = "bulk", lossless: bool = True) -> Compared:
+    return Compared(number, "a", kind, "tcp", lossless, {"sim": sim, "linux": linux})
+
+
+def end(received: int = 5, took: float = 2.0, state: str = "finished") -> End:
+    return End(state, 0, received, took)
+
+
+def test_other_bytes_are_a_fault_where_they_do_not_depend_on_time() -> None:
+    assert row(1, end(), end()).fault is None
+    assert "other bytes" in str(row(1, end(), end(6)).fault)
+    assert row(1, end(), end(6), kind="stream").fault is None
+    assert row(1, end(), end(2, state="timed-out")).fault is None
+    assert Compared(1, "", failed=str(EngineError("x"))).fault == "x"
+
+
+def test_a_row_comes_back_as_it_was_written() -> None:
+    for each in (row(1, end(), end(6)), Compared(2, "", refused="no")):
+        assert Compared.load(each.json()) == each
+
+
+def test_the_page_counts_and_names() -> None:
+    rows = [row(number, end(took=2.0 + number / 100), end()) for number in range(20)]
+    rows += [row(77, end(took=20.0), end()), row(78, end(state="timed-out"), end())]
+    assert outcomes(rows)[2:] == ["| finished | finished | 21 |", "| timed-out | finished | 1 |"]
+    (line,) = figures(rows)[2:]
+    assert line.startswith("| tcp, queues alone lose | 21 | 1.1")
+    assert line.endswith("| 52% | 95% |")
+    assert far(rows)[2:] == ["| 77 | bulk, tcp | 20.00 | 2.00 | 10.00 |"]

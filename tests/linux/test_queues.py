@@ -23,7 +23,7 @@ def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None
     except KernelError as error:
         pytest.skip(str(error))
     module = loaded(PAGE)
-    scenario = module.described(discipline, "cubic", 4, 10, 20)
+    scenario = module.described(discipline, "cubic", 4, 10, 20, seed=1)
     ours, theirs = (module.waited(engine, scenario, 1) for engine in ("sim", "linux"))
     assert ours == pytest.approx(theirs, rel=module.TOLERANCE)
     # Each holds its own delay, so that agreeing means something.

@@ -289,7 +289,7 @@ RUDE = (
     "raise Exception('\\x1b[2Jcleared')", "self.switches = None", "event.msg.datapath.socket.close()",
     "event.msg.datapath.socket.send(b'\\xff' * 64)",
     "event.msg.datapath.socket.send(b'\\x04\\x0e\\x00\\x08\\0\\0\\0\\0' * 99)",
-    "event.msg.data = b''", "return", "print('\\x1b[2Jhello')", "import time; time.sleep(10 ** 9)", "undefined",
+    "event.msg.data = b''", "return", "import time; time.sleep(10 ** 9)", "undefined",
 )  # fmt: skip
 
 

@@ -161,6 +161,12 @@ def test_a_queue_without_a_limit_has_the_longest_that_tc_takes(scenario: Callabl
     assert child.endswith(f"limit {2**32 - 1}b")
 
 
+def test_a_queue_of_a_host_needs_a_rate(scenario: Callable[..., Scenario]) -> None:
+    channel = scenario("pair").plan(None).data["links"][0]["forward"]
+    assert shaping.host_commands("eth0", channel)
+    assert shaping.host_commands("eth0", channel | {"rate_bps": None}) == []
+
+
 def test_an_mtu_that_ipv6_cannot_have_is_none_of_ipv4s_concern(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("pair", "defaults.mtu=576").plan(None).data
     _, files = translate(plan)

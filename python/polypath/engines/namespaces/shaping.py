@@ -38,7 +38,10 @@ def keeps_owner(channel: Channel) -> bool:
 
 
 def host_commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
-    """The bottleneck on the host's own `device`, whose stack hears what it drops. Raises EngineError."""
+    """The bottleneck on the host's own `device`, whose stack hears what it drops; none without a rate, as nothing waits
+    then. Raises EngineError."""
+    if channel["rate_bps"] is None:
+        return []
     if keeps_owner(channel):
         lines = [f"qdisc {verb} dev {device} root handle 10: {_tbf(channel, packet)}"]
         inner = _queue_of_tbf(channel)

@@ -352,7 +352,9 @@ class Tables:
         for key, node in self.job.network.host_queues().items():
             device = self.job.network.device(self.job.network.sender(*key))
             samples = logs.read_queues(self.out / f"links-{node}")
-            found[key] = _Samples([sample for sample in samples if sample.device == device])
+            own = [sample for sample in samples if sample.device == device]
+            if own:  # without a rate there is no queue to sample
+                found[key] = _Samples(own)
         return found
 
     def _counters(self) -> None:

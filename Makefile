@@ -5,7 +5,7 @@
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
-# make wheel  dist/polypath-*.whl for Linux of this architecture or TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
+# make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
 # make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
@@ -104,10 +104,12 @@ SCENARIOS ?= 300000
 FIRST ?= 0
 
 # zig links against an old glibc, and for other architectures.
+ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_17)
+
 wheel: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --group wheel
 	@test -z '$(TARGET)' || rustup target add --quiet $(TARGET)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet --zig --compatibility manylinux_2_17 \
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet $(ZIG) \
 	    $(if $(TARGET),--target $(TARGET)) --out dist --target-dir target/wheel
 	@ls dist/*.whl
 

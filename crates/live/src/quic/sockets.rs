@@ -7,10 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use polypath_transport::{Nanos, SECOND, Tuple};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-    set_socket_recv_buffer_size,
-};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use super::LONGEST_WAIT;
 use crate::LiveError;
@@ -59,12 +56,29 @@ fn open(at: SocketAddr) -> io::Result<UdpSocket> {
     let udp = UdpSocket::bind(at)?;
     udp.set_nonblocking(true)?;
     set_socket_recv_buffer_size(&udp, RECEIVE_BUFFER)?;
-    // A datagram of QUIC is not fragmented (RFC 9000 section 14); how long it may be is found out by probes, not from ICMP.
-    match at {
-        SocketAddr::V4(_) => set_ip_mtu_discover(&udp, Ipv4PathMtuDiscovery::PROBE)?,
-        SocketAddr::V6(_) => set_ipv6_mtu_discover(&udp, Ipv6PathMtuDiscovery::PROBE)?,
-    }
+    forbid_fragments(&udp, at)?;
     Ok(udp)
+}
+
+/// A datagram of QUIC is not fragmented (RFC 9000 section 14); how long it may be is found out by probes, not from ICMP.
+#[cfg(target_os = "linux")]
+fn forbid_fragments(udp: &UdpSocket, at: SocketAddr) -> io::Result<()> {
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+
+    match at {
+        SocketAddr::V4(_) => set_ip_mtu_discover(udp, Ipv4PathMtuDiscovery::PROBE)?,
+        SocketAddr::V6(_) => set_ipv6_mtu_discover(udp, Ipv6PathMtuDiscovery::PROBE)?,
+    }
+    Ok(())
+}
+
+/// Elsewhere the system decides.
+#[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is Linux's")]
+fn forbid_fragments(_: &UdpSocket, _: SocketAddr) -> io::Result<()> {
+    Ok(())
 }
 
 pub(super) struct Sockets {

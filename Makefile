@@ -108,7 +108,7 @@ ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_
 
 wheel: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --group wheel
-	@test -z '$(TARGET)' || rustup target add --quiet $(TARGET)
+	@test -z '$(TARGET)' || rustup --quiet target add $(TARGET)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet $(ZIG) \
 	    $(if $(TARGET),--target $(TARGET)) --out dist --target-dir target/wheel
 	@ls dist/*.whl

@@ -74,7 +74,9 @@ stack = { path_manager = "fullmesh" }
 
 def test_video_asks_over_http(tmp_path: Path) -> None:
     applications = '[[application]]\nkind = "video"\ntransport = "tcp"\nlength = "8 s"\nsegment = "2 s"\n'
-    assert len(tshark(captured(tmp_path, applications), "http.request", "frame.number")) == 4
+    paths = tshark(captured(tmp_path, applications), "http.request", "http.request.uri")
+    assert [path.rpartition("/")[2] for (path,) in paths] == ["0", "1", "2", "3"]
+    assert paths[0] == ["/0/0"]
 
 
 @pytest.mark.parametrize("tls", ["1.2", "1.3"])

@@ -5,7 +5,7 @@ mod rule;
 
 use std::collections::VecDeque;
 
-use super::http::{REQUEST_HEAD, response_head};
+use super::http::{request_head, response_head};
 use super::{Io, Request, Session, Side};
 use crate::plan::Video;
 pub(crate) use player::Chunk;
@@ -20,9 +20,16 @@ pub(super) struct Streaming {
     player: Player,
     /// Bytes of the answer that the client still waits for.
     missing: u64,
-    /// The server's side: bytes received beyond whole requests, and the bodies of the answers to those that are on their way.
+    /// The server's side: bytes received beyond whole requests, and the requests on their way.
     heard: u64,
-    answers: VecDeque<u64>,
+    requests: VecDeque<Wanted>,
+}
+
+/// A request for a segment.
+struct Wanted {
+    head: u64,
+    /// Of the answer's body.
+    bytes: u64,
 }
 
 impl Streaming {
@@ -31,7 +38,7 @@ impl Streaming {
             player: Player::new(video.clone()),
             missing: 0,
             heard: 0,
-            answers: VecDeque::new(),
+            requests: VecDeque::new(),
         }
     }
 
@@ -47,14 +54,18 @@ impl Streaming {
             }
         }
         match self.player.next(io.now) {
-            Next::Ask(bytes) => {
+            Next::Ask { path, bytes } => {
+                let head = request_head(&path);
                 io.requests.push(Request {
                     sent_at: io.now,
                     delay: None,
                 });
                 self.missing = response_head(bytes).len() as u64 + bytes;
-                self.answers.push_back(bytes);
-                io.write_message(REQUEST_HEAD, 0);
+                self.requests.push_back(Wanted {
+                    head: head.len() as u64,
+                    bytes,
+                });
+                io.write_message(&head, 0);
             }
             Next::Wait(until) => *io.wake = until,
             Next::Nothing => io.close(),
@@ -62,13 +73,14 @@ impl Streaming {
     }
 
     fn server(&mut self, io: &mut Io) {
-        let request = REQUEST_HEAD.len() as u64;
         self.heard += io.arrived;
-        while self.heard >= request {
-            self.heard -= request;
-            if let Some(bytes) = self.answers.pop_front() {
-                io.write_message(&response_head(bytes), bytes);
+        while let Some(&Wanted { head, bytes }) = self.requests.front() {
+            if self.heard < head {
+                break;
             }
+            self.heard -= head;
+            self.requests.pop_front();
+            io.write_message(&response_head(bytes), bytes);
         }
         if io.connection.at_end() {
             io.close();

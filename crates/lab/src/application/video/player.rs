@@ -29,10 +29,10 @@ impl Chunk {
 }
 
 /// What the client does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Asks for a segment of so many bytes.
-    Ask(u64),
+    /// Asks for a segment, which has so many bytes.
+    Ask { path: String, bytes: u64 },
     /// Nothing before this time: the buffer is full.
     Wait(Nanos),
     /// The whole video is there.
@@ -87,7 +87,10 @@ impl Player {
             buffered_ns: buffered,
             played_at: None,
         });
-        Next::Ask(bytes)
+        Next::Ask {
+            path: format!("/{representation}/{number}"),
+            bytes,
+        }
     }
 
     /// The segment that was asked for is there.
@@ -160,6 +163,13 @@ mod tests {
         })
     }
 
+    fn ask(path: &str, bytes: u64) -> Next {
+        Next::Ask {
+            path: path.to_owned(),
+            bytes,
+        }
+    }
+
     fn played(player: &Player) -> Vec<Option<u64>> {
         let seconds = |at: Nanos| at / SECOND;
         player
@@ -172,11 +182,11 @@ mod tests {
     #[test]
     fn play_begins_at_the_startup_buffer_and_again_after_a_stall() {
         let mut player = player(None, 30, 4);
-        assert_eq!(player.next(0), Next::Ask(250_000));
+        assert_eq!(player.next(0), ask("/0/0", 250_000));
         player.arrived(SECOND);
         assert_eq!(played(&player), [None]);
         // The first came at 2 Mbit/s.
-        assert_eq!(player.next(SECOND), Next::Ask(500_000));
+        assert_eq!(player.next(SECOND), ask("/1/1", 500_000));
         player.arrived(2 * SECOND);
         assert_eq!(played(&player), [Some(2), Some(4)]);
         player.next(2 * SECOND);
@@ -203,12 +213,12 @@ mod tests {
     fn a_full_buffer_is_waited_for() {
         let mut player = player(None, 5, 2);
         for _ in 0..2 {
-            assert!(matches!(player.next(SECOND), Next::Ask(_)));
+            assert!(matches!(player.next(SECOND), Next::Ask { .. }));
             player.arrived(SECOND);
         }
         // 4 s are there, and 2 more fit once 1 s is played.
         assert_eq!(player.next(SECOND), Next::Wait(2 * SECOND));
-        assert!(matches!(player.next(2 * SECOND), Next::Ask(_)));
+        assert!(matches!(player.next(2 * SECOND), Next::Ask { .. }));
     }
 
     #[test]

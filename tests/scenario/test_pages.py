@@ -158,6 +158,18 @@ def test_a_har_file_with_initiators(tmp_path: Path) -> None:
     ]
 
 
+def test_entries_of_one_path_that_differ_are_told_apart(tmp_path: Path) -> None:
+    urls = {
+        "https://x.org/": 5000,
+        "https://ad.org/": 70,
+        "https://log.org/": 80,
+        "https://log.org/?q": 5,
+        "http://ad.org/?q": 6,
+    }
+    found = pages.of_har(har(tmp_path, [entry(url, size) for url, size in urls.items()]))
+    assert {each.path: each.size for each in found} == {"/": 5000, "/?2": 70, "/?3": 80, "/?q": 5, "/?q&2": 6}
+
+
 @pytest.mark.parametrize("size", [-2, 1.5, True, "12", None, 10**30, [1]])
 def test_a_hostile_size_names_its_entry(tmp_path: Path, size: object) -> None:
     fault = fault_of(tmp_path, [entry("http://x/"), entry("http://x/a", size)])

@@ -171,7 +171,9 @@ def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
     names: dict[int, str] = {}
     first: dict[str, str] = {}
     taken: set[str] = set()
+    sizes: dict[str, int] = {}
     for entry in found:
+        entry.tell_apart(sizes)
         again = 2
         name = entry.url
         while name in taken:
@@ -220,6 +222,13 @@ class _Entry:
         self.crossed = parts.scheme in ("http", "https") and status != 0
         self.path = path_of(parts.path + (f"?{parts.query}" if parts.query else ""))
         self.size = self._size(response) if self.crossed else 0
+
+    def tell_apart(self, sizes: dict[str, int]) -> None:
+        """Takes a path whose object has this size: one server has the objects of all hosts."""
+        path, again = self.path, 2
+        while sizes.setdefault(self.path, self.size) != self.size:
+            self.path = f"{path}{'&' if '?' in path else '?'}{again}"
+            again += 1
 
     def initiators(self) -> Iterator[str]:
         """URLs of what had it loaded, as Chromium writes them; the nearest first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polypath.results import metrics
+from polypath.results import metrics, pages, video
 from polypath.results.recording import Recording
 
 
@@ -67,6 +67,7 @@ def _figures(recording: Recording) -> Iterator[_Row]:
             median = delays.quantile(0.5)
             yield name, "", "median delay", "ms", None if median is None else median / 1e6
             yield name, "", "unanswered", "requests", delays.unanswered
+        yield from ((name, "", *each) for each in _shown(recording, connection))
         subflows = metrics.subflows(recording, connection)
         yield name, "", "retransmitted", "kB", sum(each.retransmitted_bytes for each in subflows) / 1e3
         seen: dict[str, int] = {}
@@ -77,6 +78,23 @@ def _figures(recording: Recording) -> Iterator[_Row]:
             yield name, subject, "share", "%", 100 * subflow.share
             samples = metrics.srtt_us(recording, connection, subflow.id)
             yield name, subject, "srtt", "ms", sum(samples) / len(samples) / 1e3 if samples else None
+
+
+def _shown(recording: Recording, connection: metrics.Connection) -> Iterator[tuple[str, str, float | None]]:
+    """What somebody sees of a video or a page; a page's first connection has it."""
+    film = video.playback(recording, connection)
+    if film is not None:
+        yield "video", "Mbps", None if film.rate_bps is None else film.rate_bps / 1e6
+        yield "first picture", "s", _seconds(film.startup_ns)
+        yield "stalled", "s", film.stalled_ns / 1e9
+    page = pages.load(recording, connection) if pages.has_objects(recording, connection) else None
+    if page is not None:
+        yield "page load", "s", _seconds(page.load_ns)
+        yield "first object", "s", _seconds(page.first_ns)
+
+
+def _seconds(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / 1e9
 
 
 def _address(end: str) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polypath.cli import notes
-from polypath.engines import EngineError, get
-from polypath.engines.linux.engine import translate
+from polypath.engines import get
 from polypath.formats.plan import scenario_of
 from polypath.results import Recording, measures, metrics, summary, video
 from polypath.scenario import Scenario, ScenarioError
@@ -189,8 +187,3 @@ def test_what_cannot_be_played_is_refused_with_its_line(line: str, message: str)
         Scenario.parse(text, "film.toml")
     assert f"film.toml:{text.count(chr(10))}: " in str(caught.value)
     assert message in str(caught.value)
-
-
-def test_linux_has_no_player(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="no application 'video'"):
-        translate(Scenario.parse(TEXT.replace('"rfc"', '"linux"'), "film.toml").plan().data)

@@ -125,8 +125,8 @@ def _small_ipv6(plan: Plan) -> None:
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_same_port, "share port"),
         (
-            lambda plan: plan["applications"][0].update(work={"kind": "page", "objects": []}),
-            "Linux has no application 'page' over TCP",
+            lambda plan: plan["applications"][0].update(work={"kind": "messages"}),
+            "Linux has no application 'messages' over TCP",
         ),
         (lambda plan: plan.update(routing="ecmp"), "no routing 'ecmp'"),
         (lambda plan: plan.update(controller={"mode": "reactive"}), "no flow tables that a controller could fill"),

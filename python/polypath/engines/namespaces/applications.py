@@ -17,7 +17,7 @@ _OF_A_SOCKET = ("congestion", "nagle", "cork", "keepalive", "user_timeout_ns")
 #: In seconds (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL).
 _LONGEST_KEEPALIVE = 32_767
 
-_REQUEST_HEAD = "GET /file HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
+_REQUEST_HEAD = "GET {path} HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
 
 #: TLS as the simulator has it (crates/lab/src/application/tls.rs): the handshake's exchanges, what goes with the first
@@ -30,11 +30,9 @@ _TLS: Mapping[str | None, tuple[tuple[tuple[int, int], ...], int, int]] = {
 _LONGEST_RECORD = 1 << 14
 
 
-def _response_head(size: int) -> str:
-    return (
-        "HTTP/1.1 200 OK\r\nServer: polypath\r\nContent-Type: application/octet-stream\r\n"
-        f"Content-Length: {size}\r\n\r\n"
-    )
+_RESPONSE_HEAD = (
+    "HTTP/1.1 200 OK\r\nServer: polypath\r\nContent-Type: application/octet-stream\r\nContent-Length: {size}\r\n\r\n"
+)
 
 
 def log(application: int, side: str) -> str:
@@ -65,7 +63,7 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
             if iperf3.plays(application):
                 part, work = iperf3.NAME, iperf3.work(plan, application)
             else:
-                part, work = "app", _stream_work(application["work"])
+                part, work = "app", _stream_work(plan, index)
             options |= {"transport": transport, "sample": plan["record"]["interval_ns"]}
             if transport == "mptcp" and _both_families(plan, application):
                 options |= {"families": 2}
@@ -139,7 +137,8 @@ def _liveness(stack: Mapping[str, Any], transport: str) -> dict[str, int]:
     return options
 
 
-def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
+def _stream_work(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
+    work = plan["applications"][index]["work"]
     match work["kind"]:
         case "bulk":
             return {
@@ -176,16 +175,20 @@ def _stream_work(work: Mapping[str, Any]) -> dict[str, Any]:
                 "request": work["bytes"],
                 "response": work["bytes"],
             }
+        case "video":
+            return video(work)
+        case "page":
+            return {"work": "page", "objects": _objects(_owner(plan, index))} | _heads()
         case kind:
             raise EngineError(f"Linux has no application '{kind}' over TCP")
 
 
 def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
     size = work["size_bytes"]
+    request_head, response_head = _REQUEST_HEAD.format(path="/file"), _RESPONSE_HEAD.format(size=size)
     exchanges, parting, record = _TLS[work.get("tls")]
     request, response = (
-        plain + -(-plain // _LONGEST_RECORD) * record
-        for plain in (len(_REQUEST_HEAD), len(_response_head(size)) + size)
+        plain + -(-plain // _LONGEST_RECORD) * record for plain in (len(request_head), len(response_head) + size)
     )
     options: dict[str, Any] = {
         "work": "back-and-forth",
@@ -194,11 +197,83 @@ def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
         "response": response,
     }
     if not work.get("tls"):
-        heads = {"request_head": _REQUEST_HEAD, "response_head": _response_head(size)}
-        options |= {name: head.encode().hex() for name, head in heads.items()}
+        options |= _heads(request_head, response_head)
     for number, (flight, answer) in enumerate(exchanges, 1):
         options |= {f"hello{number}": flight, f"answer{number}": answer}
     return options | ({"parting": parting} if parting else {})
+
+
+def _heads(request: str = _REQUEST_HEAD, response: str = _RESPONSE_HEAD) -> dict[str, str]:
+    return {"request_head": request.encode().hex(), "response_head": response.encode().hex()}
+
+
+def video(work: Mapping[str, Any]) -> dict[str, Any]:
+    rule = work["rule"]
+    named = {"kind": "rule", "reservoir_ns": "reservoir", "cushion_ns": "cushion"}
+    return {
+        "work": "video",
+        "rates": ",".join(map(str, work["rates_bps"])),
+        "segment": work["segment_ns"],
+        "segments": work["segments"],
+        "buffer": work["buffer_ns"],
+        "startup": work["startup_ns"],
+        **{named.get(name, name): value for name, value in rule.items()},
+        **_heads(),
+    }
+
+
+def _owner(plan: Mapping[str, Any], index: int) -> int:
+    """The application that has the objects of a page."""
+    return int(plan["applications"][index]["work"].get("of", index))
+
+
+def _objects(owner: int) -> str:
+    return f"page-{owner}"
+
+
+def _ends(owner: int) -> str:
+    return f"page-{owner}-ends"
+
+
+def client(plan: Mapping[str, Any], kernel: Kernel, index: int) -> str | None:
+    """The command of the client; None where another application's has this connection, too: one process has all of a
+    page. Raises EngineError."""
+    if plan["applications"][index]["work"]["kind"] != "page":
+        return command(plan, kernel, index, "client")
+    owner = _owner(plan, index)
+    return f"app ends={_ends(owner)}" if index == owner else None
+
+
+def files(plan: Mapping[str, Any], kernel: Kernel) -> dict[str, str]:
+    """What the commands read in the run's folder, by name. Raises EngineError."""
+    found: dict[str, str] = {}
+    for index, application in enumerate(plan["applications"]):
+        if application["work"]["kind"] != "page":
+            continue
+        owner = _owner(plan, index)
+        first = plan["applications"][owner]
+        if (application["client"], application["start_ns"]) != (first["client"], first["start_ns"]):
+            raise EngineError(f"connection '{application['name']}' of a page begins elsewhere than '{first['name']}'")
+        if index == owner:
+            found[_objects(owner)] = _page(application)
+        end = command(plan, kernel, index, "client").removeprefix("app ")
+        found[_ends(owner)] = f"{found.get(_ends(owner), '')}{end}\n"
+    return found
+
+
+def _page(application: Application) -> str:
+    """A line for each object: bytes, the server's time, path, what it waits for."""
+    lines = []
+    known: dict[str, Mapping[str, Any]] = {}
+    for each in application["work"]["objects"]:
+        other = known.setdefault(each["path"], each)
+        if any(other[name] != each[name] for name in ("size_bytes", "think_ns")):
+            raise EngineError(
+                f"objects '{other['name']}' and '{each['name']}' of '{application['name']}' differ, and a server knows "
+                f"them by their path, {each['path']}; give one another 'path'"
+            )
+        lines.append(" ".join(map(str, [each["size_bytes"], each["think_ns"], each["path"], *each["after"]])))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _datagrams(work: Mapping[str, Any], seed: int) -> dict[str, Any]:

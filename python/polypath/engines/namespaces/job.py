@@ -40,7 +40,7 @@ class Job:
         self._require_devices()
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
-        self.files: dict[str, str] = commands.files(self.plan)
+        self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
         lines = [*self._observers(), *self._applications(), *self._events()]
         if any(program["ends_run"] for program in commands.used(self.plan)):
             lines = [(at, "helper" if kind == "app" else kind, rest) for at, kind, rest in lines]
@@ -99,8 +99,8 @@ class Job:
                 kind = "helper" if transport == "udp" else "app"
                 command = applications.command(self.plan, self.kernel, index, "server")
                 yield _BEFORE, kind, f"{namespace(application['server'])} {command}"
-            command = applications.command(self.plan, self.kernel, index, "client")
-            yield application["start_ns"], "app", f"{namespace(application['client'])} {command}"
+            if client := applications.client(self.plan, self.kernel, index):
+                yield application["start_ns"], "app", f"{namespace(application['client'])} {client}"
 
     def _events(self) -> Iterator[tuple[int, str, str]]:
         for index, link in enumerate(self.network.links):

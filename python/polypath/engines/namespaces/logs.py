@@ -53,6 +53,28 @@ class DatagramSample:
     jitter_ns: int | None
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A line V: a segment of a video; None: not settled."""
+
+    asked_ns: int
+    arrived_ns: int | None
+    representation: int
+    rate_bps: int
+    size: int
+    buffer_ns: int
+    played_ns: int | None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A line B: an object of a page; None: it did not come."""
+
+    size: int
+    asked_ns: int
+    arrived_ns: int | None
+
+
 @dataclass
 class AppLog:
     """One end of an application."""
@@ -60,6 +82,10 @@ class AppLog:
     subflows: list[SubflowSample] = field(default_factory=list)
     connections: list[ConnectionSample] = field(default_factory=list)
     requests: list[tuple[int, int]] = field(default_factory=list)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
+    """By number."""
+    objects: dict[int, Loaded] = field(default_factory=dict)
+    """By place in the page."""
     established_ns: int | None = None
     transport: str | None = None
     first_byte_ns: int | None = None
@@ -129,6 +155,12 @@ def read_app(path: Path) -> AppLog:
                 log.connections.append(ConnectionSample(*map(int, words)))
             case "R":
                 log.requests.append((int(words[0]), int(words[1])))
+            case "V":
+                asked, came, played = (_time(words[index]) for index in (1, 2, 7))
+                representation, rate, size, buffer = map(int, words[3:7])
+                log.chunks[int(words[0])] = Chunk(asked or 0, came, representation, rate, size, buffer, played)
+            case "B":
+                log.objects[int(words[0])] = Loaded(int(words[1]), int(words[2]), _time(words[3]))
             case "O":
                 log.established_ns, log.transport = int(words[0]), words[1]
             case "P":

@@ -262,6 +262,7 @@ class Tables:
                 self.rows["requests"].append(
                     {"application": index, "index": number, "sent_ns": sent, "delay_ns": None if delay < 0 else delay}
                 )
+            self._chunks_and_objects(index, client)
             if settings["transport"] == "udp":
                 server = logs.read_app(self.out / log_name(index, "server"))
                 _, received, size, delays = server.datagrams
@@ -276,6 +277,32 @@ class Tables:
                 )
                 self._datagram_samples(index, client, server)
         self.rows["datagram_samples"].sort(key=lambda row: row["time_ns"])
+
+    def _chunks_and_objects(self, application: int, client: logs.AppLog) -> None:
+        for number, chunk in sorted(client.chunks.items()):
+            self.rows["chunks"].append(
+                {
+                    "application": application,
+                    "index": number,
+                    "asked_ns": chunk.asked_ns,
+                    "arrived_ns": chunk.arrived_ns,
+                    "representation": chunk.representation,
+                    "rate_bps": chunk.rate_bps,
+                    "bytes": chunk.size,
+                    "buffer_ns": chunk.buffer_ns,
+                    "played_ns": chunk.played_ns,
+                }
+            )
+        for place, each in sorted(client.objects.items()):
+            self.rows["objects"].append(
+                {
+                    "application": application,
+                    "object": place,
+                    "bytes": each.size,
+                    "asked_ns": each.asked_ns,
+                    "arrived_ns": each.arrived_ns,
+                }
+            )
 
     def _datagram_samples(self, application: int, client: logs.AppLog, server: logs.AppLog) -> None:
         """What both ends counted, from the first datagram on; the client's log ends with what it sends."""

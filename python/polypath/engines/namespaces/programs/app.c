@@ -1,10 +1,10 @@
-/* app: one end of an application's connection.
+/* app: one end of an application's connection, or the ends of several at one host that know of each other.
  *
- * Options: side=client|server transport=tcp|mptcp source= destination= port= log= sample= stream= work= (and the work's
- * own, see session.c), congestion=, nodelay=, cork=, keepidle=, keepintvl=, keepcnt= (seconds), user_timeout= (ms),
- * request_head=, response_head= (hexadecimal: what each request and response begins with), families=2: a socket for
- * subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P the first and the last
- * byte received, W a wrong byte, X how it ended.
+ * Options, or ends= a file with a line of them for each end: side=client|server transport=tcp|mptcp source= destination= port= log=
+ * sample= stream= work= (and the work's own: session.c, rule.c, player.c, http.c, page.c), congestion=, nodelay=, cork=, keepidle=,
+ * keepintvl=, keepcnt= (seconds), user_timeout= (ms), request_head=, response_head= (hexadecimal: what each request and response begins
+ * with), families=2: a socket for subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P the
+ * first and the last byte received, W a wrong byte, X how it ended, V a segment (player.c), B an object (page.c).
  */
 
 #define _GNU_SOURCE
@@ -24,11 +24,23 @@
 #endif
 #define CHUNK (1 << 16)
 
-static struct session session;
-static FILE *app_log;
+/* One end of a connection. */
+struct end {
+	int count;
+	char **argument;
+	struct session session;
+	FILE *log;
+	enum { UNBORN, CONNECTING, OPEN, DONE } state;
+	int descriptor;
+	/* the kernel takes no more for now; this direction is closed */
+	bool full, shut;
+	int64_t next_sample, first_byte, last_byte;
+};
+
+static struct end *end;
+static size_t ends;
 static bool mptcp;
-static int64_t interval, next_sample, first_byte = -1, last_byte = -1;
-static struct content own, peers;
+static int64_t interval;
 
 static const struct {
 	const char *name;
@@ -86,12 +98,12 @@ static int open_socket(int family, int count, char **argument)
 	return descriptor;
 }
 
-static void sample(int descriptor, int64_t now)
+static void sample(struct end *of, int64_t now)
 {
-	if (now < next_sample)
+	if (now < of->next_sample)
 		return;
-	sample_socket(app_log, descriptor, mptcp, now, session.received);
-	next_sample = (now / interval + 1) * interval;
+	sample_socket(of->log, of->descriptor, mptcp, now, of->session.received);
+	of->next_sample = (now / interval + 1) * interval;
 }
 
 static const char *reason(int error)
@@ -107,154 +119,282 @@ static const char *reason(int error)
 	}
 }
 
-__attribute__((noreturn)) static void ended(const char *state)
+static void finish(struct end *of, const char *state)
 {
-	fprintf(app_log, "P %lld %lld %llu\nX %lld %s\n", (long long)first_byte, (long long)last_byte,
-		(unsigned long long)session.received, (long long)now_ns(), state);
-	exit(0);
+	if (of->descriptor >= 0)
+		close(of->descriptor);
+	session_end(&of->session);
+	fprintf(of->log, "P %lld %lld %llu\nX %lld %s\n", (long long)of->first_byte, (long long)of->last_byte,
+		(unsigned long long)of->session.received, (long long)now_ns(), state);
+	of->state = DONE;
 }
 
-static int connect_client(int count, char **argument)
+static void connect_client(struct end *of)
 {
+	int count = of->count;
+	char **argument = of->argument;
 	struct sockaddr_storage local, remote;
 	socklen_t length = read_address(need_option(count, argument, "destination"),
 					number_option(count, argument, "port", 0), count, argument, &remote);
-	int descriptor = open_socket(remote.ss_family, count, argument), error = 0;
 	const char *source = text_option(count, argument, "source", NULL);
 
-	if (source && bind(descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local)))
+	of->descriptor = open_socket(remote.ss_family, count, argument);
+	if (source &&
+	    bind(of->descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local)))
 		die("bind %s: %s", source, strerror(errno));
-	if (connect(descriptor, (struct sockaddr *)&remote, length) && errno != EINPROGRESS)
-		ended(reason(errno));
-	while (!stopped && !wait_for(descriptor, POLLOUT, NEVER))
-		;
-	if (stopped)
-		ended("open");
-	length = sizeof(error);
-	getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
-	if (error)
-		ended(reason(error));
-	return descriptor;
+	if (connect(of->descriptor, (struct sockaddr *)&remote, length) && errno != EINPROGRESS)
+		finish(of, reason(errno));
+	else
+		of->state = CONNECTING;
 }
 
-static int accept_server(int count, char **argument)
+/* False: the run was over before. */
+static bool accept_server(struct end *of)
 {
+	int count = of->count;
+	char **argument = of->argument;
 	struct sockaddr_storage local;
 	socklen_t length = read_address(need_option(count, argument, "destination"),
 					number_option(count, argument, "port", 0), count, argument, &local);
-	int listener = open_socket(local.ss_family, count, argument), descriptor;
+	int listener = open_socket(local.ss_family, count, argument);
 
 	/* any address: an MP_JOIN may come to another than the first */
 	parse_address(local.ss_family == AF_INET ? "0.0.0.0" : "::", number_option(count, argument, "port", 0), &local);
 	if (bind(listener, (struct sockaddr *)&local, length) || listen(listener, 16))
 		die("listen: %s", strerror(errno));
-	while ((descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0) {
+	while ((of->descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0) {
 		if (stopped)
-			ended("open");
+			return false;
 		wait_for(listener, POLLIN, NEVER);
 	}
-	return descriptor;
+	return true;
 }
-
-static bool full;
 
 /* Like a writer that blocks: what was not taken whole waits until the kernel says that there is room. */
-static void write_pending(int descriptor)
+static void write_pending(struct end *of)
 {
 	static uint8_t bytes[CHUNK];
+	struct session *session = &of->session;
 
-	while (session.pending && !full) {
-		size_t length = session.pending < CHUNK ? session.pending : CHUNK;
+	while (session->pending && !of->full) {
+		size_t length = session->pending < CHUNK ? session->pending : CHUNK;
 		ssize_t taken;
 
-		content_fill(&own, session.sent, bytes, length);
-		taken = write(descriptor, bytes, length);
+		content_fill(&session->own, session->sent, bytes, length);
+		taken = write(of->descriptor, bytes, length);
 		if (taken < 0) {
-			full = errno == EAGAIN;
+			of->full = errno == EAGAIN;
 			if (errno == EAGAIN || errno == EINTR)
 				return;
-			session.pending = 0;
+			session->pending = 0;
 			return;
 		}
-		full = (size_t)taken < length;
-		session.sent += taken;
-		session.pending -= taken;
+		of->full = (size_t)taken < length;
+		session->sent += taken;
+		session->pending -= taken;
 	}
 }
 
-static int read_arrived(int descriptor, int64_t now)
+static int read_arrived(struct end *of, int64_t now)
 {
 	static uint8_t bytes[CHUNK];
+	struct session *session = &of->session;
 	ssize_t length;
 
-	session.arrived = 0;
-	while ((length = read(descriptor, bytes, CHUNK)) > 0) {
-		if (!content_check(&peers, session.received, bytes, length))
-			fprintf(app_log, "W %llu\n", (unsigned long long)session.received);
-		if (first_byte < 0)
-			first_byte = now;
-		last_byte = now;
-		session.received += length;
-		session.arrived += length;
+	while ((length = read(of->descriptor, bytes, CHUNK)) > 0) {
+		bool right = session->take ? session->take(session, bytes, length, now) :
+					     content_check(&session->peers, session->received, bytes, length);
+
+		if (!right)
+			fprintf(of->log, "W %llu\n", (unsigned long long)session->received);
+		if (of->first_byte < 0)
+			of->first_byte = now;
+		of->last_byte = now;
+		session->received += length;
+		session->arrived += length;
 	}
 	if (!length)
-		session.at_end = true;
+		session->at_end = true;
 	return length < 0 && errno != EAGAIN && errno != EINTR ? errno : 0;
 }
 
-static void serve(int descriptor)
+static void established(struct end *of, int64_t now)
 {
-	bool shut = false;
+	of->state = OPEN;
+	fprintf(of->log, "O %lld %s\n", (long long)now, transport_name(of->descriptor, mptcp));
+	of->next_sample = now;
+}
 
-	while (!stopped) {
-		int64_t now = now_ns();
-		int error = session.at_end ? 0 : read_arrived(descriptor, now);
-		int events = session.at_end ? 0 : POLLIN;
+/* `called`: the session is to run whatever has happened. */
+static void serve(struct end *of, bool called, int64_t now)
+{
+	struct session *session = &of->session;
+	bool was_at_end = session->at_end;
+	int error = was_at_end ? 0 : read_arrived(of, now);
 
-		if (error)
-			ended(reason(error));
-		session.run(&session, now);
-		session.arrived = 0;
-		write_pending(descriptor);
-		if (session.closing && !session.pending && !shut) {
-			shutdown(descriptor, SHUT_WR);
-			shut = true;
-		}
-		if (shut && session.at_end) {
-			sample_socket(app_log, descriptor, mptcp, now, session.received);
-			close(descriptor);
-			ended("finished");
-		}
-		sample(descriptor, now);
-		if (session.pending)
-			events |= POLLOUT;
-		if (wait_for(events ? descriptor : -1, events, session.wake < next_sample ? session.wake : next_sample) &
-		    (POLLOUT | POLLERR | POLLHUP))
-			full = false;
+	if (error) {
+		finish(of, reason(error));
+		return;
 	}
+	if (called || session->arrived || session->at_end != was_at_end || now >= session->wake) {
+		session->run(session, now);
+		session->arrived = 0;
+	}
+	write_pending(of);
+	if (session->closing && !session->pending && !of->shut) {
+		shutdown(of->descriptor, SHUT_WR);
+		of->shut = true;
+	}
+	if (of->shut && session->at_end) {
+		sample_socket(of->log, of->descriptor, mptcp, now, session->received);
+		finish(of, "finished");
+		return;
+	}
+	sample(of, now);
+}
+
+static void step(struct end *of, int revents, int64_t now)
+{
+	bool was_open = of->state == OPEN;
+
+	if (of->state == UNBORN && now >= of->session.start)
+		connect_client(of);
+	if (of->state == CONNECTING && revents) {
+		int error = 0;
+		socklen_t length = sizeof(error);
+
+		getsockopt(of->descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
+		if (error)
+			finish(of, reason(error));
+		else
+			established(of, now);
+	}
+	if (revents & (POLLOUT | POLLERR | POLLHUP))
+		of->full = false;
+	if (of->state == OPEN)
+		serve(of, !was_open, now);
+}
+
+/* What an end waits for; returns until when. */
+static int64_t awaited(const struct end *of, struct pollfd *polled)
+{
+	const struct session *session = &of->session;
+
+	*polled = (struct pollfd){ .fd = -1 };
+	switch (of->state) {
+	case UNBORN:
+		return session->start;
+	case CONNECTING:
+		polled->events = POLLOUT;
+		polled->fd = of->descriptor;
+		return NEVER;
+	case OPEN:
+		polled->events = (session->at_end ? 0 : POLLIN) | (session->pending ? POLLOUT : 0);
+		if (polled->events)
+			polled->fd = of->descriptor;
+		return session->wake < of->next_sample ? session->wake : of->next_sample;
+	default:
+		return NEVER;
+	}
+}
+
+/* A step of every end, each followed by those that it has news for, as the simulator has them. True: some end is not done. */
+static bool step_all(struct pollfd *polled)
+{
+	int64_t now = now_ns();
+	bool left = false;
+
+	for (size_t i = 0; i < ends; i++) {
+		step(&end[i], polled[i].revents, now);
+		for (size_t other = 0; other < ends; other++) {
+			if (!end[other].session.roused)
+				continue;
+			end[other].session.roused = false;
+			if (end[other].state == OPEN)
+				serve(&end[other], true, now);
+		}
+	}
+	for (size_t i = 0; i < ends; i++)
+		left |= end[i].state != DONE;
+	return left;
+}
+
+static void configure(struct end *of)
+{
+	of->descriptor = -1;
+	of->first_byte = of->last_byte = -1;
+	of->log = open_lines(need_option(of->count, of->argument, "log"));
+	of->session.server = !strcmp(need_option(of->count, of->argument, "side"), "server");
+	of->session.log = of->log;
+	session_configure(&of->session, of->count, of->argument);
+}
+
+/* Each line of the file has the options of an end. */
+static void read_ends(const char *name)
+{
+	FILE *file = fopen(name, "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		die("%s: %s", name, strerror(errno));
+	while (getline(&line, &room, file) > 0) {
+		struct end *of;
+
+		end = realloc(end, (ends + 1) * sizeof(*end));
+		if (!end)
+			die("no memory");
+		of = &end[ends++];
+		memset(of, 0, sizeof(*of));
+		of->argument = allocate((strlen(line) / 2 + 1) * sizeof(char *));
+		for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"))
+			of->argument[of->count++] = word;
+		line = NULL;
+		room = 0;
+	}
+	fclose(file);
 }
 
 int app_main(int count, char **argument)
 {
-	int descriptor;
-	uint64_t stream = number_option(count, argument, "stream", 0);
+	const char *several = text_option(count, argument, "ends", NULL);
+	struct pollfd *polled;
 
 	stop_on_signal();
-	mptcp = !strcmp(need_option(count, argument, "transport"), "mptcp");
-	session.server = !strcmp(need_option(count, argument, "side"), "server");
-	app_log = open_lines(need_option(count, argument, "log"));
-	interval = number_option(count, argument, "sample", SECOND / 10);
-	session.log = app_log;
-	session_configure(&session, count, argument);
-	content_set(session.server ? &peers : &own, 2 * stream, text_option(count, argument, "request_head", ""),
-		    session.request);
-	content_set(session.server ? &own : &peers, 2 * stream + 1, text_option(count, argument, "response_head", ""),
-		    session.response);
+	if (several) {
+		read_ends(several);
+	} else {
+		end = allocate(sizeof(*end));
+		ends = 1;
+		end->count = count;
+		end->argument = argument;
+	}
+	mptcp = !strcmp(need_option(end->count, end->argument, "transport"), "mptcp");
+	interval = number_option(end->count, end->argument, "sample", SECOND / 10);
+	for (size_t i = 0; i < ends; i++)
+		configure(&end[i]);
 
-	descriptor = session.server ? accept_server(count, argument) : connect_client(count, argument);
-	fprintf(app_log, "O %lld %s\n", (long long)now_ns(), transport_name(descriptor, mptcp));
-	next_sample = now_ns();
-	serve(descriptor);
-	sample_socket(app_log, descriptor, mptcp, now_ns(), session.received);
-	ended("open");
+	polled = allocate(ends * sizeof(*polled));
+	if (end->session.server && accept_server(end)) {
+		established(end, now_ns());
+		serve(end, true, now_ns());
+	}
+	while (!stopped && step_all(polled)) {
+		int64_t until = NEVER;
+
+		for (size_t i = 0; i < ends; i++) {
+			int64_t own = awaited(&end[i], &polled[i]);
+
+			until = own < until ? own : until;
+		}
+		wait_for_any(polled, ends, until);
+	}
+	for (size_t i = 0; i < ends; i++) {
+		if (end[i].state == DONE)
+			continue;
+		if (end[i].state == OPEN)
+			sample_socket(end[i].log, end[i].descriptor, mptcp, now_ns(), end[i].session.received);
+		finish(&end[i], "open");
+	}
+	return 0;
 }

@@ -129,6 +129,36 @@ const char *need_option(int count, char **argument, const char *name)
 	return text;
 }
 
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+char *hex_option(int count, char **argument, const char *name)
+{
+	const char *hex = text_option(count, argument, name, NULL);
+	char *text, *next;
+
+	if (!hex)
+		return NULL;
+	next = text = allocate(strlen(hex) / 2 + 1);
+	for (; *hex; hex += 2) {
+		if (digit(hex[0]) < 0 || digit(hex[1]) < 0)
+			die("option %s= is no hexadecimal text", name);
+		*next++ = digit(hex[0]) << 4 | digit(hex[1]);
+	}
+	return text;
+}
+
+void *allocate(size_t size)
+{
+	void *memory = calloc(1, size);
+
+	if (!memory)
+		die("no memory");
+	return memory;
+}
+
 FILE *open_lines(const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -217,9 +247,8 @@ void wake_in_time(void)
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 
-int wait_for(int descriptor, int events, int64_t until)
+void wait_for_any(struct pollfd *polled, size_t count, int64_t until)
 {
-	struct pollfd poll = { .fd = descriptor, .events = events };
 	struct timespec rest = { 0 }, *limit = NULL;
 	sigset_t none;
 
@@ -233,5 +262,16 @@ int wait_for(int descriptor, int events, int64_t until)
 		limit = &rest;
 	}
 	sigemptyset(&none);
-	return ppoll(&poll, descriptor >= 0, limit, &none) > 0 ? poll.revents : 0;
+	if (ppoll(polled, count, limit, &none) > 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		polled[i].revents = 0;
+}
+
+int wait_for(int descriptor, int events, int64_t until)
+{
+	struct pollfd polled = { .fd = descriptor, .events = events };
+
+	wait_for_any(&polled, descriptor >= 0, until);
+	return polled.revents;
 }

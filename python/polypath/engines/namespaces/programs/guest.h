@@ -3,6 +3,7 @@
 #define POLYPATH_GUEST_H
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,11 @@ const char *text_option(int count, char **argument, const char *name, const char
 int64_t number_option(int count, char **argument, const char *name, int64_t otherwise);
 /* Ends the process where the option is missing. */
 const char *need_option(int count, char **argument, const char *name);
+/* A text that is written in hexadecimal digits; NULL where the option is missing. */
+char *hex_option(int count, char **argument, const char *name);
+
+/* Memory, or the process ends. */
+void *allocate(size_t size);
 
 /* Opens a file for lines that appear at once. */
 FILE *open_lines(const char *path);
@@ -69,22 +75,33 @@ void stop_on_signal(void);
 /* Timers of this program and its children fire when they are due, not up to 50 us later. */
 void wake_in_time(void);
 
+/* Waits for one of `count` descriptors' events until `until`. */
+void wait_for_any(struct pollfd *polled, size_t count, int64_t until);
 /* Waits for events on `descriptor` (-1: for time alone) until `until`; returns what poll reports. */
 int wait_for(int descriptor, int events, int64_t until);
 
 /* The bytes of a stream from an offset on, as the simulator has them. */
 void payload_fill(uint64_t stream, uint64_t offset, uint8_t *out, size_t length);
 
-/* What one end of a connection sends: each `period` bytes begin with the head, the rest is payload. */
+/* What one end of a connection sends: messages one after the other. Each begins with its head, all else is payload. */
 struct content {
-	uint64_t stream, period;
-	uint8_t head[256];
-	size_t head_length;
+	uint64_t stream;
+	/* where the messages so far end */
+	uint64_t end;
+	/* messages whose heads are not passed */
+	struct message *first, *last;
+	/* a head that each `period` bytes begin with; 0: there is none */
+	uint64_t period;
+	char *head;
 };
 
-/* `head` in hexadecimal digits; empty: there is none. */
-void content_set(struct content *content, uint64_t stream, const char *head, uint64_t period);
-void content_fill(const struct content *content, uint64_t offset, uint8_t *out, size_t length);
-bool content_check(const struct content *content, uint64_t offset, const uint8_t *bytes, size_t length);
+void content_set(struct content *content, uint64_t stream);
+/* Another message: its head, and so many bytes behind that. */
+void content_message(struct content *content, const char *head, uint64_t body);
+/* Messages without an end, all with the same head and length. */
+void content_repeat(struct content *content, char *head, uint64_t period);
+/* Offsets do not go back to heads that an earlier call passed. */
+void content_fill(struct content *content, uint64_t offset, uint8_t *out, size_t length);
+bool content_check(struct content *content, uint64_t offset, const uint8_t *bytes, size_t length);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "guest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WORD 8
@@ -30,46 +31,76 @@ void payload_fill(uint64_t stream, uint64_t offset, uint8_t *out, size_t length)
 	}
 }
 
-static int digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+struct message {
+	struct message *next;
+	uint64_t begin;
+	size_t length;
+	char head[];
+};
 
-void content_set(struct content *content, uint64_t stream, const char *head, uint64_t period)
+void content_set(struct content *content, uint64_t stream)
 {
+	memset(content, 0, sizeof(*content));
 	content->stream = stream;
-	content->head_length = 0;
-	content->period = period;
-	for (; *head; head += 2) {
-		if (digit(head[0]) < 0 || digit(head[1]) < 0 || content->head_length == sizeof(content->head))
-			die("a head is no hexadecimal text of at most %zu bytes", sizeof(content->head));
-		content->head[content->head_length++] = digit(head[0]) << 4 | digit(head[1]);
-	}
-	if (content->head_length > period)
-		die("a head is longer than its message");
 }
 
-void content_fill(const struct content *content, uint64_t offset, uint8_t *out, size_t length)
+void content_message(struct content *content, const char *head, uint64_t body)
+{
+	size_t length = strlen(head);
+	struct message *message = allocate(sizeof(*message) + length);
+
+	message->begin = content->end;
+	message->length = length;
+	memcpy(message->head, head, length);
+	if (content->first)
+		content->last->next = message;
+	else
+		content->first = message;
+	content->last = message;
+	content->end += length + body;
+}
+
+void content_repeat(struct content *content, char *head, uint64_t period)
+{
+	if (strlen(head) > period)
+		die("a head is longer than its message");
+	content->head = head;
+	content->period = period;
+}
+
+/* Whether the first message's head lies before the offset. */
+static bool passed(const struct content *content, uint64_t offset)
+{
+	return content->first && content->first->begin + content->first->length <= offset;
+}
+
+static void put_head(const struct message *message, uint64_t offset, uint8_t *out, size_t length)
+{
+	uint64_t from = message->begin > offset ? message->begin : offset;
+	uint64_t to = message->begin + message->length;
+
+	if (to > offset + length)
+		to = offset + length;
+	if (from < to)
+		memcpy(out + (from - offset), message->head + (from - message->begin), to - from);
+}
+
+void content_fill(struct content *content, uint64_t offset, uint8_t *out, size_t length)
 {
 	payload_fill(content->stream, offset, out, length);
-	for (size_t at = 0; content->head_length && at < length;) {
-		uint64_t place = (offset + at) % content->period;
-		size_t part = length - at;
+	while (content->period && content->end < offset + length)
+		content_message(content, content->head, content->period - strlen(content->head));
+	while (passed(content, offset)) {
+		struct message *message = content->first;
 
-		if (place >= content->head_length) {
-			if (content->period - place >= part)
-				break;
-			at += content->period - place;
-			continue;
-		}
-		if (part > content->head_length - place)
-			part = content->head_length - place;
-		memcpy(out + at, content->head + place, part);
-		at += part;
+		content->first = message->next;
+		free(message);
 	}
+	for (const struct message *each = content->first; each && each->begin < offset + length; each = each->next)
+		put_head(each, offset, out, length);
 }
 
-bool content_check(const struct content *content, uint64_t offset, const uint8_t *bytes, size_t length)
+bool content_check(struct content *content, uint64_t offset, const uint8_t *bytes, size_t length)
 {
 	uint8_t expected[4096];
 

@@ -2,6 +2,7 @@
 
 #include "session.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void write_more(struct session *session, uint64_t bytes)
@@ -9,7 +10,7 @@ static void write_more(struct session *session, uint64_t bytes)
 	session->pending += bytes;
 }
 
-static void close_when_peer_did(struct session *session)
+void session_close_when_peer_did(struct session *session)
 {
 	if (session->at_end)
 		session->closing = true;
@@ -21,7 +22,7 @@ static void bulk(struct session *session, int64_t now)
 
 	if (session->server != session->reverse) {
 		if (session->back < 0) {
-			close_when_peer_did(session);
+			session_close_when_peer_did(session);
 		} else if (!session->begun) {
 			session->begun = true;
 			write_more(session, session->back);
@@ -54,7 +55,7 @@ static void stream(struct session *session, int64_t now)
 	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
 
 	if (session->server != session->reverse) {
-		close_when_peer_did(session);
+		session_close_when_peer_did(session);
 		return;
 	}
 	if (!session->begun) {
@@ -134,7 +135,7 @@ static void request_server(struct session *session, int64_t now)
 	}
 	session->wake = session->answers ? session->answer_at[session->first_answer] : NEVER;
 	if (!session->answers)
-		close_when_peer_did(session);
+		session_close_when_peer_did(session);
 }
 
 static void request_response(struct session *session, int64_t now)
@@ -163,7 +164,7 @@ static void back_server(struct session *session)
 		write_more(session, answer(session));
 		session->step++;
 	}
-	close_when_peer_did(session);
+	session_close_when_peer_did(session);
 }
 
 /* Fetch and ping-pong: the next request follows the answer at once. The first one counts from the handshake's beginning. */
@@ -195,25 +196,65 @@ static void back_and_forth(struct session *session, int64_t now)
 		ask(session, now, flight(session));
 }
 
+void session_write(struct session *session, char *head, uint64_t body)
+{
+	content_message(&session->own, head, body);
+	write_more(session, strlen(head) + body);
+	free(head);
+}
+
+void session_ask(struct session *session, int64_t now, char *head, char *answer_head, uint64_t body)
+{
+	content_message(&session->peers, answer_head, body);
+	session->response = strlen(answer_head) + body;
+	free(answer_head);
+	session->sent_at = now;
+	session->waiting = true;
+	session_write(session, head, 0);
+}
+
+bool session_answered(struct session *session, int64_t now)
+{
+	return answered(session, now, session->response);
+}
+
+void session_end(struct session *session)
+{
+	if (session->state && session->waiting)
+		fprintf(session->log, "R %lld -1\n", (long long)session->sent_at);
+}
+
+/* The works whose messages all have the same head, or none. */
+static void alike(struct session *session, int count, char **argument)
+{
+	char *request = hex_option(count, argument, "request_head"), *response = hex_option(count, argument, "response_head");
+
+	if (request)
+		content_repeat(session->server ? &session->peers : &session->own, request, session->request);
+	if (response)
+		content_repeat(session->server ? &session->own : &session->peers, response, session->response);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct session *session, int64_t now);
+	void (*configure)(struct session *session, int count, char **argument);
 } works[] = {
-	{ "bulk", bulk },
-	{ "stream", stream },
-	{ "request-response", request_response },
-	{ "back-and-forth", back_and_forth },
+	{ "bulk", bulk, alike },
+	{ "stream", stream, alike },
+	{ "request-response", request_response, alike },
+	{ "back-and-forth", back_and_forth, alike },
+	{ "video", NULL, video_configure },
+	{ "page", NULL, page_configure },
 };
 
 void session_configure(struct session *session, int count, char **argument)
 {
 	const char *work = need_option(count, argument, "work");
+	uint64_t stream = number_option(count, argument, "stream", 0);
 
-	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++)
-		if (!strcmp(work, works[i].name))
-			session->run = works[i].run;
-	if (!session->run)
-		die("no work is called %s", work);
+	content_set(session->server ? &session->peers : &session->own, 2 * stream);
+	content_set(session->server ? &session->own : &session->peers, 2 * stream + 1);
 	session->wake = NEVER;
 	session->start = number_option(count, argument, "start", 0);
 	session->duration = number_option(count, argument, "duration", -1);
@@ -233,4 +274,12 @@ void session_configure(struct session *session, int count, char **argument)
 	session->hello[1] = number_option(count, argument, "hello2", 0);
 	session->hello_answer[1] = number_option(count, argument, "answer2", 0);
 	session->hellos = !!session->hello[0] + !!session->hello[1];
+	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {
+		if (strcmp(work, works[i].name))
+			continue;
+		session->run = works[i].run;
+		works[i].configure(session, count, argument);
+		return;
+	}
+	die("no work is called %s", work);
 }

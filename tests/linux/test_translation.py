@@ -161,6 +161,21 @@ def test_a_queue_without_a_limit_has_the_longest_that_tc_takes(scenario: Callabl
     assert child.endswith(f"limit {2**32 - 1}b")
 
 
+def test_an_interface_that_is_down_does_not_go_down_again(scenario: Callable[..., Scenario]) -> None:
+    plan = scenario("pair").plan(None).data
+    plan["events"] = [
+        {"at_ns": at, "action": {"kind": "interface", "node": 0, "interface": 1, "up": up}}
+        for at, up in ((1, True), (2, False), (3, False), (5, True), (4, True))
+    ]
+    _, files = translate(plan)
+    assert [line for line in files["job"].splitlines() if line.startswith("event")] == [
+        "event 2 ip -n n0 -force -batch event-1.batch",
+        "event 4 ip -n n0 -force -batch event-4.batch",
+    ]
+    assert "link set eth1 down" in files["event-1.batch"]
+    assert "link set eth1 up" in files["event-4.batch"]
+
+
 def test_a_queue_of_a_host_needs_a_rate(scenario: Callable[..., Scenario]) -> None:
     channel = scenario("pair").plan(None).data["links"][0]["forward"]
     assert shaping.host_commands("eth0", channel)

@@ -224,7 +224,7 @@ def result(draw: random.Random, folder: Path) -> int:
         path.write_text(lines_changed(path.read_text(encoding="utf-8"), draw), encoding="utf-8")
     else:
         path.write_bytes(bytes_changed(path.read_bytes(), draw))
-    command = draw.choice((["show", "out"], ["report", "out", "--out", "page.html"], ["exposure", "out"]))
+    command = draw.choice((["show", "out"], ["report", "out", "--out", "page.html"]))
     offered(folder, *command, named=["out"])
     return 1
 

@@ -40,6 +40,7 @@ class Job:
         self._require_devices()
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
+        self._down: set[End] = set()
         self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
         lines = [*self._observers(), *self._applications(), *self._events()]
         if any(program["ends_run"] for program in commands.used(self.plan)):
@@ -106,7 +107,7 @@ class Job:
         for index, link in enumerate(self.network.links):
             for direction in ("forward", "backward"):
                 self.rates[index, direction] = [(0, link[direction]["rate_bps"])]
-        for number, event in enumerate(self.plan["events"]):
+        for number, event in sorted(enumerate(self.plan["events"]), key=lambda each: each[1]["at_ns"]):
             if command := self.change(number, event):
                 yield event["at_ns"], "event", command
 
@@ -131,6 +132,9 @@ class Job:
 
     def _change_interface(self, number: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
+        if action["up"] == (end not in self._down):
+            return None
+        self._down ^= {end}
         table = self.network.nodes[end.node]
         device = self.network.device(end)
         endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, []) if table["stack"] else []

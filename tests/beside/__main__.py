@@ -1,7 +1,8 @@
 """Random scenarios on the simulator and on the kernel: every byte on both, and how their times compare.
 
 usage: python -m tests.beside [--count N] [--first K] [--kept FILE] [--out PAGE]
-Goes on where it stopped. Exit code 1 if a run failed or the engines delivered other bytes, without a cause in known.toml.
+Goes on where it stopped. Exit code 1 if a run failed, or the engines delivered other bytes, without a cause in
+known.toml.
 """
 
 from __future__ import annotations

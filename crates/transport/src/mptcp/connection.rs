@@ -64,6 +64,20 @@ pub struct Connection {
     pub(super) deadline: Nanos,
 }
 
+/// Entries that a connection keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub subflows: usize,
+    /// In the queues of its sockets.
+    pub segments: usize,
+    /// Of more than the segment that they came with.
+    pub mappings: usize,
+    /// Out of order at connection level.
+    pub ranges: usize,
+    /// Of the peer, announced to it, and with an echo pending.
+    pub addresses: usize,
+}
+
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
         let local = host.local_addresses(tuple.local.ip());
@@ -306,6 +320,18 @@ impl Connection {
     /// Bytes written by the application and not yet acknowledged at connection level; and those never sent.
     pub fn send_queue(&self) -> (u64, u64) {
         (self.send.unacknowledged(), self.send.unsent())
+    }
+
+    /// What it keeps beside the bytes that its buffers bound, in entries.
+    pub fn kept(&self) -> Kept {
+        let mappings = self.subflows.iter().map(|it| it.mappings.len());
+        Kept {
+            subflows: self.subflows.len(),
+            segments: self.sockets().map(Socket::entries).sum(),
+            mappings: mappings.sum(),
+            ranges: self.shared.receive.ranges(),
+            addresses: self.remote.len() + self.announced.len() + self.pending_add_addrs.len(),
+        }
     }
 
     /// Bytes that wait for others at connection level.

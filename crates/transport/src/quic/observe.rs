@@ -136,6 +136,11 @@ impl Connection {
         }
     }
 
+    /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.
+    pub fn kept(&self) -> (usize, usize) {
+        (self.members().len(), self.control.iter().count())
+    }
+
     /// What the client's first packet was addressed to; the same on both sides.
     pub fn original_destination(&self) -> ConnectionId {
         self.original_destination

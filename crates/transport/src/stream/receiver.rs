@@ -114,6 +114,11 @@ impl Receiver {
         }
     }
 
+    /// Ranges that wait out of order.
+    pub fn ranges(&self) -> usize {
+        self.reassembly.count()
+    }
+
     pub fn scale(&self) -> u8 {
         self.shift
     }

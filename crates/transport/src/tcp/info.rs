@@ -3,6 +3,7 @@
 use super::Socket;
 use crate::Nanos;
 use crate::path::CaState;
+use crate::seq::wrap;
 
 /// A socket's own part of Linux's `struct tcp_info`; windows and round trips stand in its [`crate::path::Path`]. Counts are packets.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,32 @@ pub struct Info {
     pub last_received: Nanos,
 }
 
+/// Where a socket stands in the two sequence spaces, as numbers on the wire (RFC 9293 section 3.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    pub rcv_nxt: u32,
+}
+
 impl Socket {
+    pub fn sequence(&self) -> Sequence {
+        Sequence {
+            snd_una: wrap(self.iss, self.una),
+            snd_nxt: wrap(self.iss, self.next),
+            rcv_nxt: wrap(self.irs, self.received),
+        }
+    }
+
+    /// Entries of its queues: segments in flight, chunks that wait, segments and ranges that came out of order, and what the peer SACKed.
+    pub fn entries(&self) -> usize {
+        self.sent.len()
+            + self.unsent.len()
+            + self.out_of_order.len()
+            + self.ranges.count()
+            + self.recovery.sacked_ranges()
+    }
+
     pub fn info(&self, config: &crate::Config) -> Info {
         Info {
             state: self.recovery.state,

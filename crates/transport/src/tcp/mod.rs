@@ -39,7 +39,7 @@ use crate::{MILLISECOND, Mib, NEVER, Nanos};
 use delayed_ack::AckPolicy;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
-pub use info::Info;
+pub use info::{Info, Sequence};
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
 pub(crate) use receiver::Arrived;

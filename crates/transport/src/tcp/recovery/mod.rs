@@ -117,6 +117,10 @@ impl Recovery {
         self.undo_count = self.undo_count.max(0) + 1;
     }
 
+    pub fn sacked_ranges(&self) -> usize {
+        self.scoreboard.count()
+    }
+
     fn begin_undo(&mut self, una: u64) {
         self.undo_from = Some(una);
         self.undo_count = if self.retransmitting > 0 {

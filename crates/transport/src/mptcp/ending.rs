@@ -96,10 +96,25 @@ impl Connection {
         self.follow_closing();
     }
 
+    /// Both FINs of a subflow are through while the stream goes on: what is left of it goes to the others.
+    fn lose_finished_subflows(&mut self) {
+        for me in 0..self.subflows.len() {
+            let subflow = &self.subflows[me];
+            if subflow.socket.state == State::Closed && subflow.closed_at.is_none() {
+                self.lose_subflow(me, CloseReason::Reset);
+                self.push();
+            }
+        }
+    }
+
     #[cold]
     fn follow_closing(&mut self) {
         self.step_closing();
         self.deadline = 0;
+        if self.session.multipath.is_some() && !(self.send.closed() && self.shared.receive.at_end())
+        {
+            self.lose_finished_subflows();
+        }
         if self.established && self.send.closed() && self.shared.receive.at_end() {
             for me in 0..self.subflows.len() {
                 match self.subflows[me].socket.state {

@@ -143,9 +143,6 @@ impl Connection {
         if segment.flags.contains(Flags::RST) {
             return self.on_reset(me, segment);
         }
-        if !segment.flags.contains(Flags::ACK) {
-            return;
-        }
         self.confirm_join(me);
         if segment.rare.is_some() {
             self.on_options(me, segment);
@@ -156,9 +153,7 @@ impl Connection {
         self.subflows[me]
             .socket
             .on_ecn(arrival.congestion_experienced, segment);
-        if !self.with(me, |socket, cx| socket.on_ack(cx, segment)) {
-            return;
-        }
+        self.with(me, |socket, cx| socket.on_ack(cx, segment));
         // An answer that says nothing of the stream does not keep a probe of its window alive.
         if segment.dss.is_some() || self.session.multipath.is_none() {
             self.send.peer_heard();

@@ -272,6 +272,25 @@ impl Receiver {
         self.next + distance < self.edge
     }
 
+    /// The peer says where its stream ends: once, not before what came, and within the window.
+    pub fn ends_at(&mut self, end: Option<u64>) {
+        if self.end.is_none() {
+            self.end = end.filter(|&end| end >= self.next && self.admits(end));
+        }
+    }
+
+    /// How far below and above the next number of a socket a segment of the peer may begin. One more than the window for a FIN; the numbers
+    /// of subflows are not those of the stream, whose window a subflow may pass while it waits for what others brought in its place.
+    pub fn reach(&self, of_subflow: bool) -> (i64, i64) {
+        let window = self.edge.saturating_sub(self.next) + 1;
+        let above = if of_subflow {
+            window.max(2 * self.largest_buffer)
+        } else {
+            window
+        };
+        (self.buffer.max(65_536) as i64, above as i64)
+    }
+
     /// Takes `len` bytes from `offset` on if they are the next and nothing waits for them.
     #[inline]
     pub fn deliver_next(&mut self, offset: u64, len: u64) -> bool {

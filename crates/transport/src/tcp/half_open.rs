@@ -132,11 +132,48 @@ impl Socket {
             .add(Mib::TcpExtTCPSYNChallenge, u32::from(syn));
         let challenged =
             syn || seq > self.received && cx.shared.receive.reaches(seq - self.received);
-        if challenged && self.may_answer(cx.shared.now) {
+        if challenged {
+            self.challenge(cx);
+        }
+        false
+    }
+
+    /// Whether the sequence number lies in the window or, as a late segment's may, a buffer below it, and the acknowledgement between the
+    /// largest window below what is acknowledged and what was sent (RFC 9293 section 3.10.7.4, RFC 5961 section 5.2). The answer to one
+    /// that does not fit is limited as challenge ACKs are (RFC 5961 section 7, Linux `tcp_oow_rate_limited`).
+    #[inline]
+    pub(super) fn acceptable_numbers(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        segment: &Segment,
+    ) -> bool {
+        let ahead = segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32;
+        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una)) as i32;
+        let (below, above) = cx.shared.receive.reach(cx.options.maps_data());
+        let fits = i64::from(ahead) <= above
+            && i64::from(ahead) >= -below
+            && i64::from(news) <= (self.next - self.una) as i64
+            && i64::from(news) >= -(self.largest_window as i64);
+        if !fits {
+            self.challenge(cx);
+        }
+        fits
+    }
+
+    #[cold]
+    fn challenge(&mut self, cx: &mut Context<impl Options>) {
+        if self.may_answer(cx.shared.now) {
             cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
             self.send_ack(cx);
         }
-        false
+    }
+
+    /// The SYN/ACK of the handshake again, nothing having followed it: our third ACK was lost.
+    pub(crate) fn repeats_syn_ack(&self, segment: &Segment) -> bool {
+        !segment.flags.contains(Flags::RST)
+            && self.received <= 1
+            && segment.seq == self.irs
+            && segment.ack == wrap(self.iss, 1)
     }
 
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses

@@ -130,6 +130,8 @@ pub struct Socket {
     next: u64,
     /// Right edge of the peer's window, when this socket is the whole connection.
     window_end: u64,
+    /// The largest window that the peer offered here (RFC 5961 section 5.2, MAX.SND.WND).
+    largest_window: u64,
     sent: VecDeque<Sent>,
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
@@ -267,6 +269,7 @@ impl Socket {
             una: 0,
             next: 0,
             window_end: 1,
+            largest_window: 0,
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             unsent_bytes: 0,
@@ -371,6 +374,7 @@ impl Socket {
         let mss = self.plain_mss();
         cx.path.mss = mss - cx.options.data_len();
         self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        self.largest_window = syn.window.into();
         cx.shared.receive.set_mss(mss);
     }
 
@@ -454,7 +458,9 @@ impl Socket {
             return false;
         }
         self.handshake_done(cx);
-        self.window_end = 1 + (u64::from(segment.window) << self.negotiated.send_shift);
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        self.window_end = 1 + window;
+        self.largest_window = self.largest_window.max(window);
         true
     }
 
@@ -488,6 +494,9 @@ impl Socket {
         if segment.flags.intersects(Flags::RST | Flags::SYN) {
             return self.acceptable_control(cx, segment);
         }
+        if !segment.flags.contains(Flags::ACK) || !self.acceptable_numbers(cx, segment) {
+            return false;
+        }
         let seq = unwrap(self.irs, segment.seq, self.received);
         if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
             let older = value.wrapping_sub(self.timestamp_recent) as i32;
@@ -497,9 +506,7 @@ impl Socket {
                 self.flush_ack(cx);
                 return false;
             }
-            // What acknowledges data that was never sent is not of this connection (Linux `tcp_ack`, before `tcp_replace_ts_recent`).
-            let possible = unwrap(self.iss, segment.ack, self.una) <= self.next;
-            if older >= 0 && seq <= self.ack.acknowledged() && possible {
+            if older >= 0 && seq <= self.ack.acknowledged() {
                 self.timestamp_recent = value;
             }
         }

@@ -13,12 +13,14 @@
 //! | [`liveness`] | keep-alive, user timeout |
 //! | [`path_mtu`] | path MTU discovery |
 //! | [`mtu_probing`] | the sender's own search for the path's MTU |
+//! | [`blind`] | guesses of an attacker that sees nothing |
 //! | [`closing`] | FIN in every state, simultaneous close, TIME-WAIT, resets |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blind;
 mod closing;
 mod half_open;
 mod handshake;

@@ -174,14 +174,9 @@ impl Delivery {
 }
 
 impl Socket {
-    /// Processes the acknowledgement of `segment`. False: it acknowledges what was never sent.
-    pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
+    /// Processes the acknowledgement of `segment`, which is acceptable.
+    pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         let ack = unwrap(self.iss, segment.ack, self.una);
-        if ack > self.next {
-            self.ack.immediately();
-            self.flush_ack(cx);
-            return false;
-        }
         self.heard_at = cx.shared.now;
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
@@ -202,7 +197,7 @@ impl Socket {
             if delivery.packets > 0 {
                 self.conclude(cx, &mut delivery, before);
             }
-            return true;
+            return;
         }
         if ack > before {
             self.take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
@@ -241,12 +236,13 @@ impl Socket {
         if !published {
             self.publish(&mut cx.path);
         }
-        true
     }
 
     /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step); right edges never move left.
     fn update_window(&mut self, ack: u64, segment: &Segment) -> bool {
-        let end = ack + (u64::from(segment.window) << self.negotiated.send_shift);
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        self.largest_window = self.largest_window.max(window);
+        let end = ack + window;
         let changed = end > self.window_end;
         self.window_end = self.window_end.max(end);
         changed

@@ -1,0 +1,77 @@
+//! What a blind attacker guesses wrong (RFC 9293 section 3.10.7.4, RFC 5961).
+//!
+//! | rule | test |
+//! |---|---|
+//! | an ACK older than the largest window is challenged, and its data not taken | `an_ack_below_the_largest_window_is_challenged` |
+//! | an ACK of what was not sent is challenged, twice a second at most | `an_ack_of_the_unsent_is_challenged_twice_a_second` |
+//! | a sequence number outside the window takes nothing with it: no ACK, no FIN | `a_segment_outside_the_window_acknowledges_nothing` |
+
+use polypath_transport::tcp::State;
+use polypath_transport::{Mib, Segment};
+use polypath_wire::tcp::{Flags, Payload};
+
+use crate::common::script::{PEER_ISN, Peer, Script};
+use crate::common::{MS, tcp};
+
+fn state(script: &Script) -> State {
+    script.connection.subflows()[0].socket().state()
+}
+
+fn established() -> Script {
+    let mut script = Script::connected(&tcp(), Peer::default(), 10 * MS);
+    script.drain();
+    script
+}
+
+#[test]
+fn an_ack_below_the_largest_window_is_challenged() {
+    let mut script = established();
+    let scale = script.peer.window_scale.unwrap_or(0);
+    let window = u32::from(script.ack(1).window) << scale;
+    for (beyond, taken) in [(1, false), (0, true)] {
+        let mut data = script.data(1, 100, 1);
+        // The window of the SYN/ACK was not scaled; an ACK offers the whole of it.
+        script.inject(script.ack(1));
+        data.ack = data.ack.wrapping_sub(window + beyond);
+        script.inject(data);
+        let received = script.connection.subflows()[0].socket().received();
+        assert_eq!(received, if taken { 101 } else { 1 });
+        if !taken {
+            script.expect_ack(1);
+            assert_eq!(script.counter(Mib::TcpExtTCPChallengeACK), 1);
+        }
+    }
+}
+
+#[test]
+fn an_ack_of_the_unsent_is_challenged_twice_a_second() {
+    let mut script = established();
+    let began = script.now;
+    for (at, answered) in [(0, true), (1, false), (499, false), (500, true)] {
+        script.run_until(began + at * MS);
+        script.inject(script.ack(2));
+        if answered {
+            script.expect_ack(1);
+        }
+        script.expect_nothing();
+    }
+    assert_eq!(script.counter(Mib::TcpExtTCPChallengeACK), 2);
+}
+
+#[test]
+fn a_segment_outside_the_window_acknowledges_nothing() {
+    let mut script = established();
+    script.write(1_000);
+    script.drain();
+    let flight = script.connection.send_queue().0;
+    for seq in [1 << 24, u64::from(u32::MAX) - (1 << 24)] {
+        for mut segment in [script.ack(1_001), script.fin(1, 1_001)] {
+            segment.seq = PEER_ISN.wrapping_add(seq as u32);
+            script.inject(segment);
+            assert_eq!(state(&script), State::Established);
+            assert_eq!(script.connection.send_queue().0, flight);
+        }
+    }
+    script.inject(script.ack(1_001));
+    assert_eq!(script.connection.send_queue().0, 0);
+}

@@ -30,6 +30,15 @@ pub(crate) enum HalfOpen {
     Ends,
 }
 
+/// Whether a segment of `len` sequence numbers, `ahead` of the next one expected, has something in the window (RFC 9293 section
+/// 3.10.7.4, first step).
+fn overlaps_window(shared: &Shared, ahead: i64, len: u32) -> bool {
+    match u64::try_from(ahead) {
+        Ok(ahead) => ahead == 0 || shared.receive.reaches(ahead),
+        Err(_) => ahead + i64::from(len) > 0,
+    }
+}
+
 impl Socket {
     /// Takes a segment while our SYN/ACK is unacknowledged.
     pub(crate) fn on_half_open(
@@ -50,14 +59,15 @@ impl Socket {
             self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
-        let seq = unwrap(self.irs, segment.seq, self.received);
-        if self.older(segment) || !self.overlaps_window(cx.shared, seq, segment.seq_len()) {
+        // Not unwrapped: what lies before the initial number has no place.
+        let ahead = i64::from(segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32);
+        if self.older(segment) || !overlaps_window(cx.shared, ahead, segment.seq_len()) {
             if !reset && self.may_answer(cx.shared.now) {
                 self.answer_half_open(cx);
             }
             return HalfOpen::Waits;
         }
-        if reset && seq != self.received {
+        if reset && ahead != 0 {
             self.challenge_half_open(cx);
             return HalfOpen::Waits;
         }
@@ -79,14 +89,6 @@ impl Socket {
     fn older(&self, segment: &Segment) -> bool {
         let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
         stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < -1)
-    }
-
-    /// Whether a segment of `len` sequence numbers from `seq` on has something in the window (RFC 9293 section 3.10.7.4, first step).
-    fn overlaps_window(&self, shared: &Shared, seq: u64, len: u32) -> bool {
-        if seq <= self.received {
-            return seq == self.received || seq + u64::from(len) > self.received;
-        }
-        shared.receive.reaches(seq - self.received)
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {

@@ -5,6 +5,7 @@
 //! | an ACK older than the largest window is challenged, and its data not taken | `an_ack_below_the_largest_window_is_challenged` |
 //! | an ACK of what was not sent is challenged, twice a second at most | `an_ack_of_the_unsent_is_challenged_twice_a_second` |
 //! | a sequence number outside the window takes nothing with it: no ACK, no FIN | `a_segment_outside_the_window_acknowledges_nothing` |
+//! | what lies before the initial number does not reach into the window of a half-open connection | `a_long_syn_before_the_initial_number_ends_no_attempt` |
 
 use polypath_transport::tcp::State;
 use polypath_transport::{Mib, Segment};
@@ -74,4 +75,19 @@ fn a_segment_outside_the_window_acknowledges_nothing() {
     }
     script.inject(script.ack(1_001));
     assert_eq!(script.connection.send_queue().0, 0);
+}
+
+#[test]
+fn a_long_syn_before_the_initial_number_ends_no_attempt() {
+    let mut script = Script::server(&tcp(), Peer::default());
+    script.expect();
+    let mut syn = Script::syn(&script.peer, Flags::SYN, 1);
+    syn.seq = PEER_ISN.wrapping_sub(1_000_000);
+    syn.payload = Payload {
+        offset: 0,
+        len: 1_000,
+    };
+    script.inject(syn);
+    assert_eq!(state(&script), State::SynReceived);
+    script.expect_ack(1);
 }

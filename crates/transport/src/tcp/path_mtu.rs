@@ -10,7 +10,7 @@ use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
-use crate::seq::unwrap;
+use crate::seq::wrap;
 use crate::tcp::context::{Context, Options};
 
 /// The least MTU that a report is believed: Linux's ip_rt_min_pmtu, and what every link of IPv6 has (RFC 8200 section 5).
@@ -20,7 +20,8 @@ const LEAST_IPV6: u32 = 1280;
 impl Socket {
     /// Whether a report about a segment that began at `seq` may be about one in flight (RFC 5927 section 4.1).
     pub(crate) fn awaits(&self, seq: u32) -> bool {
-        (self.una..=self.next).contains(&unwrap(self.iss, seq, self.una))
+        // Not unwrapped: what lies before the initial number has no place.
+        u64::from(seq.wrapping_sub(wrap(self.iss, self.una))) <= self.next - self.una
     }
 
     /// From now on no packet is longer than `mtu` bytes. False: none was.

@@ -5,6 +5,7 @@
 //! | an ACK older than the largest window is challenged, and its data not taken | `an_ack_below_the_largest_window_is_challenged` |
 //! | an ACK of what was not sent is challenged, twice a second at most | `an_ack_of_the_unsent_is_challenged_twice_a_second` |
 //! | a sequence number outside the window takes nothing with it: no ACK, no FIN | `a_segment_outside_the_window_acknowledges_nothing` |
+//! | an ICMP report of a number that is not in flight is ignored, in SYN-SENT as well (RFC 5927 section 4.1) | `a_report_of_a_number_before_the_initial_one_is_ignored` |
 //! | what lies before the initial number does not reach into the window of a half-open connection | `a_long_syn_before_the_initial_number_ends_no_attempt` |
 
 use polypath_transport::tcp::State;
@@ -75,6 +76,19 @@ fn a_segment_outside_the_window_acknowledges_nothing() {
     }
     script.inject(script.ack(1_001));
     assert_eq!(script.connection.send_queue().0, 0);
+}
+
+#[test]
+fn a_report_of_a_number_before_the_initial_one_is_ignored() {
+    let mut script = Script::client(&tcp(), Peer::default());
+    script.expect();
+    let (isn, now) = (script.isn, script.now);
+    for (seq, believed) in [(isn.wrapping_sub(1_000), false), (isn, true)] {
+        script.connection.on_packet_too_big(0, seq, 1_000, now);
+        let reduced = script.connection.subflows()[0].socket().info(&tcp());
+        assert_eq!(reduced.send_mss < 1_400, believed);
+    }
+    assert_eq!(script.counter(Mib::TcpExtOutOfWindowIcmps), 1);
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Connection {
 
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
         if segment.flags.contains(Flags::SYN | Flags::ACK)
-            && self.subflows[me].socket.received() <= 1
+            && self.subflows[me].socket.repeats_syn_ack(segment)
         {
             // Our third ACK was lost.
             self.with(me, |socket, cx| socket.send_third_ack(cx));

@@ -5,6 +5,7 @@
 //! | an ACK older than the largest window is challenged, and its data not taken | `an_ack_below_the_largest_window_is_challenged` |
 //! | an ACK of what was not sent is challenged, twice a second at most | `an_ack_of_the_unsent_is_challenged_twice_a_second` |
 //! | a sequence number outside the window takes nothing with it: no ACK, no FIN | `a_segment_outside_the_window_acknowledges_nothing` |
+//! | a SYN/ACK at other numbers draws no third ACK | `another_syn_ack_is_challenged` |
 //! | an ICMP report of a number that is not in flight is ignored, in SYN-SENT as well (RFC 5927 section 4.1) | `a_report_of_a_number_before_the_initial_one_is_ignored` |
 //! | what lies before the initial number does not reach into the window of a half-open connection | `a_long_syn_before_the_initial_number_ends_no_attempt` |
 
@@ -76,6 +77,29 @@ fn a_segment_outside_the_window_acknowledges_nothing() {
     }
     script.inject(script.ack(1_001));
     assert_eq!(script.connection.send_queue().0, 0);
+}
+
+#[test]
+fn another_syn_ack_is_challenged() {
+    let mut script = established();
+    let again = Script::syn(&script.peer, Flags::SYN | Flags::ACK, 1);
+    let other = Segment {
+        seq: PEER_ISN.wrapping_add(7),
+        ack: script.isn.wrapping_add(1),
+        ..again.clone()
+    };
+    script.inject(other.clone());
+    script.expect_ack(1);
+    assert_eq!(script.counter(Mib::TcpExtTCPChallengeACK), 1);
+    script.inject(other);
+    script.expect_nothing();
+    let right = Segment {
+        ack: script.isn.wrapping_add(1),
+        ..again
+    };
+    script.inject(right);
+    script.expect_ack(1);
+    assert_eq!(script.counter(Mib::TcpExtTCPChallengeACK), 1);
 }
 
 #[test]

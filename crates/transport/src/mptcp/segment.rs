@@ -469,7 +469,10 @@ impl Connection {
                 socket.repeated_fin(&mut self.shared);
             } else {
                 let at = socket.position(segment) + u64::from(segment.payload.len);
-                socket.on_fin(&mut self.shared, at);
+                // What came already has no FIN before it.
+                if at >= socket.received() {
+                    socket.on_fin(&mut self.shared, at);
+                }
             }
         } else {
             socket.advance_fin(&mut self.shared);

@@ -5,6 +5,7 @@
 //! | an ACK older than the largest window is challenged, and its data not taken | `an_ack_below_the_largest_window_is_challenged` |
 //! | an ACK of what was not sent is challenged, twice a second at most | `an_ack_of_the_unsent_is_challenged_twice_a_second` |
 //! | a sequence number outside the window takes nothing with it: no ACK, no FIN | `a_segment_outside_the_window_acknowledges_nothing` |
+//! | a FIN before what came is none | `a_fin_below_what_came_ends_nothing` |
 //! | a SYN/ACK at other numbers draws no third ACK | `another_syn_ack_is_challenged` |
 //! | an ICMP report of a number that is not in flight is ignored, in SYN-SENT as well (RFC 5927 section 4.1) | `a_report_of_a_number_before_the_initial_one_is_ignored` |
 //! | what lies before the initial number does not reach into the window of a half-open connection | `a_long_syn_before_the_initial_number_ends_no_attempt` |
@@ -77,6 +78,20 @@ fn a_segment_outside_the_window_acknowledges_nothing() {
     }
     script.inject(script.ack(1_001));
     assert_eq!(script.connection.send_queue().0, 0);
+}
+
+#[test]
+fn a_fin_below_what_came_ends_nothing() {
+    let mut script = established();
+    script.inject(script.data(1, 1_000, 1));
+    script.drain();
+    script.inject(script.fin(500, 1));
+    script.inject(script.data(1_001, 1_000, 1));
+    assert_eq!(state(&script), State::Established);
+    assert!(!script.connection.at_end());
+    assert_eq!(script.connection.available(), 2_000);
+    script.inject(script.fin(2_001, 1));
+    assert_eq!(state(&script), State::CloseWait);
 }
 
 #[test]

@@ -60,12 +60,12 @@ impl Connection {
 
     /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.
     pub(super) fn on_infinite_mapping(&mut self, start: u64, first: u64, seq: u64) -> Place {
-        if self.subflows.len() > 1 || start + 1 != first {
+        if self.subflows.len() > 1 || start.wrapping_add(1) != first {
             return Place::Unmapped;
         }
         self.shared.counters.increment(Mib::MPTcpExtInfiniteMapRx);
         self.fall_back("infinite mapping");
-        Place::At(seq - 1)
+        Place::At(seq.saturating_sub(1))
     }
 
     /// Whether a peer that has not fallen back says that a segment's payload is not where the subflow's numbers put it: it sent some of the
@@ -80,7 +80,7 @@ impl Connection {
             Dsn::Long(dsn) => dsn.wrapping_sub(idsn).wrapping_sub(1),
             Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.shared.receive.next),
         };
-        start + 1 != unwrap(0, mapping.subflow_seq, seq)
+        start.wrapping_add(1) != unwrap(0, mapping.subflow_seq, seq)
     }
 
     /// The bytes are not those that were sent at this offset. With checksums the receiver sees it (RFC 8684 section 3.7); false: the segment is dropped.

@@ -304,7 +304,9 @@ impl Connection {
             && let Some(mapping) = dss.mapping
         {
             let start = self.stream_offset(mapping.dsn);
-            self.shared.receive.end = Some(start + u64::from(mapping.len) - 1);
+            let beyond = start.checked_add(mapping.len.into());
+            let end = beyond.and_then(|beyond| beyond.checked_sub(1));
+            self.shared.receive.ends_at(end);
             self.subflows[me].socket.request_ack();
         }
     }
@@ -366,7 +368,8 @@ impl Connection {
                 return self.reset_subflow(me, ResetReason::MiddleboxInterference);
             }
         };
-        let end = offset + u64::from(segment.payload.len);
+        // A mapping may be of anywhere in 64 bits.
+        let end = offset.saturating_add(segment.payload.len.into());
         if segment.payload.offset != offset && !self.on_altered(me, offset) {
             return;
         }
@@ -431,7 +434,7 @@ impl Connection {
         }
         let covering = self.covering(me, seq, seq + u64::from(len));
         covering.map_or(Place::Unmapped, |(first, start)| {
-            Place::At(start + (seq - first))
+            Place::At(start.wrapping_add(seq - first))
         })
     }
 

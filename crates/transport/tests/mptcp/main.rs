@@ -8,6 +8,7 @@
 //! | [`addresses`] | sections 3.3.8 and 3.4: ADD_ADDR, REMOVE_ADDR, MP_PRIO, backups |
 //! | [`failure`] | sections 3.3.6, 3.5, 3.6: reinjection, MP_FASTCLOSE, MP_TCPRST, dead paths |
 //! | [`fallback`] | section 3.7: options stripped, altered payload, MP_FAIL, infinite mappings |
+//! | [`hostile`] | options that no honest peer sends |
 //! | [`last_subflow`] | what becomes of a connection whose last subflow is gone |
 //! | [`mtu_probing`] | RFC 4821 on subflows |
 //! | [`packetdrill`] | what upstream's scripts (gtests/net/mptcp) ask of an endpoint |
@@ -23,6 +24,7 @@ mod data;
 mod failure;
 mod fallback;
 mod handshake;
+mod hostile;
 mod last_subflow;
 mod mtu_probing;
 mod packetdrill;

@@ -1,0 +1,72 @@
+//! Options that no honest peer sends (RFC 8684 sections 3.2 and 3.3).
+//!
+//! | rule | test |
+//! |---|---|
+//! | a DATA_FIN before what came or beyond the window ends nothing, one in its place does | `a_data_fin_out_of_place_ends_nothing` |
+//! | a mapping of any 64-bit number is dropped or taken, without overflow | `a_mapping_of_anywhere_is_dropped` |
+
+use polypath_transport::Segment;
+use polypath_wire::mptcp::{Dsn, MpJoin, MptcpOption};
+use polypath_wire::tcp::{Flags, Payload};
+
+use super::data::mptcp_peer;
+use crate::common::script::{PEER_KEY, Script, initial_dsn};
+use crate::common::{MS, Side, first_tuple, mptcp, reversed};
+
+fn accepted() -> Script {
+    let mut script = Script::accepted(&mptcp(), mptcp_peer(), 20 * MS);
+    script.drain();
+    script.inject(script.mapped(1, 0, 100, 1));
+    script.drain();
+    script
+}
+
+/// A DATA_FIN without data whose mapping begins at `offset` of the stream.
+fn data_fin(script: &Script, offset: u64, len: u16) -> Segment {
+    let mut segment = script.mapped(101, offset, 0, 1);
+    let dss = segment.dss.as_mut().expect("a mapped segment");
+    dss.data_fin = true;
+    let mapping = dss.mapping.as_mut().expect("a mapped segment");
+    (mapping.subflow_seq, mapping.len) = (0, len);
+    segment
+}
+
+#[test]
+fn a_data_fin_out_of_place_ends_nothing() {
+    let mut script = accepted();
+    for (offset, len) in [
+        (0, 0),
+        (50, 1),
+        (u64::MAX, 1),
+        (u64::MAX - 5, 100),
+        (1 << 40, 1),
+    ] {
+        script.inject(data_fin(&script, offset, len));
+        script.inject(script.data_ack_at(101, 1, 0));
+        assert!(!script.connection.at_end(), "{offset} {len}");
+    }
+    script.inject(data_fin(&script, 100, 1));
+    script.read(100);
+    assert!(script.connection.at_end());
+}
+
+#[test]
+fn a_mapping_of_anywhere_is_dropped() {
+    let mut script = accepted();
+    for dsn in [
+        0,
+        u64::MAX,
+        initial_dsn(PEER_KEY),
+        initial_dsn(PEER_KEY).wrapping_sub(50),
+    ] {
+        for mapped in [100, 40, 200] {
+            let mut segment = script.mapped(101, 0, 100, 1);
+            let dss = segment.dss.as_mut().expect("a mapped segment");
+            let mapping = dss.mapping.as_mut().expect("a mapped segment");
+            (mapping.dsn, mapping.len) = (Dsn::Long(dsn), mapped);
+            segment.payload.offset = 1 << 50;
+            script.inject(segment);
+            assert!(script.connection.available() <= 100);
+        }
+    }
+}

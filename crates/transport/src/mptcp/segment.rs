@@ -8,6 +8,9 @@ use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
 
+/// Mappings that are kept of a subflow: more than a window of segments has, each cut in two.
+const MOST_MAPPINGS: usize = 4_096;
+
 /// How an arriving packet was treated on its way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
@@ -461,7 +464,9 @@ impl Connection {
         let known = &mut subflow.mappings;
         if !known.contains(&mapping) {
             known.retain(|&(from, _, len)| from + u64::from(len) > received);
-            known.push(mapping);
+            if known.len() < MOST_MAPPINGS {
+                known.push(mapping);
+            }
         }
     }
 

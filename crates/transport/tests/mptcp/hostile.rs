@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a DATA_FIN before what came or beyond the window ends nothing, one in its place does | `a_data_fin_out_of_place_ends_nothing` |
 //! | a mapping of any 64-bit number is dropped or taken, without overflow | `a_mapping_of_anywhere_is_dropped` |
+//! | mappings of more than their segment are kept up to a limit | `mappings_are_kept_up_to_a_limit` |
 
 use polypath_transport::Segment;
 use polypath_wire::mptcp::{Dsn, MpJoin, MptcpOption};
@@ -69,4 +70,17 @@ fn a_mapping_of_anywhere_is_dropped() {
             assert!(script.connection.available() <= 100);
         }
     }
+}
+
+#[test]
+fn mappings_are_kept_up_to_a_limit() {
+    let mut script = accepted();
+    for at in 0..5_000 {
+        let mut segment = script.mapped(1_101 + at, 1_100 + at, 1, 1);
+        let dss = segment.dss.as_mut().expect("a mapped segment");
+        dss.mapping.as_mut().expect("a mapped segment").len = 100;
+        script.inject(segment);
+    }
+    let kept = script.connection.kept().mappings;
+    assert_eq!(kept, 4_096);
 }

@@ -17,6 +17,10 @@ use crate::{CloseReason, EventKind, Mib, Tuple};
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
 const JOIN_ACK_ATTEMPTS: u32 = 6;
 
+/// Subflows that never proved the keys, which one connection keeps: whoever sees a token can ask for more (RFC 8684 section 3.2 has a host
+/// refuse subflows for a limit of its own).
+const MOST_UNPROVEN: usize = 64;
+
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).
     pub(super) fn open_subflow(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
@@ -84,6 +88,10 @@ impl Connection {
             return Ok(None);
         };
         self.shared.counters.increment(Mib::MPTcpExtMPJoinSynRx);
+        let unproven = self.subflows.iter().skip(1);
+        if unproven.filter(|it| it.established_at.is_none()).count() >= MOST_UNPROVEN {
+            return Ok(None);
+        }
         let local = self
             .local
             .iter()

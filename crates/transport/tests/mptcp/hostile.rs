@@ -5,6 +5,7 @@
 //! | a DATA_FIN before what came or beyond the window ends nothing, one in its place does | `a_data_fin_out_of_place_ends_nothing` |
 //! | a mapping of any 64-bit number is dropped or taken, without overflow | `a_mapping_of_anywhere_is_dropped` |
 //! | mappings of more than their segment are kept up to a limit | `mappings_are_kept_up_to_a_limit` |
+//! | subflows without proof of the keys are kept up to a limit | `joins_without_proof_are_refused_beyond_a_limit` |
 
 use polypath_transport::Segment;
 use polypath_wire::mptcp::{Dsn, MpJoin, MptcpOption};
@@ -83,4 +84,31 @@ fn mappings_are_kept_up_to_a_limit() {
     }
     let kept = script.connection.kept().mappings;
     assert_eq!(kept, 4_096);
+}
+
+#[test]
+fn joins_without_proof_are_refused_beyond_a_limit() {
+    let mut script = accepted();
+    let token = script.connection.token().expect("MPTCP");
+    let mut syn = Segment {
+        flags: Flags::SYN,
+        payload: Payload::default(),
+        ..Segment::default()
+    };
+    syn.rare_mut().mptcp = vec![MptcpOption::Join(MpJoin::Syn {
+        backup: false,
+        address_id: 1,
+        token,
+        nonce: 1,
+    })];
+    let mut taken = 0;
+    for port in 1..200 {
+        let mut tuple = reversed(first_tuple());
+        tuple.remote.set_port(port);
+        let now = script.now;
+        let joined = script.connection.accept_join(tuple, &syn, now);
+        taken += usize::from(joined.expect("algorithms exist").is_some());
+    }
+    assert_eq!(taken, 64);
+    assert_eq!(script.connection.kept().subflows, 65);
 }

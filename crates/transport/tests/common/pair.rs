@@ -375,6 +375,24 @@ impl Pair {
         self.queue.insert((at, self.sequence), (packet, arrival));
     }
 
+    /// A packet that nobody here sent comes to `to` now, from the addresses of `tuple` as its receiver sees them. How many packets answer it.
+    pub fn inject(&mut self, to: Side, tuple: Tuple, segment: Segment) -> usize {
+        let before = self.log.len();
+        let packet = Packet {
+            at: self.now,
+            from: to.other(),
+            tuple: reversed(tuple),
+            subflow: usize::MAX,
+            path: 0,
+            segment,
+            purpose: Purpose::Data,
+            passed: true,
+        };
+        self.arrive(packet, Arrival::default());
+        self.follow_up();
+        self.log.len() - before
+    }
+
     fn arrive(&mut self, packet: Packet, arrival: Arrival) {
         let side = packet.from.other();
         let tuple = reversed(packet.tuple);

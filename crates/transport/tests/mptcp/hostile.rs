@@ -5,6 +5,7 @@
 //! | a DATA_FIN before what came or beyond the window ends nothing, one in its place does | `a_data_fin_out_of_place_ends_nothing` |
 //! | a mapping of any 64-bit number is dropped or taken, without overflow | `a_mapping_of_anywhere_is_dropped` |
 //! | mappings of more than their segment are kept up to a limit | `mappings_are_kept_up_to_a_limit` |
+//! | a subflow whose FINs are through is no subflow to send on | `a_subflow_that_both_sides_closed_holds_nothing_up` |
 //! | subflows without proof of the keys are kept up to a limit | `joins_without_proof_are_refused_beyond_a_limit` |
 
 use polypath_transport::Segment;
@@ -111,4 +112,37 @@ fn joins_without_proof_are_refused_beyond_a_limit() {
     }
     assert_eq!(taken, 64);
     assert_eq!(script.connection.kept().subflows, 65);
+}
+
+#[test]
+fn a_subflow_that_both_sides_closed_holds_nothing_up() {
+    let mut pair = super::meshed(&mptcp(), &[10 * MS, 20 * MS]);
+    let info = &pair.server.connection().subflows()[1];
+    let (tuple, numbers) = (info.tuple, info.socket().sequence());
+    let fin = Segment {
+        seq: numbers.rcv_nxt,
+        ack: numbers.snd_nxt,
+        flags: Flags::FIN | Flags::ACK,
+        window: 65_535,
+        dss: pair.data(Side::Client).last().and_then(|it| it.segment.dss),
+        ..Segment::default()
+    };
+    pair.inject(Side::Server, tuple, fin.clone());
+    // The attacker acknowledges the server's FIN as well.
+    let ack = Segment {
+        seq: fin.seq.wrapping_add(1),
+        ack: fin.ack.wrapping_add(1),
+        flags: Flags::ACK,
+        ..fin
+    };
+    pair.inject(Side::Server, tuple, ack);
+    let subflow = &pair.server.connection().subflows()[1];
+    assert!(
+        subflow.closed_at.is_some(),
+        "{:?}",
+        subflow.socket().state()
+    );
+    pair.write(Side::Server, 200_000);
+    pair.run_for(20_000 * MS);
+    assert_eq!(pair.client.read, 200_000);
 }

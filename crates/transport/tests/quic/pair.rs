@@ -53,6 +53,9 @@ pub enum Side {
 
 type Hook = Box<dyn FnMut(Side, usize, Nanos, &Transmit) -> Fate>;
 
+/// Makes of a datagram on a link what arrives, each so much later.
+pub type Meddler = Box<dyn FnMut(Side, usize, &[u8]) -> Vec<(Nanos, Vec<u8>)>>;
+
 pub struct Pair {
     pub now: Nanos,
     pub client: Connection,
@@ -62,6 +65,8 @@ pub struct Pair {
     pub reset_key: Option<ResetKey>,
     links: Vec<Link>,
     pub fate: Hook,
+    /// Where bytes are exchanged.
+    pub meddler: Option<Meddler>,
     /// On their way: by time and order.
     flying: BTreeMap<(Nanos, u64), Flight>,
     order: u64,
@@ -93,6 +98,7 @@ impl Pair {
             reset_key: None,
             links,
             fate: Box::new(|_, _, _, _| Fate::Pass),
+            meddler: None,
             flying: BTreeMap::new(),
             order: 0,
             free_at: BTreeMap::new(),
@@ -181,6 +187,20 @@ impl Pair {
             Fate::Marked if transmit.ecn => ecn = Codepoint::Ce,
             _ => {}
         }
+        if let (Some(meddler), Some(bytes)) = (&mut self.meddler, &bytes) {
+            for (more, bytes) in meddler(from, link, bytes) {
+                self.order += 1;
+                let flight = Flight {
+                    from,
+                    tuple,
+                    transmit: transmit.clone(),
+                    bytes: Some(bytes),
+                    ecn,
+                };
+                self.flying.insert((at + more, self.order), flight);
+            }
+            return;
+        }
         for _ in 0..=usize::from(fate == Fate::Twice) {
             self.order += 1;
             let flight = Flight {
@@ -192,6 +212,34 @@ impl Pair {
             };
             self.flying.insert((at, self.order), flight);
         }
+    }
+
+    /// A datagram that nobody here sent comes to `to` now, from the addresses of `tuple` as its receiver sees them. How many answer it.
+    #[allow(dead_code, reason = "the tests of attacks use it")]
+    pub fn inject(&mut self, to: Side, tuple: Tuple, bytes: &[u8]) -> usize {
+        self.collect();
+        let now = self.now;
+        let connection = match (to, &mut self.server) {
+            (Side::Client, _) => &mut self.client,
+            (Side::Server, Some(server)) => server,
+            (Side::Server, None) => return 0,
+        };
+        let protectors = self.protectors.as_mut().expect("bytes are exchanged");
+        let protector = protectors[to as usize].as_mut().expect("made");
+        let mut check = |frame: &mut Frame, bytes: &[u8]| {
+            if let Frame::Stream { stream, offset, .. } = frame {
+                let from = match to {
+                    Side::Client => Side::Server,
+                    Side::Server => Side::Client,
+                };
+                payload::check(content(from, *stream), *offset, bytes)
+                    .expect("the bytes that were sent");
+            }
+        };
+        protector.receive(connection, tuple, bytes, Codepoint::NotEct, now, &mut check);
+        let answers = connection.transmits().len();
+        self.collect();
+        answers
     }
 
     fn collect(&mut self) {

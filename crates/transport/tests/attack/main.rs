@@ -1,0 +1,25 @@
+//! Whole endpoints under attack: what the RFCs deny an attacker, it does not get, and what an endpoint keeps and sends stays bounded.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`attacker`] | the three models, and what a segment has to hit to be taken |
+//! | [`mutate`] | changes of packets: of fields, of options, of bytes |
+//! | [`tcp`] | RFC 9293, RFC 5961, RFC 5927 |
+//! | [`mptcp`] | RFC 8684 |
+//! | [`quic`] | RFC 9000, RFC 9001 |
+//! | [`seeds`] | which cases run |
+
+#[allow(dead_code, reason = "the modules of tests use different parts")]
+#[path = "../common/mod.rs"]
+mod common;
+
+#[allow(dead_code, reason = "the modules of tests use different parts")]
+#[path = "../quic/pair.rs"]
+mod quic_pair;
+
+mod attacker;
+mod mptcp;
+mod mutate;
+mod quic;
+mod seeds;
+mod tcp;

@@ -1,0 +1,51 @@
+//! Which cases run: fixed ones, as many of the day, and by hand any number of them or one.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use rand_pcg::Pcg64Mcg;
+
+/// Where the daily seeds begin, and how far the days are apart.
+const FIRST_DAILY: u64 = 1_000_000_000;
+const DAY: u64 = 10_000_000;
+
+fn today() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() / 86_400)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{variable} must be a number, not {text}")))
+}
+
+/// Names the case that fails.
+struct Case(&'static str, u64);
+
+impl Drop for Case {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self(test, seed) = self;
+            eprintln!(
+                "again: POLYPATH_FUZZ_SEED={seed} cargo test -p polypath-transport --test attack {test}"
+            );
+        }
+    }
+}
+
+/// Runs `usual` fixed cases and as many of the day. `POLYPATH_FUZZ_CASES` is another number of them, `POLYPATH_FUZZ_SEED` a single one.
+pub fn run(test: &'static str, usual: u64, case: impl Fn(&mut Pcg64Mcg)) {
+    let began = Instant::now();
+    let one = |seed: u64| {
+        let _named = Case(test, seed);
+        case(&mut Pcg64Mcg::new(u128::from(seed) << 1 | 1));
+    };
+    if let Some(seed) = number("POLYPATH_FUZZ_SEED") {
+        return one(seed);
+    }
+    let cases = number("POLYPATH_FUZZ_CASES").unwrap_or(usual);
+    assert!(cases <= DAY, "at most {DAY} cases a day");
+    let daily = FIRST_DAILY + today() * DAY;
+    (0..cases).chain(daily..daily + cases).for_each(one);
+    println!("{test}: {} cases, {:.1?}", 2 * cases, began.elapsed());
+}

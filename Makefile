@@ -4,6 +4,7 @@
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover (4 minutes)
+# make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
@@ -26,7 +27,8 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage bench clean tools kernel-tools web-tools packetdrill \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench clean tools \
+    kernel-tools web-tools packetdrill interop \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -188,6 +190,18 @@ figures: build $(PAGE)/.ready
 	@$(PICTURE) $(COMPARED)/report.html '#run-1' 'section.why' '[data-chart=rate]' docs/figures/comparing-page.png
 	@$(BIN)/polypath report failover --run busy-5 --out target/figures/report.html
 	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=window]' docs/figures/report.png 4.5 5
+
+# Lines of the endpoints and parsers that the fuzzers reach, CASES of each kind.
+CASES ?= 500
+FUZZED := cargo llvm-cov --locked --no-report
+fuzz-coverage:
+	@command -v cargo-llvm-cov >/dev/null || cargo install --locked --quiet cargo-llvm-cov
+	@rustup component add llvm-tools >/dev/null 2>&1 || true
+	@cargo llvm-cov clean --workspace
+	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-transport --test attack --quiet
+	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-transport --test quic --quiet -- fuzz
+	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-wire --test fuzz_smoke --quiet
+	@cargo llvm-cov report --json --summary-only | $(PYTHON) docs/fuzz_coverage.py
 
 coverage: build
 	@$(BIN)/python docs/coverage.py

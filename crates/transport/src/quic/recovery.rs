@@ -549,8 +549,22 @@ impl Connection {
                 if !self.handshake.repeat(level) {
                     self.probe_level = Some(level);
                 }
+                self.repeat_other_level(level);
                 self.members[0].probes = self.members[0].probes.max(1);
             }
+        }
+    }
+
+    /// With a probe of one handshake level goes what the other has in flight: a server's flight is of both, and the peer can use neither part
+    /// alone (RFC 9002 section 6.2.4).
+    fn repeat_other_level(&mut self, probed: Level) {
+        let other = match probed {
+            Level::Initial => Level::Handshake,
+            _ => Level::Initial,
+        };
+        let space = &self.handshake.spaces[other as usize];
+        if space.as_ref().is_some_and(|space| space.sent.eliciting() > 0) {
+            self.handshake.repeat(other);
         }
     }
 

@@ -53,6 +53,40 @@ fn a_server_sends_three_times_what_came_until_the_address_is_validated() {
     );
 }
 
+/// RFC 9002 section 6.2.4.
+#[test]
+fn a_probe_of_the_servers_flight_has_both_levels() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);
+    pair.fate = Box::new(|side, _, _, _| match side {
+        Side::Client => Fate::Pass,
+        Side::Server => Fate::Drop,
+    });
+    pair.run_until(500 * MS, |_| false);
+    pair.fate = Box::new(|_, _, _, _| Fate::Pass);
+    pair.run_until(SECOND + 500 * MS, |_| false);
+    let probe = pair.sent.iter().find(|(at, side, _, transmit)| {
+        let mut frames = transmit
+            .datagram
+            .packets
+            .iter()
+            .flat_map(|packet| &packet.frames);
+        let crypto = frames.any(|frame| matches!(frame, Frame::Crypto { .. }));
+        *side == Side::Server && *at > 500 * MS && crypto
+    });
+    let (.., transmit) = probe.expect("the probe timeout");
+    let kinds: Vec<_> = transmit
+        .datagram
+        .packets
+        .iter()
+        .map(|packet| &packet.header.kind)
+        .collect();
+    assert!(
+        matches!(kinds[..], [Kind::Initial { .. }, Kind::Handshake]),
+        "{kinds:?}"
+    );
+    assert!(pair.client.established());
+}
+
 #[test]
 fn a_lost_first_datagram_is_repeated_after_the_initial_probe_timeout() {
     let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);

@@ -147,7 +147,7 @@ impl Endpoint {
         mut random: Pcg64Mcg,
         content: Box<dyn Content>,
     ) -> Self {
-        let crypto = QuicServerConfig::try_from(server_config(PROTOCOL));
+        let crypto = QuicServerConfig::try_from(server_config(PROTOCOL, settings.intermediates));
         let crypto = Arc::new(crypto.expect("a suite for Initial packets"));
         let token_key = Tokens(hmac_key(&mut random));
         let mut config = ServerConfig::new(crypto, Arc::new(token_key));

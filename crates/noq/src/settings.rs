@@ -70,6 +70,8 @@ pub struct Settings {
     pub id_len: usize,
     /// A server asks for a token by Retry.
     pub retry: bool,
+    /// Certificates that follow a server's own.
+    pub intermediates: usize,
     /// What the peer's acknowledgements are asked for; absent: noq offers this and asks for nothing.
     pub ack_frequency: Option<AckFrequency>,
 }
@@ -88,6 +90,7 @@ impl Default for Settings {
             keepalive: None,
             id_len: 8,
             retry: false,
+            intermediates: 0,
             ack_frequency: None,
         }
     }

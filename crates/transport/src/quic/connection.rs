@@ -193,10 +193,12 @@ impl Connection {
             original_destination,
             retry_source,
             reset_key,
+            intermediates,
         } = admission.unwrap_or_else(|| Admission {
             original_destination: random_id(&mut random),
             retry_source: None,
             reset_key: None,
+            intermediates: 0,
         });
         let window = config
             .receive_buffer
@@ -229,7 +231,7 @@ impl Connection {
         let session = if client {
             Session::client(seed, encoded, PROTOCOL)
         } else {
-            Session::server(seed, encoded, PROTOCOL)
+            Session::server_with_chain(seed, encoded, PROTOCOL, intermediates)
         };
         let mut connection = Self {
             client,
@@ -338,6 +340,7 @@ impl Connection {
             original_destination,
             retry_source: None,
             reset_key: None,
+            intermediates: 0,
         };
         Self::admit(host, tuple, admission, now)
     }

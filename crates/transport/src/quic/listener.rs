@@ -28,6 +28,7 @@ pub struct Listener {
     retry: bool,
     key: hmac::Key,
     reset_key: Option<ResetKey>,
+    intermediates: usize,
 }
 
 /// What a connection is accepted with.
@@ -39,6 +40,8 @@ pub struct Admission {
     pub retry_source: Option<ConnectionId>,
     /// What the tokens of its ids are made of, where the listener sends stateless resets.
     pub reset_key: Option<ResetKey>,
+    /// Certificates that follow the server's own.
+    pub intermediates: usize,
 }
 
 /// What becomes of a packet that belongs to no connection.
@@ -67,6 +70,7 @@ impl Listener {
             retry,
             key,
             reset_key: None,
+            intermediates: 0,
         }
     }
 
@@ -74,6 +78,15 @@ impl Listener {
     pub fn resetting(self, key: ResetKey) -> Self {
         Self {
             reset_key: Some(key),
+            ..self
+        }
+    }
+
+    /// The server's certificate is followed by so many others, as in a chain up to a root: they count against what a server may send before
+    /// the client's address is validated (RFC 9000 section 8.1).
+    pub fn with_intermediates(self, intermediates: usize) -> Self {
+        Self {
+            intermediates,
             ..self
         }
     }
@@ -153,12 +166,14 @@ impl Listener {
                 original_destination: original,
                 retry_source: Some(first.destination),
                 reset_key: self.reset_key,
+                intermediates: self.intermediates,
             }),
             None if self.retry => Greeting::Answer(self.ask_again(tuple, first, now)),
             None => Greeting::Accept(Admission {
                 original_destination: first.destination,
                 retry_source: None,
                 reset_key: self.reset_key,
+                intermediates: self.intermediates,
             }),
         }
     }

@@ -200,6 +200,7 @@ fn a_server_whose_parameters_do_not_know_of_the_retry_is_refused() {
         original_destination: second.packets[0].header.destination,
         retry_source: None,
         reset_key: None,
+        intermediates: 0,
     };
     for (admission, fits) in [(admission, true), (without, false)] {
         if !fits {

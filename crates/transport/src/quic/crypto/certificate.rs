@@ -20,6 +20,11 @@ pub fn certificate() -> CertificateDer<'static> {
     CertificateDer::from(CERTIFICATE)
 }
 
+/// [`certificate`], and so many certificates after it, which no client looks at: only their length counts.
+pub fn chain(intermediates: usize) -> Vec<CertificateDer<'static>> {
+    vec![certificate(); 1 + intermediates]
+}
+
 /// Public, as the source is.
 pub fn key() -> PrivateKeyDer<'static> {
     PrivatePkcs8KeyDer::from(KEY).into()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use rustls::client::Resumption;
-use rustls::pki_types::{ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::quic::{
     ClientConnection, Connection, KeyChange, Keys, PacketKeySet, Secrets, ServerConnection, Version,
 };
@@ -71,8 +71,19 @@ impl Session {
     }
 
     pub fn server(seed: u64, transport_parameters: Vec<u8>, alpn: &[u8]) -> Self {
+        Self::server_with_chain(seed, transport_parameters, alpn, 0)
+    }
+
+    /// A server's whose certificate is followed by so many others.
+    pub fn server_with_chain(
+        seed: u64,
+        transport_parameters: Vec<u8>,
+        alpn: &[u8],
+        intermediates: usize,
+    ) -> Self {
         Self::new(seed, || {
-            ServerConnection::new(server_config(alpn), Version::V1, transport_parameters)
+            let config = server_config(alpn, intermediates);
+            ServerConnection::new(config, Version::V1, transport_parameters)
                 .expect("the configuration serves QUIC")
                 .into()
         })
@@ -213,9 +224,13 @@ pub fn client_config(alpn: &[u8]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// As [`client_config`], of the server whose certificate is [`certificate::certificate`].
-pub fn server_config(alpn: &[u8]) -> Arc<ServerConfig> {
-    let mut config = SERVER.clone();
+/// As [`client_config`], of the server whose certificate is [`certificate::certificate`], followed by so many others.
+pub fn server_config(alpn: &[u8], intermediates: usize) -> Arc<ServerConfig> {
+    let mut config = if intermediates == 0 {
+        SERVER.clone()
+    } else {
+        server_with(certificate::chain(intermediates))
+    };
     config.alpn_protocols = vec![alpn.to_vec()];
     Arc::new(config)
 }
@@ -237,18 +252,20 @@ static CLIENT: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
     Arc::new(config)
 });
 
-static SERVER: LazyLock<ServerConfig> = LazyLock::new(|| {
+static SERVER: LazyLock<ServerConfig> = LazyLock::new(|| server_with(certificate::chain(0)));
+
+fn server_with(chain: Vec<CertificateDer<'static>>) -> ServerConfig {
     let mut config = ServerConfig::builder_with_details(provider(), Arc::new(Epoch))
         .with_protocol_versions(&[&TLS13])
         .expect("the suite is of TLS 1.3")
         .with_no_client_auth()
-        .with_single_cert(vec![certificate::certificate()], certificate::key())
+        .with_single_cert(chain, certificate::key())
         .expect("the key belongs to the certificate");
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.key_log = Arc::new(Collector);
     config.send_tls13_tickets = 0;
     config
-});
+}
 
 /// Nothing checked here depends on the date.
 #[derive(Debug)]

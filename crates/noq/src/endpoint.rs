@@ -220,6 +220,11 @@ impl Endpoint {
         let retry = self.retry;
         let response = drawing_from(&mut self.random, || {
             match endpoint.handle(at, path, ecn, BytesMut::from(arrival.bytes), &mut buffer)? {
+                // There is one already: this is a copy of the first packet, or one that was altered.
+                DatagramEvent::NewConnection(incoming) if both.is_some() => {
+                    endpoint.ignore(incoming);
+                    None
+                }
                 DatagramEvent::NewConnection(incoming) if retry && incoming.may_retry() => {
                     endpoint.retry(incoming, &mut buffer).ok()
                 }

@@ -11,6 +11,7 @@
 # make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
+# make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -146,6 +147,9 @@ sabotage: build
 	@.ci/need 'test -n "$$(find /usr/lib -name libfaketime.so.1)"' faketime
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
 	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
+
+interop: $(VENV)/.ready
+	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

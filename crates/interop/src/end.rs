@@ -69,3 +69,45 @@ pub trait End {
 
     fn close(&mut self, now: Nanos);
 }
+
+impl<E: End + ?Sized> End for Box<E> {
+    fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
+        (**self).receive(arrival, now);
+    }
+
+    fn on_time(&mut self, now: Nanos) {
+        (**self).on_time(now);
+    }
+
+    fn deadline(&self) -> Nanos {
+        (**self).deadline()
+    }
+
+    fn take(&mut self, now: Nanos) -> Vec<Departure> {
+        (**self).take(now)
+    }
+
+    fn established(&self) -> bool {
+        (**self).established()
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        (**self).outcome()
+    }
+
+    fn open(&mut self, bidirectional: bool, now: Nanos) -> Option<u64> {
+        (**self).open(bidirectional, now)
+    }
+
+    fn send(&mut self, stream: u64, bytes: u64, now: Nanos) {
+        (**self).send(stream, bytes, now);
+    }
+
+    fn received(&self) -> &BTreeMap<u64, Received> {
+        (**self).received()
+    }
+
+    fn close(&mut self, now: Nanos) {
+        (**self).close(now);
+    }
+}

@@ -13,6 +13,8 @@ struct Plan {
     answer: u64,
     stream: Option<u64>,
     answered: bool,
+    /// Everything has come, to the end.
+    complete: bool,
 }
 
 /// Requests and answers, begun by either side as soon as it has the handshake behind it.
@@ -59,7 +61,7 @@ fn drive(plans: &mut [Plan], opener: &mut impl End, other: &mut impl End, now: N
         return false;
     }
     let mut complete = true;
-    for plan in plans {
+    for plan in plans.iter_mut().filter(|plan| !plan.complete) {
         let Some(stream) = plan.stream.or_else(|| opener.open(plan.bidirectional, now)) else {
             complete = false;
             continue;
@@ -72,7 +74,8 @@ fn drive(plans: &mut [Plan], opener: &mut impl End, other: &mut impl End, now: N
             plan.answered = true;
             other.send(stream, plan.answer, now);
         }
-        complete &= arrived && (!plan.bidirectional || has(opener, stream, plan.answer));
+        plan.complete = arrived && (!plan.bidirectional || has(opener, stream, plan.answer));
+        complete &= plan.complete;
     }
     complete
 }

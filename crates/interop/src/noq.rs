@@ -38,6 +38,10 @@ pub struct Settings {
     pub retry: bool,
     /// What our acknowledgements are asked for.
     pub ack_frequency: Option<AckFrequency>,
+    /// Certificates that follow a server's own.
+    pub intermediates: usize,
+    /// Bytes that may be unread on a stream; absent: as noq ships it.
+    pub window: Option<u64>,
 }
 
 impl Default for Settings {
@@ -52,12 +56,15 @@ impl Default for Settings {
             reno: false,
             retry: false,
             ack_frequency: None,
+            intermediates: 0,
+            window: None,
         }
     }
 }
 
 impl Settings {
     fn noq(self) -> polypath_noq::Settings {
+        let shipped = polypath_noq::Settings::default();
         polypath_noq::Settings {
             congestion: if self.reno {
                 Congestion::Reno
@@ -71,7 +78,9 @@ impl Settings {
             id_len: self.id_len,
             retry: self.retry,
             ack_frequency: self.ack_frequency,
-            ..polypath_noq::Settings::default()
+            intermediates: self.intermediates,
+            receive_window: self.window.unwrap_or(shipped.receive_window),
+            ..shipped
         }
     }
 }
@@ -189,6 +198,11 @@ impl Noq {
         self.hear();
     }
 
+    /// Lines of a key log since this was last asked.
+    pub fn secrets(&mut self) -> Vec<String> {
+        self.endpoint.take_secrets()
+    }
+
     pub fn update_keys(&mut self, now: Nanos) {
         self.connection().force_key_update();
         self.flush(now);
@@ -203,6 +217,8 @@ impl Noq {
         for news in self.endpoint.news() {
             match news {
                 News::Established => self.established = true,
+                // A first packet that is not authentic makes no connection.
+                News::Lost(_) if self.endpoint.connection().is_none() => {}
                 News::Lost(reason) => self.outcome = Some(outcome(&reason)),
                 News::Came(stream, bytes) => {
                     self.received.entry(stream).or_default().bytes += bytes

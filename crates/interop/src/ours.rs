@@ -24,6 +24,8 @@ pub struct Ours {
     side: Side,
     config: Config,
     seed: u64,
+    /// Certificates that follow a server's own.
+    intermediates: usize,
     both: Option<(Connection, Protector)>,
     received: BTreeMap<u64, Received>,
     /// What a server says before it has a connection.
@@ -61,11 +63,26 @@ impl Ours {
             side,
             config: config.clone(),
             seed,
+            intermediates: 0,
             both: None,
             received: BTreeMap::new(),
             answers: Vec::new(),
             closed: false,
         }
+    }
+
+    /// A server whose certificate is followed by so many others.
+    #[must_use]
+    pub fn with_intermediates(self, intermediates: usize) -> Self {
+        Self {
+            intermediates,
+            ..self
+        }
+    }
+
+    /// Nothing at a server to which no client came.
+    pub(crate) fn both_mut(&mut self) -> Option<&mut (Connection, Protector)> {
+        self.both.as_mut()
     }
 
     /// # Panics
@@ -107,9 +124,11 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
 
 impl End for Ours {
     fn receive(&mut self, arrival: &Arrival<'_>, now: Nanos) {
-        if self.both.is_none() && self.side == Side::Server {
-            let listener =
-                Listener::new(self.config.retry, self.seed).resetting(ResetKey::new(RESET_KEY));
+        let first = self.both.is_none() && self.side == Side::Server;
+        if first {
+            let listener = Listener::new(self.config.retry, self.seed)
+                .resetting(ResetKey::new(RESET_KEY))
+                .with_intermediates(self.intermediates);
             let admission = match listener.greet_bytes(arrival.tuple, arrival.bytes, now) {
                 Greeting::Accept(admission) => admission,
                 Greeting::Answer(answer) => {
@@ -148,6 +167,10 @@ impl End for Ours {
         };
         let Arrival { tuple, bytes, ecn } = *arrival;
         protector.receive(connection, tuple, bytes, ecn, now, &mut compare);
+        if first && connection.transmits().is_empty() {
+            // A first packet that cannot be opened makes no connection: what can be is acknowledged.
+            self.both = None;
+        }
         self.read(now);
     }
 

@@ -27,6 +27,11 @@ fn link_of(client: IpAddr) -> usize {
     }
 }
 
+/// A long header and version 0 (RFC 9000 section 17.2.1).
+fn negotiates_version(datagram: &[u8]) -> bool {
+    matches!(datagram, [first, 0, 0, 0, 0, ..] if first & 0x80 != 0)
+}
+
 /// What becomes of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -37,6 +42,12 @@ pub enum Fate {
     Twice,
     /// Marked with ECN-CE.
     Marked,
+    /// It arrives with these bits of the byte at `at` inverted, and a UDP checksum that fits. Version Negotiation is left as it is: nothing
+    /// protects it, and a client believes it.
+    Corrupted {
+        at: usize,
+        bits: u8,
+    },
 }
 
 /// The two directions of a link.
@@ -58,9 +69,51 @@ pub struct Seen {
     pub len: u32,
 }
 
+/// A datagram as one side's interface sees it: that of the sender before the links, that of the receiver after them.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    pub at: Nanos,
+    pub from: Side,
+    pub source: SocketAddr,
+    pub destination: SocketAddr,
+    pub bytes: Vec<u8>,
+    pub ecn: Codepoint,
+}
+
+/// How the translator at the server's end of a link shows the client's addresses. What the client has in flight when it forgets its mappings
+/// shows the new ones.
+#[derive(Clone, Debug, Default)]
+struct Translator {
+    /// Added to the port, and to the last number of the address.
+    port: u16,
+    host: u8,
+    /// What is behind each address that it shows.
+    mappings: BTreeMap<SocketAddr, SocketAddr>,
+}
+
+impl Translator {
+    fn outwards(&mut self, inside: SocketAddr) -> SocketAddr {
+        let address = match inside.ip() {
+            IpAddr::V4(address) => {
+                let [a, b, c, d] = address.octets();
+                Ipv4Addr::new(a, b, c, d + self.host)
+            }
+            IpAddr::V6(_) => unreachable!("addresses are of IPv4"),
+        };
+        let outside = SocketAddr::new(address.into(), inside.port() + self.port);
+        self.mappings.insert(outside, inside);
+        outside
+    }
+
+    /// Nothing, if it has forgotten the address.
+    fn inwards(&self, outside: SocketAddr) -> Option<SocketAddr> {
+        self.mappings.get(&outside).copied()
+    }
+}
+
 struct Flight {
     from: Side,
-    /// As the receiver sees it.
+    /// As the receiver would see it without a translator.
     tuple: Tuple,
     bytes: Vec<u8>,
     ecn: Codepoint,
@@ -77,8 +130,9 @@ pub struct World<C, S> {
     /// Datagrams that found their queue full.
     pub overflowed: u64,
     links: Vec<Link>,
-    /// The port that a translator on each link gives the client's packets from now on is higher by so much.
-    shift: Vec<u16>,
+    translators: Vec<Translator>,
+    /// What the interfaces of each side see, where that is captured.
+    captures: Option<[Vec<Captured>; 2]>,
     /// On their way: by time and order.
     flying: BTreeMap<(Nanos, u64), Flight>,
     order: u64,
@@ -94,7 +148,8 @@ impl<C: End, S: End> World<C, S> {
             fate: Box::new(|_| Fate::Pass),
             seen: Vec::new(),
             overflowed: 0,
-            shift: vec![0; links.len()],
+            translators: vec![Translator::default(); links.len()],
+            captures: None,
             links,
             flying: BTreeMap::new(),
             order: 0,
@@ -104,22 +159,56 @@ impl<C: End, S: End> World<C, S> {
 
     /// The translator on a link forgets its mappings: the client appears from other ports, and what goes to the former ones is lost.
     pub fn rebind(&mut self, link: usize) {
-        self.shift[link] += 1000;
+        let translator = &mut self.translators[link];
+        translator.port += 1000;
+        translator.mappings.clear();
+    }
+
+    /// As [`World::rebind`], and its address changes as well.
+    pub fn rebind_address(&mut self, link: usize) {
+        self.translators[link].host += 1;
+        self.rebind(link);
+    }
+
+    /// Captures from now on what the interfaces of both sides see.
+    pub fn capture(&mut self) {
+        self.captures.get_or_insert_default();
+    }
+
+    /// What the interface of a side saw, in order.
+    pub fn captured(&self, side: Side) -> &[Captured] {
+        self.captures
+            .as_ref()
+            .map_or(&[], |both| &both[side as usize])
+    }
+
+    /// `tuple` is the sender's.
+    fn note(&mut self, by: Side, from: Side, tuple: Tuple, bytes: &[u8], ecn: Codepoint) {
+        if let Some(captures) = &mut self.captures {
+            captures[by as usize].push(Captured {
+                at: self.now,
+                from,
+                source: tuple.local,
+                destination: tuple.remote,
+                bytes: bytes.to_vec(),
+                ecn,
+            });
+        }
     }
 
     fn put_on_link(&mut self, from: Side, departure: Departure) {
-        let Departure { tuple, bytes, ecn } = departure;
-        let mut seen_as = Tuple {
+        let Departure {
+            tuple,
+            mut bytes,
+            ecn,
+        } = departure;
+        self.note(from, from, tuple, &bytes, ecn);
+        let seen_as = Tuple {
             local: tuple.remote,
             remote: tuple.local,
         };
         let link = match from {
-            Side::Client => {
-                let link = link_of(tuple.local.ip());
-                let port = tuple.local.port() + self.shift[link];
-                seen_as.remote = SocketAddr::new(tuple.local.ip(), port);
-                link
-            }
+            Side::Client => link_of(tuple.local.ip()),
             Side::Server => link_of(tuple.remote.ip()),
         };
         let len = bytes.len() as u32;
@@ -151,6 +240,11 @@ impl<C: End, S: End> World<C, S> {
         match fate {
             Fate::Late(more) => at += more,
             Fate::Marked if ecn == Codepoint::Ect0 => codepoint = Codepoint::Ce,
+            Fate::Corrupted { at, bits } if !negotiates_version(&bytes) => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= bits;
+                }
+            }
             _ => {}
         }
         for _ in 0..=usize::from(fate == Fate::Twice) {
@@ -176,15 +270,25 @@ impl<C: End, S: End> World<C, S> {
 
     fn deliver(&mut self, flight: Flight) {
         let mut tuple = flight.tuple;
-        if flight.from == Side::Server {
-            // Back through the translator, which knows only its newest mapping.
-            let link = link_of(tuple.local.ip());
-            let Some(port) = tuple.local.port().checked_sub(self.shift[link]) else {
-                return;
-            };
-            let inside = SocketAddr::new(tuple.local.ip(), port);
-            tuple.local = inside;
+        match flight.from {
+            Side::Client => {
+                let translator = &mut self.translators[link_of(tuple.remote.ip())];
+                tuple.remote = translator.outwards(tuple.remote);
+            }
+            Side::Server => {
+                let translator = &self.translators[link_of(tuple.local.ip())];
+                let Some(inside) = translator.inwards(tuple.local) else {
+                    return;
+                };
+                tuple.local = inside;
+            }
         }
+        let sent = Tuple {
+            local: tuple.remote,
+            remote: tuple.local,
+        };
+        let (by, bytes) = (flight.from.other(), &flight.bytes);
+        self.note(by, flight.from, sent, bytes, flight.ecn);
         let arrival = Arrival {
             tuple,
             bytes: &flight.bytes,

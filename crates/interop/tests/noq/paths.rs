@@ -19,6 +19,8 @@ const PATHS: Settings = Settings {
     reno: false,
     retry: false,
     ack_frequency: None,
+    intermediates: 0,
+    window: None,
 };
 
 fn links() -> Vec<Link> {

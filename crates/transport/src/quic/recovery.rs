@@ -563,7 +563,10 @@ impl Connection {
             _ => Level::Initial,
         };
         let space = &self.handshake.spaces[other as usize];
-        if space.as_ref().is_some_and(|space| space.sent.eliciting() > 0) {
+        if space
+            .as_ref()
+            .is_some_and(|space| space.sent.eliciting() > 0)
+        {
             self.handshake.repeat(other);
         }
     }

@@ -4,11 +4,9 @@ use polypath_transport::tcp::{Sequence, State};
 use polypath_transport::{Connection, Segment};
 use polypath_wire::tcp::Flags;
 
-/// Where an attacker stands (RFC 3552 section 3).
+/// Where an attacker on the path stands (RFC 3552 section 3); one off the path sees nothing, and guesses a [`Target`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attacker {
-    /// Off the path: knows addresses and ports, sees nothing, and guesses the rest.
-    Blind,
     /// Reads, drops, alters, delays, repeats and forges the packets of one path.
     OnPath(usize),
     /// The same on all paths.
@@ -18,7 +16,6 @@ pub enum Attacker {
 impl Attacker {
     pub fn sees(self, path: usize) -> bool {
         match self {
-            Self::Blind => false,
             Self::OnPath(own) => own == path,
             Self::Everywhere => true,
         }

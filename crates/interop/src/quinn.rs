@@ -122,7 +122,8 @@ impl Quinn {
         random.fill_bytes(&mut key);
         random.fill_bytes(&mut seed);
         let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &key)));
-        config.rng_seed(Some(seed));
+        // A trace is read by the bit that RFC 9287 lets two ends of quinn clear.
+        config.rng_seed(Some(seed)).grease_quic_bit(false);
         let ids = random.next_u64();
         config.cid_generator(move || Box::new(Ids(Pcg64Mcg::seed_from_u64(ids))));
         Self {

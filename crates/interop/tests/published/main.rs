@@ -57,7 +57,6 @@ fn what_a_test_case_is_about_has_to_be_seen() {
         ("retry", "the server sent no Retry"),
         ("ecn", "the client sent no packet with ECT"),
         ("amplificationlimit", "the server's flight is short"),
-        ("transfer", "the client never raised a window"),
     ] {
         let scenario = REGISTRY.iter().find(|it| it.name == name);
         let plain = scenario.expect("it is published").with_plain_ends();

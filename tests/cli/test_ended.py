@@ -20,7 +20,12 @@ from polypath.results import OutputError, Recording
 
 from ..processes import LIMIT_S, wait
 
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+#: Heard whatever the tests were started under, such as nohup.
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from polypath.cli import main; main()",
+)
 
 #: Writes a file once it loops, and loops in the runs of odd seeds only.
 LOOP = """

@@ -508,7 +508,11 @@ impl<'a> Run<'a> {
                 let chunks = self.rows("chunks", &[("application", &own)]);
                 let answers = chunks.iter().map(|row| number(row, "bytes"));
                 let answers = answers.map(|bytes| response_head(bytes) + bytes);
-                [answers.sum(), chunks.len() as u64 * REQUEST_HEAD]
+                let requests = chunks.iter().map(|row| {
+                    let path = format!("/{}/{}", row["representation"], row["index"]);
+                    REQUEST_HEAD - FILE.len() as u64 + path.len() as u64
+                });
+                [answers.sum(), requests.sum()]
             }
             // Random scenarios have none.
             Work::Page(_) => [0; 2],
@@ -530,6 +534,8 @@ impl<'a> Run<'a> {
 
 /// A request of HTTP/0.9.
 const FILE_REQUEST: u64 = "GET /file\r\n".len() as u64;
+
+const FILE: &str = "/file";
 
 /// `GET /file HTTP/1.1`, Host, User-Agent, Accept.
 const REQUEST_HEAD: u64 = 20 + 14 + 22 + 13 + 2;

@@ -94,8 +94,11 @@ impl Run<'_> {
             seen.broken = 1;
             return Ok(seen);
         }
-        if client == Some("unreachable") && !self.established(id, "client") {
-            // Five Initial packets in a row, or their answers, were lost.
+        let unmet = [("client", client), ("server", server)]
+            .iter()
+            .any(|&(side, end)| end == Some("unreachable") && !self.established(id, side));
+        if unmet {
+            // Five Initial packets in a row, or their answers, were lost, or five with the client's Finished.
             seen.unlucky = 1;
             return Ok(seen);
         }

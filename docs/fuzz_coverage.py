@@ -1,4 +1,4 @@
-"""Reads the summary of `cargo llvm-cov report --json` and prints the lines covered by module, as a table in Markdown."""
+"""Reads the summary of `cargo llvm-cov report --json` and prints lines covered by module, as a table in Markdown."""
 
 import json
 import sys

@@ -19,7 +19,7 @@ const JOIN_ACK_ATTEMPTS: u32 = 6;
 
 /// Subflows that never proved the keys, which one connection keeps: whoever sees a token can ask for more (RFC 8684 section 3.2 has a host
 /// refuse subflows for a limit of its own).
-const MOST_UNPROVEN: usize = 64;
+const MOST_UNPROVEN: usize = 256;
 
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).

@@ -131,7 +131,7 @@ fn joins(rng: &mut Pcg64Mcg) {
         transfer.go_on(&mut pair);
         let token = pair.server.connection.as_ref().and_then(|it| it.token());
         if let Some(token) = token.filter(|_| pair.established_subflows() == 2) {
-            if tried < 200 && rng.random_ratio(1, 4) {
+            if tried < 400 && rng.random_ratio(1, 2) {
                 tried += 1;
                 join_without_keys(rng, &mut pair, tried, token);
             }

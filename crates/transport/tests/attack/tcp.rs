@@ -108,7 +108,7 @@ pub fn assert_bounded(connection: &Connection) {
         "{kept:?}, buffers {send} and {receive}"
     );
     assert!(kept.mappings <= 4_096 * kept.subflows, "{kept:?}");
-    assert!(kept.subflows <= 80 && kept.addresses <= 1_024, "{kept:?}");
+    assert!(kept.subflows <= 270 && kept.addresses <= 1_024, "{kept:?}");
 }
 
 /// What a blind attacker sends: from the right addresses and ports, with what it guesses.

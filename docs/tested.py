@@ -1,0 +1,128 @@
+"""Counts what tests Polypath, and writes the page: python docs/tested.py"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PAGE = DOCS / "tested.md"
+
+Row = tuple[str, str, str]
+"""What is tested, how many, and the command that counts or runs them."""
+
+
+def printed(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def found(pattern: str, page: str) -> str:
+    """The one place of a page where a figure stands."""
+    (place,) = re.findall(pattern, text(page), re.MULTILINE)
+    return str(place)
+
+
+def last_cells(page: str) -> Counter[str]:
+    """The verdicts that end the rows of a page's tables."""
+    rows = (line for line in text(page).splitlines() if line.startswith("| "))
+    return Counter(row.split("|")[-2].strip(" *") for row in rows)
+
+
+def rust() -> Row:
+    told = printed("cargo", "test", "--workspace", "--locked", "--quiet", "--", "--list")
+    return "Rust: units, packet scripts, properties, whole endpoints", f"{told.count(': test'):,} tests", "`cargo test`"
+
+
+def python() -> Row:
+    told = printed(sys.executable, "-m", "pytest", "--collect-only", "-q").splitlines()[-1]
+    return (
+        "Python: scenarios, results, the command line, captures through tshark, the page in a browser",
+        f"{int(told.split()[0]):,} tests",
+        "`pytest`",
+    )
+
+
+def campaigns() -> Iterator[Row]:
+    cells = last_cells("validation.md")
+    missed = cells["miss"] + cells["chance"]
+    yield (
+        "Labs against published figures",
+        f"{cells['ok']} expectations met, {missed} missed with a cause",
+        "`polypath check --all`",
+    )
+    agree = found(r"^(\d+ of \d+) scenarios agree", "fidelity.md")
+    yield "Scenarios beside the Linux kernel", f"{agree} agree", "`polypath compare --all`"
+    agree = found(r"^(\d+ of \d+) scenarios agree", "fidelity-noq.md")
+    yield "Scenarios of QUIC beside noq-proto", f"{agree} agree", "`polypath compare --engines sim,noq`"
+    ran = found(r"drawn, [\d,]+ refused, ([\d,]+) run", "beside.md")
+    yield "Random plans on both engines", f"{ran} run, every byte compared", "`make beside`"
+    first, last = found(r"ran scenarios ([\d,]+ to [\d,]+)\.?:?", "campaign.md").replace(",", "").split(" to ")
+    yield "Random scenarios", f"{int(last) - int(first) + 1:,} in the last campaign", "`make campaign`"
+    played = Counter(word for row in _table("interop.md", 7) for word in (cell.split()[0] for cell in row[1:]))
+    yield (
+        "Published test cases of QUIC, three other stacks, both roles",
+        f"{played['passed']} passed, {played['failed:']} failed, {played['not']} not offered",
+        "`make interop`",
+    )
+    outcomes = Counter[str]()
+    for row in _table("conformance.md", 5):
+        if row[1].isdigit():
+            outcomes.update(dict(zip(("passed", "failed", "not supported"), map(int, row[2:]), strict=True)))
+    yield (
+        "packetdrill's scripts, IPv4 and IPv6",
+        ", ".join(f"{count} {name}" for name, count in outcomes.items()),
+        "`make packetdrill`",
+    )
+    rows = [row for row in _table("sabotage.md", 4) if row[1].replace(",", "").isdigit()]
+    blows = sum(int(row[2].replace(",", "")) for row in rows)
+    lost = sum(row[3] != "nothing" for row in rows)
+    yield "Sabotage", f"{len(rows)} kinds, {blows:,} blows, {lost or 'nothing'} lost", "`make sabotage`"
+    cases = found(r"([\d,]+) cases of each of the four", "fuzzing.md").replace(",", "")
+    yield (
+        "Attacks on whole endpoints of Multipath TCP",
+        f"{4 * int(cases):,} cases",
+        "`cargo test -p polypath-transport --test attack`",
+    )
+    targets = len(list((ROOT / "fuzz" / "fuzz_targets").glob("*.rs")))
+    yield "Fuzz targets", f"{targets}", "`cargo fuzz list`"
+    gates = (ROOT / "benches" / "instructions.toml").read_text(encoding="utf-8").count("\ninstructions = ")
+    yield "Gates on instructions per packet-hop", f"{gates}", "`make test-speed`"
+    fences = sum(
+        path.read_text(encoding="utf-8").count("```console\n") for path in (*DOCS.glob("*.md"), ROOT / "README.md")
+    )
+    yield "Blocks of commands in the documentation that are run", f"{fences}", "`pytest tests/docs`"
+
+
+def _table(page: str, width: int) -> Iterator[list[str]]:
+    """Rows of so many cells, headings and rules left out."""
+    for line in text(page).splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == width and not cells[1].startswith(("noq", "trials", "run")):
+            yield cells
+
+
+def page() -> str:
+    lines = [
+        "# How it is tested",
+        "",
+        f"Counted on {datetime.now(UTC).date()} by `python docs/tested.py`. Campaigns are counted from their pages,",
+        "which the commands on the right write.",
+        "",
+        "| what | how many | by |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in (rust(), python(), *campaigns()))]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

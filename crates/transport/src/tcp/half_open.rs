@@ -149,6 +149,15 @@ impl Socket {
         cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> bool {
+        // Almost every segment is the next one, and acknowledges what is in flight.
+        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una));
+        let usual =
+            segment.seq == wrap(self.irs, self.received) && u64::from(news) <= self.next - self.una;
+        usual || self.fits(cx, segment)
+    }
+
+    #[inline(never)]
+    fn fits(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         let ahead = segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32;
         let news = segment.ack.wrapping_sub(wrap(self.iss, self.una)) as i32;
         let (below, above) = cx.shared.receive.reach(cx.options.maps_data());

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import polars as pl
-
 from polypath import engines
 from polypath.engines import EngineError
 from polypath.results import Recording
@@ -125,15 +123,3 @@ def _ends(recording: Recording) -> dict[int, End]:
         took = None if row["last_byte_ns"] is None else (row["last_byte_ns"] - row["start_ns"]) / 1e9
         found[row["application"]] = End(row["state"], row["client_received_bytes"], row["server_received_bytes"], took)
     return found
-
-
-def table(rows: list[Compared]) -> pl.DataFrame:
-    """Those that were done on both: class and ratio."""
-    return pl.DataFrame(
-        [
-            {"number": row.number, "transport": row.transport, "lossless": row.lossless, "ratio": row.ratio}
-            for row in rows
-            if row.ratio is not None
-        ],
-        schema={"number": pl.Int64, "transport": pl.String, "lossless": pl.Boolean, "ratio": pl.Float64},
-    )

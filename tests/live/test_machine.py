@@ -128,3 +128,8 @@ def test_a_run_that_would_take_too_long_is_refused_at_once(plans: Plans, monkeyp
     monkeypatch.setenv(engine.LIMIT.variable, "soon")
     with pytest.raises(EngineError, match="POLYPATH_LIVE_LIMIT is a number of seconds"):
         get("live").run(plans("two_paths"))
+
+
+def test_receive_buffers_have_the_least_of_the_release() -> None:
+    assert MachineKernel(STOCK).least_receive_buffer == 1
+    assert MachineKernel(replace(STOCK, release="7.2.12")).least_receive_buffer == 4096

@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
+from ..clusters import Cluster
 from ..processes import wait
 from .registry import Lost, sabotage
-from .sweeps import LIMIT_S, POINTS, Place
-
-
-class Cluster:
-    """A scheduler and two workers, each a process."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        self.folder = folder
-        self.scheduler = self._scheduler()
-        self.workers = [self._worker(), self._worker()]
-
-    def _scheduler(self) -> subprocess.Popen[bytes]:
-        told = self.folder / "scheduler.json"
-        told.unlink(missing_ok=True)
-        scheduler = self._started("scheduler", "--port", "0", "--scheduler-file", str(told))
-        self.address = str(json.loads(wait(lambda: told.exists() and told.read_text()) or "")["address"])
-        return scheduler
-
-    def _worker(self) -> subprocess.Popen[bytes]:
-        options = ("--nthreads", "1", "--no-nanny", "--local-directory", str(self.folder))
-        return self._started("worker", self.address, *options)
-
-    def _started(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", what, *arguments, "--host", "127.0.0.1", "--no-dashboard"]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def kill_worker(self, draw: random.Random) -> None:
-        worker = self.workers.pop(draw.randrange(len(self.workers)))
-        worker.kill()
-        worker.wait()
-        self.workers.append(self._worker())
-
-    def kill_scheduler(self) -> None:
-        self.end()
-        self.scheduler = self._scheduler()
-        self.workers = [self._worker(), self._worker()]
-
-    def end(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
+from .sweeps import LIMIT_S, POINTS, Place, kill
 
 
 def _clustered(draw: random.Random, folder: Path, what: str) -> int:
     place, cluster = Place(folder / "home"), Cluster(folder / "dask")
+    cluster.add()
+    cluster.add()
     blows = draw.randint(1, 3)
     try:
         for _ in range(blows):
@@ -66,11 +23,12 @@ def _clustered(draw: random.Random, folder: Path, what: str) -> int:
             wait(lambda count=count, process=process: len(place.done()) >= count or process.poll() is not None)  # type: ignore[misc]
             match what:
                 case "worker":
-                    cluster.kill_worker(draw)
+                    cluster.kill(draw.randrange(len(cluster.workers)))
+                    cluster.add()
                 case "scheduler":
-                    cluster.kill_scheduler()
+                    cluster.begin_anew()
                 case _:
-                    os.killpg(process.pid, signal.SIGKILL)
+                    kill(process, draw, place.out)
             _, said = process.communicate(timeout=LIMIT_S)
             if "Traceback" in said:
                 raise Lost(f"a traceback: {said.strip()}")

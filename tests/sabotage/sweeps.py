@@ -20,7 +20,7 @@ from pathlib import Path
 
 from polypath.results import layout
 
-from ..processes import running, session, wait
+from ..processes import session, wait
 from .registry import Lost, sabotage
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
@@ -172,13 +172,15 @@ def _group(process: subprocess.Popen[str]) -> list[str]:
     return [each for each in session(process.pid) if each != str(process.pid)]
 
 
+def kill(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
+    """The command with all its workers."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 @sabotage("sweep-killed", "sweep", "kill -9 of the command with all its workers")
 def killed(draw: random.Random, folder: Path) -> int:
-    def blow(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    return disturbed(Place(folder), draw, blow)
+    return disturbed(Place(folder), draw, kill)
 
 
 @sabotage("sweep-command-killed", "sweep", "kill -9 of the command alone")
@@ -296,8 +298,7 @@ def clock(draw: random.Random, folder: Path) -> int:
             told.write_text(f"{draw.choice('+-')}{draw.randint(1, 3650)}d")
             time.sleep(draw.uniform(0, 0.3))
         if draw.random() < 0.5:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill(process, draw, out)
 
     return disturbed(Place(folder / "home"), draw, blow, **environment)
 
@@ -308,11 +309,7 @@ def slow_disk(draw: random.Random, folder: Path) -> int:
     library = folder / "slow.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / "slow.c"], check=True)
 
-    def blow(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    return disturbed(Place(folder / "home"), draw, blow, LD_PRELOAD=str(library))
+    return disturbed(Place(folder / "home"), draw, kill, LD_PRELOAD=str(library))
 
 
 @sabotage("sweep-two-at-once", "sweep", "a second command for the same folder while the first one runs")
@@ -325,7 +322,3 @@ def two_at_once(draw: random.Random, folder: Path) -> int:
 
     place = Place(folder)
     return disturbed(place, draw, blow)
-
-
-def alive(process: subprocess.Popen[str]) -> bool:
-    return process.poll() is None and running(str(process.pid))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +19,10 @@ from polypath.results import layout
 from polypath.sweep import cluster
 from polypath.sweep.cluster import Identity
 
+from ..clusters import BIN, Cluster
 from ..processes import LIMIT_S, wait
+from ..sabotage.sweeps import contents
 
-BIN = Path(sysconfig.get_path("scripts"))
 SCHEDULER = """
 class Alternate:
     last = 0
@@ -41,46 +39,8 @@ cluster.identity = lambda: dataclasses.replace(own, native="0")
 """
 
 
-class Cluster:
-    """A scheduler and workers, each a process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.workers: list[subprocess.Popen[bytes]] = []
-        told = folder / "scheduler.json"
-        self.scheduler = self._started("scheduler", "--port", "0", "--scheduler-file", told)
-        self.address = str(json.loads(wait(lambda: told.exists() and told.read_text()) or "")["address"])
-
-    def add(self, **environment: str) -> None:
-        options = ("--nthreads", "1", "--no-nanny", "--local-directory", self.folder)
-        self.workers.append(self._started("worker", self.address, *options, **environment))
-
-    def kill(self, which: int) -> None:
-        worker = self.workers.pop(which)
-        worker.kill()
-        worker.wait()
-
-    def end(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-    def run(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        command = [BIN / "polypath", "run", *arguments, "--cluster", self.address]
-        return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def _started(self, what: str, *arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "dask", what, *arguments, "--host", "127.0.0.1", "--no-dashboard"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, **environment},
-        )
-
-
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Cluster]:
-    (tmp_path / "dask").mkdir()
     cluster = Cluster(tmp_path / "dask")
     yield cluster
     cluster.end()
@@ -91,20 +51,6 @@ def file(plain: str, tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(plain.replace('"1 s"', '"20 s"') + "[vary]\nseeds = 30\n")
     return path
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file but figures; of manifests all but the time that the run took."""
-    found = {}
-    for path in folder.rglob("*"):
-        if path.is_file() and path.suffix != ".png":
-            content = path.read_bytes()
-            if path.name == layout.MANIFEST:
-                content = json.dumps({**json.loads(content), "wall_s": None}).encode()
-            elif path.name == layout.INDEX:
-                content = json.dumps({**json.loads(content), "files": None}).encode()
-            found[str(path.relative_to(folder))] = content
-    return found
 
 
 def done(out: Path) -> int:

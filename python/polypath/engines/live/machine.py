@@ -130,6 +130,7 @@ class MachineKernel(Kernel):
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.most_subflows = machine.subflows
+        self.be_of(machine.release)
         if "mptcp/path_manager" not in machine.settings:
             self.userspace_paths = ("mptcp/pm_type", "1")
 

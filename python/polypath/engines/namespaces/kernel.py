@@ -16,6 +16,16 @@ _FIXED: Final = {"rto_initial_ns": 1_000_000_000, "delayed_ack_ns": 40_000_000}
 _MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
 
 
+_ANY_RECEIVE_BUFFER: Final = (7, 0)
+"""Before it net.ipv4.tcp_rmem may be one byte: so it is in 6.12, and no longer in 7.2."""
+
+
+def version(release: str) -> tuple[int, int]:
+    """The first two numbers of what `uname -r` prints."""
+    major, minor = release.split(".")[:2]
+    return int(major), int("".join(filter(str.isdigit, minor)) or 0)
+
+
 class Kernel:
     """The kernel of our own; another one may have less."""
 
@@ -25,6 +35,12 @@ class Kernel:
     most_subflows = 64
     #: Of a receive buffer in bytes, by the kernel's sysctl (net/ipv4/sysctl_net_ipv4.c, tcp_min_rcvbuf).
     least_receive_buffer = 4096
+
+    def be_of(self, release: str) -> None:
+        """Knows the limits of that release."""
+        if version(release) < _ANY_RECEIVE_BUFFER:
+            self.least_receive_buffer = 1
+
     #: The switch, below /proc/sys/net, that puts paths into the hands of a program, and its value.
     userspace_paths = ("mptcp/path_manager", "userspace")
 

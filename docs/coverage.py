@@ -17,9 +17,14 @@ import numpy as np
 
 from polypath.results.paired import LEVEL, compare, judged
 from polypath.results.statistics import estimate
+from polypath.scenario.seeds import LEAST_LEFT_OUT, MOST, Seeds, Width
+from polypath.sweep.adaptive import Interval, counts
 
 REPETITIONS: Final = 1000
 SEEDS: Final = (6, 10, 20, 30)
+#: Of a sweep that takes seeds until an interval is narrow: half its width as a part of the mean, and how often.
+WIDTHS: Final = (0.2, 0.1)
+ADAPTIVE_REPETITIONS: Final = 300
 Draw = Callable[[np.random.Generator, int], Any]
 
 #: Figures of runs, none of them negative: the distribution, and its mean.
@@ -29,6 +34,12 @@ FIGURES: Final[dict[str, tuple[Draw, float]]] = {
     "exponential, mean 10": (lambda rng, count: rng.exponential(10, count), 10.0),
     "lognormal, sigma 1": (lambda rng, count: rng.lognormal(0, 1, count), math.exp(0.5)),
     "Poisson, mean 2": (lambda rng, count: rng.poisson(2, count).astype(float), 2.0),
+}
+
+#: Those that seeds are taken for until the interval is narrow.
+ADAPTIVE: Final[dict[str, tuple[Draw, float]]] = {
+    "normal, 20 ± 10": (lambda rng, count: rng.normal(20, 10, count), 20.0),
+    **{name: FIGURES[name] for name in ("uniform, 0 to 20", "exponential, mean 10", "lognormal, sigma 1")},
 }
 
 #: Differences within pairs.
@@ -53,6 +64,26 @@ def of_figures(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
         assert high is not None
         covered += low <= mean <= high
     return covered / repetitions
+
+
+def of_adaptive(draw: Draw, mean: float, width: float, repetitions: int) -> tuple[float, float]:
+    """Of the interval of a place that takes seeds until it is a part of the mean; and the seeds on average."""
+    rng, covered, taken = np.random.Generator(np.random.PCG64(round(1000 * width))), 0, 0
+    seeds = Seeds(LEAST_LEFT_OUT, MOST, {"goodput_mbps": Width(width, True)})
+    for _ in range(repetitions):
+        values = [float(value) for value in draw(rng, seeds.least)]
+        while True:
+            found = estimate(values)
+            interval = Interval((), "", "goodput_mbps", Width(width, True), found.n, found.mean, found.half_width)
+            wanted = counts(seeds, [interval], {(): found.n}).get((), found.n)
+            if wanted == found.n:
+                break
+            values += [float(value) for value in draw(rng, wanted - found.n)]
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= mean <= found.high
+        taken += found.n
+    return covered / repetitions, taken / repetitions
 
 
 def of_differences(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
@@ -100,12 +131,21 @@ def rows(repetitions: int = REPETITIONS) -> Iterator[tuple[str, list[float]]]:
     yield "false alarms, 4 values against a base", [of_alarms(4, seeds, repetitions) for seeds in SEEDS]
 
 
+def adaptive_cell(draw: Draw, mean: float, width: float) -> str:
+    covered, seeds = of_adaptive(draw, mean, width, ADAPTIVE_REPETITIONS)
+    return f"{100 * covered:.1f} %, {seeds:.0f} seeds"
+
+
 def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS
     print(f"| | {' | '.join(f'{seeds} seeds' for seeds in SEEDS)} |")
     print(f"|---|{'---:|' * len(SEEDS)}")
     for name, found in rows(repetitions):
         print(f"| {name} | {' | '.join(f'{100 * part:.1f} %' for part in found)} |", flush=True)
+    print(f"\n| | {' | '.join(f'until ± {width:.0%}'.replace('%', ' %') for width in WIDTHS)} |")
+    print(f"|---|{'---:|' * len(WIDTHS)}")
+    for name, (draw, mean) in ADAPTIVE.items():
+        print(f"| {name} | {' | '.join(adaptive_cell(draw, mean, width) for width in WIDTHS)} |", flush=True)
 
 
 if __name__ == "__main__":

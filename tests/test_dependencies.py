@@ -28,7 +28,7 @@ PYTHON = {
     "plots": {"results"},
     "report": {"results"},
     "progress": set(),
-    "sweep": {"engines", "errors", "notebook", "progress", "results", "scenario"},
+    "sweep": {"engines", "errors", "notebook", "progress", "results", "scenario", "units"},
     "notebook": {"_core", "plots", "report", "results", "scenario", "sweep"},
     "cli": {
         "_core",

@@ -21,3 +21,11 @@ def test_the_table_is_that_of_these_intervals() -> None:
     for seeds in (6, 10):
         found = coverage.of_figures(draw, mean, seeds, coverage.REPETITIONS)
         assert f"{100 * found:.1f} %" == written[coverage.SEEDS.index(seeds)]
+
+
+def test_the_table_of_seeds_until_is_that_of_these_intervals() -> None:
+    coverage = loaded(DOCS / "coverage.py")
+    page = (DOCS / "statistics.md").read_text(encoding="utf-8")
+    name = "normal, 20 ± 10"
+    cell = coverage.adaptive_cell(*coverage.ADAPTIVE[name], coverage.WIDTHS[0])
+    assert f"| {name} | {cell} |" in page

@@ -17,7 +17,7 @@ from polypath.cli.kept import Kept
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.results import Recording, comparison, folder, layout
 from polypath.results.folder import Folder
-from polypath.scenario.vary import MOST_SEEDS
+from polypath.scenario.seeds import MOST as MOST_SEEDS
 
 _REFERENCE: Final = "linux"
 _ENGINES: Final = f"sim,{_REFERENCE}"

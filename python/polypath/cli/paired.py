@@ -84,8 +84,16 @@ def _measure(name: str) -> str:
 def _axes(
     target: str, by: str, seeds: int | None, settings: Sequence[str], runs: Sequence[str], axes: Sequence[str]
 ) -> list[str]:
-    """What the scenario does not vary yet: the setting compared, and the seeds."""
-    own = [axis.name for job in jobs.of_target(target, runs, settings, None, axes) for axis in job.scenario.axes]
+    """What the scenario does not vary yet: the setting compared, and the seeds.
+
+    Raises InputError where each value would have seeds of its own.
+    """
+    todo = jobs.of_target(target, runs, settings, None, axes)
+    if seeds is None and any(job.scenario.seeds is not None and job.scenario.seeds.until for job in todo):
+        raise InputError(
+            "the scenario takes seeds until intervals are narrow; a comparison needs --seeds N for all values"
+        )
+    own = [axis.name for job in todo for axis in job.scenario.axes]
     found = []
     if "=" in by:
         found.append(by)

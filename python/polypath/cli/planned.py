@@ -13,6 +13,7 @@ from polypath.cli.jobs import Job
 from polypath.results.paths import PathOfSubflow
 from polypath.results.routes import Route, is_determined, routes, stack
 from polypath.scenario import describe_topology
+from polypath.scenario.vary import SEED
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, format_share
 
 Plan = Mapping[str, Any]
@@ -80,7 +81,9 @@ def _length(job: Job, plan: Plan) -> str:
     ends = f"seed {plan['seed']}, ends at {TIME.format(plan['duration_ns'])} at the latest"
     if not job.varies:
         return f"one run: {ends}"
-    axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in job.scenario.axes)
+    seeds = job.scenario.seeds
+    more = {SEED: f" to {seeds.most}" if seeds is not None and seeds.until else ""}
+    axes = ", ".join(f"{axis.name} ({len(axis.values)}{more.get(axis.name, '')})" for axis in job.scenario.axes)
     return f"a sweep of {len(job.points)} points over {axes}; the first one, {job.points[0].title}: {ends}"
 
 

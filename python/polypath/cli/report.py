@@ -221,7 +221,7 @@ def _swept(job: jobs.Job, place: Path) -> _Found:
             progress=callback,
         )
     code = sweeps.tell_of_failures(result)
-    if len(result.failures) == len(job.points):
+    if len(result.failures) == len(result.places):
         raise InputError(f"{job.name}: no point has a result")
     sweeps.advise(result)
     return replace(_sweep(place, None), code=code)

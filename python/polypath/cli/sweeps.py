@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 from rich.markup import escape
@@ -22,6 +22,9 @@ from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED
 from polypath.results.stored import StoredSweep
 from polypath.sweep.grid import short_names
+
+#: How many intervals that stayed wide are named.
+_MOST_UNMET: Final = 5
 
 
 def run(
@@ -98,7 +101,11 @@ def tell_of_failures(result: sweep.Result) -> int:
 
 
 def advise(result: sweep.Result) -> None:
-    """Warns where several seeds give one result."""
+    """Warns where several seeds give one result, and where more were not enough."""
+    for message in result.unmet[:_MOST_UNMET]:
+        warn(f"{result.name}: {message}")
+    if (left := len(result.unmet) - _MOST_UNMET) > 0:
+        warn(f"{result.name}: {left} more intervals are wider than asked for; the table has them")
     several = result.statistics.filter(pl.col("n") > 1)
     if several.height and (several["method"] == "deterministic").all():
         warn(
@@ -189,7 +196,7 @@ def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path, wanted: Drawi
     from polypath.plots import sweeps
 
     failed = {point.folder for point, _ in result.failures}
-    kept = [(point.values, directory / point.folder) for point in one.points if point.folder not in failed]
+    kept = [(point.values, directory / point.folder) for point in result.places if point.folder not in failed]
     drawn = StoredSweep(result.name, result.axes, result.points, result.statistics, kept)
     with folder.claim(directory, folder.SWEEP) as held, progress.points("figures", "figures") as shown:
         staged = held.stage() / layout.PLOTS

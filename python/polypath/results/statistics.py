@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.points import MEASURES, SEED, Axis, Measure
 
 CONFIDENCE: Final = 0.95
 #: From this many values on the bootstrap is used.
@@ -117,7 +117,7 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def over_seeds(points: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
+def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str, Measure] = MEASURES) -> pl.DataFrame:
     """The table of points with the seeds put together: a row for each place, connection and measure that has values.
 
     Columns: the axes without the seed, connection, measure, unit, n, unfinished, mean, median, low, high, method.
@@ -126,7 +126,7 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
     place = {column: points.schema[column] for column in kept}
     rows = []
     for key, group in points.group_by([*kept, "connection"], maintain_order=True):
-        for name, measure in MEASURES.items():
+        for name, measure in measures.items():
             values = group[name].drop_nulls().to_list()
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
-from polypath.scenario import script, traces
+from polypath.scenario import script, seeds, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.check import Problem
@@ -23,6 +23,7 @@ from polypath.scenario.plan import Plan
 from polypath.scenario.positions import Path, Positions
 from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
+from polypath.scenario.seeds import Seeds
 from polypath.scenario.settings import Setting
 from polypath.scenario.tables import SEEDS_END, Tables, application_names, commands, inherited_algorithm
 from polypath.scenario.validate import faults
@@ -39,7 +40,7 @@ class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
     _written: dict[str, str] = PrivateAttr(default_factory=dict)
-    """Where each Python file and class was named, and each program of the machine."""
+    """Where each Python file and class was named, each program of the machine, and `vary.seeds`."""
 
     @classmethod
     def load(cls, path: FilePath | str) -> Self:
@@ -99,6 +100,10 @@ class Scenario(Tables):
             file, line = where(("application", index))
             if file is not None:
                 scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
+        if seeds.KEY in scenario.vary:
+            file, line = where(("vary", seeds.KEY))
+            if file is not None:
+                scenario._written[f"vary.{seeds.KEY}"] = file if line is None else f"{file}:{line}"
         return scenario
 
     def _repr_html_(self) -> str:
@@ -106,7 +111,7 @@ class Scenario(Tables):
 
     def where_named(self, file_and_class: str) -> str | None:
         """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder. Of a program of the
-        machine where its application was written, by the application's name."""
+        machine where its application was written, by the application's name; and of "vary.seeds"."""
         for name, place in self._written.items():
             if FilePath(name).name == file_and_class or name == file_and_class:
                 return place
@@ -145,6 +150,11 @@ class Scenario(Tables):
     def axes(self) -> list[Axis]:
         """What `[vary]` varies, in the order written; empty: the scenario is one run."""
         return varying.axes(self.vary, self.seed)
+
+    @property
+    def seeds(self) -> Seeds | None:
+        """How many seeds `[vary]` takes at each place; None where it gives them one by one, or does not vary them."""
+        return seeds.read(self.vary[seeds.KEY]) if seeds.KEY in self.vary else None
 
     def with_axes(self, texts: Sequence[str]) -> Self:
         """A scenario with axes added or replaced, "link.path0.rate=5 Mbps,10 Mbps"; of an axis with a name, the labels

@@ -3,7 +3,7 @@
 [vary]
 "defaults.receive_buffer" = ["300 kB", "1 MB"]          a path that --set takes, and its values
 "link.path0.rate, link.path1.rate" = ["10 Mbps", ..]    several paths that take the same value
-seeds = 10                                              ten seeds from the scenario's own upwards
+seeds = 10                                              seeds from the scenario's own upwards
 
 [vary.loss]                                             an axis with a name, and its values with labels
 none = {}
@@ -26,13 +26,13 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from polypath import units
 from polypath.scenario import rows
+from polypath.scenario import seeds as counts
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
 from polypath.units import Quantity, UnitError
 
 SEED = "seed"
-SEEDS = "seeds"
-MOST_SEEDS = 10_000
+SEEDS = counts.KEY
 MOST_POINTS = 100_000
 
 _SUFFIXES: Mapping[str, tuple[str, int]] = {
@@ -115,13 +115,18 @@ def axes(vary: Mapping[str, Any], seed: int) -> list[Axis]:
 
 def _axis(key: str, given: Any, seed: int) -> Axis:
     if key == SEEDS:
-        return Axis(SEED, tuple(Value(str(number), {SEED: number}) for number in range(seed, seed + given)))
+        return Axis(SEED, tuple(seed_value(seed + number) for number in range(counts.read(given).least)))
     if rows.is_of_rows(given):
         return Axis(key, tuple(Value(row.label, row.settings, row.origin) for row in rows.values(given, literal)))
     if isinstance(given, dict):
         return Axis(key, tuple(Value(name, dict(settings)) for name, settings in given.items()))
     paths = _paths(key)
     return Axis(", ".join(paths), tuple(Value(label(value), dict.fromkeys(paths, value)) for value in given))
+
+
+def seed_value(seed: int) -> Value:
+    """The place of a seed on its axis."""
+    return Value(str(seed), {SEED: seed})
 
 
 def _paths(key: str) -> list[str]:
@@ -141,7 +146,7 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     axis, _, column = name.partition(".")
     if rows.is_of_rows(vary.get(axis)):
         return {**vary, axis: rows.with_rows(vary[axis], column or None, words)}, axis
-    if isinstance(vary.get(name), dict):
+    if name != SEEDS and isinstance(vary.get(name), dict):
         return {**vary, name: _chosen(vary[name], words, text)}, name
     if name == SEEDS:
         made: Any = literal(given)
@@ -186,8 +191,7 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
     """The table as it is, if every axis has the form of one."""
     for key, given in vary.items():
         if key == SEEDS:
-            if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_SEEDS:
-                raise fault(f"expected a number of seeds from 1 to {MOST_SEEDS}", at=(key,))
+            counts.check(given)
             continue
         if rows.is_of_rows(given):
             rows.check(key, given)
@@ -257,12 +261,7 @@ Vary = Annotated[
         {
             "type": "object",
             "properties": {
-                SEEDS: {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MOST_SEEDS,
-                    "description": "How many seeds, from the scenario's own upwards.",
-                }
+                SEEDS: counts.SCHEMA,
             },
             "additionalProperties": {
                 "anyOf": [

@@ -6,6 +6,8 @@ from typing import Any
 
 import tomlkit
 
+from polypath.scenario import seeds
+
 
 def to_toml(data: dict[str, Any]) -> str:
     """Small tables of algorithms, queues and losses in a line; everything else as tables of their own."""
@@ -16,11 +18,13 @@ def to_toml(data: dict[str, Any]) -> str:
 
 
 def _axes(vary: dict[str, Any]) -> Any:
-    """Paths with their values, then the axes with names, each a table of one line a value."""
+    """Paths with their values and the seeds, then the axes with names, each a table of one line a value."""
     table = tomlkit.table()
     for key, given in vary.items():
         axis = given
-        if isinstance(given, dict):
+        if key == seeds.KEY:
+            axis = _one_line(given)
+        elif isinstance(given, dict):
             axis = tomlkit.table()
             for label, settings in given.items():
                 axis.add(label, _one_line(settings))

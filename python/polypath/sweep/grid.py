@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from polypath.results.points import COLUMNS, Axis
+from polypath.results.points import COLUMNS, MEASURES, Axis
 from polypath.results.statistics import COLUMNS as STATISTICS
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.settings import overrides
-from polypath.scenario.vary import SEED
+from polypath.scenario.vary import SEED, Value, seed_value
 from polypath.scenario.vary import Axis as Varied
+from polypath.units import nearest
 
 #: Longest name of a point's folder.
 _LONGEST = 120
@@ -35,10 +36,10 @@ class Point:
         return ", ".join(f"{axis}={label}" for axis, label in self.values.items())
 
 
-def axes(scenario: Scenario) -> list[Axis]:
-    """The scenario's axes as the results know them."""
+def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
+    """The scenario's axes as the results know them, with all seeds of the points."""
     found = []
-    for axis in scenario.axes:
+    for axis in _with_seeds(scenario.axes, {int(point.values[SEED]) for point in points if SEED in point.values}):
         unit, numbers = axis.numbers() or ("", None)
         found.append(Axis(axis.name, tuple(axis.labels), None if numbers is None else tuple(numbers), unit))
     return found
@@ -53,23 +54,67 @@ def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
         return [Point({}, scenario, scenario.plan(seed), ".")]
     if seed is not None:
         scenario = scenario.with_settings([f"{SEED}={seed}"])
+    _require_measures(scenario)
     names = [axis.name for axis in scenario.axes]
     if taken := [name for name in names if name in COLUMNS or name in STATISTICS]:
         raise ScenarioError(f"axis '{taken[0]}' has the name of a column of the results; give it another one")
-    shorts = short_names(names)
-    found = []
-    for combination in itertools.product(*(axis.values for axis in scenario.axes)):
-        values = {axis.name: value.label for axis, value in zip(scenario.axes, combination, strict=True)}
-        folder = _folder({short: values[name] for name, short in zip(names, shorts, strict=True)})
-        try:
-            at = scenario.at(combination)
-            found.append(Point(values, at, at.plan(), folder))
-        except ScenarioError as error:
-            where = ", ".join(f"{axis}={label}" for axis, label in values.items())
-            raise ScenarioError(f"{where}: {error.message}", error.file, error.line, error.hint) from error
+    found = [
+        _point(scenario, names, combination)
+        for combination in itertools.product(*(axis.values for axis in scenario.axes))
+    ]
     for axis in scenario.axes:
         _require_effect(scenario, axis, found)
     return found
+
+
+def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str, ...], int]) -> list[Point]:
+    """The points known, and more seeds of these places, as many in all; in the order of `points`."""
+    names = [axis.name for axis in scenario.axes]
+    made = {tuple(point.values.values()): point for point in known}
+    varied = _with_seeds(scenario.axes, {scenario.seed + number for number in range(max(counts.values()))})
+    found = []
+    for combination in itertools.product(*(axis.values for axis in varied)):
+        labels = tuple(value.label for value in combination)
+        place = tuple(label for name, label in zip(names, labels, strict=True) if name != SEED)
+        number = int(labels[names.index(SEED)]) - scenario.seed
+        if labels in made:
+            found.append(made[labels])
+        elif number < counts.get(place, 0):
+            found.append(_point(scenario, names, combination))
+    return found
+
+
+def _with_seeds(axes: Sequence[Varied], seeds: Collection[int]) -> list[Varied]:
+    """The axes, that of the seeds with these, too."""
+    found = []
+    for axis in axes:
+        if axis.name == SEED:
+            more = sorted(set(seeds) - {int(label) for label in axis.labels})
+            axis = replace(axis, values=(*axis.values, *map(seed_value, more)))
+        found.append(axis)
+    return found
+
+
+def _point(scenario: Scenario, names: Sequence[str], combination: Sequence[Value]) -> Point:
+    """Raises ScenarioError, which names the place."""
+    values = {name: value.label for name, value in zip(names, combination, strict=True)}
+    folder = _folder({short: values[name] for name, short in zip(names, short_names(names), strict=True)})
+    try:
+        at = scenario.at(combination)
+        return Point(values, at, at.plan(), folder)
+    except ScenarioError as error:
+        where = ", ".join(f"{axis}={label}" for axis, label in values.items())
+        raise ScenarioError(f"{where}: {error.message}", error.file, error.line, error.hint) from error
+
+
+def _require_measures(scenario: Scenario) -> None:
+    """Raises ScenarioError where seeds are asked for until a measure that there is not."""
+    for name in scenario.seeds.until if scenario.seeds is not None else ():
+        if name not in MEASURES:
+            hint = nearest(name, MEASURES)
+            message = f"vary.seeds.until: unknown measure '{name}'"
+            message += "" if hint else f"; there is {', '.join(MEASURES)}"
+            raise ScenarioError(message, scenario.where_named("vary.seeds"), hint=hint)
 
 
 def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) -> None:

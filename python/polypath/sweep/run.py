@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ from polypath.progress import of_points
 from polypath.results import folder
 from polypath.results import points as tables
 from polypath.results.folder import Folder
-from polypath.results.points import Axis
+from polypath.results.points import SEED, Axis
 from polypath.results.statistics import over_seeds
 from polypath.scenario import Scenario
-from polypath.sweep import executor, grid, store
+from polypath.scenario.seeds import Seeds
+from polypath.sweep import adaptive, executor, grid, store
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.grid import Point
 from polypath.sweep.point import Failure, Packed, Save, Task, Wanted, packed, placed, summarised
@@ -59,6 +62,10 @@ class Result:
     failures: Sequence[tuple[Point, str]]
     #: How many points had their result from an earlier call.
     kept: int
+    #: All points, with the seeds that the scenario's `until` asked for.
+    places: Sequence[Point] = ()
+    #: What `until` asked for and is not so, in words.
+    unmet: Sequence[str] = ()
 
     def _repr_html_(self) -> str:
         return str(import_module("polypath.notebook").of_result(self))
@@ -97,66 +104,143 @@ def run(
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
-        tasks = [[_task(sweep, point, engine, wanted, save) for point in sweep.points] for sweep in sweeps]
+        known = dict(versions or {})
+        courses = [
+            _Course(one, own, engine, known, partial(_task, one, engine, wanted, save))
+            for one, own in zip(sweeps, held, strict=True)
+        ]
         if progress is None:
             progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
-        return _run(sweeps, tasks, held, jobs, cluster, engine, dict(versions or {}), progress)
+        return _run(courses, jobs, cluster, progress)
 
 
-def _run(
-    sweeps: Sequence[Sweep],
-    tasks: Sequence[Sequence[Task]],
-    held: Sequence[Folder | None],
-    jobs: int | None,
-    cluster: str | None,
-    engine: str,
-    known: Mapping[str, str],
-    progress: Progress,
-) -> list[Result]:
-    states: list[list[_State]] = [[store.finished(task, known) for task in own] for own in tasks]
-    kept = [sum(state is not None for state in own) for own in states]
+def _run(courses: Sequence[_Course], jobs: int | None, cluster: str | None, progress: Progress) -> list[Result]:
+    def note() -> None:
+        progress(sum(course.done for course in courses), sum(len(course.points) for course in courses))
 
-    def index(which: int) -> dict[str, Any]:
-        sweep = sweeps[which]
-        return store.index(sweep.name, engine, known, grid.axes(sweep.scenario), sweep.points, states[which])
-
-    for which, own in enumerate(held):
-        if own is not None:
-            own.commit(index(which), keep=True)
-    missing = [(which, place) for which, own in enumerate(states) for place, state in enumerate(own) if state is None]
-    total, done = sum(map(len, states)), sum(kept)
-    progress(done, total)
+    for course in courses:
+        course.commit()
     try:
-        with closing(_outcomes([tasks[which][place] for which, place in missing], jobs, cluster)) as outcomes:
-            for number, outcome in outcomes:
-                which, place = missing[number]
-                states[which][place] = outcome
-                done += 1
-                progress(done, total)
+        growing: Sequence[_Course] = courses
+        while growing:
+            missing = [(course, place) for course in courses for place in course.missing()]
+            note()
+            with closing(_outcomes([course.tasks[place] for course, place in missing], jobs, cluster)) as outcomes:
+                for number, outcome in outcomes:
+                    course, place = missing[number]
+                    course.states[place] = outcome
+                    note()
+            growing = [course for course in courses if course.grow()]
     except BaseException:
-        _clean(sweeps)
+        for course in courses:
+            course.clean()
         with suppress(OSError):
-            # a point may be complete of which nothing was heard
-            states = [
-                [
-                    store.finished(task, known) if state is None else state
-                    for task, state in zip(own, there, strict=True)
-                ]
-                for own, there in zip(tasks, states, strict=True)
-            ]
-            progress(sum(state is not None for own in states for state in own), total)
-            for which, own in enumerate(held):
-                if own is not None:
-                    own.commit(index(which), keep=True)
+            for course in courses:
+                course.look()
+            note()
+            for course in courses:
+                course.commit()
         raise
-    _clean(sweeps)
-    results = []
-    for which, (sweep, own) in enumerate(zip(sweeps, held, strict=True)):
-        result = _result(sweep, states[which], kept[which])
-        if own is not None:
-            store.write(own, index(which), result.points, result.statistics)
-        results.append(result)
-    return results
+    for course in courses:
+        course.clean()
+    return [course.result() for course in courses]
+
+
+@dataclass
+class _Course:
+    """A sweep under way: its points so far, and what is known of each."""
+
+    sweep: Sweep
+    held: Folder | None
+    engine: str
+    versions: Mapping[str, str]
+    task: Callable[[Point], Task]
+    points: list[Point] = field(init=False)
+    tasks: list[Task] = field(init=False)
+    states: list[_State] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._take(self.sweep.points, {})
+        self.kept = self.done
+
+    def _take(self, points: Sequence[Point], known: Mapping[str, _State]) -> None:
+        self.points, self.tasks = list(points), [self.task(point) for point in points]
+        self.states = [
+            known[point.folder] if point.folder in known else store.finished(task, self.versions)
+            for point, task in zip(self.points, self.tasks, strict=True)
+        ]
+
+    @property
+    def done(self) -> int:
+        return sum(state is not None for state in self.states)
+
+    def missing(self) -> list[int]:
+        return [place for place, state in enumerate(self.states) if state is None]
+
+    def look(self) -> None:
+        """A point may be complete of which nothing was heard."""
+        self._take(self.points, {p.folder: s for p, s in zip(self.points, self.states, strict=True) if s is not None})
+
+    def grow(self) -> bool:
+        """Takes more seeds where the scenario asks for them; whether there are any."""
+        seeds = self.sweep.scenario.seeds
+        if seeds is None or not seeds.until:
+            return False
+        counts = adaptive.counts(seeds, self._intervals(seeds), Counter(map(_place, self.points)))
+        if not counts:
+            return False
+        known, before = {p.folder: s for p, s in zip(self.points, self.states, strict=True)}, len(self.points)
+        grown = grid.grown(self.sweep.scenario, self.points, counts)
+        if self.sweep.directory is not None:
+            _require_not_read(self.sweep, self.sweep.directory, grown)
+        self._take(grown, known)
+        self.kept += self.done - before
+        self.commit()
+        return True
+
+    def _intervals(self, seeds: Seeds) -> list[adaptive.Interval]:
+        axes = grid.axes(self.sweep.scenario, self.points)
+        return adaptive.intervals(seeds, self._table(axes), axes)
+
+    def _table(self, axes: Sequence[Axis]) -> pl.DataFrame:
+        found = [
+            (point.values, tables.rows(state, point.plan.view))
+            for point, state in zip(self.points, self.states, strict=True)
+            if state is not None and not isinstance(state, Failure)
+        ]
+        return tables.table(axes, found)
+
+    def _index(self) -> dict[str, Any]:
+        axes = grid.axes(self.sweep.scenario, self.points)
+        return store.index(self.sweep.name, self.engine, self.versions, axes, self.points, self.states)
+
+    def commit(self) -> None:
+        """Puts what is known into the folder's index."""
+        if self.held is not None:
+            self.held.commit(self._index(), keep=True)
+
+    def clean(self) -> None:
+        _clean(self.sweep)
+
+    def result(self) -> Result:
+        """What came of it, written where it is to be."""
+        seeds = self.sweep.scenario.seeds
+        axes = grid.axes(self.sweep.scenario, self.points)
+        points = self._table(axes)
+        statistics = over_seeds(points, axes)
+        failures = [
+            (point, state.message)
+            for point, state in zip(self.points, self.states, strict=True)
+            if isinstance(state, Failure)
+        ]
+        if self.held is not None:
+            store.write(self.held, self._index(), points, statistics)
+        unmet = adaptive.unmet(seeds, self._intervals(seeds)) if seeds is not None and seeds.until else []
+        return Result(self.sweep.name, axes, points, statistics, failures, self.kept, tuple(self.points), unmet)
+
+
+def _place(point: Point) -> adaptive.Place:
+    return tuple(label for axis, label in point.values.items() if axis != SEED)
 
 
 def _outcomes(
@@ -179,21 +263,24 @@ def _outcomes(
 @contextmanager
 def _claimed(sweep: Sweep, directory: Path) -> Iterator[Folder]:
     with folder.claim(directory, folder.SWEEP, sweep.inputs) as held:
-        for point in sweep.points:
-            folder.require_not_read(directory / point.folder, folder.RUN, sweep.inputs)
-        _clean([sweep])
+        _require_not_read(sweep, directory, sweep.points)
+        _clean(sweep)
         yield held
 
 
-def _clean(sweeps: Sequence[Sweep]) -> None:
+def _require_not_read(sweep: Sweep, directory: Path, points: Sequence[Point]) -> None:
+    for point in points:
+        folder.require_not_read(directory / point.folder, folder.RUN, sweep.inputs)
+
+
+def _clean(sweep: Sweep) -> None:
     """Removes what killed processes left half written in the points' folders."""
-    for sweep in sweeps:
-        if sweep.directory is not None:
-            for path in sorted(sweep.directory.iterdir()):
-                folder.clean(path)
+    if sweep.directory is not None:
+        for path in sorted(sweep.directory.iterdir()):
+            folder.clean(path)
 
 
-def _task(sweep: Sweep, point: Point, engine: str, wanted: Wanted, save: Save | None) -> Task:
+def _task(sweep: Sweep, engine: str, wanted: Wanted, save: Save | None, point: Point) -> Task:
     if sweep.directory is None:
         return Task(_title(sweep, point), point.plan, engine=engine)
     directory = sweep.directory / point.folder
@@ -211,17 +298,3 @@ def _task(sweep: Sweep, point: Point, engine: str, wanted: Wanted, save: Save | 
 
 def _title(sweep: Sweep, point: Point) -> str:
     return f"{sweep.name} ({point.title})"
-
-
-def _result(sweep: Sweep, states: Sequence[_State], kept: int) -> Result:
-    axes = grid.axes(sweep.scenario)
-    pairs = list(zip(sweep.points, states, strict=True))
-    found = [
-        (point.values, tables.rows(state, point.plan.view))
-        for point, state in pairs
-        if state is not None and not isinstance(state, Failure)
-    ]
-    points = tables.table(axes, found)
-    statistics = over_seeds(points, axes)
-    failures = [(point, state.message) for point, state in pairs if isinstance(state, Failure)]
-    return Result(sweep.name, axes, points, statistics, failures, kept)

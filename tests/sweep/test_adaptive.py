@@ -192,8 +192,6 @@ def test_a_measure_that_there_is_not_is_refused(plain: str) -> None:
 def test_a_comparison_needs_the_same_seeds_for_all(text: str, tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(text)
-    with pytest.raises(
-        InputError, match=r"takes seeds until .* a comparison needs --seeds N for all values$"
-    ):
+    with pytest.raises(InputError, match=r"takes seeds until .* a comparison needs --seeds N for all values$"):
         compare.compare(str(file), by="link.path0.loss")
     assert compare.compare(str(file), by="link.path0.loss", seeds=6) == 0

@@ -21,8 +21,9 @@ Kinds = Annotated[
     typer.Option(
         "--kind",
         metavar="A,B+C,..",
-        help="Figures to draw: rate, window, rtt, sequence, beginning, acks, waits, causes, delays, cdf, player, "
-        "quality, topology; A+B puts several in one. Of a sweep: curve-goodput, grid-goodput, cdf-delay and so on.",
+        help="Figures to draw: rate, window, rtt, sequence, beginning, acks, waits, causes, delays, cdf, fct, "
+        "slowdown, player, quality, topology; A+B puts several in one. Of a sweep: curve-goodput, grid-goodput, "
+        "cdf-delay and so on.",
     ),
 ]
 Format = Annotated[str, typer.Option("--format", metavar="|".join(layout.FIGURES), help="Format of the figures.")]

@@ -14,7 +14,7 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from polypath.plots import figure as figures
-from polypath.plots import network, playing, rates, requests, sequences, waiting, windows
+from polypath.plots import network, playing, rates, requests, sequences, transfers, waiting, windows
 from polypath.plots.base import Kind
 from polypath.plots.curve import curve, draw_curves, measures
 from polypath.plots.files import FORMATS, write
@@ -25,6 +25,7 @@ from polypath.plots.rates import rate
 from polypath.plots.requests import cdf, delays
 from polypath.plots.sequences import acks, beginning, sequence
 from polypath.plots.style import Look, style
+from polypath.plots.transfers import fct, slowdown
 from polypath.plots.waiting import causes, waits
 from polypath.plots.windows import rtt, window
 from polypath.results import Recording, UnknownName
@@ -32,12 +33,21 @@ from polypath.results import Recording, UnknownName
 #: Every kind of figure of a run by name.
 REGISTRY: Final[Mapping[str, Kind]] = {
     kind.name: kind
-    for module in (rates, windows, sequences, waiting, requests, playing, network)
+    for module in (rates, windows, sequences, waiting, requests, transfers, playing, network)
     for kind in module.KINDS
 }
 
 #: The figures that `polypath run --plot` draws: kinds, or several joined by `+` in one figure.
-USUAL: Final = ("rate", "window+rtt", "sequence+beginning", "waits+causes", "delays+cdf", "player+quality", "topology")
+USUAL: Final = (
+    "rate",
+    "window+rtt",
+    "sequence+beginning",
+    "waits+causes",
+    "delays+cdf",
+    "fct+slowdown",
+    "player+quality",
+    "topology",
+)
 
 
 def shared() -> list[str]:
@@ -129,6 +139,7 @@ __all__ = [
     "curve",
     "delays",
     "draw_curves",
+    "fct",
     "figure",
     "lanes",
     "measures",
@@ -139,6 +150,7 @@ __all__ = [
     "save",
     "save_all",
     "sequence",
+    "slowdown",
     "style",
     "topology",
     "waits",

@@ -6,6 +6,7 @@ from itertools import cycle
 from typing import Any, Final
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polypath.plots.base import Canvas, Kind, drawing, named, put_legend
@@ -16,6 +17,8 @@ from polypath.results import MetricError, Recording, metrics
 DELAY: Final = "delay (ms)"
 #: Greatest over median delay from which a distribution is drawn over a logarithmic axis.
 _LOGARITHMIC: Final = 10.0
+#: Greatest over least value from which only the decades of such an axis have numbers.
+_DECADES_APART: Final = 2000.0
 _MARKERS: Final = ("o", "s", "^", "D", "v")
 _DASHES: Final = ("-", "--", ":", "-.")
 
@@ -98,9 +101,16 @@ def distribution(axes: Axes, known: metrics.Delays, **look: Any) -> None:
     axes.step([ordered[0], *ordered], [0.0, *shares], where="post", **look)
     if ordered[0] > 0 and ordered[-1] > _LOGARITHMIC * ordered[len(ordered) // 2]:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        label_decades(axes.xaxis)
+
+
+def label_decades(axis: Axis) -> None:
+    """Numbers on a logarithmic axis: 1, 2, 5 of each decade, or 1 alone where these would touch."""
+    low, high = axis.get_data_interval()
+    wide = high > _DECADES_APART * low > 0
+    axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _asking(recording: Recording, given: str | metrics.Connection | None) -> list[metrics.Connection]:

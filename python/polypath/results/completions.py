@@ -22,6 +22,17 @@ _CLASSES = (100_000, 1_000_000)
 
 
 @dataclass(frozen=True)
+class Flow:
+    """A transfer of a group."""
+
+    size_bytes: int
+    #: From its connection's start to its last byte; None where it did not finish.
+    time_ns: int | None
+    #: That time as a multiple of the least that it could take, see `_Least`.
+    slowdown: float | None
+
+
+@dataclass(frozen=True)
 class Completions:
     """Flows of a group, of one class of sizes or all."""
 
@@ -30,7 +41,7 @@ class Completions:
     times: Delays
     """From a connection's start to its last byte, in ns."""
     slowdowns: Delays
-    """That time as a multiple, not in ns, of the least that it could take, see `_Least`."""
+    """Multiples, not times in ns."""
 
     @property
     def unfinished(self) -> int:
@@ -45,11 +56,11 @@ class Completions:
         return fmean(self.slowdowns.answered) if self.slowdowns.answered and not self.unfinished else None
 
 
-def of_groups(recording: Recording) -> dict[str, list[Completions]]:
-    """By group: all of its flows, then those of each class of sizes that has any."""
+def flows(recording: Recording) -> dict[str, list[Flow]]:
+    """The flows of each group, in order."""
     applications = recording.plan.get("applications", [])
     least = _Least(recording.plan)
-    flows: dict[str, list[tuple[int, int | None, float | None]]] = {}
+    found: dict[str, list[Flow]] = {}
     for connection in metrics.connections(recording):
         application = applications[connection.application]
         size = application["work"].get("size_bytes")
@@ -57,20 +68,25 @@ def of_groups(recording: Recording) -> dict[str, list[Completions]]:
             continue
         time = metrics.completion_ns(connection)
         slowdown = None if time is None else time / least.time_ns(application, size)
-        flows.setdefault(application["group"], []).append((size, time, slowdown))
-    return {name: [_completions("all", of), *_by_size(of)] for name, of in flows.items()}
+        found.setdefault(application["group"], []).append(Flow(size, time, slowdown))
+    return found
 
 
-def _by_size(flows: Sequence[tuple[int, int | None, float | None]]) -> list[Completions]:
+def of_groups(recording: Recording) -> dict[str, list[Completions]]:
+    """By group: all of its flows, then those of each class of sizes that has any."""
+    return {name: [completions("all", of), *_by_size(of)] for name, of in flows(recording).items()}
+
+
+def _by_size(flows: Sequence[Flow]) -> list[Completions]:
     found = []
     for low, high in zip((0, *_CLASSES), (*_CLASSES, None), strict=True):
-        own = [flow for flow in flows if flow[0] > low and (high is None or flow[0] <= high)]
+        own = [flow for flow in flows if flow.size_bytes > low and (high is None or flow.size_bytes <= high)]
         if high is None:
             title = f"above {_size(low)}"
         else:
             title = f"{_size(low)} to {_size(high)}" if low else f"up to {_size(high)}"
         if own and len(own) < len(flows):
-            found.append(_completions(title, own))
+            found.append(completions(title, own))
     return found
 
 
@@ -78,9 +94,10 @@ def _size(size: int) -> str:
     return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1000} kB"
 
 
-def _completions(title: str, flows: Sequence[tuple[int, int | None, float | None]]) -> Completions:
-    times = Delays.of([time for _, time, _ in flows])
-    slowdowns = sorted(slowdown for _, _, slowdown in flows if slowdown is not None)
+def completions(title: str, flows: Sequence[Flow]) -> Completions:
+    """Of these flows, which count as one class."""
+    times = Delays.of([flow.time_ns for flow in flows])
+    slowdowns = sorted(flow.slowdown for flow in flows if flow.slowdown is not None)
     return Completions(title, len(flows), times, Delays(len(flows), tuple(slowdowns)))
 
 

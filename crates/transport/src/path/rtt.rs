@@ -28,8 +28,10 @@ const MIN_WINDOW: Nanos = 300 * crate::SECOND;
 
 /// G, the clock granularity, in microseconds: RTO is SRTT + max(G, 4 RTTVAR) (RFC 6298 section 2.3). The RFC leaves the value to the
 /// implementation and finds 100 ms and less to do better (section 4). With the exact clock of a simulator G would be nothing, and on a steady
-/// RTT the timeout would come down to SRTT itself.
-const GRANULARITY: i64 = 100_000;
+/// RTT the timeout would come down to SRTT itself. A minimum RTO below that, as data centres have it, takes a clock as fine.
+fn granularity(config: &Config) -> i64 {
+    microseconds(config.rto_min).min(100_000)
+}
 
 impl RttEstimator {
     /// Takes a sample (RFC 6298 sections 2.2 and 2.3). Inline with its part: it runs for each acknowledgement,
@@ -51,7 +53,7 @@ impl RttEstimator {
             self.rttvar = if config.profile.rto_adds_minimum() {
                 self.mdev.max(microseconds(config.rto_min))
             } else {
-                self.mdev.max(GRANULARITY)
+                self.mdev.max(granularity(config))
             };
             self.mdev_max = self.rttvar;
             self.round_end = next;
@@ -66,7 +68,7 @@ impl RttEstimator {
         }
         self.mdev += change;
         if !config.profile.rto_adds_minimum() {
-            self.rttvar = self.mdev.max(GRANULARITY);
+            self.rttvar = self.mdev.max(granularity(config));
             return;
         }
         if self.mdev > self.mdev_max {
@@ -155,6 +157,25 @@ mod tests {
     fn a_steady_rtt_leaves_the_minimum_in_the_rfc() {
         let (estimator, config) = settled(Profile::Rfc, 40 * MS);
         assert_eq!(estimator.rto(&config), SECOND);
+    }
+
+    #[test]
+    fn a_minimum_below_the_granularity_is_kept_in_the_rfc() {
+        let config = Config {
+            profile: Profile::Rfc,
+            rto_min: 10 * MS,
+            ..Config::default()
+        };
+        let mut rtt = RttEstimator::default();
+        for round in 0..20 {
+            rtt.sample(
+                20 * MICROSECOND,
+                round * 1000 + 1,
+                (round + 1) * 1000,
+                &config,
+            );
+        }
+        assert_eq!(rtt.rto(&config), 10 * MS + 20 * MICROSECOND);
     }
 
     #[test]

@@ -40,6 +40,11 @@ IPERF = {"connection": "iperf"}
         ("mean_goodput", {}, (12 + 2 + 0.004) / 3),
         ("mean_goodput", {"from_s": 2, "to_s": 3}, (16 + 2 + 0.004) / 3),
         ("mean_throughput", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) / 3 * 15 / 14),
+        # all of them have one client
+        ("host_throughput", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) * 15 / 14),
+        ("host_throughput", {"payload_bytes": 1400, "wire_bytes": 1500, "least": True}, (12 + 2 + 0.004) * 15 / 14),
+        ("completion_mean", {"group": "web"}, 2000.0),
+        ("link_use", {"links": "path*"}, 0.25),
         ("completion", IPERF, 2.0),
         ("completion", MSG, None),
         ("subflows", IPERF, 2.0),
@@ -87,7 +92,26 @@ IPERF = {"connection": "iperf"}
     ],
 )
 def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:
-    assert REGISTRY[measure](_ruled(recording), parameters) == pytest.approx(value)
+    assert REGISTRY[measure](_grouped(_ruled(recording)), parameters) == pytest.approx(value)
+
+
+def _grouped(recording: Recording) -> Recording:
+    """The recording, with its transfer in a group."""
+    iperf, *others = recording.plan["applications"]
+    return replace(recording, plan={**recording.plan, "applications": [{**iperf, "group": "web"}, *others]})
+
+
+def test_a_mean_of_completions_needs_the_group_and_all_of_its_flows(recording: Recording) -> None:
+    with pytest.raises(MetricError, match=r"^there is no group 'wep' of flows; there is web$"):
+        REGISTRY["completion_mean"](_grouped(recording), {"group": "wep"})
+    ends = recording.table("connection_ends").with_columns(end_ns=pl.lit(None, pl.Int64))
+    open_ended = replace(recording, tables={**recording.tables, "connection_ends": ends})
+    assert REGISTRY["completion_mean"](_grouped(open_ended), {"group": "web"}) is None
+
+
+def test_links_that_are_not_there_have_no_use(recording: Recording) -> None:
+    with pytest.raises(MetricError, match=r"^no link is called 'core\*'$"):
+        REGISTRY["link_use"](recording, {"links": "core*"})
 
 
 def _ruled(recording: Recording, *delays: int | None) -> Recording:

@@ -25,6 +25,15 @@ def test_one_to_many_has_as_many_different_servers_for_each() -> None:
     assert found != pairs('{ kind = "one-to-many", receivers = 4 }', 2)
 
 
+def test_sparse_can_be_a_part_of_a_permutation() -> None:
+    found = pairs('{ kind = "sparse", share = "100 %", distinct = true }')
+    assert sorted(client for client, _ in found) == sorted(server for _, server in found)
+    for seed in range(1, 101):
+        found = pairs('{ kind = "sparse", share = "60 %", distinct = true }', seed)
+        assert len({server for _, server in found}) == len(found) == 5
+        assert all(client != server for client, server in found)
+
+
 def test_sparse_takes_a_share_of_the_hosts() -> None:
     found = pairs('"sparse"')
     assert len({client for client, _ in found}) == len(found) == 3

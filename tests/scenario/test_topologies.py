@@ -44,6 +44,13 @@ def test_a_fat_tree_has_its_hosts_switches_and_ways(k: int) -> None:
     assert (len(ways), len(ways[0])) == (k * k // 4, 7)
 
 
+def test_an_edge_switch_of_a_fat_tree_may_have_more_hosts() -> None:
+    made = graph('[topology]\nkind = "fat-tree"\nk = 4\nhosts = 6\n')
+    assert len([name for name in made if name.startswith("h")]) == 48
+    assert {made.degree(name) for name in made if "edge" in name} == {8}
+    assert [each for each in made["pod1-edge0"] if each.startswith("h")] == [f"h{12 + number}" for number in range(6)]
+
+
 def test_further_interfaces_lead_to_other_edge_switches() -> None:
     text = '[topology]\nkind = "fat-tree"\ninterfaces = 2\n'
     assert sorted(graph(text)["h1"]) == ["pod0-edge0", "pod0-edge1"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
-from polypath.results import control, metrics, pages, video
+from polypath.results import completions, control, metrics, pages, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
@@ -58,6 +59,43 @@ def mean_throughput(
 ) -> Figure:
     mean = mean_goodput(recording, from_s=from_s, to_s=to_s)
     return None if mean is None else mean * wire_bytes / payload_bytes
+
+
+def host_throughput(
+    recording: Recording,
+    *,
+    payload_bytes: int,
+    wire_bytes: int,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    least: bool = False,
+) -> Figure:
+    applications = recording.plan["applications"]
+    hosts: dict[int, float] = {}
+    for each in metrics.connections(recording):
+        rate = metrics.goodput(recording, each, _ns(from_s), _ns(to_s)) or 0.0
+        client = applications[each.application]["client"]
+        hosts[client] = hosts.get(client, 0.0) + rate
+    if not hosts:
+        return None
+    found = min(hosts.values()) if least else sum(hosts.values()) / len(hosts)
+    return found * wire_bytes / payload_bytes / 1e6
+
+
+def completion_mean(recording: Recording, *, group: str) -> Figure:
+    found = completions.of_groups(recording)
+    if group not in found:
+        raise metrics.MetricError(f"there is no group '{group}' of flows; there is {', '.join(found) or 'none'}")
+    mean = found[group][0].mean_ns()
+    return None if mean is None else mean / 1e6
+
+
+def link_use(recording: Recording, *, links: str) -> Figure:
+    ends = recording.table("link_ends")
+    busy: list[int] = [row["busy_ns"] for row in ends.iter_rows(named=True) if fnmatchcase(row["name"], links)]
+    if not busy:
+        raise metrics.MetricError(f"no link is called '{links}'")
+    return sum(busy) / len(busy) / recording.metadata.end_ns
 
 
 def completion(recording: Recording, *, connection: str) -> Figure:
@@ -371,6 +409,14 @@ REGISTRY: Mapping[str, Measure] = {
             "the same on the wire, for a given payload and length of packets",
             mean_throughput,
         ),
+        Measure(
+            "host_throughput",
+            "Mbps",
+            "on the wire, what a sending host carries over all of its connections: the mean of hosts, or the least",
+            host_throughput,
+        ),
+        Measure("completion_mean", "ms", "mean completion time of a group's flows, all finished", completion_mean),
+        Measure("link_use", "", "part of the time that links are busy, whose names match, both directions", link_use),
         Measure("completion", "s", "time from the connection's start to its last byte", completion),
         Measure("subflows", "", "subflows that were established", subflows),
         Measure("reinjected", "kB", "bytes sent again on another subflow than before", reinjected),

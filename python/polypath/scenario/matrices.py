@@ -55,20 +55,23 @@ class OneToMany(Matrix):
 
 
 class Sparse(Matrix):
-    """A share of the hosts, drawn, are clients of one other each, drawn, too."""
+    """A share of the hosts, drawn, are clients of one other each, drawn, too: several may have the same."""
 
     kind: Literal["sparse"]
     share: Share = 0.3
     """How many of the hosts are clients (30 % in Raiciu et al., NSDI 2011)."""
+    distinct: bool = False
+    """Whether no two have the same server: the pairs are some of a permutation, as htsim draws them."""
 
     def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
         if self.share == 0:
             raise ValueError("a share of 0 % is no host")
         clients = draws.some(hosts, max(1, round(self.share * len(hosts))), f"{stream} clients")
-        return [
-            (client, draws.some(_others(hosts, client), 1, f"{stream} {client}")[0])
-            for client in sorted(clients, key=hosts.index)
-        ]
+        chosen = sorted(clients, key=hosts.index)
+        if self.distinct:
+            servers = draws.permutation(len(hosts), stream)
+            return [(client, hosts[servers[hosts.index(client)]]) for client in chosen]
+        return [(client, draws.some(_others(hosts, client), 1, f"{stream} {client}")[0]) for client in chosen]
 
 
 class Incast(Matrix):

@@ -49,10 +49,10 @@ def test_a_group_without_a_command_shows_its_help(polypath: Any) -> None:
 def test_a_build_that_nobody_watches_says_each_stage_once(
     polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = Installed(tmp_path, "7.2", "source", "recipe", False, "gcc", "00")
+    built = Installed(tmp_path, "7.2", "source", "recipe", "", "gcc", "00")
 
     def build(
-        source: object, debug: bool, jobs: int, trial: object, progress: Progress, warn: Callable[[str], None]
+        source: object, variant: str, jobs: int, trial: object, progress: Progress, warn: Callable[[str], None]
     ) -> tuple[Installed, bool]:
         progress("preparing the source", 0, 0)
         for step in range(3):

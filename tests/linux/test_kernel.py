@@ -34,6 +34,7 @@ def recipe(tmp_path: Path) -> Recipe:
         "source.toml": "",
         "config.fragment": "CONFIG_NET=y\n",
         "debug.fragment": "CONFIG_KASAN=y\n",
+        "conformance.fragment": "CONFIG_TUN=y\n",
         "patches/0001.patch": PATCH.format(value=1000),
         "net/mptcp/lab.c": "int lab;\n",
     }.items():
@@ -89,12 +90,12 @@ def test_what_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_recipe_s_digest_follows_each_input(recipe: Recipe) -> None:
-    digests = {recipe.digest(debug=False), recipe.digest(debug=True)}
+    digests = {recipe.digest(), *map(recipe.digest, cache.VARIANTS)}
     for name in ("config.fragment", "patches/0001.patch", "net/mptcp/lab.c"):
         path = recipe.folder / name
         path.write_text(path.read_text() + "\n")
-        digests.add(recipe.digest(debug=False))
-    assert len(digests) == 5
+        digests.add(recipe.digest())
+    assert len(digests) == 6
 
 
 def test_a_kernel_is_found_while_its_recipe_is_the_present_one(
@@ -107,10 +108,11 @@ def test_a_kernel_is_found_while_its_recipe_is_the_present_one(
     folder = cache.cache() / "0123"
     folder.mkdir(parents=True)
     (folder / "linux").touch()
-    Installed(folder, "7.2", "source", recipe.digest(debug=False), False, "gcc", "00").save()
+    Installed(folder, "7.2", "source", recipe.digest(), "", "gcc", "00").save()
     assert find().release == "7.2"
-    with pytest.raises(KernelError, match="--debug"):
-        find(debug=True)
+    for variant in cache.VARIANTS:
+        with pytest.raises(KernelError, match=f"--{variant}"):
+            find(variant)
     (recipe.folder / "config.fragment").write_text("CONFIG_NET=n\n")
     with pytest.raises(KernelError, match="out of date"):
         find()
@@ -143,7 +145,7 @@ def test_a_wheel_is_found_where_it_is_installed(
     folder = tmp_path / "built"
     folder.mkdir()
     (folder / "linux").write_bytes(b"a kernel")
-    kernel = Installed(folder, "7.2.12", "source 1", recipe.digest(debug=False), False, "gcc", "00")
+    kernel = Installed(folder, "7.2.12", "source 1", recipe.digest(), "", "gcc", "00")
     kernel.save()
     made = wheel.pack(kernel, tmp_path / "dist")
     assert made.read_bytes() == wheel.pack(kernel, tmp_path / "again").read_bytes()
@@ -240,19 +242,19 @@ def test_a_release_that_does_not_do_gives_way_to_the_next_source(
         folder = cache.cache() / "new"
         folder.mkdir()
         (folder / "linux").touch()
-        Installed(folder, "6.12.117", chosen.identity, recipe.digest(debug=False), False, "gcc", "00").save()
+        Installed(folder, "6.12.117", chosen.identity, recipe.digest(), "", "gcc", "00").save()
         return Installed.load(folder)
 
     monkeypatch.setattr(make, "_made", made)
     warnings: list[str] = []
-    kernel, new = make.build(None, False, 1, lambda kernel: None, warn=warnings.append)
+    kernel, new = make.build(None, "", 1, lambda kernel: None, warn=warnings.append)
     assert (kernel.release, new) == ("6.12.117", True)
     assert warnings == [
         "linux-source-7.2 7.2.12-1 cannot be fetched: linux-source-7.2 7.2.14-1 takes its place",
         "linux-source-7.2 7.2.14-1 does not do: 0001.patch does not apply",
         "linux-source-7.2 7.2.12-1 cannot be fetched: linux-source-6.12 6.12.117-1 takes its place",
     ]
-    assert make.build(None, False, 1, lambda kernel: None)[1] is False  # it is there
+    assert make.build(None, "", 1, lambda kernel: None)[1] is False  # it is there
 
 
 def test_runs_take_the_kernel_that_was_asked_for_last(
@@ -262,18 +264,18 @@ def test_runs_take_the_kernel_that_was_asked_for_last(
     monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
     (recipe.folder / "source.toml").write_text(SOURCES)
     monkeypatch.setattr(programs, "build", lambda: None)
-    digest = recipe.digest(debug=False)
+    digest = recipe.digest()
     sources = {"7.2.12": recipe.pins()[0].identity, "7.2.12-own": source.given(tarball).identity}
     for number, (release, identity) in enumerate(sources.items()):
         folder = cache.cache() / f"{number}"
         folder.mkdir(parents=True)
         (folder / "linux").touch()
-        Installed(folder, release, identity, digest, False, "gcc", "00").save()
+        Installed(folder, release, identity, digest, "", "gcc", "00").save()
         os.utime(folder / "kernel.json", (number, number))
     assert find().release == "7.2.12-own"
-    assert make.build(None, False, 1, lambda kernel: None)[0].release == "7.2.12"
+    assert make.build(None, "", 1, lambda kernel: None)[0].release == "7.2.12"
     assert find().release == "7.2.12"
-    assert make.build(tarball, False, 1, lambda kernel: None)[0].release == "7.2.12-own"
+    assert make.build(tarball, "", 1, lambda kernel: None)[0].release == "7.2.12-own"
     assert find().release == "7.2.12-own"
 
 
@@ -288,7 +290,7 @@ def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypat
 
     with pytest.raises(KernelError, match="fails its trial: ecf with lia brings 5 of 9 bytes"):
         make._install(
-            tmp_path, tmp_path, "digest", "source", False, lambda kernel: make._try(kernel, trial, lambda *_: None)
+            tmp_path, tmp_path, "digest", "source", "", lambda kernel: make._try(kernel, trial, lambda *_: None)
         )
     assert not cache.installed()
 

@@ -23,13 +23,20 @@ app = typer.Typer(
 )
 
 
+_Debug = Annotated[bool, typer.Option("--debug", help="The one with KASAN and lockdep: slow, for soak tests.")]
+_Conformance = Annotated[
+    bool, typer.Option("--conformance", help="The one with TUN and MD5 signatures, for packetdrill's scripts.")
+]
+
+
 @app.command()
 def build(
     source: Annotated[
         Path | None,
         typer.Option("--source", metavar="PATH", help="A kernel source tree or tarball instead of Debian's package."),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="With KASAN and lockdep: slow, for soak tests.")] = False,
+    debug: _Debug = False,
+    conformance: _Conformance = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = os.cpu_count() or 1,
 ) -> int:
     """Fetch the source, patch it, compile it, try the kernel, keep it in the user's cache. Once built, it is instant.
@@ -51,7 +58,7 @@ def build(
             stage = what
             bar.update(task, description=what, completed=done, total=total or None)
 
-        built, new = kernel.build(source, debug, jobs, trial, progress, warn)
+        built, new = kernel.build(source, _variant(debug, conformance), jobs, trial, progress, warn)
     took = f"built in {time.monotonic() - started:.0f} s" if new else "already built"
     typer.echo(f"Linux {built.release} {took}: {built.binary}")
     return DONE
@@ -59,7 +66,8 @@ def build(
 
 @app.command()
 def status(
-    debug: Annotated[bool, typer.Option("--debug", help="Ask for the one with KASAN and lockdep.")] = False,
+    debug: _Debug = False,
+    conformance: _Conformance = False,
 ) -> int:
     """Say whether the kernel is built and up to date; exit code 2 where it is not.
 
@@ -67,7 +75,7 @@ def status(
     """
     try:
         kernel.supported()
-        found = kernel.find(debug)
+        found = kernel.find(_variant(debug, conformance))
     except KernelError as error:
         typer.echo(str(error))
         return BAD_INPUT
@@ -82,14 +90,21 @@ def status(
 @app.command()
 def wheel(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the wheel goes.")] = Path(),
-    debug: Annotated[bool, typer.Option("--debug", help="Of the one with KASAN and lockdep.")] = False,
+    debug: _Debug = False,
+    conformance: _Conformance = False,
 ) -> int:
     """Pack the built kernel, with its recipe, as a Python package of its own: other machines need no compiler.
 
     Example: `polypath kernel wheel --out wheels`.
     """
-    typer.echo(kernel.pack(kernel.find(debug), out))
+    typer.echo(kernel.pack(kernel.find(_variant(debug, conformance)), out))
     return DONE
+
+
+def _variant(debug: bool, conformance: bool) -> str:
+    if debug and conformance:
+        raise KernelError("--debug and --conformance are two kernels; give one of them")
+    return "debug" if debug else "conformance" if conformance else ""
 
 
 def _shown() -> Progress:

@@ -38,11 +38,11 @@ class LinuxEngine:
 
     def __init__(self, debug: bool = False, kernel: Installed | None = None) -> None:
         """On the kernel that is built, with or without its own checks, or on that kernel."""
-        self._debug = debug
+        self._variant = "debug" if debug else ""
         self._given = kernel
 
     def _kernel(self) -> Installed:
-        return self._given or find(self._debug)
+        return self._given or find(self._variant)
 
     def _means(self) -> Kernel:
         """Where no kernel is built, the newest one's: a plan beyond them is refused before a kernel is asked for."""

@@ -18,6 +18,8 @@ from polypath.engines.namespaces import programs
 
 #: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
 RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
+#: Kernels beside the ordinary one, each with a fragment of its own name on top of the configuration.
+VARIANTS = ("debug", "conformance")
 #: A kernel can come as a wheel of this package (wheel.py).
 PACKAGE = "polypath_linux"
 _DESCRIPTION = "kernel.json"
@@ -75,14 +77,13 @@ class Recipe:
         found = sorted((self.folder / "net").rglob("*.[ch]"))
         return {str(path.relative_to(self.folder)): path for path in found}
 
-    def fragments(self, debug: bool) -> list[Path]:
-        names = ["config.fragment", *(["debug.fragment"] if debug else [])]
-        return [self.folder / name for name in names]
+    def fragments(self, variant: str) -> list[Path]:
+        return [self.folder / f"{name}.fragment" for name in ("config", variant) if name]
 
-    def digest(self, debug: bool) -> str:
+    def digest(self, variant: str = "") -> str:
         """Changes when any input of the build does, besides the kernel's source itself."""
         sum_ = hashlib.sha256()
-        for path in [*self.fragments(debug), *self.patches(), *self.sources().values()]:
+        for path in [*self.fragments(variant), *self.patches(), *self.sources().values()]:
             content = path.read_bytes()
             sum_.update(f"{path.relative_to(self.folder)} {len(content)}\n".encode())
             sum_.update(content)
@@ -104,7 +105,7 @@ class Installed:
     release: str
     source: str
     recipe: str
-    debug: bool
+    variant: str
     compiler: str
     sha256: str
 
@@ -129,6 +130,8 @@ class Installed:
     @classmethod
     def load(cls, folder: Path) -> Installed:
         data = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+        if "variant" not in data:  # as it was before there were two
+            data["variant"] = "debug" if data.pop("debug") else ""
         return cls(folder=folder, **data)
 
 
@@ -156,23 +159,23 @@ def _readable(paths: Iterable[Path]) -> Iterable[Installed]:
     for path in paths:
         try:
             kernel = Installed.load(path.parent)
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, KeyError):
             continue
         if kernel.binary.is_file():
             yield kernel
 
 
-def find(debug: bool = False) -> Installed:
+def find(variant: str = "") -> Installed:
     """The kernel of the present recipe. Raises KernelError, with the way out, where there is none."""
-    kernels = [kernel for kernel in installed() if kernel.debug == debug]
+    kernels = [kernel for kernel in installed() if kernel.variant == variant]
     wanted = recipe()
     if wanted is None:
         fitting = kernels
     else:
-        digest = wanted.digest(debug)
+        digest = wanted.digest(variant)
         fitting = [kernel for kernel in kernels if kernel.recipe == digest]
     if fitting:
         return fitting[-1]
-    command = "polypath kernel build" + (" --debug" if debug else "")
+    command = "polypath kernel build" + (f" --{variant}" if variant else "")
     state = "is out of date" if kernels else "is not built yet"
     raise KernelError(f"the kernel of engine linux {state}; run `{command}`")

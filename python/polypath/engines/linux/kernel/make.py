@@ -15,7 +15,7 @@ from pathlib import Path
 
 from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import source as sources
-from polypath.engines.linux.kernel.cache import Installed, KernelError, Recipe, cache, installed, key, recipe
+from polypath.engines.linux.kernel.cache import VARIANTS, Installed, KernelError, Recipe, cache, installed, key, recipe
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
 
@@ -59,7 +59,7 @@ def supported() -> None:
 
 def build(
     given: Path | None,
-    debug: bool,
+    variant: str,
     jobs: int,
     trial: Callable[[Installed], None],
     progress: Progress = lambda what, done, total: None,
@@ -75,7 +75,7 @@ def build(
     if wanted is None:
         raise KernelError("this installation has no kernel recipe; build from a clone of the repository")
     own = None if given is None else sources.given(given)
-    if (kernel := _built(wanted, debug, own)) is not None:
+    if (kernel := _built(wanted, variant, own)) is not None:
         programs.build()
         kernel.choose()
         return kernel, False
@@ -85,13 +85,13 @@ def build(
     cache().mkdir(parents=True, exist_ok=True)
     with _alone(cache()):
         if own is not None:
-            return _made(own, wanted, debug, jobs, trial, progress), True
+            return _made(own, wanted, variant, jobs, trial, progress), True
         pins = wanted.pins()
         for source in sources.fetched(pins, cache() / "download", lambda what: progress(what, 0, 0)):
             if source.identity != pins[0].identity:
                 warn(f"{pins[0].package} {pins[0].version} cannot be fetched: {source} takes its place")
             try:
-                return _made(source, wanted, debug, jobs, trial, progress), True
+                return _made(source, wanted, variant, jobs, trial, progress), True
             except KernelError as error:
                 if source.identity in {pin.identity for pin in pins}:
                     raise
@@ -99,9 +99,9 @@ def build(
     raise KernelError("the recipe names no source; give a kernel source with --source")
 
 
-def _built(wanted: Recipe, debug: bool, own: sources.Source | None) -> Installed | None:
+def _built(wanted: Recipe, variant: str, own: sources.Source | None) -> Installed | None:
     """The kernel that is there: of the person's own source, or of the best pin."""
-    digest = wanted.digest(debug)
+    digest = wanted.digest(variant)
     fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest]
     if own is not None:
         return next((kernel for kernel in fitting if kernel.source == own.identity), None)
@@ -112,22 +112,31 @@ def _built(wanted: Recipe, debug: bool, own: sources.Source | None) -> Installed
 def _made(
     source: sources.Source,
     wanted: Recipe,
-    debug: bool,
+    variant: str,
     jobs: int,
     trial: Callable[[Installed], None],
     progress: Progress,
 ) -> Installed:
     progress("preparing the source", 0, 0)
     tree = Tree(cache())
-    objects = cache() / ("build-debug" if debug else "build")
+    objects = _objects(variant)
     if tree.prepare(source, wanted):
-        shutil.rmtree(cache() / "build", ignore_errors=True)
-        shutil.rmtree(cache() / "build-debug", ignore_errors=True)
-    _configure(tree.path, objects, wanted, debug)
+        for each in ("", *VARIANTS):
+            shutil.rmtree(_objects(each), ignore_errors=True)
+    _configure(tree.path, objects, wanted, variant)
     _compile(tree.path, objects, jobs, progress)
     return _install(
-        tree.path, objects, wanted.digest(debug), source.identity, debug, lambda kernel: _try(kernel, trial, progress)
+        tree.path,
+        objects,
+        wanted.digest(variant),
+        source.identity,
+        variant,
+        lambda kernel: _try(kernel, trial, progress),
     )
+
+
+def _objects(variant: str) -> Path:
+    return cache() / (f"build-{variant}" if variant else "build")
 
 
 def _try(kernel: Installed, trial: Callable[[Installed], None], progress: Progress) -> None:
@@ -163,10 +172,10 @@ def _make(tree: Path, objects: Path) -> list[str]:
     ]
 
 
-def _configure(tree: Path, objects: Path, wanted: Recipe, debug: bool) -> None:
+def _configure(tree: Path, objects: Path, wanted: Recipe, variant: str) -> None:
     """Writes .config where it would change."""
     objects.mkdir(parents=True, exist_ok=True)
-    lines = [line for path in wanted.fragments(debug) for line in path.read_text("utf-8").splitlines()]
+    lines = [line for path in wanted.fragments(variant) for line in path.read_text("utf-8").splitlines()]
     asked = [line for line in lines if line.startswith("CONFIG_")]
     config = objects / ".config"
     stamp = objects / "fragment"
@@ -222,7 +231,7 @@ def _compile(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
 
 
 def _install(
-    tree: Path, objects: Path, digest: str, source: str, debug: bool, trial: Callable[[Installed], None]
+    tree: Path, objects: Path, digest: str, source: str, variant: str, trial: Callable[[Installed], None]
 ) -> Installed:
     folder = cache() / key(digest, source)
     partial = folder.with_name(f"{folder.name}.partial")
@@ -234,7 +243,7 @@ def _install(
         release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
         source=source,
         recipe=digest,
-        debug=debug,
+        variant=variant,
         compiler=sources.run(["gcc", "--version"]).splitlines()[0],
         sha256=sources.file_sum(partial / "linux"),
     )

@@ -36,7 +36,7 @@ def pack(kernel: Installed, into: Path) -> Path:
         raise KernelError(
             "this installation has no kernel recipe, which a wheel must have; use a clone of the repository"
         )
-    version = f"{kernel.release}+{'debug.' if kernel.debug else ''}{kernel.recipe[:12]}"
+    version = f"{kernel.release}+{kernel.variant and f'{kernel.variant}.'}{kernel.recipe[:12]}"
     info = f"{PACKAGE}-{version}.dist-info"
     files: dict[str, bytes] = {
         f"{PACKAGE}/__init__.py": b'"""The kernel of Polypath\'s engine linux; see source/README.md."""\n',

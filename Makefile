@@ -8,7 +8,7 @@
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
-# make packetdrill  packetdrill's scripts against our endpoints (docs/conformance.md); REPOSITORY=path or URL of another clone
+# make packetdrill  packetdrill's scripts against our endpoints and the kernel of engine linux (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
@@ -127,13 +127,16 @@ campaign: $(VENV)/.ready
 			test ! -e "$$plan" || test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
 		done; exit $$code; }
 
-packetdrill: $(VENV)/.ready
+packetdrill: build kernel-tools
 	@.ci/need 'command -v bison' bison
 	@.ci/need 'command -v flex' flex
 	@.ci/need 'echo "#include <openssl/evp.h>" | cc -E - >/dev/null 2>&1' libssl-dev
+	@.ci/need 'command -v ip && command -v ifconfig && command -v ethtool && command -v sysctl && test -x /usr/bin/python3' \
+	    iproute2 net-tools ethtool procps python3
 	@.ci/need 'echo "#include <zlib.h>" | cc -E - >/dev/null 2>&1' zlib1g-dev
 	@conformance/packetdrill/fetch $(REPOSITORY)
 	@cargo build --locked --quiet -p polypath-packetdrill
+	@$(BIN)/polypath kernel build --conformance
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
 
 beside: SCENARIOS = 1000

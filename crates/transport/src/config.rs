@@ -102,6 +102,11 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a subflow in TIME-WAIT acknowledges without options of Multipath TCP (Linux `tcp_time_wait`).
+    pub(crate) fn forgets_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether data ACKs and data sequence numbers take eight bytes.
     pub fn long_dsn(self) -> bool {
         self == Self::Linux

@@ -144,6 +144,8 @@ pub struct Socket {
     /// What a scheduler may fill of a queue that is not kept so, at most.
     largest_queue: u64,
     fin: FinState,
+    /// Its FIN was acknowledged before the peer's came: upstream, what is left of it knows nothing of the layer above (`tcp_time_wait`).
+    reduced: bool,
     refused: Refused,
     /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
     last_small: u64,
@@ -282,6 +284,7 @@ impl Socket {
                 limits.maximum.max(limits.default)
             },
             fin: FinState::None,
+            reduced: false,
             refused: Refused::default(),
             last_small: 0,
             last_sent_at: 0,
@@ -550,10 +553,17 @@ impl Socket {
         }
         let mut segment = self.header(cx.shared.now, self.next);
         self.stamp(cx, &mut segment);
-        let space = cx.options.add_to_ack(cx.shared, &mut segment);
-        self.add_sack(&mut segment.sack, space);
+        if !self.forgotten(cx.shared) {
+            let space = cx.options.add_to_ack(cx.shared, &mut segment);
+            self.add_sack(&mut segment.sack, space);
+        }
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);
+    }
+
+    /// Nothing is left of it but what acknowledges a FIN.
+    fn forgotten(&self, shared: &Shared) -> bool {
+        self.state == State::TimeWait && self.reduced && shared.config.profile.forgets_subflows()
     }
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.

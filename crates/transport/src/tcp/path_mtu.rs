@@ -61,6 +61,7 @@ impl Socket {
                 unsent.push_back(Chunk {
                     len,
                     push: Push::No,
+                    ends: false,
                     ..chunk
                 });
                 chunk.offset += u64::from(len);
@@ -165,6 +166,7 @@ impl Socket {
                 rest = rest.saturating_sub(next.len.into());
                 whole.len += next.len;
                 whole.push = next.push;
+                whole.ends = next.ends;
             }
             self.unsent.push_back(whole);
         }
@@ -228,12 +230,13 @@ impl Socket {
                 recovery.retransmitting -= 1;
             }
             whole.set(Sent::LOST);
-            while whole.len > 0 {
-                let len = whole.len.min(most(whole.offset));
-                let piece = whole.cut_front(len);
+            while whole.len > most(whole.offset) {
+                let piece = whole.cut_front(most(whole.offset));
                 recovery.lost += 1;
                 sent.push_back(piece);
             }
+            recovery.lost += 1;
+            sent.push_back(whole);
         }
         self.sent = sent;
         if let Some(first) = first {

@@ -273,7 +273,13 @@ impl Socket {
     /// A segment of the peer's FIN came again.
     pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
         self.ack.immediately();
+        if let Some((_, end)) = &mut self.duplicate
+            && self.fin_at == Some(*end)
+        {
+            *end += 1;
+        }
         if self.state == State::TimeWait {
+            self.reduced = true;
             self.enter_time_wait(shared);
         }
     }

@@ -51,6 +51,8 @@ pub(crate) struct Chunk {
     pub push: Push,
     /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
     pub waits: bool,
+    /// The FIN rides on it (`tcp_send_fin`).
+    pub ends: bool,
 }
 
 /// A segment in flight.
@@ -67,7 +69,7 @@ pub(super) struct Sent {
 
 impl Sent {
     const SYN: u8 = 1;
-    const FIN: u8 = 2;
+    pub const FIN: u8 = 2;
     pub const SACKED: u8 = 4;
     pub const LOST: u8 = 8;
     /// Sent again, and that copy is in flight.
@@ -90,6 +92,14 @@ impl Sent {
         self.seq + u64::from(self.len) + u64::from(self.flags & (Self::SYN | Self::FIN) != 0)
     }
 
+    /// Where what an endpoint reports ends that leaves out a FIN behind data.
+    pub fn data_end(&self) -> u64 {
+        match self.len {
+            0 => self.end(),
+            len => self.seq + u64::from(len),
+        }
+    }
+
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -102,9 +112,10 @@ impl Sent {
         self.flags &= !flag;
     }
 
-    /// Takes `len` bytes off its beginning, as a segment of their own.
+    /// Takes `len` bytes off its beginning, as a segment of their own. A FIN stays behind.
     pub fn cut_front(&mut self, len: u32) -> Self {
         let mut front = Self { len, ..*self };
+        front.clear(Self::FIN);
         self.seq += u64::from(len);
         self.offset += u64::from(len);
         self.len -= len;
@@ -288,6 +299,9 @@ impl Socket {
         if chunk.push == Push::Always {
             sent.set(Sent::PUSH);
         }
+        if chunk.ends {
+            self.ride_fin(&mut sent);
+        }
         let excess = if chunk.offset == 0 {
             cx.options.first_segment_excess()
         } else {
@@ -431,14 +445,7 @@ impl Socket {
             len: 0,
             flags: 0,
         };
-        fin.set(Sent::FIN);
-        self.fin = FinState::Sent(self.next);
-        self.next += 1;
-        self.state = match self.state {
-            State::CloseWait | State::LastAck => State::LastAck,
-            State::Closing => State::Closing,
-            _ => State::FinWait1,
-        };
+        self.ride_fin(&mut fin);
         self.note_sent(cx.shared.now, &fin);
         self.sent.push_back(fin);
         cx.shared.counters.increment(Mib::TcpOutSegs);
@@ -449,8 +456,21 @@ impl Socket {
         self.schedule_loss_probe(cx.shared, false);
     }
 
+    /// A segment that ends at the next sequence number has the FIN.
+    #[cold]
+    fn ride_fin(&mut self, sent: &mut Sent) {
+        sent.set(Sent::FIN);
+        self.fin = FinState::Sent(self.next);
+        self.next += 1;
+        self.state = match self.state {
+            State::CloseWait | State::LastAck => State::LastAck,
+            State::Closing => State::Closing,
+            _ => State::FinWait1,
+        };
+    }
+
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
-    pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared) {
+    pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared, segment: &Segment) {
         let FinState::Sent(seq) = self.fin else {
             return;
         };
@@ -458,9 +478,13 @@ impl Socket {
             return;
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.reduced = !segment.flags.contains(Flags::FIN);
+            }
             State::Closing => {
                 self.state = State::TimeWait;
+                self.reduced = true;
                 self.enter_time_wait(shared);
             }
             State::LastAck => {

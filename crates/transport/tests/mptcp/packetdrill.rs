@@ -178,6 +178,48 @@ fn after_the_peers_fin_the_data_fin_comes_first() {
     assert!(last.flags.contains(Flags::FIN), "{last:?}");
 }
 
+/// The peer's FIN in TIME-WAIT's stead of FIN-WAIT-2 (`tcp_time_wait`): what is left of a subflow acknowledges it, and each repetition,
+/// without options. A FIN that comes with the acknowledgement of ours finds the subflow as it was.
+#[test]
+fn what_is_left_of_a_closed_subflow_speaks_plain_tcp() {
+    for (profile, together, speaks) in [
+        (Profile::Linux, false, false),
+        (Profile::Linux, true, true),
+        (Profile::MptcpOrg, false, true),
+    ] {
+        let config = with_profile(profile, mptcp());
+        let mut script = Script::connected(&config, peer(), RTT);
+        script.inject(script.data_ack(1, 0));
+        script.close();
+        assert!(script.expect().segment.dss.is_some_and(|it| it.data_fin));
+        let end = initial_dsn(PEER_KEY).wrapping_add(1);
+        let mut data_fin = script.data_ack(1, 1);
+        if let Some(dss) = &mut data_fin.dss {
+            (dss.mapping, dss.data_fin) = (Some(data_fin_mapping(end)), true);
+        }
+        script.inject(data_fin);
+        let answers = script.drain();
+        let fin = answers.last().expect("a FIN");
+        assert!(fin.segment.flags.contains(Flags::FIN), "{answers:?}");
+        let with_dss = |mut segment: Segment| {
+            segment.dss = script.data_ack(2, 1).dss;
+            segment
+        };
+        let (ack, fin) = (with_dss(script.ack(2)), with_dss(script.fin(1, 2)));
+        if !together {
+            script.inject(ack);
+        }
+        script.inject(fin.clone());
+        let answer = script.expect_ack(2).segment;
+        assert_eq!(answer.dss.is_some(), speaks, "{profile:?}: {answer:?}");
+        script.run_for(SECOND);
+        script.inject(fin);
+        let answer = script.expect_ack(2).segment;
+        let upstream = profile == Profile::Linux;
+        assert_eq!(answer.dss.is_none(), upstream, "{profile:?}: {answer:?}");
+    }
+}
+
 /// The mapping of the third ACK's data (RFC 8684 section 3.1), and one that no payload comes with.
 #[test]
 fn data_on_the_third_ack_is_acknowledged_at_both_levels() {

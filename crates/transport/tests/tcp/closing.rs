@@ -6,16 +6,17 @@
 //! | passive close | `close_wait_last_ack_closed`, `data_still_flows_in_close_wait`, `data_still_arrives_in_fin_wait_2` |
 //! | simultaneous close | `both_fins_cross` |
 //! | lost and early FINs | `a_lost_fin_is_repeated`, `a_fin_waits_for_the_data_before_it` |
+//! | Linux `tcp_send_fin` | `a_fin_rides_on_data_that_waits`, `a_fin_is_repeated_with_its_data`, `a_sack_of_its_data_is_one_of_the_fin` |
 //! | TIME-WAIT | `time_wait_acknowledges_a_repeated_fin_and_lasts_60_s` |
 //! | resets | `a_reset_at_the_expected_number_ends_the_connection`, `a_reset_elsewhere_in_the_window_is_challenged`, `a_reset_outside_the_window_is_ignored`, `a_syn_is_challenged`, `abort_resets`, `abort_before_the_answer_is_silent` |
 //! | probe timeout | `a_fin_restarts_the_probe_timeout` |
 
 use polypath_transport::tcp::State;
-use polypath_transport::{CloseReason, Mib};
+use polypath_transport::{CloseReason, Mib, Profile};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{PEER_ISN, Peer, Script};
-use crate::common::{Fate, MS, Pair, SECOND, Side, tcp};
+use crate::common::{Fate, MS, Pair, SECOND, Side, tcp, with_profile};
 
 fn established() -> Script {
     Script::connected(&tcp(), Peer::default(), 20 * MS)
@@ -143,6 +144,81 @@ fn a_fin_waits_for_the_data_before_it() {
     assert_eq!(state(&script), State::CloseWait);
     assert_eq!(script.read(5000), 1500);
     assert!(script.connection.at_end());
+}
+
+/// Twelve segments and a rest, closed when ten have left: the first eleven were acknowledged, and the rest left with its FIN.
+fn riding(profile: Profile) -> Script {
+    let mut script = Script::connected(&with_profile(profile, tcp()), Peer::default(), 20 * MS);
+    script.inject(script.ack(1));
+    script.write(11 * MSS + 500);
+    script.close();
+    for nth in 0..10 {
+        let sent = script.expect_data(1 + nth * MSS, MSS as u32);
+        assert!(!sent.segment.flags.contains(Flags::FIN));
+    }
+    script.expect_nothing();
+    assert_eq!(state(&script), State::Established);
+    script.run_for(20 * MS);
+    script.inject(script.ack(1 + 10 * MSS));
+    script.expect_data(1 + 10 * MSS, MSS as u32);
+    script
+}
+
+const MSS: u64 = 1460;
+const REST: u64 = 1 + 11 * MSS;
+const END: u64 = REST + 500;
+
+#[test]
+fn a_fin_rides_on_data_that_waits() {
+    for (profile, rides) in [(Profile::Linux, true), (Profile::Rfc, false)] {
+        let mut script = riding(profile);
+        let rest = script.expect_data(REST, 500).segment;
+        assert_eq!(rest.flags.contains(Flags::FIN), rides, "{profile:?}");
+        if !rides {
+            expect_fin(&mut script, END);
+        }
+        script.expect_nothing();
+        script.inject(script.ack(END));
+        assert_eq!(state(&script), State::FinWait1);
+        script.inject(script.ack(END + 1));
+        assert_eq!(state(&script), State::FinWait2);
+        script.inject(script.fin(1, END + 1));
+        script.expect_ack(2);
+        assert_eq!(script.connection.ended(), Some(CloseReason::Finished));
+    }
+}
+
+#[test]
+fn a_fin_is_repeated_with_its_data() {
+    let mut script = riding(Profile::Linux);
+    script.expect_data(REST, 500);
+    script.inject(script.ack(REST));
+    script.run_for(SECOND);
+    let again = script.expect_data(REST, 500).segment;
+    assert!(again.flags.contains(Flags::FIN), "{again:?}");
+    script.drain();
+    script.inject(script.ack(END));
+    script.run_for(SECOND);
+    let alone = script.drain().remove(0).segment;
+    assert_eq!(script.relative(&alone), END, "{alone:?}");
+    assert!(alone.flags.contains(Flags::FIN) && alone.payload.len == 0);
+}
+
+/// Whether or not the peer counts the FIN in.
+#[test]
+fn a_sack_of_its_data_is_one_of_the_fin() {
+    for end in [END, END + 1] {
+        let mut script = riding(Profile::Linux);
+        script.expect_data(REST, 500);
+        script.inject(script.sack(REST - MSS, &[(REST, end)]));
+        script.run_for(100 * MS);
+        let again: Vec<u64> = script
+            .drain()
+            .iter()
+            .map(|sent| script.relative(&sent.segment))
+            .collect();
+        assert_eq!(again, [REST - MSS], "{end}");
+    }
 }
 
 #[test]

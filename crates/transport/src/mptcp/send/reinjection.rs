@@ -27,6 +27,7 @@ impl Connection {
         }
         self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
         let chunk = Chunk {
+            ends: false,
             offset,
             len,
             kind: Kind::Reinjection,

@@ -212,6 +212,7 @@ impl Connection {
             waits: self.send.queues
                 && self.session.multipath.is_some()
                 && (self.shared.config.cork || !self.send.finishing()),
+            ends: self.send.buffers.is_some() && self.send.finishing() && self.send.unsent() == 0,
         };
         self.with(me, |socket, cx| socket.enqueue(cx, chunk));
         self.note_deadline(me);

@@ -123,8 +123,11 @@ impl Socket {
     }
 
     fn put_back(&mut self, sent: Sent) {
-        if sent.len == 0 {
+        let ends = sent.has(Sent::FIN);
+        if ends {
             self.fin = FinState::Queued;
+        }
+        if sent.len == 0 {
             return;
         }
         let len = u64::from(sent.len);
@@ -147,6 +150,7 @@ impl Socket {
             kind,
             push,
             waits: false,
+            ends,
         });
     }
 

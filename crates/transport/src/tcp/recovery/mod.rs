@@ -231,7 +231,7 @@ impl Socket {
             published = false;
         }
         if self.una > before {
-            self.fin_acknowledged(cx.shared);
+            self.fin_acknowledged(cx.shared, segment);
         }
         if !published {
             self.publish(&mut cx.path);

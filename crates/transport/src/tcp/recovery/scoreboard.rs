@@ -80,7 +80,8 @@ impl Socket {
         let mut index = self.sent.partition_point(|sent| sent.end() <= start);
         while let Some(sent) = self.sent.get_mut(index).filter(|sent| sent.seq < end) {
             index += 1;
-            if sent.has(Sent::SACKED) || !self.recovery.scoreboard.covers(sent.seq, sent.end()) {
+            if sent.has(Sent::SACKED) || !self.recovery.scoreboard.covers(sent.seq, sent.data_end())
+            {
                 continue;
             }
             if sent.has(Sent::RETRANSMITTING) {

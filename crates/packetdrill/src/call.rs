@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use polypath_transport::{NEVER, Nanos};
+use polypath_transport::{Manner, NEVER, Nanos};
 
-use crate::Errno;
 use crate::descriptor::Role;
 use crate::epoll::Ready;
 use crate::machine::Machine;
+use crate::{Errno, unsupported};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
@@ -170,8 +170,13 @@ impl Machine {
     }
 
     /// Hands bytes to a connection. Gives how many it had before.
-    pub fn write(&mut self, fd: i32, len: u64) -> Result<u64, Errno> {
+    pub fn write(&mut self, fd: i32, len: u64, manner: Manner) -> Result<u64, Errno> {
         let now = self.now;
+        let unsent = self.unsent_limit(fd)?;
+        let multipath = self.socket(fd)?.multipath;
+        if multipath && manner.record {
+            return Err(unsupported("MSG_EOR of Multipath TCP"));
+        }
         let endpoint = self.endpoint(fd)?;
         if let Some(error) = endpoint.error.take() {
             return Err(error);
@@ -180,7 +185,8 @@ impl Machine {
             return Err(libc::EPIPE);
         }
         let before = endpoint.connection.written();
-        endpoint.connection.write(len, now);
+        endpoint.connection.limit_unsent(unsent);
+        endpoint.connection.write_as(len, manner, now);
         self.settle();
         Ok(before)
     }

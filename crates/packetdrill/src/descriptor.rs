@@ -44,6 +44,10 @@ pub(crate) struct Options {
     pub send_buffer: Option<u64>,
     pub receive_buffer: Option<u64>,
     pub unsent_limit: Option<u32>,
+    /// Reports of a smaller MTU are not heard (IP_PMTUDISC_DONT).
+    pub fixed_mtu: bool,
+    /// What is left to read is told to who reads (TCP_INQ).
+    pub tells_rest: bool,
     /// Closing resets the connection (SO_LINGER with no time).
     pub aborts: bool,
 }

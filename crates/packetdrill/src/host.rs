@@ -63,9 +63,6 @@ impl Host {
     fn take(&mut self, words: &[&str]) {
         match words {
             ["sysctl", name, value @ ..] => {
-                if *name == "net.ipv4.tcp_notsent_lowat" && value != ["4294967295"] {
-                    unsupported("a limit of what is unsent");
-                }
                 self.sysctls.insert((*name).to_owned(), value.join(" "));
             }
             ["ip", rest @ ..] => {
@@ -155,6 +152,11 @@ impl Host {
         others.chain([first]).map(|it| (it, false)).collect()
     }
 
+    /// What a socket may leave unsent at most (`tcp_notsent_lowat`).
+    pub fn unsent_limit(&self) -> u64 {
+        self.number("net.ipv4.tcp_notsent_lowat", u32::MAX).into()
+    }
+
     /// A connection's settings: upstream Linux with this host's sysctls (Documentation/networking/ip-sysctl.rst, mptcp-sysctl.rst).
     pub fn config(&self, multipath: bool) -> Config {
         let base = Config::default();
@@ -189,6 +191,7 @@ impl Host {
             window_scaling: self.flag(&name("window_scaling"), true),
             ecn: self.sysctl(&name("ecn")) == Some("1"),
             checksum: self.flag("net.mptcp.checksum_enabled", false),
+            least_burst: self.number(&name("min_tso_segs"), base.least_burst),
             rto_min: 200 * MILLISECOND,
             syn_retries: self.number(&name("syn_retries"), base.syn_retries),
             retries: self.number(&name("retries2"), base.retries),

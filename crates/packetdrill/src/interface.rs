@@ -8,11 +8,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{epoll_event, iovec, msghdr, nfds_t, pollfd, sockaddr, socklen_t, ssize_t, timeval};
-use polypath_transport::{MILLISECOND, NEVER};
+use polypath_transport::{MILLISECOND, Manner, NEVER};
 
 use crate::call::{Call, Reply};
 use crate::descriptor::unmapped;
 use crate::machine::FIRST_DESCRIPTOR;
+use crate::options::TCP_INQ;
 use crate::shim::{Shim, value};
 use crate::{Errno, unsupported};
 
@@ -22,7 +23,7 @@ const IPPROTO_MPTCP: c_int = 262;
 const LOWEST_ADDRESS: usize = 4096;
 /// Flags of sending and receiving that have no bearing here, and those that have.
 const HARMLESS: c_int = libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
-const KNOWN_TO_SEND: c_int = HARMLESS | libc::MSG_DONTWAIT | libc::MSG_MORE;
+const KNOWN_TO_SEND: c_int = HARMLESS | libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_EOR;
 const KNOWN_TO_RECEIVE: c_int = HARMLESS | libc::MSG_DONTWAIT | libc::MSG_PEEK;
 
 type Data = *mut c_void;
@@ -295,7 +296,11 @@ fn send_bytes(data: Data, fd: c_int, len: Result<usize, Errno>, flags: c_int) ->
             return Err(unsupported(&format!("sending with flags {flags:#x}")));
         }
         let wait = flags & libc::MSG_DONTWAIT == 0;
-        value(shim(data).write(fd, len? as u64, flags & libc::MSG_MORE != 0, wait))
+        let manner = Manner {
+            more: flags & libc::MSG_MORE != 0,
+            record: flags & libc::MSG_EOR != 0,
+        };
+        value(shim(data).write(fd, len? as u64, manner, wait))
     };
     give(send()) as ssize_t
 }
@@ -405,15 +410,39 @@ extern "C" fn recvfrom(
 unsafe extern "C" fn recvmsg(data: Data, fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: packetdrill's own message.
     let message = unsafe { &mut *message };
-    message.msg_controllen = 0;
+    let room = std::mem::take(&mut message.msg_controllen);
     message.msg_flags = 0;
     // SAFETY: the message's own vector.
-    receive_bytes(
-        data,
-        fd,
-        unsafe { total(message.msg_iov, message.msg_iovlen) },
-        flags,
-    )
+    let len = unsafe { total(message.msg_iov, message.msg_iovlen) };
+    let received = receive_bytes(data, fd, len, flags);
+    if received >= 0
+        && let Some(left) = shim(data).with(|machine| machine.left_to_read(fd))
+    {
+        message.msg_controllen = room;
+        // SAFETY: packetdrill's own buffer of that length.
+        message.msg_controllen = unsafe { put_number(message, left) };
+    }
+    received
+}
+
+/// Puts a number into a message's control buffer, if it has room for one (TCP_CM_INQ). How much of that is taken.
+unsafe fn put_number(message: &msghdr, number: i32) -> usize {
+    let size = size_of::<i32>() as u32;
+    // SAFETY: CMSG_FIRSTHDR gives none where not even a header fits, and the length is compared before anything is written.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(message);
+        let space = libc::CMSG_SPACE(size) as usize;
+        if header.is_null() || message.msg_controllen < space {
+            return 0;
+        }
+        (*header).cmsg_level = libc::IPPROTO_TCP;
+        (*header).cmsg_type = TCP_INQ;
+        (*header).cmsg_len = libc::CMSG_LEN(size) as usize;
+        libc::CMSG_DATA(header)
+            .cast::<i32>()
+            .write_unaligned(number);
+        space
+    }
 }
 
 extern "C" fn write(data: Data, fd: c_int, buffer: *const c_void, count: usize) -> ssize_t {

@@ -290,15 +290,6 @@ impl Machine {
         Ok(())
     }
 
-    /// What is small waits for more during a call (MSG_MORE), or as long as the socket is corked.
-    pub fn expect_more(&mut self, fd: i32, more: bool) -> Result<(), Errno> {
-        let cork = self.socket(fd)?.options.cork || more;
-        if let Ok(endpoint) = self.endpoint(fd) {
-            endpoint.connection.configure(|config| config.cork = cork);
-        }
-        Ok(())
-    }
-
     // Packets.
 
     /// Takes a packet of packetdrill's.
@@ -318,7 +309,9 @@ impl Machine {
                 self.on_segment(tuple, segment, arrival);
             }
             Some(Incoming::TooBig { tuple, seq, mtu }) => {
-                if let Some((index, me)) = self.find(tuple) {
+                if let Some((index, me)) = self.find(tuple)
+                    && !self.fixes_mtu(index)
+                {
                     let now = self.now;
                     self.endpoints[index]
                         .connection
@@ -346,6 +339,12 @@ impl Machine {
                     .rposition(|subflow| subflow.tuple == tuple)?;
                 Some((index, me))
             })
+    }
+
+    /// Whether a connection's socket hears no reports of a smaller MTU.
+    fn fixes_mtu(&self, index: usize) -> bool {
+        let fixes = |it: &Descriptor| matches!(it, Descriptor::Socket(it) if it.connection() == Some(index) && it.options.fixed_mtu);
+        self.descriptors.values().any(fixes)
     }
 
     fn on_segment(&mut self, tuple: Tuple, segment: Segment, arrival: Arrival) {

@@ -20,6 +20,7 @@ const LEAST_RECEIVE_BUFFER: u64 = 2304;
 const TCP_NOTSENT_LOWAT: i32 = 25;
 const SO_MEMINFO: i32 = 55;
 const TCP_CC_INFO: i32 = 26;
+pub(crate) const TCP_INQ: i32 = 36;
 
 impl Options {
     /// What they change of a connection's settings.
@@ -38,7 +39,8 @@ impl Options {
 
 impl Machine {
     pub fn set_option(&mut self, fd: i32, level: i32, name: i32, value: i32) -> Result<(), Errno> {
-        let options = &mut self.socket(fd)?.options;
+        let socket = self.socket(fd)?;
+        let (options_multipath, options) = (socket.multipath, &mut socket.options);
         let on = value != 0;
         match (level, name) {
             (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_REUSEPORT) => options.reuse = on,
@@ -58,16 +60,30 @@ impl Machine {
             }
             (libc::SOL_SOCKET, libc::SO_MARK)
             | (libc::SOL_IP, libc::IP_FREEBIND | libc::IP_TOS) => return Ok(()),
+            (libc::SOL_IP, libc::IP_MTU_DISCOVER)
+                if [libc::IP_PMTUDISC_DONT, libc::IP_PMTUDISC_WANT].contains(&value) =>
+            {
+                options.fixed_mtu = value == libc::IP_PMTUDISC_DONT;
+                return Ok(());
+            }
             (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.nodelay = on,
             (libc::IPPROTO_TCP, libc::TCP_CORK) => options.cork = on,
             (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
                 options.user_timeout = value.unsigned_abs()
             }
             (libc::IPPROTO_TCP, _) if name == TCP_NOTSENT_LOWAT => {
-                if value >= 0 {
-                    unsupported("a limit of what is unsent");
+                if options_multipath && value >= 0 {
+                    return Err(unsupported("a limit of what is unsent of Multipath TCP"));
                 }
                 options.unsent_limit = Some(value as u32);
+                let limit = self.unsent_limit(fd)?;
+                if let Ok(endpoint) = self.endpoint(fd) {
+                    endpoint.connection.limit_unsent(limit);
+                }
+                return Ok(());
+            }
+            (libc::IPPROTO_TCP, TCP_INQ) => {
+                options.tells_rest = on;
                 return Ok(());
             }
             _ => {
@@ -93,6 +109,25 @@ impl Machine {
         }
         self.settle();
         Ok(())
+    }
+
+    /// What may be unsent at most: the socket's limit, or else the host's (`tcp_notsent_lowat`).
+    pub fn unsent_limit(&mut self, fd: i32) -> Result<u64, Errno> {
+        let own = self.socket(fd)?.options.unsent_limit;
+        Ok(match own.filter(|limit| *limit > 0) {
+            Some(limit) => limit.into(),
+            None => self.host.unsent_limit(),
+        })
+    }
+
+    /// For who asked for it, the bytes that are left to read; one where there is none but the end (`tcp_inq_hint`).
+    pub fn left_to_read(&mut self, fd: i32) -> Option<i32> {
+        if !self.socket(fd).ok()?.options.tells_rest {
+            return None;
+        }
+        let connection = &self.endpoint(fd).ok()?.connection;
+        let rest = connection.available().max(connection.at_end().into());
+        i32::try_from(rest).ok()
     }
 
     /// An option's value as bytes.

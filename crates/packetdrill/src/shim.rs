@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use polypath_transport::{MICROSECOND, Nanos, SECOND};
+use polypath_transport::{MICROSECOND, Manner, Nanos, SECOND};
 
 use crate::Errno;
 use crate::call::{Answer, Call, Reply, Waiting};
@@ -113,15 +113,9 @@ impl Shim {
         self.perform(Call::Read { fd, len, peek }, blocking)
     }
 
-    /// `more`: what is small waits for the next call (MSG_MORE).
-    pub fn write(&self, fd: i32, len: u64, more: bool, wait: bool) -> Answer {
+    pub fn write(&self, fd: i32, len: u64, manner: Manner, wait: bool) -> Answer {
         let blocking = wait && self.socket_blocks(fd);
-        let before = self.with(|machine| {
-            machine.expect_more(fd, more)?;
-            let before = machine.write(fd, len);
-            machine.expect_more(fd, false)?;
-            before
-        })?;
+        let before = self.with(|machine| machine.write(fd, len, manner))?;
         self.perform(Call::Write { fd, before, len }, blocking)
     }
 

@@ -107,6 +107,18 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether, without SACK, a packet that a duplicate ACK stood for is not counted again once it is acknowledged (Linux
+    /// `tcp_remove_reno_sacks`).
+    pub(crate) fn counts_duplicates_once(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether the acknowledgement that reports a mark is the first by which the window shrinks (Linux `tcp_fastretrans_alert`,
+    /// `tcp_try_to_open`), or the one after it.
+    pub(crate) fn reduces_at_the_mark(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether data ACKs and data sequence numbers take eight bytes.
     pub fn long_dsn(self) -> bool {
         self == Self::Linux
@@ -301,6 +313,8 @@ pub struct Config {
     /// Ask for DSS checksums.
     pub checksum: bool,
     pub nagle: bool,
+    /// Segments that leave together at least, as far as they are there, where the profile groups them (tcp_min_tso_segs).
+    pub least_burst: u32,
     /// What is smaller than a segment waits for more to be written, until nothing is in flight and a timeout has passed (TCP_CORK).
     pub cork: bool,
     pub rto_min: Nanos,
@@ -361,6 +375,7 @@ impl Default for Config {
             ecn: false,
             checksum: false,
             nagle: true,
+            least_burst: crate::path::LEAST_BURST,
             cork: false,
             rto_min: SECOND,
             rto_initial: SECOND,

@@ -11,10 +11,9 @@ const BOOKKEEPING: u64 = 256;
 
 /// What a buffer costs beside its payload (`SKB_TRUESIZE` of an empty one from `tcp_stream_alloc_skb`).
 pub(crate) const BUFFER_OVERHEAD: u64 = 832;
-/// Payload of one buffer at most, the longest headers left out (`sk_gso_max_size`, MAX_TCP_HEADER), segments of it at least once it is sent
-/// (tcp_min_tso_segs), and the part of a second's worth that it then holds (`sk_pacing_shift`).
+/// Payload of one buffer at most, the longest headers left out (`sk_gso_max_size`, MAX_TCP_HEADER), and the part of a second's worth that it
+/// holds once it is sent (`sk_pacing_shift`).
 pub(crate) const LARGEST_BUFFER: u64 = 65_536 - 192 - 1;
-const FEWEST_SEGMENTS: u64 = 2;
 const PACING_SHIFT: u32 = 10;
 /// Each 512 us of RTT halve what a buffer may hold beside (`tcp_tso_rtt_log`).
 const CLOSE_SHIFT: u32 = 9;
@@ -73,13 +72,13 @@ pub(crate) fn segments_sent(path: &Path) -> u64 {
 
 /// What a buffer holds when it is sent: more the closer the peer is (`tcp_tso_autosize`).
 fn cut(path: &Path) -> u64 {
-    let fewest = FEWEST_SEGMENTS * u64::from(path.mss.max(1));
+    let fewest = u64::from(path.least_burst) * u64::from(path.mss.max(1));
     let halvings = (path.min_rtt / MICROSECOND) >> CLOSE_SHIFT;
     let close = match u32::try_from(halvings) {
         Ok(halvings) if path.min_rtt > 0 => LARGEST_BUFFER.checked_shr(halvings).unwrap_or(0),
         _ => 0,
     };
-    ((path.pacing_rate >> PACING_SHIFT) + close).clamp(fewest, LARGEST_BUFFER)
+    ((path.pacing_rate >> PACING_SHIFT) + close).clamp(fewest.min(LARGEST_BUFFER), LARGEST_BUFFER)
 }
 
 #[cfg(test)]
@@ -117,12 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_holds_two_segments_at_least_and_the_largest_at_most() {
+    fn a_buffer_holds_some_segments_at_least_and_the_largest_at_most() {
         let mut path = Path::new(1448, 10);
         path.min_rtt = 40 * crate::MILLISECOND;
-        for (pacing_rate, segments) in [(0, 2), (3 << 20, 2), (5 << 20, 3), (1 << 40, 45)] {
-            path.pacing_rate = pacing_rate;
-            assert_eq!(segments_sent(&path), segments, "{pacing_rate}");
+        for (least, pacing_rate, segments) in [
+            (2, 0, 2),
+            (2, 3 << 20, 2),
+            (2, 5 << 20, 3),
+            (2, 1 << 40, 45),
+            (10, 5 << 20, 10),
+            (100, 0, 45),
+        ] {
+            (path.least_burst, path.pacing_rate) = (least, pacing_rate);
+            assert_eq!(segments_sent(&path), segments, "{least} {pacing_rate}");
         }
     }
 }

@@ -13,6 +13,8 @@ struct Waiting {
     push: bool,
     /// Some of it has left: an MPTCP mapping is fixed then.
     cut: bool,
+    /// A record ends with it.
+    record: bool,
 }
 
 /// A buffer that has.
@@ -61,7 +63,8 @@ impl WriteQueue {
     /// Puts up to `bytes` into the last buffer, or a new one, of `goal` bytes; `room`: the size of the send buffer; `first` of a call: what was
     /// there is no longer pushed (`tcp_sendmsg_locked`). None: there is no room for a new one, and the writer waits.
     pub fn append(&mut self, bytes: u64, goal: u64, room: u64, first: bool) -> Option<Taken> {
-        if self.waiting.back().is_none_or(|last| last.len >= goal) {
+        let done = |last: &Waiting| last.len >= goal || last.record;
+        if self.waiting.back().is_none_or(done) {
             if self.memory() >= room {
                 self.blocked = true;
                 return None;
@@ -137,6 +140,20 @@ impl WriteQueue {
         }
     }
 
+    /// What follows on the last is put into another (MSG_EOR, `tcp_skb_can_collapse_to`).
+    pub fn end_record(&mut self) {
+        if let Some(last) = self.waiting.back_mut() {
+            last.record = true;
+        }
+    }
+
+    /// Pushes the head.
+    pub fn push_head(&mut self) {
+        if let Some(head) = self.waiting.front_mut() {
+            head.push = true;
+        }
+    }
+
     /// More than half of the largest window waits for a push (`forced_push`).
     pub fn must_push(&self, written: u64, largest_window: u64) -> bool {
         written > self.pushed + largest_window / 2
@@ -148,7 +165,12 @@ impl WriteQueue {
 
     /// The head, grown to `bytes` from what follows on it (`tcp_grow_skb`).
     pub fn head(&mut self, bytes: u64) -> Option<Head> {
-        let missing = bytes.saturating_sub(self.waiting.front()?.len);
+        let front = self.waiting.front()?;
+        let missing = if front.record {
+            0
+        } else {
+            bytes.saturating_sub(front.len)
+        };
         let mut eaten = false;
         if missing > 0
             && let Some(next) = self.waiting.get_mut(1)
@@ -156,10 +178,12 @@ impl WriteQueue {
             let moved = missing.min(next.len);
             next.len -= moved;
             let push = next.len == 0 && next.push;
+            let record = next.len == 0 && next.record;
             eaten = next.len == 0;
             let head = &mut self.waiting[0];
             head.len += moved;
             head.push |= push;
+            head.record = record;
         }
         if eaten {
             self.waiting.remove(1);
@@ -175,7 +199,7 @@ impl WriteQueue {
     /// The head, grown to `bytes` from as many as that takes (`tcp_mtu_probe`).
     pub fn gather(&mut self, bytes: u64) -> Option<Head> {
         let mut head = self.head(bytes)?;
-        while head.len < bytes && !head.last {
+        while head.len < bytes && !head.last && !self.waiting[0].record {
             head = self.head(bytes)?;
         }
         Some(head)
@@ -242,6 +266,7 @@ impl WriteQueue {
                     len,
                     push,
                     cut: true,
+                    record: false,
                 }),
             }
             goes_on = rest > 0;

@@ -6,16 +6,35 @@ use super::connection::Connection;
 use crate::linux::CALL;
 use crate::{CloseReason, Config, Nanos};
 
+/// Flags of a write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// More follows: what is smaller than a segment waits for it, and nothing is pushed (MSG_MORE).
+    pub more: bool,
+    /// A record ends: what follows is in other segments (MSG_EOR). Only upstream TCP's buffers have records.
+    pub record: bool,
+}
+
 impl Connection {
     /// The application writes `bytes`, as a blocking write does: what the send buffer has no room for waits until it has.
     pub fn write(&mut self, bytes: u64, now: Nanos) {
+        self.write_as(bytes, Manner::default(), now);
+    }
+
+    /// The same with flags.
+    pub fn write_as(&mut self, bytes: u64, manner: Manner, now: Nanos) {
         self.shared.now = now;
         if self.ended.is_some() || self.send.closing() {
             return;
         }
         self.send.write(bytes);
+        if manner.record {
+            self.send.end_record();
+        }
         if self.established {
+            self.shared.more_follows = self.send.note_more(manner.more);
             self.push();
+            self.shared.more_follows = false;
             self.housekeep();
         }
     }
@@ -53,6 +72,11 @@ impl Connection {
     /// The send buffer holds `bytes` and grows no more (SO_SNDBUF).
     pub fn fix_send_buffer(&mut self, bytes: u64) {
         self.send.fix_buffer(bytes);
+    }
+
+    /// A writer finds no room while so much is unsent, and is woken at half of it (TCP_NOTSENT_LOWAT). Upstream TCP's writer keeps to it.
+    pub fn limit_unsent(&mut self, bytes: u64) {
+        self.send.limit_unsent(bytes);
     }
 
     /// Gives up to `bytes` in-order bytes to the application, which reads in pieces.

@@ -26,6 +26,7 @@ impl Connection {
                     if self.subflows[me].socket.stuck(&self.shared) {
                         self.lose_subflow(me, CloseReason::TimedOut);
                     } else {
+                        self.send.push_head();
                         self.uncork(me);
                     }
                 }

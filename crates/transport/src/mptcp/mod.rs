@@ -1,7 +1,7 @@
 //! Multipath TCP (RFC 8684): one connection over several subflows. A plain TCP connection is the case of one subflow without options.
 
 mod addresses;
-mod application;
+pub(crate) mod application;
 mod clock;
 pub mod connection;
 mod ending;

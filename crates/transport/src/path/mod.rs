@@ -45,6 +45,9 @@ pub struct Totals {
 /// No slow-start threshold yet.
 pub const INFINITE_SSTHRESH: u32 = u32::MAX;
 
+/// tcp_min_tso_segs, as it is by default.
+pub(crate) const LEAST_BURST: u32 = 2;
+
 /// One path of a connection, as congestion control and scheduler see it. Windows count packets of `mss` bytes, as in Linux.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -82,6 +85,8 @@ pub struct Path {
     /// Bytes a second at which the path is paced where its controller sets a rate; where the scheduler fills queues, at which Linux
     /// would pace (`tcp_update_pacing_rate`); 0 elsewhere.
     pub pacing_rate: u64,
+    /// Segments that leave together at least where Linux groups them (tcp_min_tso_segs).
+    pub least_burst: u32,
     /// Pacing holds the next packet back for the moment.
     pub paced: bool,
     /// Bytes acknowledged on this path so far.
@@ -115,6 +120,7 @@ impl Path {
             memory: 0,
             buffer: 0,
             pacing_rate: 0,
+            least_burst: LEAST_BURST,
             paced: false,
             acked: 0,
             between_losses: 0,

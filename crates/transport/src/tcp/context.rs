@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     pub send_limit: u64,
     /// What a cork held back leaves now.
     pub uncorked: bool,
+    /// The writer will go on at once.
+    pub more_follows: bool,
     /// The largest window that the peer offered.
     pub largest_window: u64,
     /// The application waits for room to write, under upstream's rules (SOCK_NOSPACE).
@@ -50,6 +52,7 @@ impl Shared {
             fin_seen: false,
             send_limit: 0,
             uncorked: false,
+            more_follows: false,
             largest_window: 0,
             writer_waits: false,
             softirq: None,

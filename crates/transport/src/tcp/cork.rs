@@ -13,7 +13,9 @@ const SHORTEST: Nanos = 200 * MILLISECOND;
 impl Socket {
     /// Whether a segment that is not full has to wait. A FIN takes with it what is left (`tcp_send_fin`).
     pub(super) fn corked(&self, shared: &Shared) -> bool {
-        shared.config.cork && !shared.uncorked && self.fin == FinState::None
+        (shared.config.cork || shared.more_follows)
+            && !shared.uncorked
+            && self.fin == FinState::None
     }
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use polypath_transport::{
-    Arrival, Config, Connection, Event, EventKind, Mib, Nanos, Purpose, Segment,
+    Arrival, Config, Connection, Event, EventKind, Manner, Mib, Nanos, Purpose, Segment,
 };
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MptcpOption};
 use polypath_wire::tcp::{Flags, Payload};
@@ -266,7 +266,16 @@ impl Script {
     }
 
     pub fn write(&mut self, bytes: u64) {
-        self.connection.write(bytes, self.now);
+        self.write_as(bytes, Manner::default());
+    }
+
+    pub fn write_as(&mut self, bytes: u64, manner: Manner) {
+        self.connection.write_as(bytes, manner, self.now);
+        self.collect();
+    }
+
+    pub fn flush(&mut self) {
+        self.connection.flush(self.now);
         self.collect();
     }
 

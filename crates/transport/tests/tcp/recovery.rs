@@ -110,6 +110,19 @@ fn newreno_repeats_on_the_third_duplicate() {
     assert_eq!(script.connection.paths()[0].ssthresh, 5);
 }
 
+/// Two duplicate ACKs stood for two of the three segments that an ACK covers then, so that it is one in slow start
+/// (`tcp_remove_reno_sacks`); RFC 5681 section 3.1 knows no such rule.
+#[test]
+fn without_sack_a_duplicate_counts_once() {
+    for (profile, cwnd) in [(Profile::Linux, 11), (Profile::Rfc, 13)] {
+        let mut script = ten_in_flight(&with_profile(profile, tcp()), without_sack());
+        script.inject(script.ack(1));
+        script.inject(script.ack(1));
+        script.inject(script.ack(at(3)));
+        assert_eq!(script.cwnd(), cwnd, "{profile:?}");
+    }
+}
+
 #[test]
 fn newreno_repeats_the_next_hole_on_a_partial_ack() {
     let mut script = ten_in_flight(&tcp(), without_sack());
@@ -536,4 +549,26 @@ fn an_ecn_echo_reduces_once_a_window() {
     // RFC 3168 section 6.1.2: CWR on the first new data packet after the reduction, and only there.
     assert_eq!(told.iter().filter(|cwr| **cwr).count(), 1, "{told:?}");
     assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 0);
+}
+
+/// Three segments are in flight when the mark is reported, the window may be seven: PRR gives two more (`tcp_cwnd_reduction`).
+#[test]
+fn the_acknowledgement_that_reports_a_mark_shrinks_the_window() {
+    let peer = Peer {
+        flags: Flags::ECE,
+        ..Peer::default()
+    };
+    let config = Config {
+        ecn: true,
+        ..with_profile(Profile::Linux, tcp())
+    };
+    let mut script = Script::connected(&config, peer, 100 * MS);
+    script.inject(script.ack(1));
+    script.write(4 * MSS);
+    script.run_for(100 * MS);
+    let mut echo = script.ack(at(1));
+    echo.flags |= Flags::ECE;
+    script.inject(echo);
+    assert_eq!(script.connection.paths()[0].state, CaState::Cwr);
+    assert_eq!(script.cwnd(), 5);
 }

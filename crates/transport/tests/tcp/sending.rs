@@ -6,13 +6,15 @@
 //! | window growth needs use | `a_window_that_is_not_used_does_not_grow`, `the_window_shrinks_after_idleness` |
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
 //! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
+//! | flags of a write in profile `linux` (net/ipv4/tcp.c `tcp_push`, `tcp_stream_memory_free`) | `more_to_come_is_not_pushed`, `a_record_has_segments_of_its_own`, `a_writer_waits_while_much_is_unsent` |
 //! | receive window | `the_peers_window_is_respected`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall` |
 
-use polypath_transport::{CloseReason, Config, Mib, Segment};
+use polypath_transport::{CloseReason, Config, Manner, Mib, Profile, Segment};
+use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
-use crate::common::{Fate, MS, Pair, SECOND, Side, tcp};
+use crate::common::{Fate, MS, Pair, SECOND, Side, tcp, with_profile};
 
 const MSS: u64 = 1460;
 
@@ -318,4 +320,117 @@ fn closing_releases_a_corked_rest() {
     script.close();
     script.expect_data(1, 100);
     script.run_for(60 * SECOND);
+}
+
+/// A client of profile `linux` whose writes are not held by Nagle's rule.
+fn upstream() -> Script {
+    let mut config = Config {
+        nagle: false,
+        ..with_profile(Profile::Linux, tcp())
+    };
+    config.send_buffer.default = 2_000_000;
+    let mut script = connected(&config);
+    script.inject(script.ack(1));
+    script
+}
+
+/// Sequence number, length and flag PSH of what left.
+fn left(script: &mut Script) -> Vec<(u64, u32, bool)> {
+    let sent = script.drain();
+    sent.iter()
+        .map(|sent| {
+            let segment = &sent.segment;
+            let pushed = segment.flags.contains(Flags::PSH);
+            (script.relative(segment), segment.payload.len, pushed)
+        })
+        .collect()
+}
+
+const MORE: Manner = Manner {
+    more: true,
+    record: false,
+};
+const RECORD: Manner = Manner {
+    more: false,
+    record: true,
+};
+
+/// What follows pushes it, and so does the timer that sends it (`tcp_write_wakeup`), but not the option that clears the way.
+#[test]
+fn more_to_come_is_not_pushed() {
+    let mut script = upstream();
+    script.write_as(100, MORE);
+    script.write_as(50, MORE);
+    script.expect_nothing();
+    script.write(10);
+    assert_eq!(left(&mut script), [(1, 160, true)]);
+    script.inject(script.ack(161));
+
+    script.write_as(100, MORE);
+    script.flush();
+    assert_eq!(left(&mut script), [(161, 100, false)]);
+    script.inject(script.ack(261));
+
+    script.write_as(100, MORE);
+    script.expect_nothing();
+    script.run_for(400 * MS);
+    assert_eq!(left(&mut script), [(261, 100, true)]);
+
+    script.write_as(MSS + 100, MORE);
+    assert_eq!(left(&mut script), [(361, MSS as u32, false)]);
+    script.inject(script.ack(361 + MSS));
+    // Once a segment is in flight no more, the rest waits for nothing but its writer, who is gone.
+    assert_eq!(left(&mut script), [(361 + MSS, 100, false)]);
+}
+
+/// Not when it is written behind another, nor when more of the window is free than it takes.
+#[test]
+fn a_record_has_segments_of_its_own() {
+    let mut script = upstream();
+    script.write(10 * MSS);
+    assert_eq!(left(&mut script).len(), 10);
+    script.write_as(400, RECORD);
+    script.write_as(400, RECORD);
+    script.write(400);
+    script.write(3 * MSS - 400);
+    script.expect_nothing();
+    script.inject(script.ack(1 + 10 * MSS));
+    let first = 1 + 10 * MSS;
+    let full = MSS as u32;
+    assert_eq!(
+        left(&mut script),
+        [
+            (first, 400, true),
+            (first + 400, 400, true),
+            (first + 800, full, false),
+            (first + 800 + MSS, full, false),
+            (first + 800 + 2 * MSS, full, true),
+        ]
+    );
+}
+
+/// A buffer that was begun is filled up, and the writer is woken when half of the limit is unsent.
+#[test]
+fn a_writer_waits_while_much_is_unsent() {
+    let mut script = upstream();
+    script.connection.limit_unsent(10 * MSS);
+    script.write(1_000_000);
+    let written = script.connection.written();
+    assert_eq!(left(&mut script).len(), 10);
+    assert!(written < 100 * MSS, "{written}");
+    script.run_for(100 * MS);
+    script.inject(script.ack(1 + 10 * MSS));
+    assert_eq!(script.connection.written(), written);
+    let sent: u64 = left(&mut script)
+        .iter()
+        .map(|(_, len, _)| u64::from(*len))
+        .sum();
+    assert!(written - 10 * MSS - sent > 5 * MSS, "{written} {sent}");
+    script.run_for(100 * MS);
+    script.inject(script.ack(1 + 10 * MSS + sent));
+    assert!(script.connection.written() > written);
+
+    let mut other = upstream();
+    other.write(1_000_000);
+    assert!(other.connection.written() > written);
 }

@@ -13,7 +13,47 @@ impl DataSender {
     }
 
     pub fn cancel(&mut self) -> u64 {
+        self.records.clear();
         std::mem::take(&mut self.waiting)
+    }
+
+    /// Whether more follows what is written now. True: what waits goes on waiting until the writer has added to it.
+    pub fn note_more(&mut self, more: bool) -> bool {
+        self.more = more;
+        more || self.buffers.is_some()
+    }
+
+    /// A record ends with what was written.
+    pub fn end_record(&mut self) {
+        if self.buffers.is_some() {
+            self.records.push_back(self.written + self.waiting);
+        }
+    }
+
+    /// What leaves next is pushed, because a timer sends it (`tcp_write_wakeup`).
+    pub fn push_head(&mut self) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.push_head();
+        }
+    }
+
+    /// Limits what a writer may put behind what was sent.
+    pub fn limit_unsent(&mut self, bytes: u64) {
+        self.unsent_limit = bytes;
+    }
+
+    /// Room for a buffer more, or none where too much is unsent (`tcp_stream_memory_free`).
+    pub(super) fn room(&self) -> u64 {
+        if self.unsent() < self.unsent_limit {
+            self.buffer
+        } else {
+            0
+        }
+    }
+
+    /// What is unsent is less than half of its limit: a writer that waits is woken (`tcp_stream_memory_free`).
+    pub(super) fn may_wake(&self) -> bool {
+        2 * self.unsent() < self.unsent_limit
     }
 
     pub fn written(&self) -> u64 {
@@ -71,7 +111,9 @@ impl DataSender {
             Some(buffers) => buffers.memory(),
             None => self.unacknowledged(),
         };
-        self.waiting == 0 && self.buffer.saturating_sub(taken) >= (taken / 2).max(1)
+        self.waiting == 0
+            && self.may_wake()
+            && self.buffer.saturating_sub(taken) >= (taken / 2).max(1)
     }
 
     /// The buffer of upstream TCP: two windows, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).

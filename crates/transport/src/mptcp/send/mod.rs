@@ -44,6 +44,12 @@ pub(in crate::mptcp) struct DataSender {
     buffers: Option<WriteQueue>,
     /// Bytes that the application waits to write.
     waiting: u64,
+    /// More follows what waits (MSG_MORE).
+    more: bool,
+    /// Where in the stream records end that are not in the buffer yet.
+    records: VecDeque<u64>,
+    /// As much is unsent at most (TCP_NOTSENT_LOWAT).
+    unsent_limit: u64,
     /// The scheduler fills the subflows' queues.
     queues: bool,
     /// A writer that filled the buffer waits for a third of it.
@@ -80,6 +86,9 @@ impl DataSender {
             least_buffer: buffer.minimum,
             buffers: (!config.mptcp && config.profile.writes_in_bursts()).then(WriteQueue::default),
             waiting: 0,
+            more: false,
+            records: VecDeque::new(),
+            unsent_limit: u64::MAX,
             queues,
             bursts: config.profile.writes_in_bursts(),
             closing: false,

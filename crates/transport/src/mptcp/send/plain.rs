@@ -41,20 +41,24 @@ impl Connection {
     }
 
     pub(super) fn run_plain_writer(&mut self) {
+        self.shared.more_follows = self.send.more;
         while self.send.waiting > 0 && self.send.buffers.as_ref().is_some_and(|it| !it.blocked()) {
             self.write_call();
         }
+        self.shared.more_follows = false;
     }
 
     /// One call of the writer (`tcp_sendmsg_locked`).
     fn write_call(&mut self) {
-        let room = self.send.buffer;
         let mss = self.paths[ME].mss;
         let largest = self.shared.largest_window;
         let goal = u64::from(mss) * send_memory::most_segments(mss, largest) as u64;
-        let call = self.send.waiting.min(CALL);
+        let ends = self.send.records.front().copied();
+        let record = ends.map_or(u64::MAX, |end| end - self.send.written);
+        let call = self.send.waiting.min(CALL).min(record);
         let mut left = call;
         while left > 0 {
+            let room = self.send.room();
             let Some(buffers) = &mut self.send.buffers else {
                 return;
             };
@@ -77,7 +81,14 @@ impl Connection {
         if left < call
             && let Some(buffers) = &mut self.send.buffers
         {
-            buffers.push(self.send.written);
+            if ends == Some(self.send.written) {
+                buffers.end_record();
+                self.send.records.pop_front();
+            }
+            self.shared.more_follows &= left == 0 && self.send.waiting == 0;
+            if !self.shared.more_follows || buffers.must_push(self.send.written, largest) {
+                buffers.push(self.send.written);
+            }
             self.transmit(false);
         }
     }
@@ -192,6 +203,9 @@ impl Connection {
         let wanted = u64::from(len);
         let buffers = self.send.buffers.as_mut();
         let head = buffers.and_then(|buffers| buffers.gather(wanted));
+        if head.is_some_and(|head| head.len < wanted) {
+            return true; // a record ends before
+        }
         let ends = head.is_some_and(|head| head.push && head.len == wanted);
         self.send_new(ME, len, Push::of_group(1, ends));
         self.subflows[ME]
@@ -272,7 +286,8 @@ impl Connection {
         let initial = self.shared.config.initial_window;
         self.send.expand_buffer(&self.paths[ME], initial, waits);
         let room = self.send.buffer;
-        if let Some(buffers) = &mut self.send.buffers {
+        let wakes = self.send.may_wake();
+        if let Some(buffers) = self.send.buffers.as_mut().filter(|_| wakes) {
             buffers.unblock(room);
         }
     }

@@ -173,7 +173,9 @@ impl Connection {
 
     /// The rules on small segments hold back what the peer's window admits.
     pub(super) fn hold(&mut self, me: usize) {
-        if self.shared.config.cork && self.shared.send_limit > self.send.sent {
+        if (self.shared.config.cork || self.shared.more_follows)
+            && self.shared.send_limit > self.send.sent
+        {
             self.subflows[me].socket.hold(&self.shared);
             self.note_deadline(me);
         }

@@ -149,6 +149,8 @@ pub(in crate::tcp) struct Delivery {
     duplicate_sack: bool,
     /// The DSACK is about a tail loss probe.
     of_probe: bool,
+    /// The segment reports a mark, to which this acknowledgement answers.
+    marked: bool,
     /// Something was SACKed; something never sent again, of before the episode, arrived (Linux `FLAG_ORIG_SACK_ACKED`).
     sacked: bool,
     original: bool,
@@ -165,7 +167,7 @@ pub(in crate::tcp) struct Delivery {
 impl Delivery {
     /// The acknowledgement is one that may tell of a loss (Linux `tcp_ack_is_dubious`).
     fn dubious(&self) -> bool {
-        self.sacked || self.duplicate_sack || (self.bare && !self.advanced)
+        self.sacked || self.duplicate_sack || self.marked || (self.bare && !self.advanced)
     }
 
     fn overtake(&mut self, seq: u64) {
@@ -219,14 +221,17 @@ impl Socket {
         }
         delivery.bare = segment.payload.len == 0 && !window_changed;
         let mut published = false;
+        let marked = segment.flags.contains(Flags::ECE) && self.negotiated.ecn;
+        delivery.marked = marked && cx.shared.config.profile.reduces_at_the_mark();
         if delivery.packets > 0
             || delivery.advanced
+            || delivery.marked
             || self.recovery.state != CaState::Open
             || self.recovery.probe_end.is_some()
         {
             published = self.conclude(cx, &mut delivery, before);
         }
-        if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
+        if marked && !delivery.marked {
             self.on_congestion_experienced(&mut cx.path);
             published = false;
         }
@@ -373,6 +378,9 @@ impl Socket {
                 self.enter_recovery(cx);
             }
         } else {
+            if delivery.marked {
+                self.on_congestion_experienced(&mut cx.path);
+            }
             self.try_to_open(&mut cx.path);
         }
     }

@@ -165,6 +165,10 @@ impl Socket {
         }
         if !self.negotiated.sack && self.recovery.sacked > 0 {
             // Duplicate ACKs stood for packets that this ACK now covers.
+            if shared.config.profile.counts_duplicates_once() {
+                let news = packets.saturating_sub(self.recovery.sacked).max(1);
+                delivery.packets -= packets.saturating_sub(news).min(delivery.packets);
+            }
             self.recovery.sacked = self
                 .recovery
                 .sacked

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Ports, SECOND, Segment,
-    Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, MICROSECOND, NEVER, Nanos, Ports, SECOND,
+    Segment, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -432,7 +432,8 @@ impl Machine {
 
     fn emit(&mut self, tuple: Tuple, segment: &Segment, dsn: Option<u64>, ecn: bool) {
         if let Some(bytes) = self.builder.build(tuple, segment, dsn, ecn) {
-            let at = self.now;
+            // Not earlier than what packetdrill takes for the end of the call: it asks for the time then, which goes on by one.
+            let at = self.now + MICROSECOND;
             self.packets.push_back(Departure { at, bytes });
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, MICROSECOND, NEVER, Nanos, Ports, SECOND,
-    Segment, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, Limit, MICROSECOND, NEVER, Nanos, Ports,
+    SECOND, Segment, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -49,6 +49,9 @@ pub(crate) struct Endpoint {
     /// How often readers and writers were woken, and what was there then.
     pub wakes: (u64, u64),
     known: (u64, bool, bool),
+    /// What limits sending, since when, and for how long anything, the peer's window and the send buffer did.
+    limit: (Limit, Nanos),
+    pub limited: [Nanos; 3],
 }
 
 pub(crate) struct Machine {
@@ -211,6 +214,8 @@ impl Machine {
             error: None,
             wakes: (0, 0),
             known: (0, false, false),
+            limit: (Limit::Idle, self.now),
+            limited: [0; 3],
         });
         self.endpoints.len() - 1
     }
@@ -509,6 +514,7 @@ impl Machine {
                 self.on_event(index, event.kind);
             }
             self.endpoints[index].count_wakes();
+            self.endpoints[index].note_limit(self.now);
         }
     }
 
@@ -561,6 +567,18 @@ impl Endpoint {
         self.wakes.0 += u64::from(now.0 > self.known.0 || now.1 && !self.known.1);
         self.wakes.1 += u64::from(now.2 && !self.known.2 || now.1 && !self.known.1);
         self.known = now;
+    }
+
+    /// Counts the time since the last event to what limited sending then (`tcp_get_info_chrono_stats`); it changes only at events.
+    pub fn note_limit(&mut self, now: Nanos) {
+        let (limit, since) = std::mem::replace(&mut self.limit, (self.connection.limit(), now));
+        let passed = now.saturating_sub(since);
+        self.limited[0] += if limit == Limit::Idle { 0 } else { passed };
+        match limit {
+            Limit::ReceiveWindow => self.limited[1] += passed,
+            Limit::SendBuffer => self.limited[2] += passed,
+            Limit::Idle | Limit::Busy => {}
+        }
     }
 
     pub fn readable(&self) -> bool {

@@ -170,6 +170,7 @@ impl Machine {
     fn info(&mut self, fd: i32) -> Result<Vec<u8>, Errno> {
         let now = self.now;
         let endpoint = self.endpoint(fd)?;
+        endpoint.note_limit(now);
         let connection = &endpoint.connection;
         let (socket, path) = (connection.subflows()[0].socket(), &connection.paths()[0]);
         let info: Info = socket.info(connection.config());
@@ -198,6 +199,10 @@ impl Machine {
         words[20] = path.cwnd;
         words[21] = info.announced_mss;
         words[22] = info.reordering;
+        // `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`, of eight bytes each.
+        for (index, limited) in endpoint.limited.iter().enumerate() {
+            words[42 + 2 * index] = micros(*limited);
+        }
         Ok(words.iter().flat_map(|word| word.to_ne_bytes()).collect())
     }
 }

@@ -107,6 +107,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a plain TCP sender follows a right edge of the peer's window that moves left, and sends less than a segment of what waits only
+    /// when the timer of window probes says so (Linux `tcp_may_update_window`, `tcp_snd_wnd_test`, `tcp_write_wakeup`).
+    pub(crate) fn follows_windows(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether, without SACK, a packet that a duplicate ACK stood for is not counted again once it is acknowledged (Linux
     /// `tcp_remove_reno_sacks`).
     pub(crate) fn counts_duplicates_once(self) -> bool {

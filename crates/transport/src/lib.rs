@@ -33,6 +33,7 @@ pub use host::{Accept, Ports};
 pub use mptcp::application::Manner;
 pub use mptcp::connection::{Connection, Kept};
 pub use mptcp::segment::Arrival;
+pub use mptcp::send::plain::Limit;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
 pub use stream::{Blocked, Cause, Level, Waited};

@@ -11,6 +11,6 @@ pub mod keys;
 mod processes;
 mod retransmission;
 pub mod segment;
-mod send;
+pub(crate) mod send;
 mod session;
 pub mod subflow;

@@ -259,10 +259,11 @@ impl Connection {
     /// Plain TCP: the socket's sequence space is the stream.
     pub(super) fn on_plain_ack(&mut self, me: usize) {
         let acked = self.paths[me].acked;
-        self.shared.send_limit = self
-            .shared
-            .send_limit
-            .max(self.subflows[me].socket.window_end().saturating_sub(1));
+        let end = self.subflows[me].socket.window_end().saturating_sub(1);
+        let follows = self.send.follows_windows();
+        if follows || end > self.shared.send_limit {
+            self.shared.send_limit = end;
+        }
         self.send.acknowledge(acked);
         if self
             .session

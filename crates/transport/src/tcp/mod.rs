@@ -130,6 +130,8 @@ pub struct Socket {
     next: u64,
     /// Right edge of the peer's window, when this socket is the whole connection.
     window_end: u64,
+    /// The sequence number of the segment that set it (RFC 9293 section 3.3.1, SND.WL1).
+    window_seq: u32,
     /// The largest window that the peer offered here (RFC 5961 section 5.2, MAX.SND.WND).
     largest_window: u64,
     sent: VecDeque<Sent>,
@@ -271,6 +273,7 @@ impl Socket {
             una: 0,
             next: 0,
             window_end: 1,
+            window_seq: 0,
             largest_window: 0,
             sent: VecDeque::new(),
             unsent: VecDeque::new(),

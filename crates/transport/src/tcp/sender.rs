@@ -510,7 +510,7 @@ impl Socket {
     }
 
     /// Whether the congestion window limits sending; in slow start half a window in use is enough (Linux `tcp_is_cwnd_limited`).
-    pub(super) fn is_cwnd_limited(&self, path: &Path) -> bool {
+    pub(crate) fn is_cwnd_limited(&self, path: &Path) -> bool {
         self.cwnd_limited || (path.in_slow_start() && path.cwnd < 2 * self.max_in_flight)
     }
 

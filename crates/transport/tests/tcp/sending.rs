@@ -7,10 +7,10 @@
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
 //! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
 //! | flags of a write in profile `linux` (net/ipv4/tcp.c `tcp_push`, `tcp_stream_memory_free`) | `more_to_come_is_not_pushed`, `a_record_has_segments_of_its_own`, `a_writer_waits_while_much_is_unsent` |
-//! | receive window | `the_peers_window_is_respected`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
+//! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall` |
 
-use polypath_transport::{CloseReason, Config, Manner, Mib, Profile, Segment};
+use polypath_transport::{CloseReason, Config, Limit, Manner, Mib, Profile, Segment};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -433,4 +433,66 @@ fn a_writer_waits_while_much_is_unsent() {
     let mut other = upstream();
     other.write(1_000_000);
     assert!(other.connection.written() > written);
+}
+
+/// Less than a segment leaves when the timer of window probes says so, and is pushed; a window that a newer segment shrinks is shrunk
+/// (`tcp_snd_wnd_test`, `tcp_write_wakeup`, `tcp_may_update_window`).
+#[test]
+fn upstream_follows_a_window_that_shrinks() {
+    let mut script = upstream();
+    script.write(2 * MSS);
+    assert_eq!(left(&mut script).len(), 2);
+    let end = 1 + 2 * MSS;
+    // The window is 600 bytes now.
+    let narrow = |script: &Script, ack: u64, window: u16| Segment {
+        window,
+        ..script.ack(ack)
+    };
+    let peer = script.peer.window_scale.unwrap_or(0);
+    script.run_for(100 * MS);
+    script.inject(narrow(&script, end, (640 >> peer) as u16));
+    script.write(5_000);
+    script.expect_nothing();
+    // An ACK that is not newer shrinks nothing more.
+    script.inject(narrow(&script, end, (128 >> peer) as u16));
+    script.run_for(100 * MS);
+    script.expect_nothing();
+    script.run_for(SECOND);
+    assert_eq!(left(&mut script)[0], (end, 640, true));
+    script.inject(narrow(&script, end + 640, 0xffff));
+    assert_eq!(left(&mut script)[0], (end + 640, MSS as u32, false));
+}
+
+#[test]
+fn what_limits_sending_is_told() {
+    let mut script = upstream();
+    assert_eq!(script.connection.limit(), Limit::Idle);
+    script.write(2 * MSS);
+    assert_eq!(script.connection.limit(), Limit::Busy);
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(Segment {
+        window: 1,
+        ..script.ack(1 + 2 * MSS)
+    });
+    assert_eq!(script.connection.limit(), Limit::Idle);
+    script.write(MSS);
+    assert_eq!(script.connection.limit(), Limit::ReceiveWindow);
+    script.inject(Segment {
+        window: 100,
+        ..script.ack(1 + 2 * MSS)
+    });
+    assert_eq!(script.connection.limit(), Limit::Busy);
+
+    let config = Config {
+        nagle: false,
+        ..with_profile(Profile::Linux, tcp())
+    };
+    let mut script = connected(&config);
+    script.inject(script.ack(1));
+    script.connection.fix_send_buffer(4_000);
+    script.write(3 * MSS);
+    assert_eq!(script.connection.limit(), Limit::Busy);
+    script.write(1_000);
+    assert_eq!(script.connection.limit(), Limit::SendBuffer);
 }

@@ -5,7 +5,7 @@ mod closing;
 mod host_queue;
 mod loss_probe;
 mod path_mtu;
-mod plain;
+pub(crate) mod plain;
 mod reinjection;
 mod schedule;
 mod zero_window_probe;
@@ -108,6 +108,11 @@ impl DataSender {
     /// Everything written was acknowledged, and nothing more waits.
     fn idle(&self) -> bool {
         self.una == self.written && self.waiting == 0
+    }
+
+    /// Upstream TCP: the peer's window may shrink.
+    pub fn follows_windows(&self) -> bool {
+        self.buffers.is_some()
     }
 
     pub fn fills_queues(&self) -> bool {

@@ -17,7 +17,32 @@ struct Group {
     push: bool,
 }
 
+/// What a plain TCP sender waits for (Linux `enum tcp_chrono`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// There is nothing to send.
+    Idle,
+    /// The network: what was sent is under way, or the congestion window is full.
+    Busy,
+    /// The peer's window.
+    ReceiveWindow,
+    /// Everything was sent, and the writer waits for room.
+    SendBuffer,
+}
+
 impl Connection {
+    /// What sending waits for at present. Under other profiles than `linux` a writer is not told apart.
+    pub fn limit(&self) -> Limit {
+        let (path, socket) = (&self.paths[ME], &self.subflows[ME].socket);
+        let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
+        match self.send_queue() {
+            (0, _) => Limit::Idle,
+            (_, 0) if waits && !socket.is_cwnd_limited(path) => Limit::SendBuffer,
+            (_, 1..) if path.room() > 0 && self.window_closed() => Limit::ReceiveWindow,
+            _ => Limit::Busy,
+        }
+    }
+
     /// Upstream TCP: what waits leaves, which may let the writer get on, whose calls let more leave (`tcp_data_snd_check`). Not inline, so
     /// that the other profiles' way through their callers stays as short as it is.
     #[inline(never)]
@@ -120,6 +145,9 @@ impl Connection {
         let mss = u64::from(self.paths[ME].mss.max(1));
         let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
         let head = self.send.buffers.as_mut()?.head(quota * mss)?;
+        if self.window_is_short(head.len) {
+            return None;
+        }
         if self.cut(ME) == 0 {
             self.hold(ME);
             return None;
@@ -157,6 +185,29 @@ impl Connection {
                 None
             }
         }
+    }
+
+    /// The window has no room for a segment of so many bytes, or all of them (`tcp_snd_wnd_test`).
+    #[inline(always)]
+    pub(super) fn window_is_short(&self, bytes: u64) -> bool {
+        let wanted = bytes.min(self.paths[ME].mss.into());
+        self.shared.send_limit < self.send.sent + wanted
+    }
+
+    /// The timer of window probes sends what the window has room for (`tcp_write_wakeup`). False: it has none.
+    #[cold]
+    pub(super) fn send_what_fits(&mut self) -> bool {
+        let room = self.shared.send_limit.saturating_sub(self.send.sent);
+        let head = self.send.buffers.as_mut().and_then(|it| it.head(0));
+        let Some(head) = head.filter(|_| room > 0) else {
+            return false;
+        };
+        let len = head.len.min(room).min(self.paths[ME].mss.into());
+        self.send_new(ME, len as u32, Push::Always);
+        if let Some(buffers) = &mut self.send.buffers {
+            buffers.leave(len, self.send.sent);
+        }
+        true
     }
 
     /// Bytes of a group.

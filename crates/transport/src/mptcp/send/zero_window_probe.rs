@@ -9,7 +9,7 @@ impl Connection {
     /// segment, where a call counts (`benches/instructions.toml`).
     #[inline(always)]
     pub(super) fn watch_window(&mut self) {
-        let window_closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
+        let window_closed = self.send.unsent() > 0 && self.window_closed();
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self
@@ -27,6 +27,16 @@ impl Connection {
             }
             self.send.probe_at = self.shared.now + wait;
             self.deadline = self.deadline.min(self.send.probe_at);
+        }
+    }
+
+    /// Nothing of what waits is sent before the peer opens its window.
+    #[inline(always)]
+    pub(super) fn window_closed(&self) -> bool {
+        if self.send.follows_windows() {
+            self.window_is_short(self.send.unsent())
+        } else {
+            self.shared.send_limit <= self.send.sent
         }
     }
 
@@ -64,7 +74,9 @@ impl Connection {
                 self.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
                 return self.end(CloseReason::TimedOut);
             }
-            if let Some(me) = self.working_subflow() {
+            if self.send_what_fits() {
+                // In flight, it is repeated like any other.
+            } else if let Some(me) = self.working_subflow() {
                 self.with(me, |socket, cx| {
                     socket.send_probe(cx, Mib::TcpExtTCPWinProbe)
                 });
@@ -92,7 +104,7 @@ impl Connection {
             self.send.probed_since = self.shared.now;
         }
         let timeout = self.shared.config.user_timeout;
-        let closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
+        let closed = self.send.unsent() > 0 && self.window_closed();
         closed && timeout > 0 && self.shared.now - self.send.probed_since >= timeout
     }
 

@@ -190,7 +190,7 @@ impl Socket {
             ..Delivery::default()
         };
         let mss = cx.path.mss;
-        let window_changed = ack >= self.una && self.update_window(ack, segment);
+        let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
         if !segment.sack.is_empty() && self.negotiated.sack {
             self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
         }
@@ -243,14 +243,39 @@ impl Socket {
         }
     }
 
-    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step); right edges never move left.
-    fn update_window(&mut self, ack: u64, segment: &Segment) -> bool {
+    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
+    fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.largest_window = self.largest_window.max(window);
         let end = ack + window;
+        if end < self.window_end {
+            return self.shrink_window(cx, (ack, end), segment);
+        }
         let changed = end > self.window_end;
-        self.window_end = self.window_end.max(end);
+        if changed {
+            (self.window_end, self.window_seq) = (end, segment.seq);
+        }
         changed
+    }
+
+    /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
+    /// sender to be robust against that; subflows and other profiles keep to the edge that they know.
+    #[cold]
+    fn shrink_window(
+        &mut self,
+        cx: &Context<impl Options>,
+        (ack, end): (u64, u64),
+        segment: &Segment,
+    ) -> bool {
+        if cx.options.maps_data() || !cx.shared.config.profile.follows_windows() {
+            return false;
+        }
+        let later = segment.seq.wrapping_sub(self.window_seq) as i32;
+        let newer = ack > self.una || later > 0 || (later == 0 && segment.window == 0);
+        if newer {
+            (self.window_end, self.window_seq) = (end, segment.seq);
+        }
+        newer
     }
 
     /// True: what the path tells is up to date.

@@ -260,8 +260,7 @@ impl Connection {
     pub(super) fn on_plain_ack(&mut self, me: usize) {
         let acked = self.paths[me].acked;
         let end = self.subflows[me].socket.window_end().saturating_sub(1);
-        let follows = self.send.follows_windows();
-        if follows || end > self.shared.send_limit {
+        if end > self.shared.send_limit || self.send.follows_windows() {
             self.shared.send_limit = end;
         }
         self.send.acknowledge(acked);

@@ -551,22 +551,34 @@ impl Socket {
 
     /// Sends an ACK without data.
     pub(crate) fn send_ack(&mut self, cx: &mut Context<impl Options>) {
-        if !self.state.synchronised() {
-            return;
+        if matches!(
+            self.state,
+            State::Closed | State::SynSent | State::SynReceived | State::TimeWait
+        ) {
+            return self.send_ack_in_time_wait(cx);
         }
+        self.acknowledge(cx, true);
+    }
+
+    /// Where nothing is left of it but what acknowledges a FIN, without options of the layer above.
+    #[cold]
+    fn send_ack_in_time_wait(&mut self, cx: &mut Context<impl Options>) {
+        if self.state == State::TimeWait {
+            let forgets = self.reduced && cx.shared.config.profile.forgets_subflows();
+            self.acknowledge(cx, !forgets);
+        }
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self, cx: &mut Context<impl Options>, with_options: bool) {
         let mut segment = self.header(cx.shared.now, self.next);
         self.stamp(cx, &mut segment);
-        if !self.forgotten(cx.shared) {
+        if with_options {
             let space = cx.options.add_to_ack(cx.shared, &mut segment);
             self.add_sack(&mut segment.sack, space);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);
-    }
-
-    /// Nothing is left of it but what acknowledges a FIN.
-    fn forgotten(&self, shared: &Shared) -> bool {
-        self.state == State::TimeWait && self.reduced && shared.config.profile.forgets_subflows()
     }
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.

@@ -61,7 +61,7 @@ impl Socket {
                 unsent.push_back(Chunk {
                     len,
                     push: Push::No,
-                    ends: false,
+                    kind: chunk.kind.not_last(),
                     ..chunk
                 });
                 chunk.offset += u64::from(len);
@@ -166,7 +166,7 @@ impl Socket {
                 rest = rest.saturating_sub(next.len.into());
                 whole.len += next.len;
                 whole.push = next.push;
-                whole.ends = next.ends;
+                whole.kind = next.kind;
             }
             self.unsent.push_back(whole);
         }

@@ -16,8 +16,20 @@ pub(super) const TIME_WAIT: Nanos = 60 * SECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     New,
+    /// New, and the FIN rides on it (`tcp_send_fin`).
+    Last,
     /// Another subflow carried it before.
     Reinjection,
+}
+
+impl Kind {
+    /// Of a part that is followed by others.
+    pub fn not_last(self) -> Self {
+        match self {
+            Self::Last => Self::New,
+            kind => kind,
+        }
+    }
 }
 
 /// Whether a segment is pushed.
@@ -51,8 +63,6 @@ pub(crate) struct Chunk {
     pub push: Push,
     /// While it is small and the last it waits as Nagle's rule has it, and takes what follows (Linux queues at subflow level).
     pub waits: bool,
-    /// The FIN rides on it (`tcp_send_fin`).
-    pub ends: bool,
 }
 
 /// A segment in flight.
@@ -299,9 +309,6 @@ impl Socket {
         if chunk.push == Push::Always {
             sent.set(Sent::PUSH);
         }
-        if chunk.ends {
-            self.ride_fin(&mut sent);
-        }
         let excess = if chunk.offset == 0 {
             cx.options.first_segment_excess()
         } else {
@@ -311,9 +318,13 @@ impl Socket {
             self.last_small = self.next;
         }
         self.totals.sent += u64::from(chunk.len);
-        if chunk.kind == Kind::Reinjection {
-            self.totals.reinjected += u64::from(chunk.len);
-            sent.set(Sent::REINJECTED);
+        match chunk.kind {
+            Kind::New => {}
+            Kind::Last => self.ride_fin(&mut sent),
+            Kind::Reinjection => {
+                self.totals.reinjected += u64::from(chunk.len);
+                sent.set(Sent::REINJECTED);
+            }
         }
         self.recovery.count_sent();
         self.ack.data_sent(cx.shared.now);

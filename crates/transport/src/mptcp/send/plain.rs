@@ -58,7 +58,7 @@ impl Connection {
         if self.shared.softirq.is_none() {
             self.run_plain_writer();
         }
-        self.watch_window();
+        self.watch(self.send.unsent() > 0 && self.window_is_short(self.send.unsent()));
         debug_assert_eq!(
             self.send.buffers.as_ref().map(WriteQueue::unsent),
             Some(self.send.unsent())

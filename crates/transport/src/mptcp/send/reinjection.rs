@@ -27,7 +27,6 @@ impl Connection {
         }
         self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
         let chunk = Chunk {
-            ends: false,
             offset,
             len,
             kind: Kind::Reinjection,

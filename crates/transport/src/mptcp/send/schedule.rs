@@ -205,16 +205,22 @@ impl Connection {
                 holder: me as u16,
             });
         }
-        let ends = self.send.unsent() == 0 && self.send.buffers.is_none();
+        let (mut kind, mut push) = (Kind::New, push);
+        if self.send.unsent() == 0 {
+            if self.send.buffers.is_none() {
+                push = Push::Always;
+            } else if self.send.finishing() {
+                kind = Kind::Last;
+            }
+        }
         let chunk = Chunk {
             offset,
             len,
-            kind: Kind::New,
-            push: if ends { Push::Always } else { push },
+            kind,
+            push,
             waits: self.send.queues
                 && self.session.multipath.is_some()
                 && (self.shared.config.cork || !self.send.finishing()),
-            ends: self.send.buffers.is_some() && self.send.finishing() && self.send.unsent() == 0,
         };
         self.with(me, |socket, cx| socket.enqueue(cx, chunk));
         self.note_deadline(me);

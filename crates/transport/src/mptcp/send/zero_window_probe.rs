@@ -9,7 +9,13 @@ impl Connection {
     /// segment, where a call counts (`benches/instructions.toml`).
     #[inline(always)]
     pub(super) fn watch_window(&mut self) {
-        let window_closed = self.send.unsent() > 0 && self.window_closed();
+        let window_closed = self.send.unsent() > 0 && self.shared.send_limit <= self.send.sent;
+        self.watch(window_closed);
+    }
+
+    /// The same where it is known whether the window is closed to what waits.
+    #[inline(always)]
+    pub(super) fn watch(&mut self, window_closed: bool) {
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self
@@ -31,7 +37,6 @@ impl Connection {
     }
 
     /// Nothing of what waits is sent before the peer opens its window.
-    #[inline(always)]
     pub(super) fn window_closed(&self) -> bool {
         if self.send.follows_windows() {
             self.window_is_short(self.send.unsent())

@@ -123,8 +123,7 @@ impl Socket {
     }
 
     fn put_back(&mut self, sent: Sent) {
-        let ends = sent.has(Sent::FIN);
-        if ends {
+        if sent.has(Sent::FIN) {
             self.fin = FinState::Queued;
         }
         if sent.len == 0 {
@@ -134,6 +133,8 @@ impl Socket {
         let kind = if sent.has(Sent::REINJECTED) {
             self.totals.reinjected -= len;
             Kind::Reinjection
+        } else if sent.has(Sent::FIN) {
+            Kind::Last
         } else {
             Kind::New
         };
@@ -150,7 +151,6 @@ impl Socket {
             kind,
             push,
             waits: false,
-            ends,
         });
     }
 

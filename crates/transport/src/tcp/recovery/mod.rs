@@ -149,8 +149,6 @@ pub(in crate::tcp) struct Delivery {
     duplicate_sack: bool,
     /// The DSACK is about a tail loss probe.
     of_probe: bool,
-    /// The segment reports a mark, to which this acknowledgement answers.
-    marked: bool,
     /// Something was SACKed; something never sent again, of before the episode, arrived (Linux `FLAG_ORIG_SACK_ACKED`).
     sacked: bool,
     original: bool,
@@ -167,7 +165,7 @@ pub(in crate::tcp) struct Delivery {
 impl Delivery {
     /// The acknowledgement is one that may tell of a loss (Linux `tcp_ack_is_dubious`).
     fn dubious(&self) -> bool {
-        self.sacked || self.duplicate_sack || self.marked || (self.bare && !self.advanced)
+        self.sacked || self.duplicate_sack || (self.bare && !self.advanced)
     }
 
     fn overtake(&mut self, seq: u64) {
@@ -221,19 +219,10 @@ impl Socket {
         }
         delivery.bare = segment.payload.len == 0 && !window_changed;
         let mut published = false;
-        let marked = segment.flags.contains(Flags::ECE) && self.negotiated.ecn;
-        delivery.marked = marked && cx.shared.config.profile.reduces_at_the_mark();
-        if delivery.packets > 0
-            || delivery.advanced
-            || delivery.marked
-            || self.recovery.state != CaState::Open
-            || self.recovery.probe_end.is_some()
-        {
+        if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
+            self.conclude_marked(cx, &mut delivery, before);
+        } else if self.concludes(&delivery) {
             published = self.conclude(cx, &mut delivery, before);
-        }
-        if marked && !delivery.marked {
-            self.on_congestion_experienced(&mut cx.path);
-            published = false;
         }
         if self.una > before {
             self.fin_acknowledged(cx.shared, segment);
@@ -243,19 +232,44 @@ impl Socket {
         }
     }
 
+    /// Whether an acknowledgement has anything to be concluded from.
+    fn concludes(&self, delivery: &Delivery) -> bool {
+        delivery.packets > 0
+            || delivery.advanced
+            || self.recovery.state != CaState::Open
+            || self.recovery.probe_end.is_some()
+    }
+
+    /// The acknowledgement reports a mark (ECE): upstream, it is the first by which the window shrinks.
+    #[cold]
+    fn conclude_marked(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        delivery: &mut Delivery,
+        before: u64,
+    ) {
+        let first = cx.shared.config.profile.reduces_at_the_mark();
+        if first {
+            self.on_congestion_experienced(&mut cx.path);
+        }
+        if self.concludes(delivery) {
+            self.conclude(cx, delivery, before);
+        }
+        if !first {
+            self.on_congestion_experienced(&mut cx.path);
+        }
+    }
+
     /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
     fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.largest_window = self.largest_window.max(window);
         let end = ack + window;
-        if end < self.window_end {
-            return self.shrink_window(cx, (ack, end), segment);
-        }
-        let changed = end > self.window_end;
-        if changed {
+        if end > self.window_end {
             (self.window_end, self.window_seq) = (end, segment.seq);
+            return true;
         }
-        changed
+        end < self.window_end && self.shrink_window(cx, (ack, end), segment)
     }
 
     /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
@@ -403,9 +417,6 @@ impl Socket {
                 self.enter_recovery(cx);
             }
         } else {
-            if delivery.marked {
-                self.on_congestion_experienced(&mut cx.path);
-            }
             self.try_to_open(&mut cx.path);
         }
     }

@@ -18,5 +18,5 @@ from polypath.engines.linux.kernel import Installed
     ],
 )
 def test_what_a_release_can_be_told(release: str, subflows: int, switch: str) -> None:
-    means = releases.of(Installed(Path(), release, "source", "recipe", False, "gcc", "00"))
+    means = releases.of(Installed(Path(), release, "source", "recipe", "", "gcc", "00"))
     assert (means.most_subflows, means.userspace_paths[0]) == (subflows, switch)

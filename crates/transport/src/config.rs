@@ -297,6 +297,9 @@ pub trait Foreign: Debug + Send + Sync {
     fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>>;
 }
 
+/// tcp_min_tso_segs, as it is by default.
+pub(crate) const LEAST_BURST: u32 = 2;
+
 /// A host's transport settings.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -381,7 +384,7 @@ impl Default for Config {
             ecn: false,
             checksum: false,
             nagle: true,
-            least_burst: crate::path::LEAST_BURST,
+            least_burst: LEAST_BURST,
             cork: false,
             rto_min: SECOND,
             rto_initial: SECOND,

@@ -45,9 +45,6 @@ pub struct Totals {
 /// No slow-start threshold yet.
 pub const INFINITE_SSTHRESH: u32 = u32::MAX;
 
-/// tcp_min_tso_segs, as it is by default.
-pub(crate) const LEAST_BURST: u32 = 2;
-
 /// One path of a connection, as congestion control and scheduler see it. Windows count packets of `mss` bytes, as in Linux.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -120,7 +117,7 @@ impl Path {
             memory: 0,
             buffer: 0,
             pacing_rate: 0,
-            least_burst: LEAST_BURST,
+            least_burst: crate::config::LEAST_BURST,
             paced: false,
             acked: 0,
             between_losses: 0,

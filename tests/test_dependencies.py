@@ -53,7 +53,7 @@ PYTHON = {
 RUST = {
     "polypath-wire": set(),
     "polypath-net": set(),
-    "polypath-switch": {"polypath-net"},
+    "polypath-switch": {"polypath-wire", "polypath-net"},
     "polypath-transport": {"polypath-wire"},
     "polypath-trace": {"polypath-wire"},
     "polypath-capture": {"polypath-wire", "polypath-trace"},

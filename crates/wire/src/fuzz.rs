@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::mptcp::KIND;
-use crate::{EmitError, icmp, ip, openflow, quic, tcp, udp};
+use crate::{EmitError, bpdu as stp, icmp, ip, openflow, quic, tcp, udp};
 
 /// A promise checked on some bytes.
 pub type Target = fn(&[u8]);
@@ -23,6 +23,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("quic_header", quic_header),
     ("quic_parameters", quic_parameters),
     ("openflow", openflow),
+    ("bpdu", bpdu),
 ];
 
 const V4: (IpAddr, IpAddr) = (
@@ -33,6 +34,14 @@ const V6: (IpAddr, IpAddr) = (
     IpAddr::V6(Ipv6Addr::LOCALHOST),
     IpAddr::V6(Ipv6Addr::UNSPECIFIED),
 );
+
+pub fn bpdu(bytes: &[u8]) {
+    if let Ok(bpdu) = stp::parse(bytes) {
+        let mut out = Vec::new();
+        stp::emit([2; 6], &bpdu, &mut out);
+        assert_eq!(stp::parse(&out), Ok(bpdu));
+    }
+}
 
 pub fn ipv4(bytes: &[u8]) {
     if let Ok((header, payload)) = ip::v4::parse(bytes) {

@@ -1,8 +1,10 @@
-//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC, OpenFlow.
+//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC, OpenFlow, BPDUs
+//! of the spanning tree protocols.
 //!
 //! Parsers take bytes and never panic; emitters append to a vector and leave it as it was when
 //! they refuse. Neither keeps anything between calls.
 
+pub mod bpdu;
 mod bytes;
 mod checksum;
 mod error;

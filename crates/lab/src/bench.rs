@@ -228,6 +228,7 @@ impl Builder {
             routes: Vec::new(),
             routing: Routing::Ecmp,
             controller: None,
+            bridging: None,
             applications: Vec::new(),
             events: Vec::new(),
             record: Record {

@@ -61,6 +61,8 @@ pub(crate) struct Captures {
     active: bool,
     /// The Ethernet address of each IP address, where frames are the hosts' own from end to end: no switch changes them.
     pub ethernet: Option<BTreeMap<IpAddr, Mac>>,
+    /// A controller gets packets as bytes.
+    pub heard: bool,
     /// The frames of a controller's own.
     pub own: Vec<Arc<[u8]>>,
 }
@@ -80,6 +82,7 @@ impl Captures {
             failure: None,
             active: false,
             ethernet: None,
+            heard: false,
             own: Vec::new(),
         }
     }
@@ -189,7 +192,7 @@ impl Captures {
 
     /// Whether somebody sees packets as bytes: captures, or a controller.
     pub fn shows_bytes(&self) -> bool {
-        self.active || self.ethernet.is_some()
+        self.active || self.heard
     }
 
     /// The frame of a packet that has come to a switch, as its controller gets it.

@@ -2,6 +2,7 @@
 
 mod application;
 pub mod bench;
+mod bridging;
 mod build;
 mod capture;
 mod carrier;

@@ -40,6 +40,9 @@ pub struct Plan {
     /// What rules the routers and switches, which then forward by flow tables; absent: nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
+    /// Routers and switches are Ethernet bridges; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridging: Option<Bridging>,
     pub applications: Vec<Application>,
     #[serde(default)]
     pub events: Vec<Event>,
@@ -309,6 +312,27 @@ pub enum Routing {
     InTurn,
     /// By a controller that keeps the flows of one Multipath TCP connection apart, over whatever way there is.
     Spread,
+}
+
+/// How routers and switches are Ethernet bridges.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bridging {
+    /// By which they find their tree, of registry `spanning-tree`.
+    pub protocol: Choice,
+    /// How long an address is known without a frame from there.
+    pub ageing_ns: u64,
+    /// Of bridges that have another one than 32768.
+    #[serde(default)]
+    pub priorities: Vec<BridgePriority>,
+}
+
+/// A bridge's priority, the lower the more likely it is the root.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BridgePriority {
+    pub node: usize,
+    pub priority: u16,
 }
 
 /// A controller of all routers and switches, each of which has a control link to it.

@@ -5,9 +5,10 @@ use polypath_noq as noq;
 use polypath_transport::{congestion, path_manager, scheduler};
 use serde_json::{Map, Value, json};
 
-use crate::{application, control, middlebox};
+use crate::{application, bridging, control, middlebox};
 
-/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`, `application`) as a JSON list of
+/// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`,
+/// `spanning-tree`, `application`) as a JSON list of
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
@@ -19,6 +20,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "wifi" => standards(),
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
+        "spanning-tree" => serde_json::to_value(bridging::protocol::REGISTRY.describe()).ok()?,
         "application" => application::describe(),
         _ => return None,
     };

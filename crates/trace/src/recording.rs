@@ -301,5 +301,37 @@ tables! {
             /// Absent: the first never did.
             delay_ns: Option<i64>,
         }
+        /// A bridge's port took a role or a state.
+        bridge_ports: BridgePortTable of BridgePortRow [optional] {
+            time_ns: i64,
+            /// Its node.
+            switch: u32,
+            /// As the tree numbers it, from 1 on.
+            port: u32,
+            interface: Text,
+            role: Text,
+            state: Text,
+        }
+        /// A bridge, totals.
+        bridge_ends: BridgeEndTable of BridgeEndRow [optional] {
+            switch: u32,
+            name: Text,
+            /// Whether it is the root of its tree.
+            root: bool,
+            /// That it knows at the end, and at most.
+            addresses: u64,
+            max_addresses: u64,
+            /// An address was heard, or heard by another port.
+            learned: u64,
+            /// Addresses that went because the tree had changed.
+            flushed: u64,
+            bpdus_sent: u64,
+            bpdus_received: u64,
+            /// Copies beyond the first.
+            flooded_packets: u64,
+            /// At ports that discard, and of packets that had no other port to leave by.
+            dropped_packets: u64,
+            ttl_exceeded_packets: u64,
+        }
     }
 }

@@ -119,7 +119,7 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 8] = [
+const OPTIONAL: [&str; 10] = [
     "chunks",
     "objects",
     "sack_blocks",
@@ -128,6 +128,8 @@ const OPTIONAL: [&str; 8] = [
     "switches",
     "switch_ends",
     "flow_setups",
+    "bridge_ports",
+    "bridge_ends",
 ];
 
 #[test]

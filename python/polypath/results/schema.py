@@ -242,10 +242,42 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "packet_ins": pl.UInt64,
         "delay_ns": _TIME,
     },
+    "bridge_ports": {
+        "time_ns": _TIME,
+        "switch": pl.UInt32,
+        "port": pl.UInt32,
+        "interface": _TEXT,
+        "role": _TEXT,
+        "state": _TEXT,
+    },
+    "bridge_ends": {
+        "switch": pl.UInt32,
+        "name": _TEXT,
+        "root": pl.Boolean,
+        "addresses": pl.UInt64,
+        "max_addresses": pl.UInt64,
+        "learned": pl.UInt64,
+        "flushed": pl.UInt64,
+        "bpdus_sent": pl.UInt64,
+        "bpdus_received": pl.UInt64,
+        "flooded_packets": pl.UInt64,
+        "dropped_packets": pl.UInt64,
+        "ttl_exceeded_packets": pl.UInt64,
+    },
 }
 
 OPTIONAL: Final = frozenset(
-    {"sack_blocks", "headers", "programs", "datagram_samples", "switches", "switch_ends", "flow_setups"}
+    {
+        "sack_blocks",
+        "headers",
+        "programs",
+        "datagram_samples",
+        "switches",
+        "switch_ends",
+        "flow_setups",
+        "bridge_ports",
+        "bridge_ends",
+    }
 )
 """Tables that a recording has only where there is something in them."""
 

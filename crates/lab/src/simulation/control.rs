@@ -7,7 +7,8 @@ use polypath_switch::{Entry, Fabric, Fields, Limits, Switch, Timeouts, Wanted};
 use polypath_transport::Choice;
 
 use crate::PlanError;
-use crate::control::openflow::Agents;
+use crate::bridging::{Bridges, Ground};
+use crate::control::openflow::{Agents, Frames};
 use crate::control::{
     Choosers, Chosen, Down, Graph, Order, Plane, REGISTRY, Routing as RoutingOf, Standing, Up,
     Wires,
@@ -39,6 +40,9 @@ pub(crate) struct Tally {
     pub port_statuses: u64,
     /// Orders that the switch refused.
     pub errors: u64,
+    /// Of a bridge.
+    pub bpdus_sent: u64,
+    pub bpdus_received: u64,
 }
 
 /// How a flow was made known to the switches: from the first packet that one of them did not know until the controller sent it out.
@@ -71,6 +75,9 @@ pub struct SwitchTotals {
     pub unroutable: u64,
     /// Reached hosts that they were not for.
     pub strays: u64,
+    /// Made and taken by bridges themselves.
+    pub bpdus_sent: u64,
+    pub bpdus_received: u64,
 }
 
 /// Who decides.
@@ -78,6 +85,8 @@ pub(super) enum Mind {
     BuiltIn(Box<Plane>),
     /// Somebody outside, with whom the switches speak OpenFlow.
     Outside(Box<Agents>),
+    /// Each switch itself, as a bridge.
+    Bridges(Box<Bridges>),
 }
 
 /// The switches of a run, their controller and the links between.
@@ -107,22 +116,31 @@ impl Control {
         network: &mut Network<Body>,
         choosers: Option<&dyn Choosers>,
     ) -> Result<Option<Self>, PlanError> {
-        let Some(settings) = &plan.controller else {
+        if plan.controller.is_none() && plan.bridging.is_none() {
             return Ok(None);
-        };
+        }
         check(plan)?;
         let is_switch = |node: NodeId| plan.nodes[node.index()].kind != plan::NodeKind::Host;
         let limits = Limits::default();
-        let fabric = Fabric::new(network.topology(), plan.seed, limits, is_switch);
-        let wires = Wires::new(settings.rate_bps, settings.delay_ns, settings.processing_ns);
-        let graph = Graph::new(network.topology(), &fabric);
-        let mind = match &settings.app {
-            Some(_) => Mind::Outside(Box::new(Agents::new(plan, network, &fabric))),
-            None => {
+        let mut fabric = Fabric::new(network.topology(), plan.seed, limits, is_switch);
+        let ruling = plan.controller.as_ref();
+        let wires = ruling.map(|it| Wires::new(it.rate_bps, it.delay_ns, it.processing_ns));
+        let mind = match (&plan.bridging, ruling) {
+            (Some(bridging), _) => {
+                know_links(network, &mut fabric);
+                let mut ground = Ground {
+                    fabric: &mut fabric,
+                    network,
+                };
+                Mind::Bridges(Box::new(Bridges::new(plan, bridging, &mut ground)?))
+            }
+            (None, Some(settings)) if settings.app.is_none() => {
+                let graph = Graph::new(network.topology(), &fabric);
                 let routing = checked_routing(plan, settings, choosers)?;
                 let plane = Plane::new(routing, settings.mode, plan.seed, graph);
                 Mind::BuiltIn(Box::new(plane))
             }
+            (None, _) => Mind::Outside(Box::new(Agents::new(plan, network, &fabric))),
         };
         let mut control = Self {
             tallies: fabric
@@ -131,8 +149,8 @@ impl Control {
                 .collect(),
             fabric,
             mind,
-            wires,
-            idle_timeout: settings.idle_timeout_ns,
+            wires: wires.unwrap_or_else(|| Wires::new(None, 0, 0)),
+            idle_timeout: ruling.and_then(|it| it.idle_timeout_ns),
             seed: plan.seed,
             timer: network.new_timer(),
             legs: BTreeMap::new(),
@@ -162,6 +180,7 @@ impl Control {
                     control.wires.send_up(0, node, Up::Bytes(agent.hello()));
                 }
             }
+            Mind::Bridges(_) => {}
         }
         Ok(Some(control))
     }
@@ -173,16 +192,39 @@ impl Control {
     /// The agents of switches that speak with somebody outside.
     pub fn agents(&mut self) -> Option<&mut Agents> {
         match &mut self.mind {
-            Mind::BuiltIn(_) => None,
             Mind::Outside(agents) => Some(agents),
+            Mind::BuiltIn(_) | Mind::Bridges(_) => None,
+        }
+    }
+
+    /// Bridges together with what they work on.
+    pub fn bridges<'a>(
+        &'a mut self,
+        network: &'a mut Network<Body>,
+    ) -> Option<(&'a mut Bridges, Ground<'a>)> {
+        match &mut self.mind {
+            Mind::Bridges(bridges) => {
+                let fabric = &mut self.fabric;
+                Some((bridges, Ground { fabric, network }))
+            }
+            Mind::BuiltIn(_) | Mind::Outside(_) => None,
+        }
+    }
+
+    /// Frames that are not packets of hosts.
+    pub fn frames(&mut self) -> Option<&mut Frames> {
+        match &mut self.mind {
+            Mind::BuiltIn(_) => None,
+            Mind::Outside(agents) => Some(&mut agents.frames),
+            Mind::Bridges(bridges) => Some(&mut bridges.frames),
         }
     }
 
     /// Those together with what they work on.
     pub fn agents_and_fabric(&mut self) -> Option<(&mut Agents, &mut Fabric)> {
         match &mut self.mind {
-            Mind::BuiltIn(_) => None,
             Mind::Outside(agents) => Some((agents, &mut self.fabric)),
+            Mind::BuiltIn(_) | Mind::Bridges(_) => None,
         }
     }
 
@@ -200,6 +242,8 @@ impl Control {
             totals.dropped_at_tables += tally.dropped + tally.expired;
             totals.handed += tally.packet_ins;
             totals.sent_out += tally.packet_outs;
+            totals.bpdus_sent += tally.bpdus_sent;
+            totals.bpdus_received += tally.bpdus_received;
         }
         totals
     }
@@ -252,7 +296,11 @@ impl Control {
 
     /// When something is next to be done.
     pub fn next(&self) -> Option<Nanos> {
-        let times = [self.wires.next(), self.fabric.next_deadline()];
+        let bridges = match &self.mind {
+            Mind::Bridges(bridges) => bridges.next_deadline(),
+            Mind::BuiltIn(_) | Mind::Outside(_) => None,
+        };
+        let times = [self.wires.next(), self.fabric.next_deadline(), bridges];
         times.into_iter().flatten().min()
     }
 
@@ -280,6 +328,13 @@ impl Control {
             packet_ins: 1,
             delay: None,
         });
+    }
+}
+
+/// Switches know of links that are down from the start.
+fn know_links(network: &mut Network<Body>, fabric: &mut Fabric) {
+    for channel in (0..network.topology().channels() as u32).map(ChannelId) {
+        fabric.link_changed(network, channel);
     }
 }
 
@@ -339,24 +394,37 @@ fn routing(
     })
 }
 
-/// What a controller cannot rule.
+/// What neither a controller can rule nor bridges can join.
 fn check(plan: &Plan) -> Result<(), PlanError> {
-    let invalid = |problem: String| Err(PlanError::invalid("controller", problem));
+    let bridges = plan.bridging.is_some();
+    let place = if bridges { "bridging" } else { "controller" };
+    let invalid = |problem: String| Err(PlanError::invalid(place, problem));
+    if bridges && plan.controller.is_some() {
+        return invalid("switches are bridges or have a controller, not both".into());
+    }
     if plan
         .nodes
         .iter()
         .all(|node| node.kind == plan::NodeKind::Host)
     {
-        return invalid("there is no switch and no router that it could rule".into());
+        return invalid(match bridges {
+            true => "there is no switch and no router that could be a bridge".into(),
+            false => "there is no switch and no router that it could rule".into(),
+        });
     }
     if plan.routing != Routing::ShortestPath {
-        return invalid("with a controller the scenario has no 'routing' of its own".into());
+        let with = if bridges { "bridges" } else { "a controller" };
+        return invalid(format!(
+            "with {with} the scenario has no 'routing' of its own"
+        ));
     }
     if let Some(host) = plan.nodes.iter().find(|node| node.forwards) {
         let name = &host.name;
-        return invalid(format!(
-            "host {name} forwards for others, and no controller rules hosts"
-        ));
+        let why = match bridges {
+            true => "no bridge knows a way through hosts",
+            false => "no controller rules hosts",
+        };
+        return invalid(format!("host {name} forwards for others, and {why}"));
     }
     let is_host = |index: usize| {
         let node = plan.nodes.get(index);
@@ -364,14 +432,17 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     };
     if let Some(route) = plan.routes.iter().find(|route| !is_host(route.node)) {
         let name = &plan.nodes[route.node].name;
-        return invalid(format!(
-            "{name} has a static route, and a controller fills its tables"
-        ));
+        let why = match bridges {
+            true => "it is a bridge, which knows no addresses of IP",
+            false => "a controller fills its tables",
+        };
+        return invalid(format!("{name} has a static route, and {why}"));
     }
     if let Some(link) = plan.links.iter().find(|link| !link.middleboxes.is_empty()) {
         let name = &link.name;
+        let who = if bridges { "bridge" } else { "controller" };
         return invalid(format!(
-            "link {name} has a middlebox, of which no controller knows"
+            "link {name} has a middlebox, of which no {who} knows"
         ));
     }
     let own = plan.applications.iter();

@@ -1,5 +1,6 @@
 //! A run: the loop that moves packets between the network and the endpoints.
 
+mod bridges;
 mod connections;
 mod control;
 mod datagrams;

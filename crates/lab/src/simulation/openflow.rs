@@ -15,16 +15,19 @@ use crate::flow::{Body, Content, Flow};
 const ETHERNET_HEADER: usize = 14;
 
 impl Simulation {
-    /// To be called before the run where somebody outside rules: switches say hello, and hosts have Ethernet addresses.
+    /// To be called before the run. Where somebody outside rules, switches say hello; there and between bridges hosts have Ethernet addresses.
     pub(super) fn open_channels(&mut self) {
         let outside = self.control.as_mut().and_then(|it| it.agents()).is_some();
-        if outside {
+        let bridged = self.control.as_mut().and_then(|it| it.frames()).is_some() && !outside;
+        if outside || bridged {
             let topology = self.network.topology();
             let known = topology.addresses().filter_map(|(address, interface)| {
                 let channel = topology.channel_of(interface)?;
                 Some((address, Mac::local(channel.0 + 1)))
             });
             self.captures.ethernet = Some(known.collect());
+            self.captures.heard = outside;
+            self.send_bpdus();
             self.await_control();
         }
     }
@@ -134,7 +137,7 @@ impl Simulation {
     }
 
     /// A frame that no packet of the network is: no host takes it.
-    fn own_frame(&mut self, frame: Arc<[u8]>) -> Held {
+    pub(super) fn own_frame(&mut self, frame: Arc<[u8]>) -> Held {
         let nobody = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
         let captures = &mut self.captures;
         let make = || {
@@ -148,8 +151,8 @@ impl Simulation {
                 captures.own.len() as u32 - 1,
             )
         };
-        let agents = self.control.as_mut().and_then(|it| it.agents());
-        let (flow, number) = agents.map_or((0, 0), |agents| agents.frames.own(&frame, make));
+        let frames = self.control.as_mut().and_then(|it| it.frames());
+        let (flow, number) = frames.map_or((0, 0), |frames| frames.own(&frame, make));
         let seed = self.plan.seed;
         Held {
             flow: asked(seed, nobody, nobody, 0),

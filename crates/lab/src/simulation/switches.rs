@@ -115,7 +115,10 @@ impl Simulation {
         let control = self.control.as_mut()?;
         let flow = &self.captures.flows[packet.flow as usize];
         if control.fabric.switch(node).is_none() {
-            if node.0 != flow.receiver_node {
+            let topology = self.network.topology();
+            let is_bridged = matches!(control.mind, Mind::Bridges(_));
+            let elsewhere = is_bridged && topology.owner(flow.destination.ip()) != Some(interface);
+            if node.0 != flow.receiver_node || elsewhere {
                 // Flooded to a host whose address it does not bear (RFC 1122 section 3.2.1.3).
                 control.strays += 1;
                 return None;
@@ -133,6 +136,13 @@ impl Simulation {
         }
         let protocol = protocol(flow, &packet.body.content);
         let in_port = control.fabric.port(interface);
+        if let (Mind::Bridges(_), Content::Frame(number)) = (&control.mind, &packet.body.content) {
+            control.tally(node).bpdus_received += 1;
+            let intact = !packet.corrupted;
+            let frame = self.captures.own[*number as usize].clone();
+            self.on_bpdu(node, in_port, frame.as_ref(), intact);
+            return None;
+        }
         let content = Some(&packet.body.content);
         let fields = self.captures.fields(flow, content, protocol, in_port);
         let now = self.network.now();
@@ -192,6 +202,9 @@ impl Simulation {
             return;
         };
         let now = self.network.now();
+        if let Mind::Bridges(_) = &control.mind {
+            return self.on_unknown_source(node, &packet, fields, crossed);
+        }
         control.tally(node).packet_ins += 1;
         let flow = &self.captures.flows[packet.flow as usize];
         let protocol = protocol(flow, &packet.body.content);
@@ -210,6 +223,7 @@ impl Simulation {
                 control.wires.send_up(now, node, up);
             }
             Mind::Outside(_) => self.packet_in(node, held, how, entry),
+            Mind::Bridges(_) => {}
         }
     }
 
@@ -290,6 +304,11 @@ impl Simulation {
             return;
         };
         for (node, removed) in control.fabric.expire(&mut self.network) {
+            if let Some((bridges, mut ground)) = control.bridges(&mut self.network) {
+                let done = bridges.expired(node, &removed, &mut ground);
+                control.tally(node).errors += u64::from(done.is_err());
+                continue;
+            }
             if let Mind::Outside(agents) = &mut control.mind {
                 let agent = agents.get_mut(node);
                 if let Some(bytes) = agent.and_then(|agent| agent.expired(now, &removed)) {
@@ -306,6 +325,7 @@ impl Simulation {
                 control.wires.send_up(now, node, Up::FlowRemoved { fields });
             }
         }
+        self.bridges_on_time();
         self.drop_ways();
         self.await_control();
     }
@@ -325,6 +345,7 @@ impl Simulation {
                 }
                 return;
             }
+            Mind::Bridges(_) => return,
         };
         let orders = match up {
             Up::PacketIn(held) => {
@@ -389,6 +410,11 @@ impl Simulation {
             return;
         };
         for (node, port, up) in control.fabric.link_changed(&mut self.network, channel) {
+            if let Some((bridges, mut ground)) = control.bridges(&mut self.network) {
+                let done = bridges.link_changed(node, port, up, &mut ground);
+                control.tally(node).errors += u64::from(done.is_err());
+                continue;
+            }
             let message = match &mut control.mind {
                 Mind::BuiltIn(_) => Some(Up::PortStatus { channel, up }),
                 Mind::Outside(agents) => {
@@ -397,12 +423,14 @@ impl Simulation {
                     let bytes = agent.and_then(|(agent, switch)| agent.port_status(port, switch));
                     bytes.map(Up::Bytes)
                 }
+                Mind::Bridges(_) => None,
             };
             if let Some(message) = message {
                 control.tally(node).port_statuses += 1;
                 control.wires.send_up(now, node, message);
             }
         }
+        self.send_bpdus();
         self.drop_ways();
         self.await_control();
     }

@@ -6,6 +6,7 @@ time and what has come on the control channels; it answers what was sent on them
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import os
@@ -23,6 +24,7 @@ sys.path.pop(0)  # this file's folder
 import eventlet
 import eventlet.hubs
 from eventlet.hubs.hub import BaseHub
+from eventlet.hubs.timer import Timer
 from eventlet.semaphore import Semaphore
 
 NANOSECONDS = 1_000_000_000
@@ -153,6 +155,10 @@ def main() -> None:
     given: dict[str, Any] = simulation.pipe.recv()
     simulation.app = given["file"]
 
+    # eventlet orders what is due at one time by where it lies in memory, which differs from run to run.
+    numbers = itertools.count()
+    Timer.__lt__ = lambda self, other: self.number < other.number
+
     class Hub(BaseHub):  # type: ignore[misc]
         def __init__(self, clock: object = None) -> None:
             super().__init__(clock=simulation.seconds)
@@ -160,6 +166,10 @@ def main() -> None:
         def wait(self, seconds: float | None = None) -> None:
             if seconds is None or seconds > 0:
                 simulation.wait(self.default_sleep() if seconds is None else seconds)
+
+        def add_timer(self, timer: Any) -> Any:
+            timer.number = next(numbers)
+            return super().add_timer(timer)
 
         def add(self, *_arguments: object) -> object:
             raise OSError("a simulated controller has no sockets but those of its switches")

@@ -69,7 +69,7 @@ lint-python: build
 	@.ci/step 'ruff format' $(BIN)/ruff format --check .
 	@.ci/step mypy $(BIN)/mypy
 
-test-python: build $(PAGE)/.ready
+test-python: build $(PAGE)/.ready target/osken/.ready
 	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v groff' groff
 	@.ci/need 'command -v curl' curl
@@ -77,6 +77,12 @@ test-python: build $(PAGE)/.ready
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
 	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+# osken-manager, which os-ken 4 has no more, to try the example applications with.
+target/osken/.ready:
+	@$(PYTHON) -m venv target/osken
+	@target/osken/bin/pip install --quiet os-ken==3.1.1
+	@touch $@
 
 # The built page is part of the package; tests check that it is current.
 web: $(PAGE)/.ready

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose commands print what is shown.
 PAGES = (
     "README.md",
+    "docs/bridges.md",
     "docs/capture.md",
     "docs/comparing.md",
     "docs/cookbook.md",

@@ -31,6 +31,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "wifi": "Wi-Fi standards",
     "middlebox": "Middleboxes",
     "controller": "Routing of controllers",
+    "spanning-tree": "Spanning tree protocols",
     "application": "Applications",
     "topology": "Topologies",
 }

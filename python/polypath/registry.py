@@ -26,6 +26,7 @@ Kind = Literal[
     "wifi",
     "middlebox",
     "controller",
+    "spanning-tree",
     "application",
     "topology",
 ]
@@ -40,6 +41,7 @@ TITLES: dict[Kind, str] = {
     "wifi": "Wi-Fi standard",
     "middlebox": "middlebox",
     "controller": "controller's routing",
+    "spanning-tree": "spanning tree protocol",
     "application": "application",
     "topology": "topology",
 }
@@ -146,6 +148,12 @@ def wifi_rates(standard: str, width_mhz: int, streams: int, short_guard: bool) -
     return found
 
 
+def fault(kind: Kind, name: str, given: Mapping[str, Any]) -> str | None:
+    """What is wrong with parameters together, each of which an algorithm takes; None where they fit."""
+    found: str | None = _native().fault(kind, name, json.dumps(given))
+    return found
+
+
 _PROVIDED: dict[Kind, Callable[[], dict[str, Entry]]] = {}
 
 
@@ -210,7 +218,7 @@ def resolve(kind: Kind, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         known[key].check(value, owner)
     for parameter in entry.parameters:
         if parameter.kind == "texts" and parameter.name in given:
-            problem = _native().fault(kind, name, json.dumps({parameter.name: given[parameter.name]}))
+            problem = fault(kind, name, {parameter.name: given[parameter.name]})
             if problem is not None:
                 raise RegistryError(problem, key=parameter.name)
     filled = {name: parameter.default for name, parameter in known.items() if parameter.default is not None}

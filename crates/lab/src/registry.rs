@@ -68,13 +68,17 @@ fn schedulers() -> Option<Value> {
 
 const NO_QUEUES: &str = "it hands data to the queues of subflows, and a path of QUIC has none";
 
-/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has; nothing where they fit, or for other kinds.
+/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has, or of a spanning tree protocol; nothing where they fit, or for other kinds.
 pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
     let given: Map<String, Value> = serde_json::from_str(parameters).ok()?;
     let error = match kind {
         "scheduler" => scheduler::REGISTRY.make(name, &given).err(),
         "congestion" => congestion::REGISTRY.make(name, &given).err(),
         "path-manager" => path_manager::REGISTRY.make(name, &given).err(),
+        "spanning-tree" => match bridging::protocol::REGISTRY.make(name, &given) {
+            Ok(made) => return made.0.as_ref().and_then(bridging::protocol::fault),
+            Err(error) => Some(error),
+        },
         _ => None,
     };
     error.map(|error| error.to_string())

@@ -11,7 +11,7 @@ from rich.markup import escape
 from polypath.cli import many, notes
 from polypath.cli.console import GAP, out, table
 from polypath.cli.sparkline import WIDTH, means, sparkline
-from polypath.results import Recording, completions, control, metrics
+from polypath.results import Recording, bridges, completions, control, metrics
 
 _HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
 _NUMBERS: Final = frozenset(_HEADINGS[2:])
@@ -39,6 +39,7 @@ def show(recording: Recording, title: str) -> None:
     for group, completed in completions.of_groups(recording).items():
         _print_completions(group, completed)
     _print_controller(recording)
+    _print_bridges(recording)
     _print_programs(recording, "" if found else title)
     if recording.metadata.interrupted:
         out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
@@ -166,6 +167,26 @@ def _print_controller(recording: Recording) -> None:
     out.print(rows)
     if delays.unanswered:
         out.print(f"{delays.unanswered} of these flows were never sent on: a blank depends on one.")
+
+
+def _print_bridges(recording: Recording) -> None:
+    """A row: the tree that bridges found, and what that and learning took."""
+    found = bridges.of(recording)
+    if found is None:
+        return
+    columns = ("bridges", "blocked ports", "last change s", "BPDUs", "learned", "flushed", "flooded")
+    rows = table("root", *columns, numbers=frozenset(columns))
+    rows.add_row(
+        escape(", ".join(found.roots)),
+        f"{found.bridges:,}",
+        f"{len(found.blocked):,}",
+        f"{found.changed_ns / 1e9:.6f}",
+        f"{found.bpdus:,}",
+        f"{found.learned:,}",
+        f"{found.flushed:,}",
+        f"{found.flooded_packets:,}",
+    )
+    out.print(rows)
 
 
 def _rule(recording: Recording) -> str:

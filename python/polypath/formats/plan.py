@@ -181,6 +181,8 @@ class _Writer:
         plan = self.plan
         if "controller" in plan:
             raise ScenarioError("its controller is not turned into a scenario")
+        if "bridging" in plan:
+            raise ScenarioError("its bridges are not turned into a scenario")
         by_kind = {kind: [node for node in self.nodes if node["kind"] == kind] for kind in _KINDS}
         written = {
             "name": _name(plan["name"]),

@@ -184,7 +184,9 @@ def way(plan: Mapping[str, Any], client: int, interface: str, address: str) -> P
 
 
 def _detours(plan: Mapping[str, Any]) -> bool:
-    """Whether a controller may choose longer paths than there are."""
+    """Whether a controller or a spanning tree may have longer paths than there are."""
+    if plan.get("bridging") is not None:
+        return True
     controller = plan.get("controller")
     if controller is not None and controller.get("app") is not None:
         return True

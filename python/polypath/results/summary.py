@@ -33,6 +33,10 @@
                     dropped_packets (by tables), max_entries (of the fullest switch), flow_setups, unanswered (of them),
                     setup_s {mean, p50, p95, p99, max} (from a flow's first packet at a switch that did not know it
                     until that packet was sent on; null where it depends on an unanswered one)
+    bridging        only of bridges: roots[] (one for each part of the network), blocked_ports[] (at the end),
+                    last_change_s (of a port's role or state), bpdus (sent), learned, flushed (addresses, at all
+                    bridges), max_addresses (that a bridge knew), flooded_packets (copies beyond the first),
+                    dropped_packets (at ports that discard, or without another port to leave by)
     programs[]      only with programs of the machine: name, host, start_s, end_s (null: it did not end), state (exited,
                     killed by a signal, ended with the run, open, not started), exit_code (128 and the signal's number
                     where one killed it; null without an end), stdout_bytes, stderr_bytes
@@ -51,7 +55,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import completions, control, metrics, pages, video
+from polypath.results import bridges, completions, control, metrics, pages, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -64,6 +68,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "connections": [_connection(recording, each) for each in metrics.connections(recording)],
         **_groups(recording),
         **_controller(recording),
+        **_bridging(recording),
         **_programs(recording),
         "links": [
             {
@@ -140,6 +145,25 @@ def _controller(recording: Recording) -> dict[str, Any]:
                 **{key: _seconds(delays.quantile(part)) for key, part in _QUANTILES.items()},
                 "max": _seconds(delays.quantile(1.0)),
             },
+        }
+    }
+
+
+def _bridging(recording: Recording) -> dict[str, Any]:
+    found = bridges.of(recording)
+    if found is None:
+        return {}
+    return {
+        "bridging": {
+            "roots": found.roots,
+            "blocked_ports": [f"{bridge}:{interface}" for bridge, interface in found.blocked],
+            "last_change_s": _seconds(found.changed_ns),
+            "bpdus": found.bpdus,
+            "learned": found.learned,
+            "flushed": found.flushed,
+            "max_addresses": found.most_addresses,
+            "flooded_packets": found.flooded_packets,
+            "dropped_packets": found.dropped_packets,
         }
     }
 

@@ -72,6 +72,7 @@ Scheduler = Annotated[Algorithm, *_named("scheduler")]
 Congestion = Annotated[Algorithm, *_named("congestion")]
 PathManager = Annotated[Algorithm, *_named("path-manager")]
 Routing = Annotated[Algorithm, *_named("controller")]
+SpanningTree = Annotated[Algorithm, *_named("spanning-tree")]
 Middlebox = Annotated[Algorithm, *_named("middlebox")]
 
 

@@ -379,22 +379,56 @@ def _controller(tables: Tables) -> Iterator[Problem]:
     if ruling.mode == "proactive" and ruling.idle_timeout:
         message = "in mode 'proactive' no entry times out; take 'idle_timeout' away or choose 'reactive' or 'hybrid'"
         yield Problem(("controller", "idle_timeout"), message)
-    for host, described in tables.host.items():
+    yield from _tables_alone(
+        tables,
+        host="a controller rules no hosts",
+        route="a controller fills the tables of '{}'",
+        middlebox="a controller knows no middleboxes",
+        binder="under a controller tables decide",
+    )
+
+
+def _bridging(tables: Tables) -> Iterator[Problem]:
+    bridging = tables.bridging
+    if bridging is None:
+        return
+    known = {**tables.router, **tables.switch}
+    if tables.controller is not None:
+        yield Problem(("bridging",), "switches are bridges or have a controller; take one of the two tables away")
+        return
+    if not known:
+        yield Problem(("bridging",), "there is no router or switch that could be a bridge; add one or take it away")
+    if tables.routing != "shortest-path":
+        message = f"bridges have a spanning tree and no 'routing = \"{tables.routing}\"'; take one of the two away"
+        yield Problem(("routing",), message)
+    for name in bridging.priority:
+        if name not in known:
+            yield _unknown(("bridging", "priority", name), "router or switch", name, known)
+    yield from _tables_alone(
+        tables,
+        host="no bridge knows a way through hosts",
+        route="'{}' is a bridge, which knows no addresses of IP",
+        middlebox="bridges know no middleboxes",
+        binder="bridges know no addresses of IP",
+    )
+
+
+def _tables_alone(tables: Tables, *, host: str, route: str, middlebox: str, binder: str) -> Iterator[Problem]:
+    """Whether routers and switches forward by nothing but tables; the texts say why they must."""
+    for name, described in tables.host.items():
         if described.forwards:
-            yield Problem(("host", host), f"host '{host}' forwards for others, and a controller rules no hosts")
+            yield Problem(("host", name), f"host '{name}' forwards for others, and {host}")
             break
-    for index, route in enumerate(tables.route):
-        if route.node not in tables.host:
-            message = f"a controller fills the tables of '{route.node}'; take the route away"
-            yield Problem(("route", index), message)
+    for index, static in enumerate(tables.route):
+        if static.node not in tables.host:
+            yield Problem(("route", index), f"{route.format(static.node)}; take the route away")
     for name, link in tables.link.items():
         if link.middlebox:
-            message = f"a controller knows no middleboxes; take that of link {name} away"
-            yield Problem(("link", name, "middlebox"), message)
-    yield from _steered(tables)
+            yield Problem(("link", name, "middlebox"), f"{middlebox}; take that of link {name} away")
+    yield from _steered(tables, binder)
 
 
-def _steered(tables: Tables) -> Iterator[Problem]:
+def _steered(tables: Tables, why: str) -> Iterator[Problem]:
     sides = ("stack", "client_stack", "server_stack")
     stacks: list[tuple[Path, Stack]] = [(("defaults",), tables.defaults)]
     stacks += [(("host", name), host) for name, host in tables.host.items()]
@@ -402,7 +436,7 @@ def _steered(tables: Tables) -> Iterator[Problem]:
         stacks += [(("application", index, side), getattr(application, side)) for side in sides]
     for path, stack in stacks:
         if stack.path_manager is not None and stack.path_manager.name == "binder":
-            message = "path manager 'binder' steers packets through routers, and under a controller tables decide"
+            message = f"path manager 'binder' steers packets through routers, and {why}"
             yield Problem((*path, "path_manager"), message)
 
 
@@ -536,6 +570,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _route_nodes,
     _spread,
     _controller,
+    _bridging,
 )
 """Checks of names; those of `_WIRING` need them to hold."""
 

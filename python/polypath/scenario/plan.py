@@ -176,6 +176,7 @@ class _Builder:
             "routes": self._routes() + self._source_routes(),
             "routing": tables.routing,
             **({} if tables.controller is None else {"controller": tables.controller.plan()}),
+            **({} if tables.bridging is None else {"bridging": tables.bridging.plan(self.node)}),
             "applications": [self._application(application) for _, application in between_hosts(tables)],
             **self._programs(),
             "events": self._events(),

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from polypath.scenario import flows
 from polypath.scenario.base import Model
+from polypath.scenario.bridging import Bridging
 from polypath.scenario.controller import Controller
 from polypath.scenario.fields import Name, Period
 from polypath.scenario.matrices import AnyMatrix, Pair
@@ -62,6 +63,8 @@ class Tables(Model):
     be, longer ones, too."""
     controller: Controller | None = None
     """What rules the routers and switches; left out: nothing does, and they forward along the paths of `routing`."""
+    bridging: Bridging | None = None
+    """With it the routers and switches are Ethernet bridges, which learn addresses and find a spanning tree."""
     application: list[AnyEntry] = Field(default_factory=list)
     """What runs."""
     event: list[Event] = Field(default_factory=list)

@@ -48,6 +48,7 @@ pub fn network(draw: &mut Draw, seed: u64, size: Size) -> Plan {
         routes: Vec::new(),
         routing: draw.pick(&[Routing::ShortestPath, Routing::Ecmp, Routing::InTurn]),
         controller: None,
+        bridging: None,
         applications: Vec::new(),
         events: Vec::new(),
         record: Record {

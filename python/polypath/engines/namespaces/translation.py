@@ -71,6 +71,8 @@ def _check_wifi(data: dict[str, Any]) -> None:
 def _check_controller(data: dict[str, Any]) -> None:
     if data.get("controller") is not None:
         raise EngineError("Linux's routers have no flow tables that a controller could fill (engine sim has)")
+    if data.get("bridging") is not None:
+        raise EngineError("this engine's switches are routers of the kernel, no bridges (engine sim has bridges)")
 
 
 def _check_ports(data: dict[str, Any]) -> None:

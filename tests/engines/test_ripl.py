@@ -71,12 +71,20 @@ def test_each_routing_carries_a_permutation_in_a_fat_tree(routing: str) -> None:
 
 
 @pytest.mark.parametrize("routing", ROUTINGS)
-def test_flows_get_other_paths_when_a_switch_fails_and_when_it_is_back(routing: str) -> None:
+@pytest.mark.parametrize(
+    ("failing", "links"),
+    [('switch = "core0"', 4), ('switch = "pod0-aggregation0"', 4), ('link = "pod0-edge0-aggregation0"', 1)],
+)
+def test_flows_get_other_paths_when_something_fails_and_when_it_is_back(routing: str, failing: str, links: int) -> None:
     changes = "".join(
-        f'[[event]]\nat = "{at} ms"\nswitch = "core0"\nup = {up}\n' for at, up in ((1050, "false"), (1200, "true"))
+        f'[[event]]\nat = "{at} ms"\n{failing}\nup = {up}\n' for at, up in ((1050, "false"), (1200, "true"))
     )
     recording = run(scenario(routing, changes))
     assert finished(recording)
-    ends = recording.table("switch_ends")
-    # Each of the four links is reported at both ends, down and up.
-    assert ends["port_statuses"].sum() == 16
+    # Each link is reported at both ends, down and up.
+    assert recording.table("switch_ends")["port_statuses"].sum() == 4 * links
+    whole = run(scenario(routing)).table("connection_ends")["end_ns"].max()
+    late = recording.table("connection_ends")["end_ns"].max()
+    assert whole is not None
+    assert late is not None
+    assert int(str(late)) < int(str(whole)) + 3 * 10**9, "flows do not wait for the link"

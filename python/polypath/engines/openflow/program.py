@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import multiprocessing
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ from polypath.engines.base import EngineError
 
 _CHILD = Path(__file__).with_name("child.py")
 _PATIENCE_S = 2.0
+#: A signal that comes before a wait begins is heard after so long.
+_LOOK_UP_MS = 100
 
 Messages = list[tuple[int, bytes]]
 
@@ -41,6 +44,8 @@ class Program:
             start_new_session=True,
         )
         theirs.close()
+        self._readable = select.poll()
+        self._readable.register(self._pipe.fileno(), select.POLLIN)
         self.deadline_ns = 0
         try:
             self._tell(simulation=None, message={**app, "seed": seed})
@@ -58,6 +63,9 @@ class Program:
     def _tell(self, simulation: _core.Simulation | None, message: object) -> None:
         try:
             self._pipe.send(message)
+            # Polars has Ctrl-C restart a read (SA_RESTART), but nothing restarts a poll.
+            while not self._readable.poll(_LOOK_UP_MS):
+                pass
             kind, *answer = self._pipe.recv()
         except (EOFError, OSError) as error:
             code = self._process.wait(_PATIENCE_S)

@@ -87,6 +87,45 @@ def test_silence_is_noticed_after_three_hello_times() -> None:
     assert 4 < gaps[0] <= 6.3
 
 
+@pytest.mark.parametrize(
+    ("failing", "protocol", "least", "most"),
+    [
+        ("pod0-aggregation0", "rstp", 0, 0.001),
+        ("core1", "rstp", 0, 0.001),
+        # The root: what was heard of it goes around until it is too old.
+        ("core0", "rstp", 15, 30),
+        ("core0", '{ name = "rstp", max_age_s = 6, forward_delay_s = 4 }', 1, 6),
+    ],
+)
+def test_a_fat_tree_finds_another_tree(failing: str, protocol: str, least: float, most: float) -> None:
+    text = f"""
+duration = "60 s"
+bridging.protocol = {protocol if "{" in protocol else f'"{protocol}"'}
+[topology]
+kind = "fat-tree"
+k = 4
+rate = "10 Mbps"
+delay = "10 us"
+[[application]]
+kind = "ping"
+matrix = "all-to-all"
+count = 2
+interval = "100 ms"
+start = "50 s"
+[[event]]
+at = "10 s"
+switch = "{failing}"
+up = false
+"""
+    recording = get("sim").run(Scenario.parse(text, "x").plan(), Options())
+    found = bridges.of(recording)
+    assert found is not None
+    assert least <= found.changed_ns / SECOND - 10 < most
+    # Core switches have no hosts: whichever fails, all hosts reach all.
+    assert recording.table("requests").height == 16 * 15 * 2
+    assert recording.table("requests")["delay_ns"].null_count() == 0
+
+
 def test_the_first_frame_is_flooded_and_what_was_heard_is_not(tmp_path: Path) -> None:
     text = """
 duration = "700 s"

@@ -47,8 +47,9 @@ pub(crate) struct Leaving {
     pub bpdu: Bpdu,
 }
 
+/// One bridge.
 #[derive(Debug)]
-struct Station {
+struct Member {
     /// Absent: no protocol.
     bridge: Option<Bridge>,
     relay: Relay,
@@ -59,7 +60,7 @@ struct Station {
 /// All bridges of a run.
 #[derive(Debug)]
 pub(crate) struct Bridges {
-    stations: BTreeMap<NodeId, Station>,
+    members: BTreeMap<NodeId, Member>,
     /// When each bridge's timers are to be looked at.
     deadlines: BTreeMap<NodeId, Nanos>,
     pub frames: Frames,
@@ -82,7 +83,7 @@ impl Bridges {
     ) -> Result<Self, PlanError> {
         let protocol = protocol(settings)?;
         let mut bridges = Self {
-            stations: BTreeMap::new(),
+            members: BTreeMap::new(),
             deadlines: BTreeMap::new(),
             frames: Frames::default(),
             taken: Vec::new(),
@@ -122,12 +123,12 @@ impl Bridges {
                 channel.map_or([0; 6], |channel| Mac::local(channel.0 + 1).0)
             };
             let relay = Relay::new(node, settings.ageing_ns, ground.fabric, ground.network);
-            let station = Station {
+            let member = Member {
                 bridge: protocol.map(|settings| Bridge::new(id, settings, &ports, 0)),
                 relay: relay.map_err(|error| refused(&place, error))?,
                 addresses: channels.iter().map(address).collect(),
             };
-            bridges.stations.insert(node, station);
+            bridges.members.insert(node, member);
         }
         bridges
             .start(ground)
@@ -136,7 +137,7 @@ impl Bridges {
     }
 
     fn start(&mut self, ground: &mut Ground<'_>) -> Result<(), SwitchError> {
-        let nodes: Vec<NodeId> = self.stations.keys().copied().collect();
+        let nodes: Vec<NodeId> = self.members.keys().copied().collect();
         for node in nodes {
             let ports = ground.fabric.switch(node).into_iter();
             let ports: Vec<(u32, bool)> = ports.flat_map(Switch::ports).collect();
@@ -156,10 +157,10 @@ impl Bridges {
         ground: &mut Ground<'_>,
     ) -> Result<(), SwitchError> {
         let now = ground.network.now();
-        let Some(station) = self.stations.get_mut(&node) else {
+        let Some(member) = self.members.get_mut(&node) else {
             return Ok(());
         };
-        if let Some(bridge) = &mut station.bridge {
+        if let Some(bridge) = &mut member.bridge {
             bridge.set_up(now, port, up);
             return self.follow(node, ground);
         }
@@ -167,7 +168,7 @@ impl Bridges {
             true => (Role::Designated, State::Forwarding),
             false => (Role::Disabled, State::Discarding),
         };
-        station.relay.flush(port, ground.fabric, ground.network)?;
+        member.relay.flush(port, ground.fabric, ground.network)?;
         self.take(node, port, role, state, ground)
     }
 
@@ -181,7 +182,7 @@ impl Bridges {
     ) -> Result<(), SwitchError> {
         let now = ground.network.now();
         let bridge = self
-            .stations
+            .members
             .get_mut(&node)
             .and_then(|it| it.bridge.as_mut());
         if let Some(bridge) = bridge {
@@ -196,8 +197,8 @@ impl Bridges {
         let due = self.deadlines.iter().filter(|(_, at)| **at <= now);
         let due: Vec<NodeId> = due.map(|(node, _)| *node).collect();
         let refused = |node: &NodeId| {
-            let station = self.stations.get_mut(node);
-            if let Some(bridge) = station.and_then(|it| it.bridge.as_mut()) {
+            let member = self.members.get_mut(node);
+            if let Some(bridge) = member.and_then(|it| it.bridge.as_mut()) {
                 bridge.on_time(now);
             }
             self.follow(*node, ground).is_err()
@@ -207,10 +208,10 @@ impl Bridges {
 
     /// Does what a bridge wants done.
     fn follow(&mut self, node: NodeId, ground: &mut Ground<'_>) -> Result<(), SwitchError> {
-        let Some(station) = self.stations.get_mut(&node) else {
+        let Some(member) = self.members.get_mut(&node) else {
             return Ok(());
         };
-        let Some(bridge) = &mut station.bridge else {
+        let Some(bridge) = &mut member.bridge else {
             return Ok(());
         };
         let outputs = bridge.take();
@@ -221,7 +222,7 @@ impl Bridges {
         for output in outputs {
             match output {
                 Output::Send { port, bpdu } => {
-                    let source = self.stations.get(&node);
+                    let source = self.members.get(&node);
                     let source = source.and_then(|it| it.addresses.get(port as usize - 1));
                     self.leaving.push(Leaving {
                         node,
@@ -231,8 +232,8 @@ impl Bridges {
                     });
                 }
                 Output::Flush { port } => {
-                    if let Some(station) = self.stations.get_mut(&node) {
-                        station.relay.flush(port, ground.fabric, ground.network)?;
+                    if let Some(member) = self.members.get_mut(&node) {
+                        member.relay.flush(port, ground.fabric, ground.network)?;
                     }
                 }
                 Output::Port { port, role, state } => {
@@ -259,8 +260,8 @@ impl Bridges {
             role,
             state,
         });
-        let station = self.stations.get_mut(&node);
-        station.map_or(Ok(()), |it| {
+        let member = self.members.get_mut(&node);
+        member.map_or(Ok(()), |it| {
             it.relay
                 .set_state(port, state, ground.fabric, ground.network)
         })
@@ -274,8 +275,8 @@ impl Bridges {
         address: u64,
         ground: &mut Ground<'_>,
     ) -> Result<bool, SwitchError> {
-        let station = self.stations.get_mut(&node);
-        station.map_or(Ok(false), |it| {
+        let member = self.members.get_mut(&node);
+        member.map_or(Ok(false), |it| {
             it.relay.learn(port, address, ground.fabric, ground.network)
         })
     }
@@ -287,8 +288,8 @@ impl Bridges {
         removed: &Removed,
         ground: &mut Ground<'_>,
     ) -> Result<(), SwitchError> {
-        let station = self.stations.get_mut(&node);
-        station.map_or(Ok(()), |it| {
+        let member = self.members.get_mut(&node);
+        member.map_or(Ok(()), |it| {
             it.relay.expired(removed, ground.fabric, ground.network)
         })
     }
@@ -304,12 +305,12 @@ impl Bridges {
 
     /// A node's relay, and whether it is the root of its tree.
     pub fn at(&self, node: NodeId) -> Option<(&Relay, bool)> {
-        let station = self.stations.get(&node)?;
-        let is_root = station
+        let member = self.members.get(&node)?;
+        let is_root = member
             .bridge
             .as_ref()
             .is_some_and(|bridge| bridge.root() == bridge.id());
-        Some((&station.relay, is_root))
+        Some((&member.relay, is_root))
     }
 }
 

@@ -57,9 +57,11 @@ impl Simulation {
                     interface,
                     packet,
                 }) => {
-                    if let Some(packet) = self.on_controlled(node, interface, packet) {
-                        return Some(Output::Local(packet));
-                    }
+                    return Some(match self.on_controlled(node, interface, packet) {
+                        Some(packet) => Output::Local(packet),
+                        // The run has nothing to do, but counts it: a storm of packets between switches must not keep it from looking up.
+                        None => Output::Changed(ChannelId(0)),
+                    });
                 }
                 Some(Output::Changed(channel)) => self.on_changed(channel),
                 Some(Output::Timer(timer)) if timer == control.timer => {

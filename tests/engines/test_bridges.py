@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from polypath import Recording, Scenario, ScenarioError
+from polypath.cli import notes
 from polypath.engines import EngineError, Options, get
-from polypath.results import bridges
+from polypath.results import bridges, metrics
 from polypath.results.summary import summary
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bridges.toml"
@@ -74,6 +75,16 @@ def test_the_classic_protocol_takes_its_timers() -> None:
     gaps = [(here, there) for here, there in pairwise(arrived) if there - here > 1]
     assert len(gaps) == 1
     assert list(gaps[0]) == pytest.approx([60, 90], abs=0.5)
+
+
+def test_without_a_protocol_a_loop_multiplies_what_is_flooded() -> None:
+    short = ("duration=5200 ms", "application.probe.duration=100 ms", "application.upload.start=5 s")
+    recording = run("bridging.protocol=none", *short, "application.upload.duration=10 ms")
+    row = recording.table("datagrams").row(0, named=True)
+    assert row["received_packets"] > row["sent_packets"] == 100
+    assert recording.table("bridge_ends")["ttl_exceeded_packets"].sum() > 0
+    connection = metrics.connection(recording, "probe")
+    assert any("some more than once" in note for note in notes.of(recording, connection, ()))
 
 
 def test_silence_is_noticed_after_three_hello_times() -> None:

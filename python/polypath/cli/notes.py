@@ -43,7 +43,9 @@ def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator
     if found is None:
         return
     yield f"{found.received:,} of {found.sent:,} datagrams arrived"
-    if found.sent:
+    if found.received > found.sent:
+        yield "some more than once"
+    elif found.sent:
         yield f"{(found.sent - found.received) / found.sent:.2%} lost"
     if found.delay_mean_ns is not None:
         yield f"mean delay {found.delay_mean_ns / 1e6:.1f} ms"

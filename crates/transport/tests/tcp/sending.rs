@@ -463,6 +463,30 @@ fn upstream_follows_a_window_that_shrinks() {
     assert_eq!(left(&mut script)[0], (end + 640, MSS as u32, false));
 }
 
+/// A peer that never offers a whole segment gets what it offers, without the timer (`tcp_bound_to_half_wnd`).
+#[test]
+fn upstream_fills_a_window_that_was_never_a_segment() {
+    let config = Config {
+        nagle: false,
+        ..with_profile(Profile::Linux, tcp())
+    };
+    let peer = Peer {
+        window_scale: None,
+        window: 1000,
+        ..Peer::default()
+    };
+    let mut script = Script::connected(&config, peer, 40 * MS);
+    script.drain();
+    script.write(5_000);
+    assert_eq!(left(&mut script), [(1, 1000, false)]);
+    script.run_for(40 * MS);
+    script.inject(Segment {
+        window: 1000,
+        ..script.ack(1001)
+    });
+    assert_eq!(left(&mut script), [(1001, 1000, false)]);
+}
+
 #[test]
 fn what_limits_sending_is_told() {
     let mut script = upstream();

@@ -8,6 +8,8 @@ use crate::mptcp::connection::Connection;
 use crate::tcp::{Advice, Front, Push};
 
 const ME: usize = 0;
+/// TCP_MSS_DEFAULT.
+const DEFAULT_MSS: u64 = 536;
 
 /// So many segments of a buffer of `bytes`, the last of which is pushed or not.
 #[derive(Clone, Copy)]
@@ -187,10 +189,15 @@ impl Connection {
         }
     }
 
-    /// The window has no room for a segment of so many bytes, or all of them (`tcp_snd_wnd_test`).
+    /// The window has no room for a segment of so many bytes, or all of them (`tcp_snd_wnd_test`). No more is waited for than half of the
+    /// largest window that there was, or all of a very small one (`tcp_bound_to_half_wnd`).
     #[inline(always)]
     pub(super) fn window_is_short(&self, bytes: u64) -> bool {
-        let wanted = bytes.min(self.paths[ME].mss.into());
+        let most = match self.shared.largest_window {
+            window if window > DEFAULT_MSS => window / 2,
+            window => window.max(1),
+        };
+        let wanted = bytes.min(self.paths[ME].mss.into()).min(most);
         self.shared.send_limit < self.send.sent + wanted
     }
 

@@ -12,6 +12,7 @@
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
+# make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SEEDS="1 2" COUNT=n
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -29,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench clean tools \
-    kernel-tools web-tools packetdrill interop \
+    kernel-tools web-tools packetdrill interop mutants \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -159,6 +160,14 @@ sabotage: build
 
 interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
+
+SEEDS ?= 1
+COUNT ?=
+
+mutants: build
+	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants
+	@$(BIN)/pip install --quiet --group mutants
+	@$(BIN)/python -m tests.mutants $(SEEDS:%=--seed %) $(COUNT:%=--count %) --out docs/mutants.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

@@ -23,7 +23,7 @@ KEPT = WORK / "kept.jsonl"
 def drawn(package: Package, seed: int, count: int) -> tuple[list[str], int]:
     """The sample, and of how many mutants it is one."""
     if package is not python.RESULTS:
-        names = rust.names(package)
+        names = rust.mutants(package)
         return draw(names, seed, package.name, count), len(names)
     places = python.names(package)
     chosen = [

@@ -7,16 +7,13 @@ eleven of them and a constant two.
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from .rust import environment as rust_environment
-from .rust import limited
-from .shared import ASLEEP, LATE, NOTICED, ROOT, TREE, UNBUILT, Package, Stage
+from .shared import ASLEEP, LATE, NOTICED, ROOT, TREE, UNBUILT, Package, Stage, ended
 
 RESULTS: Final = Package(
     "polypath.results",
@@ -94,31 +91,16 @@ def mutated(source: str, operator: str, occurrence: int) -> str:
     return str(mutate_code(source, operators()[operator], occurrence))
 
 
-def environment() -> dict[str, str]:
-    return {**rust_environment(), "PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def tests(stage: Stage) -> str:
-    """How they ended."""
+def tested(stage: Stage) -> str:
+    """How the tests end on the tree as it is."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *stage.arguments]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=TREE,
-            env=environment(),
-            timeout=stage.limit,
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=limited,
-        )
-    except subprocess.TimeoutExpired:
-        return LATE
-    return NOTICED if done.returncode else ASLEEP
+    variables = {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = ended(command, variables, stage.limit)
+    return LATE if code is None else NOTICED if code else ASLEEP
 
 
 def check(stage: Stage) -> None:
-    if tests(stage) != ASLEEP:
+    if tested(stage) != ASLEEP:
         raise SystemExit(f"{stage.title} fails without a fault")
 
 
@@ -133,7 +115,7 @@ def run(package: Package, stage: Stage, chosen: Sequence[str]) -> Iterator[tuple
         try:
             compile(fault, path, "exec")
             path.write_text(fault, encoding="utf-8")
-            yield name, tests(stage)
+            yield name, tested(stage)
         except SyntaxError:
             yield name, UNBUILT
         finally:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import resource
-import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from .shared import ASLEEP, LATE, NOTICED, ROOT, TREE, UNBUILT, WORK, Package, Stage
+from .shared import ASLEEP, LATE, NOTICED, ROOT, TREE, UNBUILT, WORK, Package, Stage, ended
 
-#: Mutants between which what was found out is kept.
-BATCH: Final = 10
-#: Bytes of memory of a process, as a mutant may never stop to allocate.
-MEMORY: Final = 12 << 30
-OUTCOMES: Final = {"CaughtMutant": NOTICED, "MissedMutant": ASLEEP, "Unviable": UNBUILT, "Timeout": LATE}
-
+#: Tests of a crate that hold most of a file or folder of it.
+NEAR_TRANSPORT: Final = {
+    "tcp/": "tcp",
+    "linux/": "tcp",
+    "path/": "tcp",
+    "mptcp/": "mptcp",
+    "path_manager/": "mptcp",
+    "quic/crypto/": "quic_crypto",
+    "quic/": "quic",
+    "congestion/": "congestion",
+    "scheduler/": "scheduler",
+    "stream/": "stream",
+}
+NEAR_NET: Final = {
+    "channel/trace": "trace",
+    "channel/": "channel",
+    "wifi/": "wifi",
+    "routing": "routing",
+    "": "network",
+}
 OWN: Final = ("--lib", "--tests")
 TRANSPORT: Final = Package(
     "polypath-transport",
     "crates/transport/src/",
     120,
     (
-        Stage("`cargo test -p polypath-transport`", ("polypath-transport",), 120),
+        Stage("`cargo test -p polypath-transport`", ("polypath-transport",), 120, NEAR_TRANSPORT),
         Stage("`cargo test -p polypath-lab -p polypath-interop`", ("polypath-lab", "polypath-interop"), 240),
     ),
     # what fuzz targets check, and no endpoint
@@ -36,69 +46,74 @@ NET: Final = Package(
     "crates/net/src/",
     80,
     (
-        Stage("`cargo test -p polypath-net`", ("polypath-net",), 120),
+        Stage("`cargo test -p polypath-net`", ("polypath-net",), 120, NEAR_NET),
         Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240),
     ),
 )
 
 
-def names(package: Package) -> list[str]:
-    """Of all its mutants."""
+#: Seconds in which a mutant is compiled.
+BUILD_LIMIT: Final = 1200
+
+
+def mutants(package: Package) -> dict[str, dict[str, Any]]:
+    """All of it by their names."""
     left_out = [word for path in package.left_out for word in ("--exclude", path)]
     command = ["cargo", "mutants", "--list", "--json", "--no-config", "-p", package.name, *left_out]
     told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [str(mutant["name"]) for mutant in json.loads(told)]
+    return {str(mutant["name"]): mutant for mutant in json.loads(told)}
+
+
+def mutated(source: str, mutant: Mapping[str, Any]) -> str:
+    """A file with the fault: another text in place of a span."""
+    lines = source.splitlines(keepends=True)
+
+    def offset(place: Mapping[str, int]) -> int:
+        return sum(map(len, lines[: place["line"] - 1])) + place["column"] - 1
+
+    span = mutant["span"]
+    return source[: offset(span["start"])] + str(mutant["replacement"]) + source[offset(span["end"]) :]
 
 
 def environment() -> dict[str, str]:
     return {
-        **os.environ,
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_DEV_DEBUG": "0",
         "CARGO_INCREMENTAL": "1",
         # a case that one mutant fails is not to be tried first on the next
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true",
+        # snapshots stay as they are
+        "INSTA_UPDATE": "no",
     }
 
 
-def limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+def tested(stage: Stage, which: Sequence[str]) -> str:
+    """How the tests of a stage end on the tree as it is."""
+    packages = [word for name in stage.arguments for word in ("-p", name)]
+    command = ["cargo", "test", "--locked", "--quiet", *packages, *which]
+    if ended([*command, "--no-run"], environment(), BUILD_LIMIT) != 0:
+        return UNBUILT
+    code = ended(command, environment(), stage.limit)
+    return LATE if code is None else NOTICED if code else ASLEEP
 
 
 def check(stage: Stage) -> None:
     """Without a fault the tests pass."""
-    packages = [word for name in stage.arguments for word in ("-p", name)]
-    command = ["cargo", "test", "--locked", "--quiet", *packages, *OWN]
-    subprocess.run(command, cwd=TREE, env=environment(), check=True, stdout=subprocess.DEVNULL, preexec_fn=limited)
+    if (outcome := tested(stage, OWN)) != ASLEEP:
+        raise SystemExit(f"{stage.title} without a fault: {outcome}")
 
 
 def run(package: Package, stage: Stage, chosen: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The outcome of each."""
-    out = WORK / "out"
-    for first in range(0, len(chosen), BATCH):
-        batch = chosen[first : first + BATCH]
-        shutil.rmtree(out, ignore_errors=True)
-        command = ["cargo", "mutants", "--in-place", "--no-config", "--baseline", "skip", "--output", str(out)]
-        command += ["--timeout", str(stage.limit), "--build-timeout", "600", "--colors", "never", "-p", package.name]
-        command += [word for name in stage.arguments for word in ("--test-package", name)]
-        command += [word for name in batch for word in ("--re", f"^{re.escape(name)}$")]
-        done = subprocess.run(
-            [*command, "--", *OWN],
-            cwd=TREE,
-            env=environment(),
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=limited,
-        )
-        report = out / "mutants.out" / "outcomes.json"
-        if not report.exists():
-            raise SystemExit(f"cargo mutants ended with {done.returncode}:\n{done.stdout}")
-        told = {
-            outcome["scenario"]["Mutant"]["name"]: OUTCOMES[outcome["summary"]]
-            for outcome in json.loads(report.read_text(encoding="utf-8"))["outcomes"]
-        }
-        if set(told) != set(batch):
-            raise SystemExit(f"cargo mutants ran other mutants than it was asked for:\n{done.stdout}")
-        yield from told.items()
+    """The outcome of each. The nearest tests come first, as they are soon built and mostly notice."""
+    there = mutants(package)
+    for name in chosen:
+        path = TREE / there[name]["file"]
+        near = path.relative_to(TREE).as_posix().removeprefix(package.folder)
+        first = next((test for start, test in stage.nearest.items() if near.startswith(start)), None)
+        source = path.read_text(encoding="utf-8")
+        try:
+            path.write_text(mutated(source, there[name]), encoding="utf-8")
+            outcome = ASLEEP if first is None else tested(stage, ("--lib", "--test", first))
+            yield name, tested(stage, OWN) if outcome == ASLEEP else outcome
+        finally:
+            path.write_text(source, encoding="utf-8")

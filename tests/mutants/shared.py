@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from math import sqrt
 from pathlib import Path
 from typing import Final
@@ -24,6 +28,10 @@ UNBUILT: Final = "not compilable"
 LATE: Final = "timed out"
 
 
+#: Bytes of memory of a process, as a mutant may never stop to allocate.
+MEMORY: Final = 12 << 30
+
+
 @dataclass(frozen=True)
 class Stage:
     """Tests that run together; a later stage only where the ones before it sleep."""
@@ -32,6 +40,8 @@ class Stage:
     arguments: Sequence[str]
     #: Seconds after which the tests are taken for hung.
     limit: int
+    #: By the start of a file's path below the package the tests to try first.
+    nearest: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,32 @@ def fresh_tree() -> None:
     for path in TREE.rglob("*"):
         if path.is_file() and path not in there:
             path.unlink()
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def ended(command: Sequence[str], variables: Mapping[str, str], limit: int) -> int | None:
+    """The exit code of a command in the tree; none if it did not end in so many seconds."""
+    process = subprocess.Popen(
+        command,
+        cwd=TREE,
+        env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=limited,
+    )
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        # tests that hang are children of what was called
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def kept(path: Path) -> Iterator[Verdict]:

@@ -43,7 +43,11 @@ def finish(package: Package, chosen: Sequence[str]) -> list[Verdict]:
             for verdict in kept(KEPT)
             if (verdict.package, verdict.stage) == (package.name, number) and verdict.holds(code, tests)
         }
-        open_ = [name for name in chosen if number == 0 or last[name].outcome == ASLEEP]
+        open_ = [
+            name
+            for name in chosen
+            if name.startswith(package.folder + stage.only) and (number == 0 or last[name].outcome == ASLEEP)
+        ]
         missing = [name for name in open_ if name not in there]
         if missing:
             print(f"{package.name}, {stage.title}: {len(missing)} mutants", flush=True)

@@ -90,8 +90,8 @@ def counts(samples: Sequence[Sample], stated: Sequence[Reason]) -> list[str]:
 def stages(packages: Iterable[Package]) -> list[str]:
     lines = ["| package | its own tests | of the tests above it |", "|---|---|---|"]
     for package in packages:
-        titles = [stage.title for stage in package.stages]
-        lines.append(f"| `{package.name}` | {' | '.join([*titles, '', ''][:2])} |")
+        own, *above = (f"{it.title} of `{it.only}`" if it.only else it.title for it in package.stages)
+        lines.append(f"| `{package.name}` | {own} | {', '.join(above)} |")
     return lines
 
 

@@ -9,34 +9,46 @@ from typing import Any, Final
 
 from .shared import ASLEEP, LATE, NOTICED, ROOT, TREE, UNBUILT, WORK, Package, Stage, ended
 
+
+def near(test: str) -> Sequence[str]:
+    return ("--lib", "--test", test)
+
+
 #: Tests of a crate that hold most of a file or folder of it.
 NEAR_TRANSPORT: Final = {
-    "tcp/": "tcp",
-    "linux/": "tcp",
-    "path/": "tcp",
-    "mptcp/": "mptcp",
-    "path_manager/": "mptcp",
-    "quic/crypto/": "quic_crypto",
-    "quic/": "quic",
-    "congestion/": "congestion",
-    "scheduler/": "scheduler",
-    "stream/": "stream",
+    "tcp/": near("tcp"),
+    "linux/": near("tcp"),
+    "path/": near("tcp"),
+    "mptcp/": near("mptcp"),
+    "path_manager/": near("mptcp"),
+    "quic/crypto/": near("quic_crypto"),
+    "quic/": near("quic"),
+    "congestion/": near("congestion"),
+    "scheduler/": near("scheduler"),
+    "stream/": near("stream"),
 }
 NEAR_NET: Final = {
-    "channel/trace": "trace",
-    "channel/": "channel",
-    "wifi/": "wifi",
-    "routing": "routing",
-    "": "network",
+    "channel/trace": near("trace"),
+    "channel/": near("channel"),
+    "wifi/": near("wifi"),
+    "routing": near("routing"),
+    "": near("network"),
 }
-OWN: Final = ("--lib", "--tests")
+RECORDED: Final = {"": ("--test", "integrity", "--", "recorded")}
 TRANSPORT: Final = Package(
     "polypath-transport",
     "crates/transport/src/",
     120,
     (
         Stage("`cargo test -p polypath-transport`", ("polypath-transport",), 120, NEAR_TRANSPORT),
-        Stage("`cargo test -p polypath-lab -p polypath-interop`", ("polypath-lab", "polypath-interop"), 240),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, RECORDED),
+        Stage(
+            "`cargo test -p polypath-interop --test noq`",
+            ("polypath-interop",),
+            240,
+            only="quic/",
+            all=("--test", "noq"),
+        ),
     ),
     # what fuzz targets check, and no endpoint
     left_out=("crates/transport/src/quic/fuzz.rs",),
@@ -47,7 +59,7 @@ NET: Final = Package(
     80,
     (
         Stage("`cargo test -p polypath-net`", ("polypath-net",), 120, NEAR_NET),
-        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, RECORDED),
     ),
 )
 
@@ -90,16 +102,16 @@ def environment() -> dict[str, str]:
 def tested(stage: Stage, which: Sequence[str]) -> str:
     """How the tests of a stage end on the tree as it is."""
     packages = [word for name in stage.arguments for word in ("-p", name)]
-    command = ["cargo", "test", "--locked", "--quiet", *packages, *which]
-    if ended([*command, "--no-run"], environment(), BUILD_LIMIT) != 0:
+    command = ["cargo", "test", "--locked", "--quiet", *packages]
+    if ended([*command, "--no-run", *which], environment(), BUILD_LIMIT) != 0:
         return UNBUILT
-    code = ended(command, environment(), stage.limit)
+    code = ended([*command, *which], environment(), stage.limit)
     return LATE if code is None else NOTICED if code else ASLEEP
 
 
 def check(stage: Stage) -> None:
     """Without a fault the tests pass."""
-    if (outcome := tested(stage, OWN)) != ASLEEP:
+    if (outcome := tested(stage, stage.all)) != ASLEEP:
         raise SystemExit(f"{stage.title} without a fault: {outcome}")
 
 
@@ -108,12 +120,12 @@ def run(package: Package, stage: Stage, chosen: Sequence[str]) -> Iterator[tuple
     there = mutants(package)
     for name in chosen:
         path = TREE / there[name]["file"]
-        near = path.relative_to(TREE).as_posix().removeprefix(package.folder)
-        first = next((test for start, test in stage.nearest.items() if near.startswith(start)), None)
+        below = path.relative_to(TREE).as_posix().removeprefix(package.folder)
+        first = next((test for start, test in stage.nearest.items() if below.startswith(start)), None)
         source = path.read_text(encoding="utf-8")
         try:
             path.write_text(mutated(source, there[name]), encoding="utf-8")
-            outcome = ASLEEP if first is None else tested(stage, ("--lib", "--test", first))
-            yield name, tested(stage, OWN) if outcome == ASLEEP else outcome
+            outcome = ASLEEP if first is None else tested(stage, first)
+            yield name, tested(stage, stage.all) if outcome == ASLEEP else outcome
         finally:
             path.write_text(source, encoding="utf-8")

@@ -40,8 +40,12 @@ class Stage:
     arguments: Sequence[str]
     #: Seconds after which the tests are taken for hung.
     limit: int
-    #: By the start of a file's path below the package the tests to try first.
-    nearest: Mapping[str, str] = field(default_factory=dict)
+    #: By the start of a file's path below the package what cargo is told to try first.
+    nearest: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Mutants of files whose path below the package begins otherwise are none of these tests' business.
+    only: str = ""
+    #: What cargo is told to run all of them.
+    all: Sequence[str] = ("--lib", "--tests")
 
 
 @dataclass(frozen=True)

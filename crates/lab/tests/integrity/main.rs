@@ -24,6 +24,7 @@ mod air;
 mod draw;
 mod network;
 mod over_quic;
+mod recorded;
 #[allow(dead_code, reason = "the test reduces nothing, the campaign does")]
 mod reduce;
 mod runner;

@@ -35,9 +35,9 @@ def drawn(package: Package, seed: int, count: int) -> tuple[list[str], int]:
 def finish(package: Package, chosen: Sequence[str]) -> list[Verdict]:
     """The last verdict of each; those that were missing are run and kept."""
     runner = python if package is python.RESULTS else rust
-    code, tests = digests(package)
     last: dict[str, Verdict] = {}
     for number, stage in enumerate(package.stages):
+        code, tests = digests(package, stage)
         there = {
             verdict.name: verdict
             for verdict in kept(KEPT)

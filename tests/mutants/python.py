@@ -19,7 +19,7 @@ RESULTS: Final = Package(
     "polypath.results",
     "python/polypath/results/",
     80,
-    (Stage("`pytest tests/results`", ("tests/results",), 120),),
+    (Stage("`pytest tests/results`", ("tests/results",), 120, ("python/", "tests/")),),
 )
 #: They need arguments, or change nothing.
 LEFT_OUT: Final = {"VariableReplacer", "VariableInserter", "NoOp"}

@@ -40,12 +40,19 @@ TRANSPORT: Final = Package(
     "crates/transport/src/",
     120,
     (
-        Stage("`cargo test -p polypath-transport`", ("polypath-transport",), 120, NEAR_TRANSPORT),
-        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, RECORDED),
+        Stage(
+            "`cargo test -p polypath-transport`",
+            ("polypath-transport",),
+            90,
+            ("crates/transport/", "crates/wire/"),
+            NEAR_TRANSPORT,
+        ),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),
         Stage(
             "`cargo test -p polypath-interop --test noq`",
             ("polypath-interop",),
-            240,
+            120,
+            ("crates/", "Cargo."),
             only="quic/",
             all=("--test", "noq"),
         ),
@@ -58,8 +65,8 @@ NET: Final = Package(
     "crates/net/src/",
     80,
     (
-        Stage("`cargo test -p polypath-net`", ("polypath-net",), 120, NEAR_NET),
-        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, RECORDED),
+        Stage("`cargo test -p polypath-net`", ("polypath-net",), 90, ("crates/net/",), NEAR_NET),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),
     ),
 )
 

@@ -40,6 +40,8 @@ class Stage:
     arguments: Sequence[str]
     #: Seconds after which the tests are taken for hung.
     limit: int
+    #: What they depend on.
+    folders: Sequence[str]
     #: By the start of a file's path below the package what cargo is told to try first.
     nearest: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Mutants of files whose path below the package begins otherwise are none of these tests' business.
@@ -109,11 +111,11 @@ def known_to_git() -> list[str]:
     return sorted(name for name in set(told.split("\0")) if name and (ROOT / name).is_file())
 
 
-def digests(package: Package) -> tuple[str, str]:
-    """Of its code, and of all that tests it."""
+def digests(package: Package, stage: Stage) -> tuple[str, str]:
+    """Of the package's code, and of all else that the stage tests it with."""
     code, tests = hashlib.sha256(), hashlib.sha256()
     for name in known_to_git():
-        if name.startswith(("crates/", "python/", "tests/", "Cargo.")) and not name.startswith("tests/mutants/"):
+        if name.startswith((package.folder, *stage.folders)) and not name.startswith("tests/mutants/"):
             into = code if name.startswith(package.folder) else tests
             into.update(f"{name}\0".encode() + (ROOT / name).read_bytes() + b"\0")
     return code.hexdigest()[:16], tests.hexdigest()[:16]

@@ -116,8 +116,12 @@ def digests(package: Package, stage: Stage) -> tuple[str, str]:
     code, tests = hashlib.sha256(), hashlib.sha256()
     for name in known_to_git():
         if name.startswith((package.folder, *stage.folders)) and not name.startswith("tests/mutants/"):
+            text = (ROOT / name).read_bytes()
+            inside = text.find(b"\n#[cfg(test)]\nmod ") if name.endswith(".rs") else -1
+            own = text if inside < 0 else text[:inside]
             into = code if name.startswith(package.folder) else tests
-            into.update(f"{name}\0".encode() + (ROOT / name).read_bytes() + b"\0")
+            into.update(f"{name}\0".encode() + own + b"\0")
+            tests.update(text[len(own) :])
     return code.hexdigest()[:16], tests.hexdigest()[:16]
 
 

@@ -338,6 +338,20 @@ mod tests {
         assert_eq!(queue.memory(), 0);
     }
 
+    /// Where a push was asked for decides what is pushed: only what holds the end of a pushed buffer.
+    #[test]
+    fn a_head_that_grows_is_pushed_once_it_holds_the_end_of_a_pushed_buffer() {
+        let mut queue = WriteQueue::default();
+        queue.append(3_000, 3_000, 10_000, true);
+        queue.append(3_000, 3_000, 10_000, false);
+        queue.push(6_000);
+        let head = |len, push, last| Some(Head { len, push, last });
+        assert_eq!(queue.head(2_000), head(3_000, false, false));
+        assert_eq!(queue.head(4_000), head(4_000, false, false));
+        assert_eq!(queue.head(6_000), head(6_000, true, true));
+        assert_eq!(queue.head(9_000), head(6_000, true, true));
+    }
+
     #[test]
     fn a_buffer_that_left_is_split_where_it_is_cut() {
         let mut queue = WriteQueue::default();

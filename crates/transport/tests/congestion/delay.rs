@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use polypath_transport::path::CaState;
 use polypath_transport::{MILLISECOND as MS, Nanos};
 use serde_json::Map;
 
@@ -64,6 +65,30 @@ fn windows_round_by_round() {
         table("wvegas", &[80, 20]),
     ];
     insta::assert_snapshot!(tables.join("\n"));
+}
+
+/// CUBIC looks a smallest round trip ahead, and takes none for it that is measured within a second of a reduction (Linux
+/// `cubictcp_acked`): the queue that caused it is still there.
+#[test]
+fn cubic_takes_no_round_trip_right_after_a_reduction() {
+    let grown = |measured: Option<Nanos>| {
+        let mut lab = Lab::new("cubic", &Map::new(), &[400 * MS]);
+        lab.paths[0].cwnd = 100;
+        lab.lose(0, CaState::Recovery);
+        let begin = lab.now;
+        while lab.now < begin + 8_000 * MS {
+            if let Some(after) = measured
+                && lab.now <= begin + after
+                && begin + after < lab.now + 400 * MS
+            {
+                lab.measure(0, MS);
+            }
+            lab.round(0, lab.now, true);
+        }
+        lab.paths[0].cwnd
+    };
+    assert_eq!(grown(Some(400 * MS)), grown(None));
+    assert!(grown(Some(1_600 * MS)) < grown(None));
 }
 
 /// Brakmo and Peterson: between alpha and beta packets wait in the queue.

@@ -92,6 +92,19 @@ impl Lab {
         self.acknowledge(me, self.now, packets, true);
     }
 
+    /// A round trip is measured, and nothing acknowledged.
+    pub fn measure(&mut self, me: usize, rtt: Nanos) {
+        let ack = Ack {
+            now: self.now,
+            packets: 0,
+            rtt: Some(rtt),
+            cwnd_limited: true,
+            next_seq: self.sent[me] + 1,
+            una: self.acked[me] + 1,
+        };
+        self.controllers[me].on_sample(&mut self.paths, me, &ack);
+    }
+
     /// One ACK of `packets` that were sent.
     pub fn delayed_ack(&mut self, me: usize, packets: u32) {
         self.sent[me] += u64::from(packets * MSS);

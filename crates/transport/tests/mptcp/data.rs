@@ -8,10 +8,12 @@
 //! | the 32-bit form wraps | `short_data_sequence_numbers_wrap` |
 //! | one window for all subflows | `the_window_is_shared` |
 //! | data beyond what was sent is not acknowledged | `a_data_ack_of_the_future_is_ignored` |
-//! | DATA_FIN alone, lost, with data, after slow data | `a_lone_data_fin_closes_the_stream`, `a_lost_data_fin_is_repeated`, `a_data_fin_on_data_counts_one`, `a_data_fin_waits_for_data_that_is_slow_to_come` |
+//! | DATA_FIN alone, lost, with data, after slow data | `a_lone_data_fin_closes_the_stream`, `a_lost_data_fin_is_repeated`, `a_data_fin_on_data_counts_one`, `a_data_fin_waits_for_data_that_is_slow_to_come`, `a_fin_that_never_comes_is_awaited_for_a_minute` |
 //! | NSDI 2012, section 4.2 | `a_full_window_is_freed_by_the_faster_path` |
 
-use polypath_transport::{Buffer, CloseReason, Config, Connection, EventKind, Profile, Purpose};
+use polypath_transport::{
+    Buffer, CloseReason, Config, Connection, EventKind, Keepalive, Profile, Purpose,
+};
 use polypath_wire::mptcp::{DataAck, Dsn, MptcpOption};
 use polypath_wire::tcp::Payload;
 
@@ -239,6 +241,39 @@ fn a_lone_data_fin_closes_the_stream() {
             .any(|sent| sent.segment.flags.contains(polypath_wire::tcp::Flags::FIN))
     );
     assert!(script.connection.at_end());
+}
+
+/// What the peer's stack still owes when both streams are over is awaited for as long as TIME-WAIT lasts, however rarely keep-alive looks.
+#[test]
+fn a_fin_that_never_comes_is_awaited_for_a_minute() {
+    let keepalive = Keepalive {
+        time: 7200 * SECOND,
+        interval: 75 * SECOND,
+        probes: 9,
+    };
+    for keepalive in [None, Some(keepalive)] {
+        let config = Config {
+            keepalive,
+            ..mptcp()
+        };
+        let mut script = Script::connected(&config, mptcp_peer(), 20 * MS);
+        script.close();
+        assert_eq!(lone_data_fins(&mut script), 1);
+        let mut fin = script.mapped(0, 0, 0, 1);
+        fin.seq = script.ack(1).seq;
+        let dss = fin.dss.as_mut().expect("DSS");
+        dss.data_fin = true;
+        dss.data_ack = script.data_ack(1, 1).dss.expect("DSS").data_ack;
+        let mapping = dss.mapping.as_mut().expect("a mapping");
+        (mapping.subflow_seq, mapping.len) = (0, 1);
+        script.inject(fin);
+        script.inject(script.data_ack(2, 1));
+        let begin = script.now;
+        script.run_until(begin + 59 * SECOND);
+        assert_eq!(script.connection.ended(), None);
+        script.run_until(begin + 61 * SECOND);
+        assert_eq!(script.connection.ended(), Some(CloseReason::Finished));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | data of a subflow that timed out goes to the others | `a_timeout_reinjects_on_the_other_path` |
 //! | a path that comes back is used again | `a_path_that_recovers_carries_data_again` |
-//! | one subflow's reset leaves the connection alone | `a_reset_subflow_hands_its_data_over`, `mp_tcprst_says_why` |
+//! | one subflow's reset leaves the connection alone | `a_reset_subflow_hands_its_data_over`, `a_reset_subflow_gives_its_room_back`, `mp_tcprst_says_why` |
 //! | the last subflow's end is the connection's, but see [`crate::last_subflow`] | `the_death_of_every_path_ends_the_connection`, `the_reset_of_the_only_subflow_ends_the_connection` |
 //! | MP_FASTCLOSE by reset and by ACK | `abort_closes_every_subflow_with_the_peers_key`, `a_fastclose_with_a_wrong_key_closes_one_subflow`, `a_fastclose_on_an_ack_ends_the_connection` |
 //! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
@@ -113,6 +113,61 @@ fn a_reset_subflow_hands_its_data_over() {
             .happened(|kind| *kind == EventKind::SubflowReset(0)),
         1
     );
+}
+
+/// What a subflow took in behind a hole goes with it, and the window has its room again.
+#[test]
+fn a_reset_subflow_gives_its_room_back() {
+    let size = 40_000;
+    let config = Config {
+        receive_buffer: Buffer {
+            minimum: size,
+            default: size,
+            maximum: size,
+        },
+        autotuning: false,
+        ..with_profile(Profile::MptcpOrg, mptcp())
+    };
+    let mut pair = meshed(&config, &[10 * MS, 10 * MS]);
+    let window = |pair: &Pair| {
+        let last = pair.sent(Side::Server).last();
+        last.expect("an ACK").segment.window
+    };
+    let before = window(&pair);
+    let mut hole = None;
+    pair.hook(move |packet| {
+        let second = packet.path == 1 && packet.from == Side::Client && packet.carries_data();
+        if second && *hole.get_or_insert(packet.segment.seq) == packet.segment.seq {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.write(Side::Client, 30_000);
+    pair.run_for(30 * MS);
+    assert!(
+        pair.server.connection().subflows()[1]
+            .socket()
+            .out_of_order_bytes()
+            > 0
+    );
+    let mut reset = reset_of(&pair, 1, Side::Client);
+    let acknowledged = pair.sent(Side::Server).filter(|packet| packet.path == 1);
+    reset.seq = acknowledged.last().expect("an ACK").segment.ack;
+    pair.act(Side::Server, |connection, now| {
+        connection.on_segment(1, &reset, Default::default(), now)
+    });
+    assert_eq!(
+        pair.server
+            .happened(|kind| *kind == EventKind::SubflowReset(1)),
+        1
+    );
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 30_001);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    // But for the byte that is not read yet.
+    assert_eq!(window(&pair), before - 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! | the segment stays unsent, and the window shrinks without a loss | `what_the_queue_refused_leaves_later_and_only_once` |
 //! | only the first refusal of a window reduces it | `a_window_is_reduced_once` |
 //! | an early drop of RED's counts as sent | `a_drop_that_is_not_reported_as_one_is_repaired_as_a_loss` |
+//! | what was taken back does not count as sent | `what_was_taken_back_is_not_sent` |
 //! | a retransmission that is refused is as lost as before | `a_refused_retransmission_is_repeated` |
 //! | with nothing in flight a timer tries again | `an_empty_flight_is_probed` |
 //! | the FIN waits like data | `a_refused_fin_is_sent_again` |
@@ -50,6 +51,25 @@ fn refused_from(profile: Profile, taken: u64) -> Script {
     refuse(&mut script, 1 + taken * MSS);
     script.expect_nothing();
     script
+}
+
+/// Observers ask after a call which of its segments are to be shown.
+#[test]
+fn what_was_taken_back_is_not_sent() {
+    let mut script = connected(Profile::Linux);
+    script.write(20 * MSS);
+    let segments: Vec<_> = script.drain().into_iter().map(|it| it.segment).collect();
+    let acknowledgement = script.ack(1);
+    refuse(&mut script, 1 + 4 * MSS);
+    let subflows = script.connection.subflows();
+    let sent = |segment| subflows[0].socket().has_sent(segment);
+    let counted: Vec<bool> = segments.iter().map(sent).collect();
+    assert_eq!(counted, (0..10).map(|it| it < 4).collect::<Vec<_>>());
+    let empty = polypath_transport::Segment {
+        seq: segments[4].seq,
+        ..acknowledgement
+    };
+    assert!(sent(&empty));
 }
 
 #[test]

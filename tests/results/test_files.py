@@ -1,0 +1,75 @@
+"""A final name never holds half a file, and what cannot be written is said in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from polypath.results import files
+from polypath.results.files import OutputError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "below" / "a.txt"
+    files.write_text(path, "first ü\n")
+    assert path.read_bytes() == "first ü\n".encode()
+
+    def half(temporary: Path) -> None:
+        assert temporary.parent == path.parent
+        temporary.write_text("ha")
+        assert path.read_text(encoding="utf-8") == "first ü\n"
+        raise KeyError("stopped")
+
+    with pytest.raises(KeyError):
+        files.write_with(path, half)
+    assert path.read_text(encoding="utf-8") == "first ü\n"
+    assert names(tmp_path) == ["a.txt", "below", "deep"]
+    files.write_with(path, lambda temporary: temporary.write_text("second"))
+    assert path.read_text(encoding="utf-8") == "second"
+
+
+def test_a_table_comes_back(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"a": [1, 2]})
+    files.write_table(tmp_path / "deep" / "a.parquet", rows)
+    assert pl.read_parquet(tmp_path / "deep" / "a.parquet").equals(rows)
+    assert names(tmp_path) == ["a.parquet", "deep"]
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "a.txt", tmp_path / "file" / "deep" / "a.txt"):
+        with pytest.raises(OutputError, match=r"^cannot write .*a\.txt: (File exists|Not a directory)$"):
+            files.write_text(path, "x")
+        with pytest.raises(OutputError, match=r"^cannot write .*a\.txt: (File exists|Not a directory)$"):
+            files.write_table(path, pl.DataFrame({"a": [1]}))
+    (tmp_path / "folder.txt").mkdir()
+    with pytest.raises(OutputError, match=r"^cannot write .*folder\.txt: Is a directory$"):
+        files.write_text(tmp_path / "folder.txt", "x")
+
+
+@pytest.mark.parametrize(
+    ("told", "said"), [("x (os error 28)", "No space left on device"), ("an odd thing\nand more", "an odd thing")]
+)
+def test_what_the_system_says_of_a_table_is_said(told: str, said: str, tmp_path: Path) -> None:
+    class Refuses(pl.DataFrame):
+        def write_parquet(self, *_: object, **__: object) -> None:
+            raise pl.exceptions.ComputeError(told)
+
+    with pytest.raises(OutputError, match=rf"^cannot write .*a\.parquet: {said}$"):
+        files.write_table(tmp_path / "a.parquet", Refuses({"a": [1]}))
+    assert names(tmp_path) == []
+
+
+def test_a_folder_is_made_and_tried(tmp_path: Path) -> None:
+    files.require_writable(tmp_path / "deep" / "below")
+    files.require_writable(tmp_path / "deep" / "below")
+    assert names(tmp_path) == ["below", "deep"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"^cannot write to .*file.*: (File exists|Not a directory)$"):
+        files.require_writable(tmp_path / "file")

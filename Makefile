@@ -12,7 +12,7 @@
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
-# make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SEEDS="1 2" COUNT=n
+# make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -161,13 +161,13 @@ sabotage: build
 interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
 
-SEEDS ?= 1
-COUNT ?=
+# Of each package and seed so many mutants.
+SAMPLES ?= polypath-transport:1:65 polypath-transport:2:50 polypath-net:1:40 polypath.results:1:24 polypath.results:2:30
 
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants
 	@$(BIN)/pip install --quiet --group mutants
-	@$(BIN)/python -m tests.mutants $(SEEDS:%=--seed %) $(COUNT:%=--count %) --out docs/mutants.md
+	@$(BIN)/python -m tests.mutants $(SAMPLES) --out docs/mutants.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex

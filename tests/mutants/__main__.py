@@ -1,6 +1,6 @@
 """Faults put into the code on purpose: which of them the tests notice.
 
-usage: python -m tests.mutants [--seed N ...] [--count N] [--out PAGE] [PACKAGE ...]
+usage: python -m tests.mutants [--out PAGE] PACKAGE:SEED:COUNT ...
 Goes on where it stopped. Exit code 1 if a reason in reasons.toml is of a fault that tests notice, or of no line.
 """
 
@@ -62,19 +62,22 @@ def finish(package: Package, chosen: Sequence[str]) -> list[Verdict]:
     return [last[name] for name in chosen]
 
 
+def asked(text: str) -> tuple[Package, int, int]:
+    """PACKAGE:SEED:COUNT."""
+    name, seed, count = text.split(":")
+    return PACKAGES[name], int(seed), int(count)
+
+
 def main() -> int:
     reader = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    reader.add_argument("packages", nargs="*", metavar="PACKAGE", help=", ".join(PACKAGES))
-    reader.add_argument("--seed", type=int, action="append", help="of a sample; once for each")
-    reader.add_argument("--count", type=int, help="mutants of each package and seed")
+    reader.add_argument("samples", nargs="+", type=asked, metavar="PACKAGE:SEED:COUNT", help=", ".join(PACKAGES))
     reader.add_argument("--out", type=Path, help="the page to write")
     given = reader.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     samples = []
-    for package in [PACKAGES[name] for name in given.packages or PACKAGES]:
-        for seed in given.seed or [1]:
-            chosen, of = drawn(package, seed, given.count or package.count)
-            samples.append(Sample(package, seed, of, finish(package, chosen)))
+    for package, seed, count in given.samples:
+        chosen, of = drawn(package, seed, count)
+        samples.append(Sample(package, seed, of, finish(package, chosen)))
     if given.out:
         given.out.write_text(page(samples), encoding="utf-8")
     found = stale(samples, Reason.all())

@@ -38,7 +38,6 @@ RECORDED: Final = {"": ("--test", "integrity", "--", "recorded")}
 TRANSPORT: Final = Package(
     "polypath-transport",
     "crates/transport/src/",
-    120,
     (
         Stage(
             "`cargo test -p polypath-transport`",
@@ -63,7 +62,6 @@ TRANSPORT: Final = Package(
 NET: Final = Package(
     "polypath-net",
     "crates/net/src/",
-    80,
     (
         Stage("`cargo test -p polypath-net`", ("polypath-net",), 90, ("crates/net/",), NEAR_NET),
         Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),

@@ -56,8 +56,6 @@ class Package:
 
     name: str
     folder: str
-    #: Mutants that are drawn.
-    count: int
     stages: Sequence[Stage]
     #: Files that are not mutated.
     left_out: Sequence[str] = ()

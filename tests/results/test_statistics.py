@@ -32,6 +32,18 @@ def test_many_values_take_the_bootstrap_the_same_each_time() -> None:
     assert found.high - found.low == pytest.approx(2 * 1.96 * deviation / math.sqrt(len(values)), rel=0.15)
 
 
+@pytest.mark.parametrize("count", [BOOTSTRAP_FROM, 60])
+def test_the_bootstrap_of_what_is_normal_is_students_interval(count: int) -> None:
+    """Of the quantiles of a normal distribution, whose resamples have nothing else to tell."""
+    from scipy.stats import norm, t
+
+    values = [10 + float(norm.ppf((number + 0.5) / count)) for number in range(count)]
+    low, high = statistics.bootstrap_interval(values)
+    deviation = math.sqrt(sum((value - 10) ** 2 for value in values) / (count - 1))
+    half = float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
+    assert (low, high) == (pytest.approx(10 - half, abs=0.05 * half), pytest.approx(10 + half, abs=0.05 * half))
+
+
 @pytest.mark.parametrize("count", [2, 3, 30])
 @pytest.mark.parametrize("value", [0.0, 0.1])
 def test_equal_values_have_no_interval(count: int, value: float) -> None:

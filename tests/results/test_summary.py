@@ -1,4 +1,7 @@
 import json
+import math
+
+import pytest
 
 from polypath.results import Recording, summary
 from polypath.results.summary import to_json
@@ -111,3 +114,14 @@ def test_keys_keep_their_order(recording: Recording) -> None:
 def test_a_recording_without_rows_has_a_summary(recording: Recording) -> None:
     bare = Recording({}, {"applications": []}, recording.metadata)
     assert summary(bare) == {"interrupted": False, "connections": [], "links": [], "counters": {}}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_no_json(value: float) -> None:
+    """RFC 8259 section 6."""
+    with pytest.raises(ValueError, match="JSON"):
+        to_json({"mean": value})
+
+
+def test_json_is_read_by_people() -> None:
+    assert to_json({"name": "ü"}) == '{\n  "name": "ü"\n}\n'

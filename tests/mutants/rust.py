@@ -42,7 +42,7 @@ TRANSPORT: Final = Package(
         Stage(
             "`cargo test -p polypath-transport`",
             ("polypath-transport",),
-            90,
+            60,
             ("crates/transport/", "crates/wire/"),
             NEAR_TRANSPORT,
         ),
@@ -63,7 +63,7 @@ NET: Final = Package(
     "polypath-net",
     "crates/net/src/",
     (
-        Stage("`cargo test -p polypath-net`", ("polypath-net",), 90, ("crates/net/",), NEAR_NET),
+        Stage("`cargo test -p polypath-net`", ("polypath-net",), 60, ("crates/net/",), NEAR_NET),
         Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),
     ),
 )

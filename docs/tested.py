@@ -93,7 +93,7 @@ def campaigns() -> Iterator[Row]:
     yield "Sabotage", f"{len(rows)} kinds, {blows:,} blows, {lost or 'nothing'} lost", "`make sabotage`"
     shares = [re.findall(r"^(\d+) of (\d+), ", row[9])[0] for row in _table("mutants.md", 11) if row[1].isdigit()]
     noticed, faults = (sum(int(share[at]) for share in shares) for at in range(2))
-    yield "Faults put into `transport`, `net` and `results`", f"{noticed} of {faults} noticed", "`make mutants`"
+    yield "Faults put into the code on purpose", f"{noticed} of {faults} noticed", "`make mutants`"
     cases = found(r"([\d,]+) cases of each of the four", "fuzzing.md").replace(",", "")
     yield (
         "Attacks on whole endpoints of Multipath TCP",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use arrow_cast::display::array_value_to_string;
+use polypath_lab::plan::{Plan, Work};
 use polypath_lab::{CaptureMode, Recording, Simulation};
 
 use crate::air;
@@ -12,8 +13,11 @@ use crate::over_quic;
 use crate::scenario::Scenario;
 
 /// Scenarios of TCP and of QUIC each, and so many of each over Wi-Fi.
-const OF_EACH: u64 = 400;
+const OF_EACH: u64 = 800;
 const OVER_THE_AIR: u64 = 40;
+/// And so many of TCP and of QUIC each with transfers of at least so many bytes.
+const OF_LONGER: u64 = 200;
+const LONGER: u64 = 1_000_000;
 /// The first ones of a kind have a line each, all of them are in the sums.
 const SHOWN: u64 = 40;
 
@@ -89,13 +93,27 @@ fn add(sums: &mut Sums, recording: &Recording) {
     }
 }
 
-fn table(firsts: &[u64], count: u64) -> String {
+/// What moves on little data, or after a while only, shows in transfers that go on.
+fn longer(plan: &mut Plan) {
+    for application in &mut plan.applications {
+        if let Work::Bulk {
+            size_bytes: Some(bytes),
+            ..
+        } = &mut application.work
+        {
+            *bytes = LONGER.max(*bytes);
+        }
+    }
+}
+
+fn table(firsts: &[u64], count: u64, change: fn(&mut Plan)) -> String {
     let (mut text, mut sums) = (String::new(), Sums::new());
     for (first, place) in firsts
         .iter()
         .flat_map(|first| (0..count).map(move |place| (first, place)))
     {
         let mut plan = Scenario::new(first + place).plan;
+        change(&mut plan);
         plan.record.segments = true;
         plan.record.decisions = true;
         let mut simulation = Simulation::from_plan(plan, CaptureMode::None, None).expect("a plan");
@@ -115,16 +133,21 @@ fn table(firsts: &[u64], count: u64) -> String {
 
 #[test]
 fn of_tcp() {
-    insta::assert_snapshot!(table(&[0], OF_EACH));
+    insta::assert_snapshot!(table(&[0], OF_EACH, |_| {}));
 }
 
 #[test]
 fn of_quic() {
-    insta::assert_snapshot!(table(&[over_quic::FIRST], OF_EACH));
+    insta::assert_snapshot!(table(&[over_quic::FIRST], OF_EACH, |_| {}));
 }
 
 #[test]
 fn over_wifi() {
     let firsts = [air::FIRST, over_quic::FIRST + air::FIRST];
-    insta::assert_snapshot!(table(&firsts, OVER_THE_AIR));
+    insta::assert_snapshot!(table(&firsts, OVER_THE_AIR, |_| {}));
+}
+
+#[test]
+fn of_longer_transfers() {
+    insta::assert_snapshot!(table(&[0, over_quic::FIRST], OF_LONGER, longer));
 }

@@ -297,3 +297,23 @@ fn growth(window: u64, read: u64, before: u64) -> u64 {
     let more = u128::from(read.saturating_sub(before));
     (u128::from(window) * more / u128::from(before.max(1))) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room for what is read in two round trips, and for a sender that doubles in each; over short round trips, in which nothing can be
+    /// said of growth, for that in proportion to them (Linux `tcp_rcvbuf_grow`).
+    #[test]
+    fn a_window_is_twice_what_is_read_and_what_it_grows_by() {
+        let read = 10_000;
+        assert_eq!(wanted_window(read, read), 2 * read);
+        assert_eq!(wanted_window(2 * read, read), 12 * read);
+        assert_eq!(wanted_window(read, 2 * read), 2 * read);
+        assert_eq!(wanted_window_at(LOW_RTT, read, read), 2 * read);
+        assert_eq!(wanted_window_at(LOW_RTT, 2 * read, read), 12 * read);
+        assert_eq!(wanted_window_at(LOW_RTT / 2, read, read), 3 * read);
+        assert_eq!(wanted_window_at(LOW_RTT / 10, read, 1), 2 * read + read / 5);
+        assert_eq!(wanted_window(read, 0), 2 * read + 4 * read * read);
+    }
+}

@@ -120,6 +120,8 @@ fn a_probe_that_arrives_raises_the_length() {
     assert!(script.happened(raised));
     // The window holds as many bytes as before, in longer packets, and what this acknowledgement adds.
     assert_eq!(script.cwnd(), 19 * 1064 / 1282 + 1);
+    // Slow start goes on.
+    assert_eq!(script.connection.paths()[0].ssthresh, u32::MAX);
     script.run_for(RTT);
     let (last, len) = *next.last().expect("segments");
     script.inject(script.ack(last + u64::from(len)));

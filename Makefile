@@ -162,7 +162,7 @@ interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
 
 # Of each package and seed so many mutants.
-SAMPLES ?= polypath-transport:2:26 polypath-transport:3:40 polypath-net:1:24 polypath.results:2:14
+SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:2:14
 
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants

@@ -180,7 +180,13 @@ impl Socket {
             self.unsent.push_back(chunk);
         } else {
             let follows = self.follows(&chunk);
-            self.append(chunk, cx.path.mss, follows);
+            let first = self.unsent.back().is_some_and(|last| last.offset == 0);
+            let excess = if first {
+                cx.options.first_segment_excess()
+            } else {
+                0
+            };
+            self.append(chunk, cx.path.mss - excess, follows);
         }
         self.send_unsent(cx);
     }

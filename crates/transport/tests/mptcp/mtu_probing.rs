@@ -63,3 +63,26 @@ fn a_subflow_without_a_queue_stays_at_the_base() {
     assert_eq!(pair.counter(Side::Client, Mib::TcpExtTCPMTUPSuccess), 0);
     assert_eq!(found[1], 1024 + 52);
 }
+
+/// A corked write that a scheduler with queues gave to a subflow is filled up by the next one, as far as the MTU goes: the option of the
+/// first segment, MP_CAPABLE with both keys, is longer than a short DSS (RFC 8684 section 3.1).
+#[test]
+fn the_first_segment_is_filled_up_no_further_than_the_mtu() {
+    let config = Config {
+        cork: true,
+        scheduler: "otias".into(),
+        ..Config::default()
+    };
+    let mut pair = Pair::new(&config, &[50 * MS]);
+    let limit = pair.now + SECOND;
+    assert!(pair.run_until_that(limit, |pair| pair.client.connection().established()));
+    let mss = pair.client.connection().paths()[0].mss;
+    pair.write(Side::Client, 100);
+    pair.write(Side::Client, 5_000);
+    pair.run_for(SECOND);
+    let sent: Vec<u32> = pair
+        .data(Side::Client)
+        .map(|packet| packet.segment.payload.len)
+        .collect();
+    assert_eq!(sent[..2], [mss - 4, mss], "{sent:?}");
+}

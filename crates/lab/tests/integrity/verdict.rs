@@ -269,8 +269,7 @@ impl<'a> Run<'a> {
             || self.interfered()
                 && (was("reset")
                     || was("unreachable")
-                    || was("timed-out")
-                        && (received == [0, 0] || self.lost_a_subflow(id) || self.misreads()))
+                    || was("timed-out") && (received == [0, 0] || self.lost_a_subflow(id)))
         {
             seen.broken = 1;
             return Ok(seen);
@@ -334,20 +333,6 @@ impl<'a> Run<'a> {
     /// Whether middleboxes take away what TCP's timers and windows need: timestamps, the window's scale, whole segments.
     fn hampered(&self) -> bool {
         middleboxes(self.plan).any(|name| ["strip-options", "split"].contains(&name))
-    }
-
-    /// Whether a middlebox takes the window's scale out of one direction alone: one host then takes the other's window for larger than it is,
-    /// and Linux drops a segment that reaches beyond its window as a whole, each time (`tcp_sequence`).
-    fn misreads(&self) -> bool {
-        let boxes = self.plan.links.iter().flat_map(|link| &link.middleboxes);
-        boxes
-            .filter(|choice| choice.name == "strip-options")
-            .any(|strip| {
-                let is = |name: &str, value: &str| {
-                    strip.parameters.get(name).is_some_and(|it| it == value)
-                };
-                is("options", "all") && !is("direction", "both")
-            })
     }
 
     /// Whether a proxy answers in the other host's name, and resets one side when it gives up the other.

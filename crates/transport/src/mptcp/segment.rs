@@ -376,7 +376,8 @@ impl Connection {
         if segment.payload.offset != offset && !self.on_altered(me, offset) {
             return;
         }
-        if !self.shared.receive.admits(end) && end > self.shared.receive.next {
+        let receive = &self.shared.receive;
+        if !receive.admits(end) && end > receive.next && !receive.takes_beyond(offset) {
             self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
             self.subflows[me].socket.request_ack();
             return;

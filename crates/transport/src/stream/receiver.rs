@@ -267,6 +267,13 @@ impl Receiver {
         end <= self.edge
     }
 
+    /// Whether data from `offset` on that ends beyond the window is taken all the same: upstream, what is next in sequence, as long as the
+    /// window is open and nothing waits to be read (`tcp_sequence`).
+    #[cold]
+    pub fn takes_beyond(&self, offset: u64) -> bool {
+        self.upstream.is_some() && offset <= self.next && self.next < self.edge && self.unread == 0
+    }
+
     /// Whether a position this far beyond the next byte lies within the window that was offered.
     pub fn reaches(&self, distance: u64) -> bool {
         self.next + distance < self.edge

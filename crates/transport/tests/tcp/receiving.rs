@@ -17,7 +17,7 @@ use polypath_transport::{Arrival, Buffer, Config, Mib, Profile};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
-use crate::common::{MS, SECOND, tcp};
+use crate::common::{MS, SECOND, tcp, with_profile};
 
 const LEN: u32 = 1460;
 
@@ -205,6 +205,10 @@ fn a_duplicate_out_of_order_is_reported() {
 }
 
 fn small_window() -> Script {
+    small_window_of(Profile::Rfc)
+}
+
+fn small_window_of(profile: Profile) -> Script {
     let size = 8 * u64::from(LEN);
     let buffer = Buffer {
         minimum: size,
@@ -214,7 +218,7 @@ fn small_window() -> Script {
     let config = Config {
         receive_buffer: buffer,
         autotuning: false,
-        ..tcp()
+        ..with_profile(profile, tcp())
     };
     Script::accepted(&config, Peer::default(), 20 * MS)
 }
@@ -241,6 +245,32 @@ fn data_beyond_the_window_is_refused() {
     let refusal = script.expect_ack(1).segment;
     assert!(refusal.sack.is_empty());
     assert_eq!(script.counter(Mib::TcpExtTCPZeroWindowDrop), 1);
+}
+
+/// What is next in sequence and reaches beyond the window, upstream takes whole while nothing waits to be read (`tcp_sequence`).
+#[test]
+fn upstream_takes_what_reaches_beyond_the_window_if_nothing_is_unread() {
+    let beyond = 70_000;
+    for (profile, unread, taken) in [
+        (Profile::Rfc, 0, false),
+        (Profile::Linux, 0, true),
+        (Profile::Linux, LEN, false),
+    ] {
+        let mut script = small_window_of(profile);
+        if unread > 0 {
+            script.inject(script.data(1, unread, 1));
+        }
+        script.run_for(SECOND);
+        script.drain();
+        let next = 1 + u64::from(unread);
+        script.inject(script.data(next, beyond, 1));
+        script.run_for(SECOND);
+        let reached = script.read(u64::MAX);
+        let expected = unread + if taken { beyond } else { 0 };
+        assert_eq!(reached, u64::from(expected), "{profile:?} {unread}");
+        let refused = script.counter(Mib::TcpExtTCPZeroWindowDrop);
+        assert_eq!(refused, u32::from(!taken), "{profile:?} {unread}");
+    }
 }
 
 fn with_timestamps() -> Script {

@@ -3,7 +3,7 @@
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation (docs/figures)
-# make coverage  how often the intervals of docs/statistics.md cover (15 minutes)
+# make coverage  how often the intervals of docs/statistics.md cover
 # make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it

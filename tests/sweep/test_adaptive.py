@@ -44,7 +44,7 @@ def seeds_by_place(result: sweep.Result) -> Counter[str]:
 class TestRule:
     SEEDS = Scenario.parse(
         "[host.a]\n[host.b]\n[link.x]\nends = ['a', 'b']\n[vary]\nseeds = { until = { goodput_mbps = '10 %' } }", "x"
-    ).seeds
+    ).adaptive
 
     @staticmethod
     def interval(n: int, half: float | None, mean: float | None = 100.0) -> Interval:
@@ -155,7 +155,7 @@ class TestSweep:
 
 def test_the_table_loads_back(scenario: Scenario) -> None:
     again = Scenario.parse(scenario.to_toml(), "again.toml")
-    assert (again.vary, again.seeds) == (scenario.vary, scenario.seeds)
+    assert (again.vary, again.adaptive) == (scenario.vary, scenario.adaptive)
 
 
 @pytest.mark.parametrize(

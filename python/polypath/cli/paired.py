@@ -89,7 +89,7 @@ def _axes(
     Raises InputError where each value would have seeds of its own.
     """
     todo = jobs.of_target(target, runs, settings, None, axes)
-    if seeds is None and any(job.scenario.seeds is not None and job.scenario.seeds.until for job in todo):
+    if seeds is None and any(job.scenario.adaptive is not None for job in todo):
         raise InputError(
             "the scenario takes seeds until intervals are narrow; a comparison needs --seeds N for all values"
         )

@@ -81,9 +81,9 @@ def _length(job: Job, plan: Plan) -> str:
     ends = f"seed {plan['seed']}, ends at {TIME.format(plan['duration_ns'])} at the latest"
     if not job.varies:
         return f"one run: {ends}"
-    seeds = job.scenario.seeds
-    more = {SEED: f" to {seeds.most}" if seeds is not None and seeds.until else ""}
-    axes = ", ".join(f"{axis.name} ({len(axis.values)}{more.get(axis.name, '')})" for axis in job.scenario.axes)
+    seeds = job.scenario.adaptive
+    most = {} if seeds is None else {SEED: f" to {seeds.most}"}
+    axes = ", ".join(f"{axis.name} ({len(axis.values)}{most.get(axis.name, '')})" for axis in job.scenario.axes)
     return f"a sweep of {len(job.points)} points over {axes}; the first one, {job.points[0].title}: {ends}"
 
 

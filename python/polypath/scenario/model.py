@@ -152,9 +152,10 @@ class Scenario(Tables):
         return varying.axes(self.vary, self.seed)
 
     @property
-    def seeds(self) -> Seeds | None:
-        """How many seeds `[vary]` takes at each place; None where it gives them one by one, or does not vary them."""
-        return seeds.read(self.vary[seeds.KEY]) if seeds.KEY in self.vary else None
+    def adaptive(self) -> Seeds | None:
+        """How `[vary]` takes seeds until intervals are narrow; None where their number is fixed."""
+        found = seeds.read(self.vary[seeds.KEY]) if seeds.KEY in self.vary else None
+        return found if found is not None and found.until else None
 
     def with_axes(self, texts: Sequence[str]) -> Self:
         """A scenario with axes added or replaced, "link.path0.rate=5 Mbps,10 Mbps"; of an axis with a name, the labels

@@ -56,10 +56,8 @@ class Interval:
         what = f"{self.measure} of {self.connection}" + (f" at {', '.join(self.place)}" if self.place else "")
         if self.half is None or self.mean is None:
             return f"{what}: no interval, as runs did not finish"
-        reached = (
-            Width(self.half / abs(self.mean), True) if self.wanted.relative and self.mean else Width(self.half, False)
-        )
-        shown = f"{100 * reached.number:.2g} %" if reached.relative else f"{reached.number:.3g}"
+        part = self.wanted.relative and self.mean != 0
+        shown = f"{100 * self.half / abs(self.mean):.2g} %" if part else f"{self.half:.3g}"
         return f"{what}: ± {shown} after {self.n} seeds, asked for ± {self.wanted}"
 
 

@@ -109,7 +109,7 @@ def _point(scenario: Scenario, names: Sequence[str], combination: Sequence[Value
 
 def _require_measures(scenario: Scenario) -> None:
     """Raises ScenarioError where seeds are asked for until a measure that there is not."""
-    for name in scenario.seeds.until if scenario.seeds is not None else ():
+    for name in scenario.adaptive.until if scenario.adaptive is not None else ():
         if name not in MEASURES:
             hint = nearest(name, MEASURES)
             message = f"vary.seeds.until: unknown measure '{name}'"

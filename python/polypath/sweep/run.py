@@ -155,18 +155,20 @@ class _Course:
     engine: str
     versions: Mapping[str, str]
     task: Callable[[Point], Task]
-    points: list[Point] = field(init=False)
-    tasks: list[Task] = field(init=False)
-    states: list[_State] = field(init=False)
+    points: list[Point] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    states: list[_State] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._take(self.sweep.points, {})
+        self._take(self.sweep.points)
         self.kept = self.done
 
-    def _take(self, points: Sequence[Point], known: Mapping[str, _State]) -> None:
+    def _take(self, points: Sequence[Point]) -> None:
+        """Has these points, and looks in their folders for those of which nothing is known."""
+        known = {point.folder: state for point, state in zip(self.points, self.states, strict=True)}
         self.points, self.tasks = list(points), [self.task(point) for point in points]
         self.states = [
-            known[point.folder] if point.folder in known else store.finished(task, self.versions)
+            known.get(point.folder) or store.finished(task, self.versions)
             for point, task in zip(self.points, self.tasks, strict=True)
         ]
 
@@ -179,21 +181,21 @@ class _Course:
 
     def look(self) -> None:
         """A point may be complete of which nothing was heard."""
-        self._take(self.points, {p.folder: s for p, s in zip(self.points, self.states, strict=True) if s is not None})
+        self._take(self.points)
 
     def grow(self) -> bool:
         """Takes more seeds where the scenario asks for them; whether there are any."""
-        seeds = self.sweep.scenario.seeds
-        if seeds is None or not seeds.until:
+        seeds = self.sweep.scenario.adaptive
+        if seeds is None:
             return False
         counts = adaptive.counts(seeds, self._intervals(seeds), Counter(map(_place, self.points)))
         if not counts:
             return False
-        known, before = {p.folder: s for p, s in zip(self.points, self.states, strict=True)}, len(self.points)
+        before = self.done
         grown = grid.grown(self.sweep.scenario, self.points, counts)
         if self.sweep.directory is not None:
             _require_not_read(self.sweep, self.sweep.directory, grown)
-        self._take(grown, known)
+        self._take(grown)
         self.kept += self.done - before
         self.commit()
         return True
@@ -224,7 +226,7 @@ class _Course:
 
     def result(self) -> Result:
         """What came of it, written where it is to be."""
-        seeds = self.sweep.scenario.seeds
+        seeds = self.sweep.scenario.adaptive
         axes = grid.axes(self.sweep.scenario, self.points)
         points = self._table(axes)
         statistics = over_seeds(points, axes)
@@ -235,7 +237,7 @@ class _Course:
         ]
         if self.held is not None:
             store.write(self.held, self._index(), points, statistics)
-        unmet = adaptive.unmet(seeds, self._intervals(seeds)) if seeds is not None and seeds.until else []
+        unmet = [] if seeds is None else adaptive.unmet(seeds, self._intervals(seeds))
         return Result(self.sweep.name, axes, points, statistics, failures, self.kept, tuple(self.points), unmet)
 
 

@@ -22,6 +22,12 @@ impl Connection {
         }
     }
 
+    /// Whether the only subflow ever can go on as plain TCP: what it carried is contiguous, so that its numbers and the stream's run in parallel
+    /// (RFC 8684 section 3.7; Linux `allow_infinite_fallback`).
+    fn is_contiguous(&self) -> bool {
+        self.subflows.len() == 1 && !self.send.repeated()
+    }
+
     /// An acknowledgement of data without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is
     /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
     pub(super) fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
@@ -35,13 +41,13 @@ impl Connection {
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
         let single = self.subflows.len() == 1;
-        // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN: its numbers and the stream's run in parallel.
+        // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN.
         let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
         let late = self.shared.config.profile.falls_back_late();
-        if single && beyond && (!confirmed || late) {
+        if self.is_contiguous() && beyond && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(me);
-        } else if confirmed && (beyond || !single) {
+        } else if beyond || confirmed && !single {
             self.reset_subflow(me, ResetReason::MiddleboxInterference);
         }
     }
@@ -49,7 +55,7 @@ impl Connection {
     /// Data without a mapping: a peer that fell back at once where none ever came, interference otherwise (RFC 8684 section 3.7).
     pub(super) fn on_unmapped(&mut self, me: usize) {
         let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
-        if self.subflows.len() == 1 && (!late || self.shared.config.profile.falls_back_late()) {
+        if self.is_contiguous() && (!late || self.shared.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
             self.subflows[me].socket.request_ack();
         } else {
@@ -60,7 +66,7 @@ impl Connection {
 
     /// The peer fell back (RFC 8684 section 3.7): from here on, and before it, the subflow is the stream.
     pub(super) fn on_infinite_mapping(&mut self, start: u64, first: u64, seq: u64) -> Place {
-        if self.subflows.len() > 1 || start.wrapping_add(1) != first {
+        if !self.is_contiguous() || start.wrapping_add(1) != first {
             return Place::Unmapped;
         }
         self.shared.counters.increment(Mib::MPTcpExtInfiniteMapRx);
@@ -95,18 +101,18 @@ impl Connection {
             return true;
         }
         self.shared.counters.increment(Mib::MPTcpExtDataCsumErr);
-        self.fail(me, offset);
-        self.subflows.len() == 1
+        self.fail(me, offset)
     }
 
-    /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise.
-    fn fail(&mut self, me: usize, offset: u64) {
+    /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise. True: it fell back.
+    fn fail(&mut self, me: usize, offset: u64) -> bool {
         let Some(multipath) = &self.session.multipath else {
-            return;
+            return false;
         };
         let dsn = multipath.remote_idsn.wrapping_add(1).wrapping_add(offset);
         self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
-        if self.subflows.len() == 1 {
+        let contiguous = self.is_contiguous();
+        if contiguous {
             self.with(me, |socket, cx| socket.send_ack(cx));
             if let Some(last) = self.shared.out.last_mut() {
                 last.segment
@@ -123,11 +129,12 @@ impl Connection {
             self.shared.event(EventKind::SubflowReset(me));
             self.lose_subflow(me, CloseReason::Reset);
         }
+        contiguous
     }
 
     pub(super) fn on_fail(&mut self, me: usize) {
         self.shared.counters.increment(Mib::MPTcpExtMPFailRx);
-        if self.subflows.len() == 1 {
+        if self.is_contiguous() {
             self.fall_back("MP_FAIL received");
         } else {
             self.reset_subflow(me, ResetReason::MiddleboxInterference);

@@ -7,6 +7,7 @@
 //! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
 //! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
+//! | the same where some of the stream was sent twice | `what_was_sent_twice_is_no_stream_of_plain_tcp` |
 //! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
 
 use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile};
@@ -204,6 +205,60 @@ fn an_altered_payload_on_the_only_subflow_falls_back() {
     }
     pair.hook(|_| Fate::Pass);
     both_ways(&mut pair, 100_000);
+}
+
+/// Once the stream and the subflow's numbers do not run in parallel, an only subflow is reset (RFC 8684 section 3.7: "if all unacknowledged
+/// data in flight is contiguous"; Linux `allow_infinite_fallback`).
+#[test]
+fn what_was_sent_twice_is_no_stream_of_plain_tcp() {
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let repeated = |profile| {
+        let config = Config {
+            profile,
+            ..with_checksums()
+        };
+        let mut script = Script::connected(&config, peer, 10 * MS);
+        script.write(100);
+        script.expect_data(1, 100);
+        script.inject(script.data_ack(101, 0));
+        script.run_for(SECOND);
+        let again = script
+            .drain()
+            .iter()
+            .any(|sent| sent.segment.payload.len > 0 && script.relative(&sent.segment) == 101);
+        assert!(again, "{profile:?}");
+        script
+    };
+    for profile in [Profile::Rfc, Profile::Linux, Profile::MptcpOrg] {
+        type Trouble = fn(&mut Script);
+        let troubles: [Trouble; 4] = [
+            |script| {
+                let mut failed = script.data_ack(201, 100);
+                failed.rare_mut().mptcp.push(MptcpOption::Fail { dsn: 1 });
+                script.inject(failed);
+            },
+            |script| {
+                let mut altered = script.mapped(1, 0, 100, 201);
+                altered.payload.offset += 1;
+                script.inject(altered);
+            },
+            |script| script.inject(script.ack(201)),
+            |script| script.inject(script.data(1, 100, 201)),
+        ];
+        for (nth, trouble) in troubles.into_iter().enumerate() {
+            let mut script = repeated(profile);
+            trouble(&mut script);
+            assert!(
+                script.happened(|kind| matches!(kind, EventKind::SubflowReset(0))),
+                "{profile:?}, trouble {nth}"
+            );
+            assert!(!script.happened(|kind| matches!(kind, EventKind::Fallback(_))));
+            assert_eq!(script.counter(Mib::PayloadMismatch), 0);
+        }
+    }
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(in crate::mptcp) struct DataSender {
     fin_acked: bool,
     in_flight: VecDeque<Record>,
     reinject: VecDeque<(u64, u32)>,
+    /// Some of the stream was sent a second time.
+    repeated: bool,
     /// When DATA_FIN or a zero-window probe is due, and how often it was sent.
     fin_at: Nanos,
     fin_count: u32,
@@ -96,6 +98,7 @@ impl DataSender {
             fin_acked: false,
             in_flight: VecDeque::new(),
             reinject: VecDeque::new(),
+            repeated: false,
             fin_at: NEVER,
             fin_count: 0,
             probe_at: NEVER,
@@ -113,6 +116,11 @@ impl DataSender {
     /// Upstream TCP: the peer's window may shrink.
     pub fn follows_windows(&self) -> bool {
         self.buffers.is_some()
+    }
+
+    /// Whether some of the stream was sent a second time: what a subflow carried is not contiguous then.
+    pub fn repeated(&self) -> bool {
+        self.repeated
     }
 
     pub fn fills_queues(&self) -> bool {

@@ -26,6 +26,7 @@ impl Connection {
             record.holder = me as u16;
         }
         self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
+        self.send.repeated = true;
         let chunk = Chunk {
             offset,
             len,

@@ -66,7 +66,7 @@ def algorithms() -> str:
             parts += [f"### `{entry.name}`", f"{entry.description}.", f"Source: {entry.source}" if entry.source else ""]
             if entry.parameters:
                 rows = [
-                    (f"`{each.name}`", _range(each), _literal(each.default), each.description)
+                    (f"`{each.name}`", _range(each), _literal(each.written(each.default)), each.description)
                     for each in entry.parameters
                 ]
                 parts.append(_table(("parameter", "values", "default", "meaning"), rows))
@@ -151,7 +151,10 @@ def _bounds(node: Node) -> str:
 def _range(of: registry.Parameter) -> str:
     if of.choices:
         return ", ".join(f"`{choice}`" for choice in of.choices)
-    return of.kind + _bounds({"minimum": of.minimum, "maximum": of.maximum})
+    if of.kind == "size" and of.minimum is not None and of.minimum > 1:
+        return f"size from {of.written(int(of.minimum))}"
+    bounded = of.kind not in ("packets", "share", "period", "size")
+    return of.kind + (_bounds({"minimum": of.minimum, "maximum": of.maximum}) if bounded else "")
 
 
 def _default(node: Node) -> str:

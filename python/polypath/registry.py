@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from polypath import units
 from polypath.errors import PolypathError
 from polypath.units import nearest
 
@@ -63,12 +64,24 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `integers`, `number`, `boolean`, `text` or `texts`; `text` too for a quantity with its unit."""
+    """`integer`, `integers`, `number`, `boolean`, `text` or `texts`; of a model of the network also `packets`, `share`,
+    `period` or `size`, which a scenario writes with a unit."""
     default: Any
     minimum: float | None
     maximum: float | None
     choices: tuple[Any, ...] | None
     description: str
+    field: str = ""
+    """Its name in a Plan, where that has a unit."""
+    real: bool = False
+    """A Plan has it as a number with a fraction, be that zero."""
+    required: bool = False
+    exclusive: bool = False
+    """The minimum itself is not allowed."""
+
+    def written(self, value: Any) -> Any:
+        """The value as a scenario has it: a text where that has a unit."""
+        return _WITH_UNIT[self.kind](value) if self.kind in _WITH_UNIT and value is not None else value
 
     def check(self, value: Any, owner: str) -> None:
         """Raises RegistryError when `value` is not one that the parameter takes."""
@@ -110,6 +123,13 @@ def _is_integer(value: Any) -> bool:
 def _is_integers(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(map(_is_integer, value))
 
+
+_WITH_UNIT: Mapping[str, Callable[[Any], str]] = {
+    "packets": lambda value: units.PACKETS.format(int(value)),
+    "share": units.format_share,
+    "period": units.TIME.format,
+    "size": units.SIZE.format,
+}
 
 _TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "integer": ("a whole number", _is_integer),
@@ -178,6 +198,10 @@ def entries(kind: Kind) -> dict[str, Entry]:
                 maximum=parameter.get("maximum"),
                 choices=tuple(parameter["choices"]) if parameter.get("choices") else None,
                 description=parameter.get("description", ""),
+                field=parameter.get("field", parameter["name"]),
+                real=parameter.get("real", False),
+                required="default" not in parameter,
+                exclusive=parameter.get("exclusive", False),
             )
             for parameter in item.get("parameters", [])
         )

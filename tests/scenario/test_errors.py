@@ -96,7 +96,7 @@ def complaint(text: str) -> str:
         (
             'queue = "80 packets"',
             'queue = { kind = "red", min = "50 packets", max = "25 packets" }',
-            "21: link.path0.queue: 'max' must be greater than 'min'",
+            "21: link.path0.queue: 'max' of red must be greater than 'min'",
         ),
         (
             'queue = "80 packets"',
@@ -106,7 +106,7 @@ def complaint(text: str) -> str:
         (
             'queue = "80 packets"',
             'queue = { kind = "drr", quantum = "255 B" }',
-            "21: link.path0.queue: 'quantum' must be at least 256 B",
+            "21: link.path0.queue.quantum: must be at least 256 B, not 255 B",
         ),
         (
             'queue = "80 packets"',

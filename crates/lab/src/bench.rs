@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use polypath_net::random;
+use polypath_net::{DropTailConfig, random};
 use rand_pcg::rand_core::RngCore;
 use serde::Serialize;
 
@@ -193,10 +193,10 @@ fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
         overhead_bytes: 0,
         burst_bytes: 0,
         queue_at: QueueAt::Link,
-        queue: Queue::DropTail {
+        queue: Queue::DropTail(DropTailConfig {
             packets: Some(packets),
             bytes: None,
-        },
+        }),
         loss: Loss::None,
         jitter_ns: 0,
         reorder: 0.0,

@@ -7,9 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, DrrConfig, EqualPaths, FqCodelConfig, InterfaceId,
-    LossConfig, Network, NodeId, NodeKind, PieConfig, Prefix, QueueConfig, Topology, Trace,
-    TraceError,
+    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, NodeId, NodeKind, Prefix,
+    Topology, Trace, TraceError,
 };
 use polypath_noq as noq;
 use polypath_transport::config::{
@@ -178,8 +177,8 @@ fn schedule<B: Clone>(
             let change = Change {
                 rate: *rate_bps,
                 delay: *delay_ns,
-                loss: loss.as_ref().map(loss_model),
-                queue: discipline.as_ref().map(queue),
+                loss: loss.clone(),
+                queue: discipline.clone(),
                 up: *up,
                 ..Change::default()
             };
@@ -256,7 +255,7 @@ fn schedule<B: Clone>(
 /// tbf in a host: it must be known as a packet enters the queue when it leaves. The mptcp.org scheduler asks which subflows are held back,
 /// which is not followed (`mptcp_is_temp_unavailable`).
 fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
-    let known = matches!(channel.queue, plan::Queue::DropTail { .. })
+    let known = matches!(channel.queue, plan::Queue::DropTail(_))
         && channel.trace.is_none()
         && channel.burst_bytes == 0
         && channel.duplicate == 0.0
@@ -306,10 +305,10 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
         delay: channel.delay_ns,
         overhead: channel.overhead_bytes,
         burst: channel.burst_bytes,
-        queue: queue(&channel.queue),
+        queue: channel.queue.clone(),
         of_sender: !channel.queue_at.is_link(),
         tells_leaving: channel.queue_at == plan::QueueAt::HostTbf,
-        loss: loss_model(&channel.loss),
+        loss: channel.loss.clone(),
         jitter: channel.jitter_ns,
         reorder: channel.reorder,
         duplicate: channel.duplicate,
@@ -317,110 +316,6 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
         mtu: channel.mtu,
         up: channel.up,
     })
-}
-
-fn queue(queue: &plan::Queue) -> QueueConfig {
-    match *queue {
-        plan::Queue::DropTail { packets, bytes } => QueueConfig::DropTail { packets, bytes },
-        plan::Queue::Red {
-            min,
-            max,
-            probability,
-            weight,
-            gentle,
-            limit,
-            ecn,
-        } => QueueConfig::Red {
-            min,
-            max,
-            probability,
-            weight,
-            gentle,
-            limit,
-            ecn,
-        },
-        plan::Queue::Codel {
-            target_ns,
-            interval_ns,
-            limit,
-            ecn,
-        } => QueueConfig::Codel {
-            target: target_ns,
-            interval: interval_ns,
-            limit,
-            ecn,
-        },
-        plan::Queue::Pie {
-            target_ns,
-            tupdate_ns,
-            alpha,
-            beta,
-            limit,
-            ecn,
-        } => QueueConfig::Pie(PieConfig {
-            target: target_ns,
-            tupdate: tupdate_ns,
-            alpha,
-            beta,
-            limit,
-            ecn,
-        }),
-        plan::Queue::Drr {
-            limit,
-            quantum_bytes,
-            flows,
-        } => QueueConfig::Drr(DrrConfig {
-            limit,
-            quantum: quantum_bytes,
-            flows,
-        }),
-        plan::Queue::FqCodel {
-            target_ns,
-            interval_ns,
-            limit,
-            quantum_bytes,
-            flows,
-            drop_batch,
-            ecn,
-        } => QueueConfig::FqCodel(FqCodelConfig {
-            target: target_ns,
-            interval: interval_ns,
-            limit,
-            quantum: quantum_bytes,
-            flows,
-            drop_batch,
-            ecn,
-        }),
-    }
-}
-
-fn loss_model(loss: &plan::Loss) -> LossConfig {
-    match *loss {
-        plan::Loss::None => LossConfig::None,
-        plan::Loss::Random { probability } => LossConfig::Random { probability },
-        plan::Loss::GilbertElliott {
-            good_to_bad,
-            bad_to_good,
-            good_loss,
-            bad_loss,
-        } => LossConfig::GilbertElliott {
-            good_to_bad,
-            bad_to_good,
-            good_loss,
-            bad_loss,
-        },
-        plan::Loss::TimedGilbertElliott {
-            good_time_ns,
-            bad_time_ns,
-            good_loss,
-            bad_loss,
-        } => LossConfig::TimedGilbertElliott {
-            good_time: good_time_ns,
-            bad_time: bad_time_ns,
-            good_loss,
-            bad_loss,
-        },
-    }
 }
 
 /// The transport settings of a stack.

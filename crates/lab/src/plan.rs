@@ -13,6 +13,7 @@ mod video;
 mod wifi;
 
 pub use page::{Object, Page};
+pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};
 pub use video::{Video, VideoRule};
 pub use wifi::{Medium, Wifi, WifiState};
 
@@ -204,99 +205,6 @@ impl QueueAt {
     pub fn is_link(&self) -> bool {
         *self == Self::Link
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Queue {
-    /// Limits count waiting packets, the one being sent not included; absent: no limit.
-    DropTail {
-        #[serde(default)]
-        packets: Option<u64>,
-        #[serde(default)]
-        bytes: Option<u64>,
-    },
-    /// Random early detection (Floyd and Jacobson 1993), thresholds in packets; probability rises from 0 at `min` to `probability` at
-    /// `max`, then to 1 at 2*max when `gentle`.
-    Red {
-        min: f64,
-        max: f64,
-        probability: f64,
-        /// Weight of the moving average; 1 uses the queue's present length.
-        weight: f64,
-        gentle: bool,
-        limit: u64,
-        #[serde(default)]
-        ecn: bool,
-    },
-    /// CoDel (RFC 8289).
-    Codel {
-        target_ns: u64,
-        interval_ns: u64,
-        limit: u64,
-        #[serde(default)]
-        ecn: bool,
-    },
-    /// PIE (RFC 8033); `alpha` and `beta` per second of delay.
-    Pie {
-        target_ns: u64,
-        tupdate_ns: u64,
-        alpha: f64,
-        beta: f64,
-        limit: u64,
-        #[serde(default)]
-        ecn: bool,
-    },
-    /// Deficit round robin (Shreedhar and Varghese 1995) over flows hashed to `flows` queues, `limit` packets in all.
-    Drr {
-        limit: u64,
-        quantum_bytes: u32,
-        flows: u32,
-    },
-    /// FQ-CoDel (RFC 8290).
-    FqCodel {
-        target_ns: u64,
-        interval_ns: u64,
-        limit: u64,
-        quantum_bytes: u32,
-        flows: u32,
-        drop_batch: u32,
-        #[serde(default)]
-        ecn: bool,
-    },
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self::DropTail {
-            packets: None,
-            bytes: None,
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Loss {
-    #[default]
-    None,
-    Random {
-        probability: f64,
-    },
-    /// Two-state chain: `good_to_bad` and `bad_to_good` per packet, loss probability in each state.
-    GilbertElliott {
-        good_to_bad: f64,
-        bad_to_good: f64,
-        good_loss: f64,
-        bad_loss: f64,
-    },
-    /// The chain in continuous time: mean time and loss probability in each state.
-    TimedGilbertElliott {
-        good_time_ns: u64,
-        bad_time_ns: u64,
-        good_loss: f64,
-        bad_loss: f64,
-    },
 }
 
 /// How a path is chosen among those of fewest hops.

@@ -1,8 +1,11 @@
 //! The registries of all crates under one roof, as JSON for front ends.
 
-use polypath_net::{LOSS_MODELS, Phy, QUEUE_MODELS, Standard, WIFI_STANDARDS};
+use polypath_net::{
+    LOSS_MODELS, LossConfig, ModelError, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
+};
 use polypath_noq as noq;
 use polypath_transport::{congestion, path_manager, scheduler};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::{application, bridging, control, middlebox};
@@ -15,8 +18,8 @@ pub fn registry(kind: &str) -> Option<String> {
         "scheduler" => schedulers()?,
         "congestion" => serde_json::to_value(congestion::REGISTRY.describe()).ok()?,
         "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
-        "queue" => models(QUEUE_MODELS),
-        "loss" => models(LOSS_MODELS),
+        "queue" => serde_json::to_value(QUEUE_MODELS).ok()?,
+        "loss" => serde_json::to_value(LOSS_MODELS).ok()?,
         "wifi" => standards(),
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
@@ -68,7 +71,8 @@ fn schedulers() -> Option<Value> {
 
 const NO_QUEUES: &str = "it hands data to the queues of subflows, and a path of QUIC has none";
 
-/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has, or of a spanning tree protocol; nothing where they fit, or for other kinds.
+/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has, of a spanning tree protocol, or of a model of the network, whose
+/// fields these are; nothing where they fit, or for other kinds.
 pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
     let given: Map<String, Value> = serde_json::from_str(parameters).ok()?;
     let error = match kind {
@@ -79,9 +83,24 @@ pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
             Ok(made) => return made.0.as_ref().and_then(bridging::protocol::fault),
             Err(error) => Some(error),
         },
+        "queue" => return misfit(name, given, QueueConfig::check),
+        "loss" => return misfit(name, given, LossConfig::check),
         _ => None,
     };
     error.map(|error| error.to_string())
+}
+
+/// What is wrong with the settings of a model of the network.
+fn misfit<M: DeserializeOwned>(
+    name: &str,
+    mut given: Map<String, Value>,
+    check: impl Fn(&M) -> Result<(), ModelError>,
+) -> Option<String> {
+    given.insert("kind".to_owned(), name.into());
+    match serde_json::from_value(given.into()) {
+        Ok(model) => check(&model).err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn standards() -> Value {
@@ -107,14 +126,4 @@ pub fn wifi_rates(
     };
     let rate = |index| standard.rate(phy, index).map(|rate| rate.bps());
     Some((0..standard.indices()).map(rate).collect())
-}
-
-fn models(models: &[polypath_net::Model]) -> Value {
-    models
-        .iter()
-        .map(|model| {
-            let parameters: Vec<Value> = model.parameters.iter().map(|name| json!({ "name": name })).collect();
-            json!({ "name": model.name, "description": model.summary, "source": model.source, "parameters": parameters })
-        })
-        .collect()
 }

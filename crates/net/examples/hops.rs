@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use polypath_net::{
-    ChannelConfig, ChannelId, DropReason, Ecn, EqualPaths, InterfaceId, Network, NodeId, NodeKind,
-    Observer, Output, Packet, QueueConfig, RouteId, TimerId, Topology,
+    ChannelConfig, ChannelId, DropReason, DropTailConfig, Ecn, EqualPaths, InterfaceId, Network,
+    NodeId, NodeKind, Observer, Output, Packet, QueueConfig, RouteId, TimerId, Topology,
 };
 
 const DATA: u32 = 1500;
@@ -50,10 +50,10 @@ fn link() -> ChannelConfig {
         rate_bps: Some(100_000_000),
         delay: 10_000,
         overhead: 0,
-        queue: QueueConfig::DropTail {
+        queue: QueueConfig::DropTail(DropTailConfig {
             packets: Some(100),
             bytes: None,
-        },
+        }),
         ..ChannelConfig::default()
     }
 }

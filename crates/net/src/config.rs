@@ -4,18 +4,10 @@ use std::sync::Arc;
 
 use crate::channel::{Trace, TraceError};
 use crate::ids::Nanos;
-use crate::queue::{DrrConfig, FqCodelConfig, PieConfig};
+use crate::loss::LossConfig;
+use crate::model::ModelError;
+use crate::queue::QueueConfig;
 use crate::wifi::WifiConfig;
-
-/// One line of a registry of models.
-#[derive(Clone, Copy, Debug)]
-pub struct Model {
-    pub name: &'static str,
-    pub summary: &'static str,
-    /// Paper, RFC or kernel file that defines it.
-    pub source: &'static str,
-    pub parameters: &'static [&'static str],
-}
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,68 +65,6 @@ impl Default for ChannelConfig {
             up: true,
         }
     }
-}
-
-/// Queue discipline. Limits count waiting packets, the one being sent not included.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueConfig {
-    /// Absent: no limit.
-    DropTail {
-        packets: Option<u64>,
-        bytes: Option<u64>,
-    },
-    /// Random early detection; `min`, `max` and `limit` in packets.
-    Red {
-        min: f64,
-        max: f64,
-        probability: f64,
-        /// Weight of the moving average in (0, 1]; 1 uses the present length.
-        weight: f64,
-        gentle: bool,
-        limit: u64,
-        ecn: bool,
-    },
-    Codel {
-        target: Nanos,
-        interval: Nanos,
-        limit: u64,
-        ecn: bool,
-    },
-    Pie(PieConfig),
-    Drr(DrrConfig),
-    FqCodel(FqCodelConfig),
-}
-
-impl Default for QueueConfig {
-    fn default() -> Self {
-        Self::DropTail {
-            packets: None,
-            bytes: None,
-        }
-    }
-}
-
-/// Loss model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum LossConfig {
-    #[default]
-    None,
-    Random {
-        probability: f64,
-    },
-    GilbertElliott {
-        good_to_bad: f64,
-        bad_to_good: f64,
-        good_loss: f64,
-        bad_loss: f64,
-    },
-    /// Mean sojourn times and loss probabilities of the two states.
-    TimedGilbertElliott {
-        good_time: Nanos,
-        bad_time: Nanos,
-        good_loss: f64,
-        bad_loss: f64,
-    },
 }
 
 /// What changes of a channel; what is absent stays.
@@ -196,26 +126,8 @@ pub enum ConfigError {
     Burst(u64),
     #[error("the overhead must be at most 65535 bytes, not {0}")]
     Overhead(u32),
-    #[error("RED needs 0 <= min <= max and both finite, not {min} and {max}")]
-    RedThresholds { min: f64, max: f64 },
-    #[error("RED's weight must be above 0 and at most 1, not {0}")]
-    RedWeight(f64),
-    #[error("CoDel's target and interval must be above 0 ns")]
-    Codel,
-    #[error("PIE's target and tupdate must be above 0 ns")]
-    Pie,
-    #[error("PIE's {0} must lie between 0 and 1000, not {1}")]
-    PieGain(&'static str, f64),
-    #[error("a queue of several flows must take at least 1 packet")]
-    EmptyLimit,
-    #[error("a flow's quantum must be at least 256 bytes, not {0}")]
-    Quantum(u32),
-    #[error("flows must be hashed to between 1 and 65536 queues, not {0}")]
-    Flows(u32),
-    #[error("at least 1 packet must be dropped at once")]
-    DropBatch,
-    #[error("the mean times in the good and the bad state must be above 0 ns")]
-    Sojourn,
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 const MAX_RATE: u64 = 1_000_000_000_000_000;
@@ -251,7 +163,8 @@ impl ChannelConfig {
         probability("duplicate", self.duplicate)?;
         probability("corrupt", self.corrupt)?;
         self.queue.check()?;
-        self.loss.check()
+        self.loss.check()?;
+        Ok(())
     }
 
     /// The configuration after a change.
@@ -273,68 +186,6 @@ impl ChannelConfig {
             corrupt: change.corrupt.unwrap_or(self.corrupt),
             mtu: self.mtu,
             up: change.up.unwrap_or(self.up),
-        }
-    }
-}
-
-impl QueueConfig {
-    fn check(&self) -> Result<(), ConfigError> {
-        match *self {
-            Self::DropTail { .. } => Ok(()),
-            Self::Red {
-                min,
-                max,
-                probability: p,
-                weight,
-                ..
-            } => {
-                if !(min >= 0.0 && max >= min && max.is_finite()) {
-                    return Err(ConfigError::RedThresholds { min, max });
-                }
-                if !(weight > 0.0 && weight <= 1.0) {
-                    return Err(ConfigError::RedWeight(weight));
-                }
-                probability("RED's probability", p)
-            }
-            Self::Codel {
-                target, interval, ..
-            } if target == 0 || interval == 0 => Err(ConfigError::Codel),
-            Self::Codel { .. } => Ok(()),
-            Self::Pie(pie) => pie.check(),
-            Self::Drr(drr) => drr.check(),
-            Self::FqCodel(fq_codel) => fq_codel.check(),
-        }
-    }
-}
-
-impl LossConfig {
-    fn check(&self) -> Result<(), ConfigError> {
-        match *self {
-            Self::None => Ok(()),
-            Self::Random { probability: p } => probability("loss", p),
-            Self::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                good_loss,
-                bad_loss,
-            } => {
-                probability("good_to_bad", good_to_bad)?;
-                probability("bad_to_good", bad_to_good)?;
-                probability("good_loss", good_loss)?;
-                probability("bad_loss", bad_loss)
-            }
-            Self::TimedGilbertElliott {
-                good_time,
-                bad_time,
-                good_loss,
-                bad_loss,
-            } => {
-                if good_time == 0 || bad_time == 0 {
-                    return Err(ConfigError::Sojourn);
-                }
-                probability("good_loss", good_loss)?;
-                probability("bad_loss", bad_loss)
-            }
         }
     }
 }

@@ -28,6 +28,7 @@ mod config;
 pub mod events;
 mod ids;
 mod loss;
+mod model;
 mod network;
 mod packet;
 mod queue;
@@ -38,12 +39,19 @@ mod topology;
 mod wifi;
 
 pub use channel::{OPPORTUNITY_BYTES, Trace, TraceError};
-pub use config::{Change, ChannelConfig, ConfigError, LossConfig, Model, QueueConfig};
+pub use config::{Change, ChannelConfig, ConfigError};
 pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId};
-pub use loss::MODELS as LOSS_MODELS;
+pub use loss::{
+    GilbertElliottConfig, LossConfig, MODELS as LOSS_MODELS, RandomConfig,
+    TimedGilbertElliottConfig,
+};
+pub use model::{Measure, Model, ModelError, Parameter, Value};
 pub use network::{ChangeError, Network, Output};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
-pub use queue::{DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig};
+pub use queue::{
+    CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig,
+    QueueConfig, RedConfig,
+};
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};
 pub use topology::{Topology, TopologyError};

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
-    Change, ChangeError, ChannelConfig, ChannelId, DropReason, Ecn, LossConfig, Network,
-    QueueConfig,
+    Change, ChangeError, ChannelConfig, ChannelId, CodelConfig, DropReason, Ecn, LossConfig,
+    Network, QueueConfig, RandomConfig,
 };
 
 /// The same channel by the fast path, by the general path over the line, and by the staged path.
@@ -88,7 +88,7 @@ fn loss_spares_what_is_queued() {
         let mut pair = Pair::new(config);
         pair.send(&[1000, 1000]);
         let change = Change {
-            loss: Some(LossConfig::Random { probability: 1.0 }),
+            loss: Some(LossConfig::Random(RandomConfig { probability: 1.0 })),
             ..Change::default()
         };
         pair.network.apply(FORWARD, &change, &mut ()).unwrap();
@@ -182,12 +182,12 @@ fn a_line_can_become_staged_with_packets_on_it() {
     let expected = [(2 * MS, 0), (3 * MS, 1), (4 * MS, 2)];
     for change in [
         Change {
-            queue: Some(QueueConfig::Codel {
-                target: 5 * MS,
-                interval: 100 * MS,
+            queue: Some(QueueConfig::Codel(CodelConfig {
+                target_ns: 5 * MS,
+                interval_ns: 100 * MS,
                 limit: 100,
                 ecn: false,
-            }),
+            })),
             ..Change::default()
         },
         Change {

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{FORWARD, MS, Pair, config, drop_tail};
-use polypath_net::{ChannelConfig, DropReason, Ecn, LossConfig, QueueConfig};
+use polypath_net::{
+    ChannelConfig, CodelConfig, DropReason, Ecn, LossConfig, QueueConfig, RandomConfig, RedConfig,
+};
 
 const US: u64 = 1_000;
 
@@ -174,7 +176,7 @@ fn losses_copies_and_corruption_come_at_their_rates() {
         pair
     };
     let lossy = run(ChannelConfig {
-        loss: LossConfig::Random { probability: 0.03 },
+        loss: LossConfig::Random(RandomConfig { probability: 0.03 }),
         ..config()
     });
     close(lossy.network.totals().lost, 0.03);
@@ -218,11 +220,13 @@ fn delays_beyond_four_seconds_are_carried() {
 
 #[test]
 fn codel_drops_packets_that_waited_too_long() {
-    let queue = |ecn| QueueConfig::Codel {
-        target: 5 * MS,
-        interval: 100 * MS,
-        limit: 150,
-        ecn,
+    let queue = |ecn| {
+        QueueConfig::Codel(CodelConfig {
+            target_ns: 5 * MS,
+            interval_ns: 100 * MS,
+            limit: 150,
+            ecn,
+        })
     };
     let overload = |ecn, kind| {
         let mut pair = Pair::new(ChannelConfig {
@@ -256,7 +260,7 @@ fn codel_drops_packets_that_waited_too_long() {
 #[test]
 fn red_keeps_the_queue_below_its_limit() {
     let mut pair = Pair::new(ChannelConfig {
-        queue: QueueConfig::Red {
+        queue: QueueConfig::Red(RedConfig {
             min: 5.0,
             max: 15.0,
             probability: 0.1,
@@ -264,7 +268,7 @@ fn red_keeps_the_queue_below_its_limit() {
             gentle: true,
             limit: 60,
             ecn: false,
-        },
+        }),
         ..config()
     });
     for packet in 0..3000 {

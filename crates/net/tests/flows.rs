@@ -11,10 +11,10 @@ const SECOND: Nanos = 1_000 * MS;
 
 fn fq_codel() -> FqCodelConfig {
     FqCodelConfig {
-        target: 5 * MS,
-        interval: 100 * MS,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
         limit: 10_240,
-        quantum: 1514,
+        quantum_bytes: 1514,
         flows: 1024,
         drop_batch: 64,
         ecn: false,
@@ -24,15 +24,15 @@ fn fq_codel() -> FqCodelConfig {
 fn drr(limit: u64) -> QueueConfig {
     QueueConfig::Drr(DrrConfig {
         limit,
-        quantum: 1514,
+        quantum_bytes: 1514,
         flows: 1024,
     })
 }
 
 fn pie() -> PieConfig {
     PieConfig {
-        target: 15 * MS,
-        tupdate: 15 * MS,
+        target_ns: 15 * MS,
+        tupdate_ns: 15 * MS,
         alpha: 0.125,
         beta: 1.25,
         limit: 1000,
@@ -291,44 +291,41 @@ fn a_link_that_goes_down_empties_every_queue() {
 fn what_no_queue_can_be_is_refused() {
     let mut pair = pair(QueueConfig::default());
     for (queue, why) in [
-        (
-            drr(0),
-            "a queue of several flows must take at least 1 packet",
-        ),
+        (drr(0), "'limit' of drr must be at least 1, not 0"),
         (
             QueueConfig::FqCodel(FqCodelConfig {
-                quantum: 255,
+                quantum_bytes: 255,
                 ..fq_codel()
             }),
-            "a flow's quantum must be at least 256 bytes, not 255",
+            "'quantum' of fq-codel must be at least 256, not 255",
         ),
         (
             QueueConfig::FqCodel(FqCodelConfig {
                 flows: 65_537,
                 ..fq_codel()
             }),
-            "flows must be hashed to between 1 and 65536 queues, not 65537",
+            "'flows' of fq-codel must be between 1 and 65536, not 65537",
         ),
         (
             QueueConfig::FqCodel(FqCodelConfig {
                 drop_batch: 0,
                 ..fq_codel()
             }),
-            "at least 1 packet must be dropped at once",
+            "'drop_batch' of fq-codel must be at least 1, not 0",
         ),
         (
             QueueConfig::Pie(PieConfig {
-                tupdate: 0,
+                tupdate_ns: 0,
                 ..pie()
             }),
-            "PIE's target and tupdate must be above 0 ns",
+            "'tupdate' of pie must be at least 1, not 0",
         ),
         (
             QueueConfig::Pie(PieConfig {
                 beta: f64::NAN,
                 ..pie()
             }),
-            "PIE's beta must lie between 0 and 1000, not NaN",
+            "'beta' of pie must be between 0 and 1000, not NaN",
         ),
     ] {
         let change = Change {

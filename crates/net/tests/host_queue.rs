@@ -3,7 +3,9 @@
 mod common;
 
 use common::{FORWARD, MS, Pair, config, drop_tail};
-use polypath_net::{ChannelConfig, DropReason, LossConfig, QueueConfig};
+use polypath_net::{
+    ChannelConfig, CodelConfig, DropReason, LossConfig, QueueConfig, RandomConfig, RedConfig,
+};
 
 fn of_sender(queue: QueueConfig) -> ChannelConfig {
     ChannelConfig {
@@ -42,7 +44,7 @@ fn a_full_queue_refuses_until_it_has_room() {
 
 #[test]
 fn every_discipline_tells_what_it_drops_at_the_entrance() {
-    let red = QueueConfig::Red {
+    let red = QueueConfig::Red(RedConfig {
         min: 1.0,
         max: 2.0,
         probability: 1.0,
@@ -50,13 +52,13 @@ fn every_discipline_tells_what_it_drops_at_the_entrance() {
         gentle: false,
         limit: 100,
         ecn: false,
-    };
-    let codel = QueueConfig::Codel {
-        target: 5 * MS,
-        interval: 100 * MS,
+    });
+    let codel = QueueConfig::Codel(CodelConfig {
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
         limit: 2,
         ecn: false,
-    };
+    });
     for (queue, reason) in [
         (drop_tail(None, Some(2000)), DropReason::QueueFull),
         (codel, DropReason::QueueFull),
@@ -73,7 +75,7 @@ fn every_discipline_tells_what_it_drops_at_the_entrance() {
 #[test]
 fn the_owner_hears_nothing_of_the_link_behind_it() {
     let lossy = ChannelConfig {
-        loss: LossConfig::Random { probability: 0.5 },
+        loss: LossConfig::Random(RandomConfig { probability: 0.5 }),
         duplicate: 0.5,
         ..of_sender(drop_tail(Some(1000), None))
     };

@@ -5,8 +5,8 @@ mod common;
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::events::{EventQueue, Heap};
 use polypath_net::{
-    Change, ChannelConfig, ChannelStats, DrrConfig, Ecn, FqCodelConfig, LossConfig, Network,
-    NodeKind, Output, PieConfig, QueueConfig, Topology,
+    Change, ChannelConfig, ChannelStats, CodelConfig, DrrConfig, Ecn, FqCodelConfig, LossConfig,
+    Network, NodeKind, Output, PieConfig, QueueConfig, RandomConfig, RedConfig, Topology,
 };
 use proptest::prelude::*;
 
@@ -29,15 +29,15 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         )
             .prop_map(|(packets, bytes)| drop_tail(packets, bytes)),
         (
-            0.0f64..6.0,
-            0.0f64..6.0,
+            1.0f64..6.0,
+            0.1f64..6.0,
             0.0f64..=1.0,
             0.01f64..=1.0,
             any::<bool>(),
-            0u64..20
+            1u64..20
         )
             .prop_map(
-                |(min, more, probability, weight, gentle, limit)| QueueConfig::Red {
+                |(min, more, probability, weight, gentle, limit)| QueueConfig::Red(RedConfig {
                     min,
                     max: min + more,
                     probability,
@@ -45,19 +45,19 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                     gentle,
                     limit,
                     ecn: gentle,
-                }
+                })
             ),
     ]
 }
 
 fn codel() -> impl Strategy<Value = QueueConfig> {
-    (1u64..4 * MS, 1u64..20 * MS, 0u64..30).prop_map(|(target, interval, limit)| {
-        QueueConfig::Codel {
-            target,
-            interval,
+    (1u64..4 * MS, 1u64..20 * MS, 1u64..30).prop_map(|(target, interval, limit)| {
+        QueueConfig::Codel(CodelConfig {
+            target_ns: target,
+            interval_ns: interval,
             limit,
             ecn: limit % 2 == 0,
-        }
+        })
     })
 }
 
@@ -67,7 +67,7 @@ fn later_queue() -> impl Strategy<Value = QueueConfig> {
         1u64..10 * MS,
         0.0f64..4.0,
         0.0f64..4.0,
-        0u64..30,
+        1u64..30,
     );
     let drr = (1u64..30, 256u32..4000, 1u32..5);
     let fq_codel = (
@@ -81,8 +81,8 @@ fn later_queue() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         pie.prop_map(|(target, tupdate, alpha, beta, limit)| {
             QueueConfig::Pie(PieConfig {
-                target,
-                tupdate,
+                target_ns: target,
+                tupdate_ns: tupdate,
                 alpha,
                 beta,
                 limit,
@@ -92,16 +92,16 @@ fn later_queue() -> impl Strategy<Value = QueueConfig> {
         drr.prop_map(|(limit, quantum, flows)| {
             QueueConfig::Drr(DrrConfig {
                 limit,
-                quantum,
+                quantum_bytes: quantum,
                 flows,
             })
         }),
         fq_codel.prop_map(|(target, interval, limit, quantum, flows, drop_batch)| {
             QueueConfig::FqCodel(FqCodelConfig {
-                target,
-                interval,
+                target_ns: target,
+                interval_ns: interval,
                 limit,
-                quantum,
+                quantum_bytes: quantum,
                 flows,
                 drop_batch,
                 ecn: limit % 2 == 0,
@@ -136,7 +136,7 @@ fn shared_change() -> impl Strategy<Value = Change> {
             ..none()
         }),
         (0.0f64..1.0).prop_map(move |p| Change {
-            loss: Some(LossConfig::Random { probability: p }),
+            loss: Some(LossConfig::Random(RandomConfig { probability: p })),
             ..none()
         }),
         (0u64..MS).prop_map(move |jitter| Change {
@@ -409,7 +409,7 @@ impl Ring {
 #[test]
 fn another_channel_does_not_shift_the_losses_of_this_one() {
     let lossy = ChannelConfig {
-        loss: LossConfig::Random { probability: 0.5 },
+        loss: LossConfig::Random(RandomConfig { probability: 0.5 }),
         ..config()
     };
     let losses = |links: usize| {

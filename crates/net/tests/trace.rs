@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
-    Change, ChannelConfig, ConfigError, DropReason, DrrConfig, FqCodelConfig, QueueConfig, Trace,
+    Change, ChannelConfig, CodelConfig, ConfigError, DropReason, DrrConfig, FqCodelConfig,
+    QueueConfig, Trace,
 };
 use proptest::prelude::*;
 
@@ -57,14 +58,14 @@ fn a_saturated_link_delivers_a_packet_at_each_opportunity_in_every_round() {
 fn queues_by_flow_wait_for_opportunities_too() {
     let drr = QueueConfig::Drr(DrrConfig {
         limit: 100,
-        quantum: 1514,
+        quantum_bytes: 1514,
         flows: 16,
     });
     let fq_codel = QueueConfig::FqCodel(FqCodelConfig {
-        target: 5 * MS,
-        interval: 100 * MS,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
         limit: 100,
-        quantum: 1514,
+        quantum_bytes: 1514,
         flows: 16,
         drop_batch: 64,
         ecn: false,
@@ -170,12 +171,12 @@ fn a_channel_that_was_down_goes_on_with_the_opportunities_of_the_time() {
 #[test]
 fn codel_decides_at_the_opportunity() {
     let mut pair = Pair::new(ChannelConfig {
-        queue: QueueConfig::Codel {
-            target: 5 * MS,
-            interval: 100 * MS,
+        queue: QueueConfig::Codel(CodelConfig {
+            target_ns: 5 * MS,
+            interval_ns: 100 * MS,
             limit: 100,
             ecn: false,
-        },
+        }),
         ..following(&[400])
     });
     // The first to leave has waited beyond the target at 400 ms for the first time, the second an interval later.

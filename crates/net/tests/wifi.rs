@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use common::{FORWARD, MS, Pair, config, drop_tail, ip};
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, ConfigError, DropReason, Ecn, FqCodelConfig, Nanos, Network,
-    NodeKind, Observer, Output, Packet, Phy, QueueConfig, RouteId, Standard, State, Topology,
-    TopologyError, WifiConfig,
+    Change, ChannelConfig, ChannelId, CodelConfig, ConfigError, DropReason, Ecn, FqCodelConfig,
+    Nanos, Network, NodeKind, Observer, Output, Packet, Phy, QueueConfig, RouteId, Standard, State,
+    Topology, TopologyError, WifiConfig,
 };
 use proptest::prelude::*;
 
@@ -423,10 +423,10 @@ fn impossible_stations_are_refused() {
 
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let fq_codel = QueueConfig::FqCodel(FqCodelConfig {
-        target: 5 * MS,
-        interval: 100 * MS,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
         limit: 100,
-        quantum: 1514,
+        quantum_bytes: 1514,
         flows: 64,
         drop_batch: 64,
         ecn: false,
@@ -435,12 +435,12 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         (1u64..50).prop_map(|packets| drop_tail(Some(packets), None)),
         (1u64..50_000).prop_map(|bytes| drop_tail(None, Some(bytes))),
         Just(fq_codel),
-        Just(QueueConfig::Codel {
-            target: MS,
-            interval: 10 * MS,
+        Just(QueueConfig::Codel(CodelConfig {
+            target_ns: MS,
+            interval_ns: 10 * MS,
             limit: 100,
             ecn: false
-        }),
+        })),
     ]
 }
 

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, Ecn, InterfaceId, Nanos, Network, NodeId, NodeKind, Output,
-    Packet, QueueConfig, TimerId, Topology,
+    Change, ChannelConfig, ChannelId, DropTailConfig, Ecn, InterfaceId, Nanos, Network, NodeId,
+    NodeKind, Output, Packet, QueueConfig, TimerId, Topology,
 };
 use polypath_switch::{
     Action, Bucket, Counts, Destination, Entry, Fabric, Fields, Group, GroupKind, Instructions,
@@ -89,10 +89,10 @@ impl Run {
         let config = |millis: u64| ChannelConfig {
             rate_bps: Some(20_000_000),
             delay: millis * MS / 2,
-            queue: QueueConfig::DropTail {
+            queue: QueueConfig::DropTail(DropTailConfig {
                 packets: Some(4),
                 bytes: None,
-            },
+            }),
             ..ChannelConfig::default()
         };
         let mut hosts = Vec::new();

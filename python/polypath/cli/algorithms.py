@@ -48,5 +48,7 @@ def _told(entry: Entry) -> Text:
 def _parameter(parameter: Parameter) -> str:
     if parameter.default is None:
         return f"{parameter.name}: {parameter.kind}"
-    default = str(parameter.default).lower() if isinstance(parameter.default, bool) else parameter.default
+    default = parameter.written(parameter.default)
+    if isinstance(default, bool):
+        default = str(default).lower()
     return f"{parameter.name} = " + ('""' if default == "" else str(default))

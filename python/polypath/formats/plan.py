@@ -11,6 +11,7 @@ from polypath import registry, units
 from polypath.scenario import Plan, Scenario, ScenarioError, quic
 from polypath.scenario.fields import is_fixed
 from polypath.scenario.frequency import OFF
+from polypath.scenario.models import BASES
 from polypath.scenario.plan import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
 from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
@@ -19,21 +20,7 @@ from polypath.scenario.wifi import highest_rate_bps
 
 Data = Mapping[str, Any]
 
-_SHARES: Final = frozenset(
-    {
-        "probability",
-        "error",
-        "good_to_bad",
-        "bad_to_good",
-        "good_loss",
-        "bad_loss",
-        "reorder",
-        "duplicate",
-        "corrupt",
-        "safety",
-    }
-)
-_PACKETS: Final = frozenset({"packets", "limit", "min", "max", "drop_batch"})
+_SHARES: Final = frozenset({"error", "reorder", "duplicate", "corrupt", "safety"})
 _SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
 """Settings that a plan may leave out, by the names that they have in both."""
 _ALGORITHMS: Final[Mapping[str, registry.Kind]] = {
@@ -346,13 +333,15 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         if value is None:
             continue
         stem, _, unit = key.rpartition("_")
-        if key in ("queue", "loss", "rule"):
+        if key in BASES:
+            written[key] = BASES[key].written(value)
+        elif key == "rule":
             written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"}, {})
         elif key == "overhead_bytes":
             written[stem] = value
         elif key in _SHARES:
             written[key] = units.format_share(value)
-        elif key in _PACKETS:
+        elif key == "packets":
             written[key] = units.PACKETS.format(int(value))
         elif unit in units.BY_SUFFIX and key != "bytes":
             written[names.get(key, stem)] = _measured(unit, value)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from polypath.scenario import flows
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
-from polypath.scenario.network import Channel, DropTail
+from polypath.scenario.models import Discipline
+from polypath.scenario.models import tables as models
+from polypath.scenario.network import Channel
 from polypath.scenario.positions import Path
-from polypath.scenario.queues import Drr, FqCodel
 from polypath.scenario.script import is_script
 from polypath.scenario.stack import Stack
 from polypath.scenario.tables import (
@@ -203,8 +204,10 @@ def _queues(tables: Tables) -> Iterator[Problem]:
                 yield Problem(("link", name, key, "queue_at"), message)
         if any(_at_host(side) and side.rate is None and side.wifi is None for side in directions(link)):
             yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
-        if any(_at_host(side) and isinstance(side.queue, Drr | FqCodel) for side in directions(link)):
-            message = "a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link"
+        by_flow = [name for name, model in models(Discipline).items() if "flows" in model.model_fields]
+        if any(_at_host(side) and side.queue is not None and side.queue.kind in by_flow for side in directions(link)):
+            named = " and ".join(f"'{name}'" for name in by_flow)
+            message = f"a queue at the host is one for all flows; {named} are at the link"
             yield Problem(("link", name), f"link.{name}: {message}")
         if any(side.queue_at == "host-tbf" and not _leaves_at_known_times(side) for side in directions(link)):
             message = "a host's tbf is drop-tail without burst, duplicates and reordering"
@@ -301,7 +304,7 @@ def _conditions(name: str, where: str, side: Channel, duration: int) -> Iterator
 
 def _leaves_at_known_times(channel: Channel) -> bool:
     """Whether it is known as a packet enters the queue when it leaves."""
-    drop_tail = channel.queue is None or isinstance(channel.queue, DropTail)
+    drop_tail = channel.queue is None or channel.queue.kind == "drop-tail"
     return drop_tail and not (channel.burst or channel.duplicate or channel.reorder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from polypath import units
 from polypath.scenario.algorithms import Middleboxes
@@ -15,15 +15,12 @@ from polypath.scenario.fields import (
     Depth,
     Name,
     OrText,
-    Packets,
-    Period,
     Prefix,
     Share,
-    Size,
     Time,
     fault,
 )
-from polypath.scenario.queues import Drr, FqCodel, Pie
+from polypath.scenario.models import Discipline, LossModel, OneOf
 from polypath.scenario.stack import Stack
 from polypath.scenario.traces import DeliveryTrace, LinkRate
 from polypath.scenario.wifi import Wifi
@@ -62,56 +59,6 @@ class Switch(Model):
     """A switch: forwards without delay and has no address."""
 
 
-class DropTail(Model):
-    """A queue that drops what does not fit."""
-
-    kind: Literal["drop-tail"] = "drop-tail"
-    packets: Packets | None = None
-    """Longest queue in packets, the one being sent not counted."""
-    bytes: Size | None = None
-    """Longest queue in bytes."""
-
-
-class Red(Model):
-    """Random early detection (Floyd and Jacobson 1993)."""
-
-    kind: Literal["red"]
-    min: Packets
-    """Average length from which packets are dropped."""
-    max: Packets
-    """Average length at which `probability` is reached."""
-    probability: Share = 0.1
-    """Drop probability at `max`."""
-    weight: float = Field(default=0.002, gt=0, le=1)
-    """Weight of a new sample in the moving average; 1 takes the present length."""
-    gentle: bool = True
-    """Above `max` the probability rises to 100 % at twice `max` instead of at once."""
-    limit: Packets = 1000
-    """Longest queue."""
-    ecn: bool = False
-    """Mark packets of ECN-capable transports instead of dropping them."""
-
-    @model_validator(mode="after")
-    def _rising(self) -> Red:
-        if self.max <= self.min:
-            raise fault("'max' must be greater than 'min'", at=("max",))
-        return self
-
-
-class Codel(Model):
-    """Controlled delay (RFC 8289)."""
-
-    kind: Literal["codel"]
-    target: Period = 5 * MS
-    """Acceptable standing delay."""
-    interval: Period = 100 * MS
-    """Time in which the delay must come down."""
-    limit: Packets = 1000
-    """Longest queue."""
-    ecn: bool = False
-    """Mark packets of ECN-capable transports instead of dropping them."""
-
-
 def _read_queue(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -123,71 +70,21 @@ def _read_queue(value: object) -> object:
     return {"kind": "drop-tail", unit: quantity.format(limit)}
 
 
-AnyQueue = DropTail | Red | Codel | Pie | Drr | FqCodel
+def _write_queue(value: Discipline) -> str | dict[str, Any]:
+    written = value.model_dump(mode="json", exclude_none=True)
+    if value.kind == "drop-tail" and len(written) == 2:
+        return str(written.get("packets") or written.get("bytes"))
+    return written
 
 
-def _write_queue(value: AnyQueue) -> str | dict[str, Any]:
-    if isinstance(value, DropTail):
-        if value.bytes is None and value.packets is not None:
-            return units.PACKETS.format(value.packets)
-        if value.packets is None and value.bytes is not None:
-            return units.SIZE.format(value.bytes)
-    return value.model_dump(mode="json", exclude_none=True)
-
-
-Discipline = Annotated[AnyQueue, Field(discriminator="kind")]
 Queue = Annotated[
     Discipline,
+    OneOf(Discipline),
     BeforeValidator(_read_queue),
     PlainSerializer(_write_queue, return_type=str | dict[str, Any]),
     OrText(units.QUEUE_PATTERN, "80 packets", "213 kB"),
 ]
 """A drop-tail queue by its length, or a queue discipline with its parameters."""
-
-
-class NoLoss(Model):
-    """Nothing is lost."""
-
-    kind: Literal["none"]
-
-
-class RandomLoss(Model):
-    """Each packet is lost with the same probability, independently."""
-
-    kind: Literal["random"]
-    probability: Share
-    """Loss probability of a packet."""
-
-
-class GilbertElliott(Model):
-    """Losses in bursts: a two-state chain that moves once per packet (Gilbert 1960, Elliott 1963)."""
-
-    kind: Literal["gilbert-elliott"]
-    good_to_bad: Share
-    """Probability of entering the bad state."""
-    bad_to_good: Share
-    """Probability of leaving the bad state."""
-    good_loss: Share = 0.0
-    """Loss probability in the good state."""
-    bad_loss: Share = 1.0
-    """Loss probability in the bad state."""
-
-
-class TimedGilbertElliott(Model):
-    """Losses in bursts: the two-state chain in continuous time, which moves whether packets are sent or not."""
-
-    kind: Literal["timed-gilbert-elliott"]
-    good_time: Period
-    """Mean time in the good state (exponential)."""
-    bad_time: Period
-    """Mean time in the bad state (exponential)."""
-    good_loss: Share = 0.0
-    """Loss probability in the good state."""
-    bad_loss: Share = 1.0
-    """Loss probability in the bad state."""
-
-
-LossModel = Annotated[NoLoss | RandomLoss | GilbertElliott | TimedGilbertElliott, Field(discriminator="kind")]
 
 
 def _read_loss(value: object) -> object:
@@ -202,13 +99,13 @@ def _share_text(value: object) -> str:
 
 
 def _write_loss(value: LossModel) -> str | dict[str, Any]:
-    if isinstance(value, RandomLoss):
-        return units.format_share(value.probability)
-    return value.model_dump(mode="json")
+    written = value.model_dump(mode="json")
+    return str(written["probability"]) if value.kind == "random" else written
 
 
 Loss = Annotated[
     LossModel,
+    OneOf(LossModel),
     BeforeValidator(_read_loss),
     PlainSerializer(_write_loss, return_type=str | dict[str, Any]),
     OrText(units.SHARE_PATTERN, "1 %", "0.05 %"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polypath import units
-from polypath.scenario.network import Channel, GilbertElliott, Host, Link, RandomLoss, Router, TimedGilbertElliott
+from polypath.scenario.network import Channel, Host, Link, Router
 from polypath.scenario.tables import Tables, attachments, between_hosts, directions, nodes, split_end
 from polypath.scenario.topologies import Topology
 from polypath.scenario.traces import DeliveryTrace
@@ -42,11 +42,11 @@ def _label(link: Link, *, backup: bool = False) -> str:
     if round_trip:
         parts.append(f"{units.TIME.format(round_trip)} RTT")
     if forward.loss is not None:
-        loss = forward.loss
-        if isinstance(loss, RandomLoss) and loss.probability > 0:
-            parts.append(f"{units.format_share(loss.probability)} loss")
-        elif isinstance(loss, GilbertElliott | TimedGilbertElliott):
+        loss = forward.loss.planned()
+        if loss["kind"] not in ("none", "random"):
             parts.append("bursty loss")
+        elif loss.get("probability"):
+            parts.append(f"{units.format_share(loss['probability'])} loss")
     parts += [middlebox.name for middlebox in link.middlebox or []]
     if backup:
         parts.append("backup")

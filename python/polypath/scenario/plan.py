@@ -13,22 +13,8 @@ from typing import Any
 from polypath.scenario import quic, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.network import (
-    AnyQueue,
-    Channel,
-    Codel,
-    DropTail,
-    GilbertElliott,
-    Host,
-    Interface,
-    Link,
-    LossModel,
-    NoLoss,
-    RandomLoss,
-    Red,
-    TimedGilbertElliott,
-)
-from polypath.scenario.queues import Drr, FqCodel, Pie, described
+from polypath.scenario.models import Discipline, LossModel
+from polypath.scenario.network import Channel, Host, Interface, Link
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
@@ -422,7 +408,7 @@ class _Builder:
                     "rate_bps": event.rate,
                     "delay_ns": event.delay,
                     "loss": None if event.loss is None else _loss(event.loss),
-                    "queue": None if event.queue is None else _queue(event.queue),
+                    "queue": None if event.queue is None else event.queue.planned(),
                     "up": event.up,
                 }
             ]
@@ -517,11 +503,13 @@ def _seldom(stack: Stack) -> dict[str, Any]:
     return found
 
 
+_NO_LOSS: Mapping[str, Any] = {"kind": "none"}
+
+
 def _channel(channel: Channel, media: Mapping[str, Medium]) -> dict[str, Any]:
     queue, conditions = channel.queue, channel.conditions
     has_rate = channel.rate is not None or (conditions is not None and "rate_bps" in conditions.columns())
-    if queue is None and (has_rate or channel.wifi is not None):
-        queue = DropTail.model_construct(packets=DEFAULT_QUEUE_PACKETS)
+    usual_packets = DEFAULT_QUEUE_PACKETS if has_rate or channel.wifi is not None else None
     initial = {} if conditions is None else conditions.initial()
     wifi = {} if channel.wifi is None else {"wifi": channel.wifi.plan(media)}
     usual = 0 if channel.trace else ETHERNET_BYTES
@@ -536,8 +524,8 @@ def _channel(channel: Channel, media: Mapping[str, Medium]) -> dict[str, Any]:
         "delay_ns": initial.get("delay_ns", channel.delay or 0),
         "overhead_bytes": overhead,
         "burst_bytes": channel.burst or 0,
-        "queue": _queue(queue or DropTail.empty()),
-        "loss": random_loss(initial["loss"]) if "loss" in initial else _loss(channel.loss or NoLoss(kind="none")),
+        "queue": queue.planned() if queue else Discipline.plan_of("drop-tail", packets=usual_packets),
+        "loss": random_loss(initial["loss"]) if "loss" in initial else _loss(channel.loss),
         "jitter_ns": channel.jitter or 0,
         "reorder": channel.reorder or 0.0,
         "duplicate": channel.duplicate or 0.0,
@@ -555,49 +543,11 @@ def mean_rate_bps(channel: Channel) -> int | None:
     return channel.rate
 
 
-def random_loss(share: float) -> dict[str, Any]:
+def random_loss(share: float) -> Mapping[str, Any]:
     """What a plan says of a share of packets lost at random."""
-    return _loss(RandomLoss.model_construct(kind="random", probability=share))
+    return LossModel.plan_of("random", probability=share) if share else _NO_LOSS
 
 
-def _queue(queue: AnyQueue) -> dict[str, Any]:
-    match queue:
-        case DropTail():
-            return {"kind": queue.kind, "packets": queue.packets, "bytes": queue.bytes}
-        case Red():
-            return {
-                "kind": queue.kind,
-                "min": float(queue.min),
-                "max": float(queue.max),
-                "probability": queue.probability,
-                "weight": queue.weight,
-                "gentle": queue.gentle,
-                "limit": queue.limit,
-                "ecn": queue.ecn,
-            }
-        case Codel() | Pie() | Drr() | FqCodel():
-            return described(queue)
-
-
-def _loss(loss: LossModel) -> dict[str, Any]:
-    match loss:
-        case RandomLoss(probability=probability) if probability > 0:
-            return {"kind": loss.kind, "probability": probability}
-        case GilbertElliott():
-            return {
-                "kind": loss.kind,
-                "good_to_bad": loss.good_to_bad,
-                "bad_to_good": loss.bad_to_good,
-                "good_loss": loss.good_loss,
-                "bad_loss": loss.bad_loss,
-            }
-        case TimedGilbertElliott():
-            return {
-                "kind": loss.kind,
-                "good_time_ns": loss.good_time,
-                "bad_time_ns": loss.bad_time,
-                "good_loss": loss.good_loss,
-                "bad_loss": loss.bad_loss,
-            }
-        case _:
-            return {"kind": "none"}
+def _loss(loss: LossModel | None) -> Mapping[str, Any]:
+    found = _NO_LOSS if loss is None else loss.planned()
+    return _NO_LOSS if found.get("probability") == 0 else found

@@ -12,6 +12,7 @@ from polypath import registry
 from polypath.scenario import script
 from polypath.scenario.algorithms import REGISTRY_KEY
 from polypath.scenario.base import Model, descriptions
+from polypath.scenario.models import OneOf
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import Tables
 
@@ -47,7 +48,10 @@ class _AsWritten(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         described = super().default_schema(schema)
-        written = schema["schema"].get("serialization")
+        inner: Any = schema["schema"]
+        while inner["type"] == "function-after":
+            inner = inner["schema"]
+        written = inner.get("serialization")
         if written is not None and written["type"] == "function-plain" and described.get("default") is not None:
             described["default"] = written["function"](described["default"])
         return described
@@ -138,7 +142,9 @@ def _model(place: Any, data: Any) -> type[Model] | None:
 def _choices(place: Any) -> list[Any]:
     """A type without annotations, or each of those that a union has."""
     if get_origin(place) is Annotated:
-        return _choices(get_args(place)[0])
+        of, *marks = get_args(place)
+        one_of = next((mark for mark in marks if isinstance(mark, OneOf)), None)
+        return list(one_of.tables()) if one_of else _choices(of)
     if get_origin(place) in (Union, UnionType):
         return [choice for each in get_args(place) for choice in _choices(each)]
     return [place]

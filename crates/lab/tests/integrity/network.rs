@@ -7,6 +7,12 @@ use polypath_lab::plan::{
     Routing, Stack, VERSION,
 };
 
+use polypath_net::{
+    CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, GilbertElliottConfig, PieConfig,
+    RandomConfig, RedConfig, TimedGilbertElliottConfig,
+};
+use serde_json::{Value, json};
+
 use crate::draw::{Draw, GATEWAY, MS, SECOND, entries};
 use crate::scenario::{CLIENT, SERVER};
 
@@ -267,13 +273,13 @@ const FIRST_QUEUES: [&str; 3] = ["drop-tail", "red", "codel"];
 
 pub fn queue(draw: &mut Draw) -> Queue {
     match Some(draw.pick(&FIRST_QUEUES)) {
-        Some("drop-tail") => Queue::DropTail {
+        Some("drop-tail") => Queue::DropTail(DropTailConfig {
             packets: draw.maybe(0.5, |draw| draw.magnitude(2, 200)),
             bytes: draw.maybe(0.3, |draw| draw.magnitude(20_000, 300_000)),
-        },
+        }),
         Some("red") => {
             let min = draw.number(1.0, 20.0).floor();
-            Queue::Red {
+            Queue::Red(RedConfig {
                 min,
                 max: (min * draw.number(1.5, 4.0)).ceil(),
                 probability: draw.number(0.01, 0.3),
@@ -281,15 +287,15 @@ pub fn queue(draw: &mut Draw) -> Queue {
                 gentle: draw.chance(0.5),
                 limit: draw.integer(20, 200),
                 ecn: draw.chance(0.7),
-            }
+            })
         }
-        Some("codel") => Queue::Codel {
+        Some("codel") => Queue::Codel(CodelConfig {
             target_ns: draw.magnitude(MS, 20 * MS),
             interval_ns: draw.magnitude(50 * MS, 200 * MS),
             limit: draw.integer(10, 1_000),
             ecn: draw.chance(0.7),
-        },
-        name => panic!("queues of kind {name:?} are not drawn yet"),
+        }),
+        name => unreachable!("{name:?}"),
     }
 }
 
@@ -303,21 +309,22 @@ pub fn later_queue(draw: &mut Draw) -> Queue {
     });
     let quantum = |draw: &mut Draw| draw.magnitude(256, 9_000) as u32;
     let flows = |draw: &mut Draw| draw.pick(&[1, 2, 1024]);
-    match draw.pick(&kinds)["name"].as_str() {
-        Some("pie") => Queue::Pie {
+    let kind = draw.pick(&kinds);
+    match kind["name"].as_str() {
+        Some("pie") => Queue::Pie(PieConfig {
             target_ns: draw.magnitude(MS, 30 * MS),
             tupdate_ns: draw.magnitude(MS, 30 * MS),
             alpha: draw.number(0.0, 2.0),
             beta: draw.number(0.0, 2.0),
             limit: draw.integer(10, 1_000),
             ecn: draw.chance(0.7),
-        },
-        Some("drr") => Queue::Drr {
+        }),
+        Some("drr") => Queue::Drr(DrrConfig {
             limit: draw.integer(10, 500),
             quantum_bytes: quantum(draw),
             flows: flows(draw),
-        },
-        Some("fq-codel") => Queue::FqCodel {
+        }),
+        Some("fq-codel") => Queue::FqCodel(FqCodelConfig {
             target_ns: draw.magnitude(MS, 20 * MS),
             interval_ns: draw.magnitude(50 * MS, 200 * MS),
             limit: draw.integer(10, 1_000),
@@ -325,30 +332,54 @@ pub fn later_queue(draw: &mut Draw) -> Queue {
             flows: flows(draw),
             drop_batch: draw.pick(&[1, 64]),
             ecn: draw.chance(0.7),
-        },
-        name => panic!("queues of kind {name:?} are not drawn yet"),
+        }),
+        _ => drawn(draw, &kind),
     }
+}
+
+/// Settings of a model that nothing is known of but its entry in the registry.
+fn drawn<M: serde::de::DeserializeOwned>(draw: &mut Draw, model: &Value) -> M {
+    let mut made = json!({ "kind": model["name"] });
+    for parameter in model["parameters"].as_array().expect("a list") {
+        let bound = |key: &str| parameter[key].as_f64();
+        let least = bound("minimum").unwrap_or(0.0).ceil() as u64;
+        let most = |usual: u64| bound("maximum").map_or(least + usual, |most| most as u64);
+        let value = match parameter["kind"].as_str() {
+            Some("boolean") => json!(draw.chance(0.5)),
+            Some("share") => json!(draw.number(0.0, 0.3)),
+            Some("number") => json!(draw.number(
+                bound("minimum").unwrap_or(0.0) + 0.01,
+                bound("maximum").unwrap_or(2.0).min(2.0)
+            )),
+            Some("period") => json!(draw.magnitude(MS, 100 * MS)),
+            Some("size") => json!(draw.magnitude(least.max(100), 100_000)),
+            _ => json!(draw.integer(least, most(1_000))),
+        };
+        let field = parameter["field"].as_str().expect("a field");
+        made[field] = value;
+    }
+    serde_json::from_value(made).expect("what the registry says is enough to make a model")
 }
 
 pub fn loss(draw: &mut Draw) -> Loss {
     let kind = draw.pick(&entries("loss"));
     match kind["name"].as_str() {
         Some("none") => Loss::None,
-        Some("random") => Loss::Random {
+        Some("random") => Loss::Random(RandomConfig {
             probability: draw.number(0.0, 0.2),
-        },
-        Some("gilbert-elliott") => Loss::GilbertElliott {
+        }),
+        Some("gilbert-elliott") => Loss::GilbertElliott(GilbertElliottConfig {
             good_to_bad: draw.number(0.0, 0.05),
             bad_to_good: draw.number(0.3, 1.0),
             good_loss: draw.pick(&[0.0, 0.01]),
             bad_loss: draw.number(0.3, 1.0),
-        },
-        Some("timed-gilbert-elliott") => Loss::TimedGilbertElliott {
+        }),
+        Some("timed-gilbert-elliott") => Loss::TimedGilbertElliott(TimedGilbertElliottConfig {
             good_time_ns: draw.pick(&[200 * MS, SECOND]),
             bad_time_ns: draw.pick(&[MS, 20 * MS]),
             good_loss: draw.pick(&[0.0, 0.01]),
             bad_loss: draw.number(0.3, 1.0),
-        },
-        name => panic!("losses of kind {name:?} are not drawn yet"),
+        }),
+        _ => drawn(draw, &kind),
     }
 }

@@ -167,7 +167,7 @@ fn add_host_queues(draw: &mut Draw, plan: &mut Plan) {
         for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
             if is_host(end) && draw.chance(0.7) {
                 let tbf = tbf
-                    && matches!(side.queue, Queue::DropTail { .. })
+                    && matches!(side.queue, Queue::DropTail(_))
                     && side.burst_bytes == 0
                     && side.duplicate == 0.0
                     && side.reorder == 0.0;

@@ -124,7 +124,7 @@ impl Run<'_> {
         let sides = self.plan.links.iter();
         let mut sides = sides.flat_map(|link| [&link.forward, &link.backward]);
         let long =
-            |loss: &Loss| matches!(loss, Loss::GilbertElliott { bad_loss, .. } if *bad_loss > 0.7);
+            |loss: &Loss| matches!(loss, Loss::GilbertElliott(chain) if chain.bad_loss > 0.7);
         let later = self.plan.events.iter().any(
             |event| matches!(&event.action, Action::Link { loss: Some(loss), .. } if long(loss)),
         );

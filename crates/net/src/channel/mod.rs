@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::config::{ChannelConfig, LossConfig};
+use crate::config::ChannelConfig;
 use crate::ids::{ChannelId, NEVER, Nanos};
-use crate::loss::Loss;
+use crate::loss::{Loss, LossConfig};
 use crate::packet::{DropReason, Header, Store};
 pub(crate) use crate::queue::Dropped;
 use crate::queue::{ByFlow, Discipline, Occupancy, Queued, Travel, Verdict};
@@ -97,7 +97,7 @@ impl Channel {
                 id,
                 seed,
                 discipline: Discipline::new(&config.queue, hashes(seed, id)),
-                loss: Loss::new(config.loss.clone()),
+                loss: Loss::new(&config.loss),
                 config,
                 streams: None,
                 staged: None,
@@ -435,7 +435,7 @@ impl Channel {
             *discipline = new;
         }
         if self.general.config.loss != old.loss {
-            self.general.loss = Loss::new(self.general.config.loss.clone());
+            self.general.loss = Loss::new(&self.general.config.loss);
         }
         if self.general.staged.is_none() && self.needs_stages() {
             self.stage(now, &old, store);
@@ -496,7 +496,7 @@ impl Channel {
     fn arrange(&mut self, headers: &[Header]) {
         let config = &self.general.config;
         let (packets, bytes) = match &self.general.discipline {
-            Discipline::DropTail { packets, bytes } => (*packets, *bytes),
+            Discipline::DropTail(drop_tail) => drop_tail.limits(),
             _ => (u64::MAX, u64::MAX),
         };
         self.line.set_limit(packets);

@@ -1,16 +1,29 @@
 //! Controlled delay (CoDel, RFC 8289).
 
 use super::Verdict;
-use crate::config::Model;
 use crate::ids::Nanos;
+use crate::model::model;
 use crate::packet::DropReason;
 
-pub(super) const MODEL: Model = Model {
-    name: "codel",
-    summary: "controlled delay: drops or marks on leaving while packets have waited longer than the target for an interval",
-    source: "RFC 8289",
-    parameters: &["target", "interval", "limit", "ecn"],
-};
+const MS: Nanos = 1_000_000;
+
+model! {
+    "codel",
+    "controlled delay: drops or marks on leaving while packets have waited longer than the target for an interval",
+    "RFC 8289";
+    /// Settings of CoDel.
+    CodelConfig {
+        /// Acceptable standing delay.
+        target_ns: Nanos as Period = Integer(5 * MS),
+        /// Time in which the delay must come down.
+        interval_ns: Nanos as Period = Integer(100 * MS),
+        /// Longest queue.
+        limit: u64 as Packets = Integer(1000),
+        /// Mark packets of ECN-capable transports instead of dropping them.
+        #[serde(default)]
+        ecn: bool as Boolean = Boolean(false),
+    }
+}
 
 /// What the control of a queue is to reach.
 #[derive(Clone, Copy, Debug)]
@@ -113,14 +126,14 @@ pub(crate) struct Codel {
 }
 
 impl Codel {
-    pub fn new(target: Nanos, interval: Nanos, limit: u64, ecn: bool) -> Self {
+    pub fn new(config: CodelConfig) -> Self {
         Self {
             goal: Goal {
-                target,
-                interval,
-                ecn,
+                target: config.target_ns,
+                interval: config.interval_ns,
+                ecn: config.ecn,
             },
-            limit,
+            limit: config.limit,
             control: Control::default(),
             longest: 0,
         }
@@ -150,11 +163,18 @@ impl Codel {
 mod tests {
     use super::*;
 
-    const MS: Nanos = 1_000_000;
+    fn codel(ecn: bool) -> Codel {
+        Codel::new(CodelConfig {
+            target_ns: 5 * MS,
+            interval_ns: 100 * MS,
+            limit: 1000,
+            ecn,
+        })
+    }
 
     #[test]
     fn drops_start_after_an_interval_and_come_faster_and_faster() {
-        let mut codel = Codel::new(5 * MS, 100 * MS, 1000, false);
+        let mut codel = codel(false);
         let drops: Vec<Nanos> = (0..400)
             .filter(|ms| codel.release(ms * MS, 1500, false, 20 * MS, 30_000) != Verdict::Pass)
             .collect();
@@ -164,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_queue_below_target_or_of_one_packet_is_left_alone() {
-        let mut codel = Codel::new(5 * MS, 100 * MS, 1000, false);
+        let mut codel = codel(false);
         for ms in 0..400 {
             assert_eq!(
                 codel.release(ms * MS, 1500, false, 4 * MS, 30_000),
@@ -179,7 +199,7 @@ mod tests {
 
     #[test]
     fn ecn_capable_packets_are_marked() {
-        let mut codel = Codel::new(5 * MS, 100 * MS, 1000, true);
+        let mut codel = codel(true);
         codel.release(0, 1500, true, 20 * MS, 30_000);
         assert_eq!(
             codel.release(100 * MS, 1500, true, 20 * MS, 30_000),

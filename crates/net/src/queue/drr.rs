@@ -8,32 +8,23 @@ use std::collections::VecDeque;
 use rand_pcg::Pcg64Mcg;
 
 use super::flows::Flows;
-use super::{ByFlow, Dropped, Marks, Queued};
-use crate::config::{ConfigError, Model};
+use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued};
 use crate::ids::Nanos;
+use crate::model::model;
 use crate::packet::DropReason;
 
-pub(super) const MODEL: Model = Model {
-    name: "drr",
-    summary: "deficit round robin: a queue for each flow, equal shares in bytes; when full, the longest queue loses its last packet",
-    source: "Shreedhar and Varghese 1995, Efficient Fair Queuing Using Deficit Round Robin; dropping as in net/sched/sch_sfq.c",
-    parameters: &["limit", "quantum", "flows"],
-};
-
-/// Parameters of DRR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrrConfig {
-    /// Packets of all flows, at least 1.
-    pub limit: u64,
-    /// Bytes that a flow may send more in each round.
-    pub quantum: u32,
-    /// Queues that flows are hashed to, at most 65536.
-    pub flows: u32,
-}
-
-impl DrrConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        super::check_flows(self.limit, self.quantum, self.flows)
+model! {
+    "drr",
+    "deficit round robin: a queue for each flow, equal shares in bytes; when full, the longest queue loses its last packet",
+    "Shreedhar and Varghese 1995, Efficient Fair Queuing Using Deficit Round Robin; dropping as in net/sched/sch_sfq.c";
+    /// Settings of DRR.
+    DrrConfig {
+        /// What a flow may send in its turn; a packet of Ethernet by default.
+        quantum_bytes: u32 as Size.at_least(MIN_QUANTUM) = Integer(1514),
+        /// Queues that flows are hashed to.
+        flows: u32 as Integer.at_least(1).at_most(MOST_FLOWS) = Integer(1024),
+        /// Most packets of all flows; beyond it the longest queue loses its last one.
+        limit: u64 as Packets = Integer(127),
     }
 }
 
@@ -67,7 +58,7 @@ impl ByFlow for Drr {
         let queue = self.flows.get(number);
         if !queue.listed {
             queue.listed = true;
-            queue.deficit = i64::from(self.config.quantum);
+            queue.deficit = i64::from(self.config.quantum_bytes);
             self.active.push_back(number);
         }
     }
@@ -93,7 +84,7 @@ impl ByFlow for Drr {
             let queue = self.flows.get(number);
             let size = queue.first_size().map_or(0, i64::from);
             if size > queue.deficit {
-                queue.deficit += i64::from(self.config.quantum);
+                queue.deficit += i64::from(self.config.quantum_bytes);
                 self.active.rotate_left(1);
                 continue;
             }

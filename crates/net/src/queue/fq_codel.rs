@@ -6,51 +6,34 @@ use rand_pcg::Pcg64Mcg;
 
 use super::codel::{Control, Goal, Leaving};
 use super::flows::Flows;
-use super::{ByFlow, Dropped, Marks, Queued, Verdict};
-use crate::config::{ConfigError, Model};
+use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued, Verdict};
 use crate::ids::Nanos;
+use crate::model::model;
 use crate::packet::DropReason;
 
-pub(super) const MODEL: Model = Model {
-    name: "fq-codel",
-    summary: "a CoDel queue for each flow, served by deficit round robin, flows that do not build a queue first",
-    source: "RFC 8290; net/sched/sch_fq_codel.c",
-    parameters: &[
-        "target",
-        "interval",
-        "limit",
-        "quantum",
-        "flows",
-        "drop_batch",
-        "ecn",
-    ],
-};
+const MS: Nanos = 1_000_000;
 
-/// Parameters of FQ-CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    pub target: Nanos,
-    pub interval: Nanos,
-    /// Packets of all flows, at least 1.
-    pub limit: u64,
-    /// Bytes that a flow may send in its turn.
-    pub quantum: u32,
-    /// Queues that flows are hashed to, at most 65536.
-    pub flows: u32,
-    /// The most packets that the longest queue loses at once when the limit is exceeded.
-    pub drop_batch: u32,
-    pub ecn: bool,
-}
-
-impl FqCodelConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.target == 0 || self.interval == 0 {
-            return Err(ConfigError::Codel);
-        }
-        if self.drop_batch == 0 {
-            return Err(ConfigError::DropBatch);
-        }
-        super::check_flows(self.limit, self.quantum, self.flows)
+model! {
+    "fq-codel",
+    "a CoDel queue for each flow, served by deficit round robin, flows that do not build a queue first",
+    "RFC 8290; net/sched/sch_fq_codel.c";
+    /// Settings of FQ-CoDel.
+    FqCodelConfig {
+        /// What a flow may send in its turn; a packet of Ethernet by default.
+        quantum_bytes: u32 as Size.at_least(MIN_QUANTUM) = Integer(1514),
+        /// Queues that flows are hashed to.
+        flows: u32 as Integer.at_least(1).at_most(MOST_FLOWS) = Integer(1024),
+        /// Acceptable standing delay.
+        target_ns: Nanos as Period = Integer(5 * MS),
+        /// Time in which the delay must come down.
+        interval_ns: Nanos as Period = Integer(100 * MS),
+        /// Most packets of all flows; beyond it the longest queue loses half of its bytes.
+        limit: u64 as Packets = Integer(10_240),
+        /// Most packets that it loses then.
+        drop_batch: u32 as Packets = Integer(64),
+        /// Mark packets of ECN-capable transports instead of dropping them.
+        #[serde(default)]
+        ecn: bool as Boolean = Boolean(true),
     }
 }
 
@@ -85,8 +68,8 @@ impl FqCodel {
         dropped: &mut Dropped,
     ) -> Option<Queued> {
         let goal = Goal {
-            target: self.config.target,
-            interval: self.config.interval,
+            target: self.config.target_ns,
+            interval: self.config.interval_ns,
             ecn: self.config.ecn,
         };
         while let Some(packet) = self.flows.pop_first(number) {
@@ -119,7 +102,7 @@ impl ByFlow for FqCodel {
         let queue = self.flows.get(number);
         if !queue.listed {
             queue.listed = true;
-            queue.deficit = i64::from(self.config.quantum);
+            queue.deficit = i64::from(self.config.quantum_bytes);
             self.new.push_back(number);
         }
     }
@@ -154,7 +137,7 @@ impl ByFlow for FqCodel {
             let number = list.pop_front()?;
             let queue = self.flows.get(number);
             if queue.deficit <= 0 {
-                queue.deficit += i64::from(self.config.quantum);
+                queue.deficit += i64::from(self.config.quantum_bytes);
                 self.old.push_back(number);
                 continue;
             }

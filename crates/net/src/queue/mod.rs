@@ -1,9 +1,10 @@
 //! Queue disciplines: which packets a channel takes, marks or drops, and which leaves next.
 //!
-//! A new discipline is a file here, a variant of [`QueueConfig`] and a line each in [`MODELS`] and [`Discipline::new`]. One that lets
+//! A new discipline is a file here, and in this one a variant of [`QueueConfig`] and a line in each of its two functions and in [`MODELS`]. One that lets
 //! packets leave in order of arrival decides as they arrive and as they leave; another keeps them itself, as a [`ByFlow`].
 
 mod codel;
+mod drop_tail;
 mod drr;
 mod flows;
 mod fq_codel;
@@ -12,10 +13,15 @@ mod red;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::config::{ConfigError, Model, QueueConfig};
+use serde::{Deserialize, Serialize};
+
 use crate::ids::Nanos;
+use crate::model::{Model, ModelError};
 use crate::packet::{DropReason, Store};
 use codel::Codel;
+pub use codel::CodelConfig;
+use drop_tail::DropTail;
+pub use drop_tail::DropTailConfig;
 use drr::Drr;
 pub use drr::DrrConfig;
 use fq_codel::FqCodel;
@@ -23,21 +29,54 @@ pub use fq_codel::FqCodelConfig;
 use pie::Pie;
 pub use pie::PieConfig;
 use red::Red;
+pub use red::RedConfig;
 
 /// The queue disciplines, by name.
 pub const MODELS: &[Model] = &[
-    Model {
-        name: "drop-tail",
-        summary: "first in, first out; refuses packets beyond a limit in packets or bytes",
-        source: "net/sched/sch_fifo.c",
-        parameters: &["packets", "bytes"],
-    },
+    drop_tail::MODEL,
     red::MODEL,
     codel::MODEL,
     pie::MODEL,
     drr::MODEL,
     fq_codel::MODEL,
 ];
+
+/// A queue discipline and its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum QueueConfig {
+    DropTail(DropTailConfig),
+    Red(RedConfig),
+    Codel(CodelConfig),
+    Pie(PieConfig),
+    Drr(DrrConfig),
+    FqCodel(FqCodelConfig),
+}
+
+impl Default for QueueConfig {
+    /// Without a limit.
+    fn default() -> Self {
+        Self::DropTail(DropTailConfig {
+            packets: None,
+            bytes: None,
+        })
+    }
+}
+
+impl QueueConfig {
+    /// # Errors
+    /// The first setting that the discipline does not take.
+    pub fn check(&self) -> Result<(), ModelError> {
+        match self {
+            Self::DropTail(config) => config.within_bounds(),
+            Self::Red(config) => config.check(),
+            Self::Codel(config) => config.within_bounds(),
+            Self::Pie(config) => config.within_bounds(),
+            Self::Drr(config) => config.within_bounds(),
+            Self::FqCodel(config) => config.within_bounds(),
+        }
+    }
+}
 
 /// What a discipline let fall: slots, and why.
 pub(crate) type Dropped = Vec<(u32, DropReason)>;
@@ -96,22 +135,8 @@ pub(crate) trait ByFlow: std::fmt::Debug + Send + Sync {
 }
 
 /// The shortest turn of a flow in bytes, as Linux has it: much shorter ones only cost rounds.
-const MIN_QUANTUM: u32 = 256;
-const MAX_FLOWS: u32 = 1 << 16;
-
-/// What all disciplines by flow need.
-fn check_flows(limit: u64, quantum: u32, flows: u32) -> Result<(), ConfigError> {
-    if limit == 0 {
-        return Err(ConfigError::EmptyLimit);
-    }
-    if quantum < MIN_QUANTUM {
-        return Err(ConfigError::Quantum(quantum));
-    }
-    if flows == 0 || flows > MAX_FLOWS {
-        return Err(ConfigError::Flows(flows));
-    }
-    Ok(())
-}
+const MIN_QUANTUM: u64 = 256;
+const MOST_FLOWS: u64 = 1 << 16;
 
 /// What a discipline makes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +161,7 @@ pub(crate) struct Occupancy {
 
 #[derive(Debug)]
 pub(crate) enum Discipline {
-    DropTail { packets: u64, bytes: u64 },
+    DropTail(DropTail),
     Red(Red),
     Codel(Codel),
     Pie(Pie),
@@ -147,35 +172,9 @@ impl Discipline {
     /// `rng` is the channel's own for hashes of flows.
     pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Pcg64Mcg) -> Self {
         match *config {
-            QueueConfig::DropTail { packets, bytes } => Self::DropTail {
-                packets: packets.unwrap_or(u64::MAX),
-                bytes: bytes.unwrap_or(u64::MAX),
-            },
-            QueueConfig::Red {
-                min,
-                max,
-                probability,
-                weight,
-                gentle,
-                limit,
-                ecn,
-            } => Self::Red(Red {
-                min,
-                max,
-                probability,
-                weight,
-                gentle,
-                limit,
-                ecn,
-                average: 0.0,
-                since_last: None,
-            }),
-            QueueConfig::Codel {
-                target,
-                interval,
-                limit,
-                ecn,
-            } => Self::Codel(Codel::new(target, interval, limit, ecn)),
+            QueueConfig::DropTail(config) => Self::DropTail(DropTail::new(config)),
+            QueueConfig::Red(config) => Self::Red(Red::new(config)),
+            QueueConfig::Codel(config) => Self::Codel(Codel::new(config)),
             QueueConfig::Pie(config) => Self::Pie(Pie::new(config)),
             QueueConfig::Drr(config) => Self::ByFlow(Box::new(Drr::new(config, &mut rng()))),
             QueueConfig::FqCodel(config) => {
@@ -208,7 +207,7 @@ impl Discipline {
     /// All packets are gone, and not by its leave. Gives those that it kept itself.
     pub fn clear(&mut self) -> Vec<Queued> {
         match self {
-            Self::DropTail { .. } | Self::Red(_) | Self::Codel(_) => Vec::new(),
+            Self::DropTail(_) | Self::Red(_) | Self::Codel(_) => Vec::new(),
             Self::Pie(pie) => {
                 pie.reset();
                 Vec::new()
@@ -228,16 +227,10 @@ impl Discipline {
     ) -> Verdict {
         let full = |limit: u64| !queue.idle && queue.packets >= limit;
         match self {
-            Self::DropTail { packets, bytes } => {
-                if full(*packets) || !queue.idle && queue.bytes + u64::from(size) > *bytes {
-                    Verdict::Drop(DropReason::QueueFull)
-                } else {
-                    Verdict::Pass
-                }
-            }
+            Self::DropTail(drop_tail) => drop_tail.admit(size, queue),
             Self::Red(red) => {
                 let verdict = red.admit(ecn_capable, queue, rng);
-                if full(red.limit) {
+                if full(red.limit()) {
                     Verdict::Drop(DropReason::QueueFull)
                 } else {
                     verdict
@@ -267,7 +260,7 @@ impl Discipline {
                 pie.release(now, size, sojourn, bytes);
                 Verdict::Pass
             }
-            Self::DropTail { .. } | Self::Red(_) | Self::ByFlow(_) => Verdict::Pass,
+            Self::DropTail(_) | Self::Red(_) | Self::ByFlow(_) => Verdict::Pass,
         }
     }
 }

@@ -4,19 +4,13 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::Verdict;
-use crate::config::{ConfigError, Model};
 use crate::ids::Nanos;
+use crate::model::model;
 use crate::packet::DropReason;
 use crate::random::uniform;
 
-pub(super) const MODEL: Model = Model {
-    name: "pie",
-    summary: "proportional integral controller enhanced: drops or marks arrivals with a probability that follows the delay and its trend",
-    source: "RFC 8033; net/sched/sch_pie.c",
-    parameters: &["target", "tupdate", "alpha", "beta", "limit", "ecn"],
-};
-
 const MS: Nanos = 1_000_000;
+const MOST_GAIN: u64 = 1000;
 /// `MAX_BURST` of RFC 8033 section 4.4.
 const MAX_BURST: Nanos = 150 * MS;
 /// Above this delay the probability rises in larger steps (section 5.5).
@@ -24,32 +18,25 @@ const HIGH_DELAY: Nanos = 250 * MS;
 /// `MEAN_PKTSIZE` of section 4.1, a packet of Ethernet as Linux has it (`psched_mtu`).
 const PACKET: u64 = 1514;
 
-/// Parameters of PIE.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieConfig {
-    pub target: Nanos,
-    /// Time between two updates of the drop probability.
-    pub tupdate: Nanos,
-    /// What a second of delay beyond the target adds to the probability at each update, before it is scaled down at low probabilities.
-    pub alpha: f64,
-    /// The same for a second by which the delay has grown since the last update.
-    pub beta: f64,
-    pub limit: u64,
-    /// Mark ECN-capable packets while the probability is no more than 10 % (section 5.1).
-    pub ecn: bool,
-}
-
-impl PieConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.target == 0 || self.tupdate == 0 {
-            return Err(ConfigError::Pie);
-        }
-        for (name, value) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(0.0..=1000.0).contains(&value) {
-                return Err(ConfigError::PieGain(name, value));
-            }
-        }
-        Ok(())
+model! {
+    "pie",
+    "proportional integral controller enhanced: drops or marks arrivals with a probability that follows the delay and its trend",
+    "RFC 8033; net/sched/sch_pie.c";
+    /// Settings of PIE.
+    PieConfig {
+        /// Delay that it steers to.
+        target_ns: Nanos as Period = Integer(15 * MS),
+        /// Time between two updates of the drop probability.
+        tupdate_ns: Nanos as Period = Integer(15 * MS),
+        /// What each second of delay beyond `target` adds to the probability at an update, before it is scaled down at low probabilities.
+        alpha: f64 as Number.at_least(0).at_most(MOST_GAIN) = Number(0.125),
+        /// What each second by which the delay has grown since the last update adds.
+        beta: f64 as Number.at_least(0).at_most(MOST_GAIN) = Number(1.25),
+        /// Longest queue.
+        limit: u64 as Packets = Integer(1000),
+        /// Mark packets of ECN-capable transports while the probability is at most 10 % (section 5.1), instead of dropping them.
+        #[serde(default)]
+        ecn: bool as Boolean = Boolean(false),
     }
 }
 
@@ -107,16 +94,16 @@ impl Pie {
     /// Makes the updates that were due by now, between which `backlog` bytes waited. They depend on nothing else that changes without a
     /// packet, so that they need no timer.
     fn catch_up(&mut self, now: Nanos, backlog: u64) {
-        let first = *self.next_update.get_or_insert(now + self.config.tupdate);
+        let first = *self.next_update.get_or_insert(now + self.config.tupdate_ns);
         let mut at = first;
         while at <= now {
             let before = self.state;
             self.update(backlog);
-            at = at.saturating_add(self.config.tupdate);
+            at = at.saturating_add(self.config.tupdate_ns);
             if self.state == before && at <= now {
                 // So will be all others.
-                let periods = (now - at) / self.config.tupdate + 1;
-                at = at.saturating_add(periods.saturating_mul(self.config.tupdate));
+                let periods = (now - at) / self.config.tupdate_ns + 1;
+                at = at.saturating_add(periods.saturating_mul(self.config.tupdate_ns));
             }
         }
         self.next_update = Some(at);
@@ -130,7 +117,7 @@ impl Pie {
             old_delay,
             ..
         } = self.state;
-        let target = self.config.target;
+        let target = self.config.target_ns;
         let seconds = |from: Nanos, to: Nanos| (to as f64 - from as f64) / 1e9;
         let mut change = scale(probability)
             * (self.config.alpha * seconds(target, delay)
@@ -186,7 +173,7 @@ impl Pie {
     fn drops_early(&mut self, backlog: u64, rng: &mut Pcg64Mcg) -> bool {
         let state = &mut self.state;
         if state.burst > 0
-            || state.delay < self.config.target / 2 && state.probability < 0.2
+            || state.delay < self.config.target_ns / 2 && state.probability < 0.2
             || backlog < 2 * PACKET
         {
             return false;
@@ -245,8 +232,8 @@ mod tests {
 
     fn pie() -> Pie {
         Pie::new(PieConfig {
-            target: 15 * MS,
-            tupdate: 15 * MS,
+            target_ns: 15 * MS,
+            tupdate_ns: 15 * MS,
             alpha: 0.125,
             beta: 1.25,
             limit: 1000,

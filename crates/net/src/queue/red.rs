@@ -3,42 +3,71 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::{Occupancy, Verdict};
-use crate::config::Model;
+use crate::model::{ModelError, model};
 use crate::packet::DropReason;
 use crate::random::uniform;
 
-pub(super) const MODEL: Model = Model {
-    name: "red",
-    summary: "random early detection: drops or marks with a probability that grows with the average queue",
-    source: "Floyd and Jacobson 1993, Random Early Detection Gateways for Congestion Avoidance",
-    parameters: &[
-        "min",
-        "max",
-        "probability",
-        "weight",
-        "gentle",
-        "limit",
-        "ecn",
-    ],
-};
+model! {
+    "red",
+    "random early detection: drops or marks with a probability that grows with the average queue",
+    "Floyd and Jacobson 1993, Random Early Detection Gateways for Congestion Avoidance";
+    /// Settings of RED.
+    RedConfig {
+        /// Average length from which packets are dropped.
+        min: f64 as Packets,
+        /// Average length at which `probability` is reached.
+        max: f64 as Packets,
+        /// Drop probability at `max`.
+        probability: f64 as Share = Number(0.1),
+        /// Weight of a new sample in the moving average; 1 takes the present length.
+        weight: f64 as Number.above(0).at_most(1) = Number(0.002),
+        /// Above `max` the probability rises to 100 % at twice `max` instead of at once.
+        gentle: bool as Boolean = Boolean(true),
+        /// Longest queue.
+        limit: u64 as Packets = Integer(1000),
+        /// Mark packets of ECN-capable transports instead of dropping them.
+        #[serde(default)]
+        ecn: bool as Boolean = Boolean(false),
+    }
+}
+
+impl RedConfig {
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        self.within_bounds()?;
+        if self.max <= self.min {
+            return Err(ModelError::Order {
+                model: MODEL.name,
+                less: "min",
+                greater: "max",
+            });
+        }
+        Ok(())
+    }
+}
 
 /// With `ecn`, an ECN-capable packet is marked wherever another would be dropped early, also above `max`; only `limit` drops it
 /// (Linux's default). The queue length is that of the waiting packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
-    pub min: f64,
-    pub max: f64,
-    pub probability: f64,
-    pub weight: f64,
-    pub gentle: bool,
-    pub limit: u64,
-    pub ecn: bool,
-    pub average: f64,
+    config: RedConfig,
+    average: f64,
     /// Packets since the last one that was dropped or marked; `None` below `min`.
-    pub since_last: Option<u64>,
+    since_last: Option<u64>,
 }
 
 impl Red {
+    pub fn new(config: RedConfig) -> Self {
+        Self {
+            config,
+            average: 0.0,
+            since_last: None,
+        }
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.config.limit
+    }
+
     pub fn admit(&mut self, ecn_capable: bool, queue: Occupancy, rng: &mut Pcg64Mcg) -> Verdict {
         self.update(queue);
         let base = self.base_probability();
@@ -51,7 +80,7 @@ impl Red {
         let spread = count as f64 * base;
         let drop = base >= 1.0 || spread >= 1.0 || uniform(rng) < base / (1.0 - spread);
         self.since_last = Some(if drop { 0 } else { count });
-        match (drop, self.ecn && ecn_capable) {
+        match (drop, self.config.ecn && ecn_capable) {
             (false, _) => Verdict::Pass,
             (true, true) => Verdict::Mark,
             (true, false) => Verdict::Drop(DropReason::Red),
@@ -60,20 +89,27 @@ impl Red {
 
     fn update(&mut self, queue: Occupancy) {
         if queue.idle {
-            self.average *= power(1.0 - self.weight, queue.idle_packets);
+            self.average *= power(1.0 - self.config.weight, queue.idle_packets);
         } else {
-            self.average += self.weight * (queue.packets as f64 - self.average);
+            self.average += self.config.weight * (queue.packets as f64 - self.average);
         }
     }
 
     fn base_probability(&self) -> f64 {
-        let above = self.average - self.max;
-        if self.average < self.min {
+        let RedConfig {
+            min,
+            max,
+            probability,
+            gentle,
+            ..
+        } = self.config;
+        let above = self.average - max;
+        if self.average < min {
             0.0
         } else if above < 0.0 {
-            self.probability * (self.average - self.min) / (self.max - self.min)
-        } else if self.gentle && above < self.max {
-            self.probability + (1.0 - self.probability) * above / self.max
+            probability * (self.average - min) / (max - min)
+        } else if gentle && above < max {
+            probability + (1.0 - probability) * above / max
         } else {
             1.0
         }
@@ -99,7 +135,7 @@ mod tests {
     use crate::random::stream;
 
     fn red(gentle: bool, ecn: bool) -> Red {
-        Red {
+        Red::new(RedConfig {
             min: 5.0,
             max: 15.0,
             probability: 0.1,
@@ -107,9 +143,7 @@ mod tests {
             gentle,
             limit: 100,
             ecn,
-            average: 0.0,
-            since_last: None,
-        }
+        })
     }
 
     fn waiting(packets: u64) -> Occupancy {
@@ -158,7 +192,7 @@ mod tests {
     #[test]
     fn the_average_decays_while_the_queue_is_idle() {
         let mut red = red(false, false);
-        red.weight = 0.5;
+        red.config.weight = 0.5;
         red.average = 8.0;
         red.update(Occupancy {
             idle: true,

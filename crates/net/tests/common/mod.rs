@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use polypath_net::events::{EventQueue, Wheel};
 use polypath_net::{
-    ChannelConfig, ChannelId, DropReason, Ecn, Nanos, Network, NodeKind, Observer, Output, Packet,
-    QueueConfig, RouteId, Topology,
+    ChannelConfig, ChannelId, DropReason, DropTailConfig, Ecn, Nanos, Network, NodeKind, Observer,
+    Output, Packet, QueueConfig, RouteId, Topology,
 };
 
 pub const MS: Nanos = 1_000_000;
@@ -26,7 +26,7 @@ pub fn config() -> ChannelConfig {
 }
 
 pub fn drop_tail(packets: Option<u64>, bytes: Option<u64>) -> QueueConfig {
-    QueueConfig::DropTail { packets, bytes }
+    QueueConfig::DropTail(DropTailConfig { packets, bytes })
 }
 
 /// What an observer saw and what the owner was told. Packets are known by their bodies.

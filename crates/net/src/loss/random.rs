@@ -1,0 +1,14 @@
+//! Losses that know nothing of each other.
+
+use crate::model::model;
+
+model! {
+    "random",
+    "loses each packet with the same probability, independently",
+    "tc-netem(8)";
+    /// Settings of independent losses.
+    RandomConfig {
+        /// Loss probability of a packet.
+        probability: f64 as Share,
+    }
+}

@@ -1,0 +1,285 @@
+//! What a registry says of a model, a queue discipline or a loss model, and the settings that follow from it.
+
+use serde::Serialize;
+
+/// What a parameter is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    Boolean,
+    Integer,
+    Number,
+    Packets,
+    /// A probability.
+    Share,
+    /// Nanoseconds; its field ends in `_ns`.
+    Period,
+    /// Bytes; its field ends in `_bytes`.
+    Size,
+}
+
+impl Measure {
+    const fn bounds(self) -> (f64, f64) {
+        match self {
+            Self::Share => (0.0, 1.0),
+            Self::Boolean | Self::Integer | Self::Number => (f64::NEG_INFINITY, f64::INFINITY),
+            Self::Packets | Self::Period | Self::Size => (1.0, f64::INFINITY),
+        }
+    }
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    Boolean(bool),
+    Integer(u64),
+    Number(f64),
+    /// Left out, and that means something of its own.
+    Absent(()),
+}
+
+impl Value {
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Boolean(_) | Self::Absent(()) => None,
+            Self::Integer(value) => Some(value as f64),
+            Self::Number(value) => Some(value),
+        }
+    }
+}
+
+/// The type of a setting.
+pub(crate) trait Setting: Copy {
+    const REAL: bool = false;
+
+    fn value(self) -> Value;
+}
+
+impl Setting for bool {
+    fn value(self) -> Value {
+        Value::Boolean(self)
+    }
+}
+
+impl Setting for u32 {
+    fn value(self) -> Value {
+        Value::Integer(self.into())
+    }
+}
+
+impl Setting for u64 {
+    fn value(self) -> Value {
+        Value::Integer(self)
+    }
+}
+
+impl Setting for f64 {
+    const REAL: bool = true;
+
+    fn value(self) -> Value {
+        Value::Number(self)
+    }
+}
+
+impl Setting for Option<u64> {
+    fn value(self) -> Value {
+        self.map_or(Value::Absent(()), Value::Integer)
+    }
+}
+
+/// A parameter of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Parameter {
+    /// That of its field without a unit at its end.
+    pub name: &'static str,
+    pub field: &'static str,
+    pub kind: Measure,
+    /// A Plan has it as a number with a fraction, be that zero.
+    pub real: bool,
+    /// Absent: it has to be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    pub minimum: f64,
+    /// The minimum itself is not allowed.
+    pub exclusive: bool,
+    pub maximum: f64,
+    pub description: &'static str,
+}
+
+impl Parameter {
+    pub(crate) const fn new<T: Setting>(
+        field: &'static str,
+        kind: Measure,
+        description: &'static str,
+    ) -> Self {
+        let unit = match kind {
+            Measure::Period => "_ns",
+            Measure::Size => "_bytes",
+            _ => "",
+        };
+        let (minimum, maximum) = kind.bounds();
+        Self {
+            name: without(field, unit),
+            field,
+            kind,
+            real: T::REAL,
+            default: None,
+            minimum,
+            exclusive: false,
+            maximum,
+            description: description.trim_ascii(),
+        }
+    }
+
+    pub(crate) const fn or(self, default: Value) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    pub(crate) const fn at_least(self, minimum: u64) -> Self {
+        Self {
+            minimum: minimum as f64,
+            ..self
+        }
+    }
+
+    pub(crate) const fn at_most(self, maximum: u64) -> Self {
+        Self {
+            maximum: maximum as f64,
+            ..self
+        }
+    }
+
+    pub(crate) const fn above(self, minimum: u64) -> Self {
+        Self {
+            exclusive: true,
+            ..self.at_least(minimum)
+        }
+    }
+
+    fn admits(&self, value: f64) -> bool {
+        let low_enough = value <= self.maximum && value.is_finite();
+        low_enough && (value > self.minimum || value == self.minimum && !self.exclusive)
+    }
+
+    fn expected(&self) -> String {
+        let Self {
+            minimum, maximum, ..
+        } = *self;
+        match (self.exclusive, maximum.is_finite()) {
+            (true, true) => format!("above {minimum} and at most {maximum}"),
+            (true, false) => format!("above {minimum}"),
+            (false, true) => format!("between {minimum} and {maximum}"),
+            (false, false) => format!("at least {minimum}"),
+        }
+    }
+}
+
+const fn without(field: &'static str, unit: &str) -> &'static str {
+    if unit.is_empty() || field.len() <= unit.len() {
+        return field;
+    }
+    let (stem, _) = field.as_bytes().split_at(field.len() - unit.len());
+    match std::str::from_utf8(stem) {
+        Ok(stem) => stem,
+        Err(_) => field,
+    }
+}
+
+/// A model of a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Model {
+    pub name: &'static str,
+    #[serde(rename = "description")]
+    pub summary: &'static str,
+    /// Paper, RFC or kernel file that defines it.
+    pub source: &'static str,
+    pub parameters: &'static [Parameter],
+}
+
+impl Model {
+    /// Holds the values, in the order of the parameters, against their bounds.
+    pub(crate) fn check(&self, values: &[Value]) -> Result<(), ModelError> {
+        for (parameter, value) in self.parameters.iter().zip(values) {
+            if let Some(value) = value.number().filter(|value| !parameter.admits(*value)) {
+                return Err(ModelError::Bounds {
+                    model: self.name,
+                    parameter: parameter.name,
+                    expected: parameter.expected(),
+                    value,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    #[error("'{parameter}' of {model} must be {expected}, not {value}")]
+    Bounds {
+        model: &'static str,
+        parameter: &'static str,
+        expected: String,
+        value: f64,
+    },
+    #[error("'{greater}' of {model} must be greater than '{less}'")]
+    Order {
+        model: &'static str,
+        less: &'static str,
+        greater: &'static str,
+    },
+}
+
+/// A model and its settings, declared together: each field has its text, type, measure, bounds and default.
+macro_rules! model {
+    (
+        $name:literal, $summary:literal, $source:literal;
+        $(#[doc = $about:literal])+
+        $config:ident {
+            $(
+                $(#[doc = $text:literal])+
+                $(#[serde($serde:ident)])?
+                $field:ident: $type:ty as $measure:ident $(.$bound:ident($limit:expr))* $(= $kind:ident($default:expr))?
+            ),* $(,)?
+        }
+    ) => {
+        pub(super) const MODEL: $crate::model::Model = $crate::model::Model {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            parameters: &[$(
+                $crate::model::Parameter::new::<$type>(
+                    stringify!($field),
+                    $crate::model::Measure::$measure,
+                    concat!($($text),+),
+                )
+                $(.$bound($limit))*
+                $(.or($crate::model::Value::$kind($default)))?
+            ),*],
+        };
+
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $config {
+            $(
+                $(#[doc = $text])+
+                $(#[serde($serde)])?
+                pub $field: $type,
+            )*
+        }
+
+        impl $config {
+            /// Holds every setting against its bounds.
+            pub(super) fn within_bounds(&self) -> Result<(), $crate::model::ModelError> {
+                MODEL.check(&[$($crate::model::Setting::value(self.$field)),*])
+            }
+        }
+    };
+}
+
+pub(crate) use model;

@@ -12,6 +12,7 @@
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
+# make steady  the tests that count on real time, twenty times (RUNS=n); HOW=--busy beside a full load, HOW='--cpus 0.8' with less of the machine
 # make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
 # make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
@@ -30,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench clean tools \
-    kernel-tools web-tools packetdrill interop mutants \
+    kernel-tools web-tools packetdrill interop mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -109,6 +110,13 @@ kernel: build kernel-tools
 soak: build kernel-tools
 	@$(BIN)/polypath kernel build --debug
 	@POLYPATH_LINUX_LIMIT=7200 $(BIN)/python tests/linux/soak.py --minutes 10 --debug
+
+RUNS ?= 20
+
+steady: build
+	@.ci/need 'command -v tshark' tshark
+	@.ci/need 'command -v iperf3' iperf3
+	@$(BIN)/python tests/steady.py --runs $(RUNS) $(HOW)
 
 SCENARIOS ?= 300000
 FIRST ?= 0

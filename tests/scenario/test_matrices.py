@@ -25,6 +25,36 @@ def test_one_to_many_has_as_many_different_servers_for_each() -> None:
     assert found != pairs('{ kind = "one-to-many", receivers = 4 }', 2)
 
 
+def test_one_to_many_among_the_hosts_that_are_one_switch_away() -> None:
+    text = '[topology]\nkind = "bcube"\nn = 5\nk = 2\n[[application]]\nkind = "bulk"\n'
+
+    def of(matrix: str, seed: int = 1) -> dict[int, set[int]]:
+        plan = Scenario.parse(f"{text}matrix = {matrix}\n", "x").plan(seed).data
+        found: dict[int, set[int]] = {}
+        for each in plan["applications"]:
+            found.setdefault(each["client"], set()).add(each["server"])
+        return found
+
+    every = of('{ kind = "one-to-many", to = "neighbours" }')
+    assert len(every) == 125
+    for host, servers in every.items():
+        assert servers == {host + (digit - host // level % 5) * level for level in (1, 5, 25) for digit in range(5)} - {
+            host
+        }
+    some = of('{ kind = "one-to-many", to = "neighbours", receivers = 3 }')
+    assert all(len(servers) == 3 and servers < every[host] for host, servers in some.items())
+    assert some != of('{ kind = "one-to-many", to = "neighbours", receivers = 3 }', 2)
+
+
+def test_neighbours_may_have_a_link_of_their_own() -> None:
+    text = '[host.a]\n[host.b]\n[host.c]\n[router.r]\n[link.ab]\nends = ["a", "b"]\n[link.bc]\nends = ["b", "c"]\n'
+    text += '[link.ca]\nends = ["c", "a"]\n[[application]]\nkind = "bulk"\n'
+    plan = Scenario.parse(
+        text.replace("[router.r]\n", "") + 'matrix = { kind = "one-to-many", to = "neighbours", receivers = 2 }', "x"
+    )
+    assert len(plan.plan().data["applications"]) == 6
+
+
 def test_sparse_can_be_a_part_of_a_permutation() -> None:
     found = pairs('{ kind = "sparse", share = "100 %", distinct = true }')
     assert sorted(client for client, _ in found) == sorted(server for _, server in found)
@@ -89,6 +119,10 @@ def test_a_matrix_is_written_as_it_was_read() -> None:
     [
         ('"permutatoin"', "x.toml:7: application 1.matrix: unknown kind 'permutatoin'; did you mean 'permutation'?"),
         ('{ kind = "stride", step = 18 }', "x.toml:7: no matrix 'stride' in this network: a step of 18 among 9 hosts"),
+        (
+            '{ kind = "one-to-many", receivers = 5, to = "neighbours" }',
+            "x.toml:7: no matrix 'one-to-many' in this network: it needs 5 neighbours, and h0 has 0",
+        ),
         ('"one-to-many"', "x.toml:7: no matrix 'one-to-many' in this network: it needs 13 hosts, and there are 9"),
         ('{ kind = "incast", receiver = "h9" }', "x.toml:7: no matrix 'incast' in this network: there is no host 'h9'"),
         ('{ kind = "incast", senders = 9 }', "x.toml:7: no matrix 'incast' in this network: it needs 10 hosts, and"),

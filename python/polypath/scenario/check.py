@@ -75,18 +75,18 @@ def _made_links(tables: Tables) -> Iterator[Problem]:
 
 
 def _matrices(tables: Tables) -> Iterator[Problem]:
-    hosts = list(network(tables).host)
+    made = network(tables)
     for index, application in between_hosts(tables):
         if application.matrix is None:
             continue
         for key in ("client", "server", "source", "destination"):
             if getattr(application, key) != type(application).model_fields[key].default:
                 yield Problem(("application", index, key), f"with a 'matrix' there is no '{key}': it gives every pair")
-        if len(hosts) < 2:
-            yield Problem(("application", index, "matrix"), f"a traffic matrix needs two hosts, not {len(hosts)}")
+        if len(made.host) < 2:
+            yield Problem(("application", index, "matrix"), f"a traffic matrix needs two hosts, not {len(made.host)}")
             continue
         try:
-            matrix_pairs(application.matrix, hosts, tables.seed, index)
+            matrix_pairs(application.matrix, made, tables.seed, index)
         except ValueError as error:
             kind = application.matrix.kind
             yield Problem(("application", index, "matrix"), f"no matrix '{kind}' in this network: {error}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -18,12 +19,15 @@ from polypath.scenario.fields import Name, OrText, Share
 Pair = tuple[str, str]
 """A client and a server."""
 
+Near = Callable[[str], Sequence[str]]
+"""Of a host those that are one switch away, or one link."""
+
 
 class Matrix(Model):
     """Pairs of hosts, by the kind of traffic."""
 
     @abstractmethod
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         """Client and server of each connection; what is random is drawn from `stream`. Raises ValueError for a network
         that is too small, with what it lacks."""
 
@@ -33,7 +37,7 @@ class Permutation(Matrix):
 
     kind: Literal["permutation"]
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         servers = draws.permutation(len(hosts), stream)
         return [(client, hosts[server]) for client, server in zip(hosts, servers, strict=True)]
 
@@ -44,14 +48,18 @@ class OneToMany(Matrix):
     kind: Literal["one-to-many"]
     receivers: int = Field(default=12, ge=1, le=10_000)
     """Servers of each host (12 in Raiciu et al., NSDI 2011)."""
+    to: Literal["any", "neighbours"] = "any"
+    """Whom they are drawn from: all other hosts, or those that are one switch away."""
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         _enough(hosts, self.receivers + 1)
-        return [
-            (client, server)
-            for number, client in enumerate(hosts)
-            for server in draws.some(_others(hosts, client), self.receivers, f"{stream} {number}")
-        ]
+        found: list[Pair] = []
+        for number, client in enumerate(hosts):
+            others = _others(hosts, client) if self.to == "any" else list(near(client))
+            if len(others) < self.receivers:
+                raise ValueError(f"it needs {self.receivers} neighbours, and {client} has {len(others)}")
+            found += [(client, server) for server in draws.some(others, self.receivers, f"{stream} {number}")]
+        return found
 
 
 class Sparse(Matrix):
@@ -63,7 +71,7 @@ class Sparse(Matrix):
     distinct: bool = False
     """Whether no two have the same server: the pairs are some of a permutation, as htsim draws them."""
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.share == 0:
             raise ValueError("a share of 0 % is no host")
         clients = draws.some(hosts, max(1, round(self.share * len(hosts))), f"{stream} clients")
@@ -83,7 +91,7 @@ class Incast(Matrix):
     receiver: Name | None = None
     """The host that they send to; left out: drawn."""
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.receiver is not None and self.receiver not in hosts:
             raise ValueError(f"there is no host '{self.receiver}' to receive")
         _enough(hosts, (self.senders or 1) + 1)
@@ -100,7 +108,7 @@ class Stride(Matrix):
     step: int = Field(default=1, ge=1, le=10_000)
     """From a host to its server."""
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.step % len(hosts) == 0:
             raise ValueError(f"a step of {self.step} among {len(hosts)} hosts leads from each to itself")
         return [(client, hosts[(number + self.step) % len(hosts)]) for number, client in enumerate(hosts)]
@@ -111,7 +119,7 @@ class AllToAll(Matrix):
 
     kind: Literal["all-to-all"]
 
-    def pairs(self, hosts: list[str], stream: str) -> list[Pair]:
+    def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         return list(itertools.permutations(hosts, 2))
 
 

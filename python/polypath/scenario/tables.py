@@ -201,7 +201,7 @@ def expand(tables: Tables) -> Expanded:
             applications.append(application.model_copy(update={"name": name}))
             origins.append(index)
             continue
-        pairs = _pairs(application, name, list(nodes.host), tables.seed, index)
+        pairs = _pairs(application, name, nodes, tables.seed, index)
         if isinstance(application, Bulk) and application.arrivals is not None:
             made = flows.arriving(application, name, pairs, tables.duration, f"{tables.seed} flows {index}")
         else:
@@ -231,10 +231,10 @@ def network(tables: Tables) -> Tables:
     )
 
 
-def _pairs(application: AnyApplication, name: str, hosts: list[str], seed: int, index: int) -> list[AnyApplication]:
+def _pairs(application: AnyApplication, name: str, nodes: Tables, seed: int, index: int) -> list[AnyApplication]:
     if application.matrix is None:
         return [application.model_copy(update={"name": name})]
-    pairs = matrix_pairs(application.matrix, hosts, seed, index)
+    pairs = matrix_pairs(application.matrix, nodes, seed, index)
     once = len({client for client, _ in pairs}) == len(pairs)
     return [
         application.model_copy(
@@ -275,6 +275,25 @@ def _side_by_side(application: AnyApplication) -> Sequence[AnyApplication]:
     ]
 
 
-def matrix_pairs(matrix: AnyMatrix, hosts: list[str], seed: int, index: int) -> list[Pair]:
-    """Client and server of each connection of the application at `index`; raises ValueError as `Matrix.pairs`."""
-    return matrix.pairs(hosts, f"{seed} matrix {index}")
+def matrix_pairs(matrix: AnyMatrix, nodes: Tables, seed: int, index: int) -> list[Pair]:
+    """Client and server of each connection of the application at `index`, in a network that is written out; raises
+    ValueError as `Matrix.pairs`."""
+    near: dict[str, dict[str, None]] = {}
+
+    def neighbours(host: str) -> list[str]:
+        if not near:
+            near.update(_joined(nodes))
+        beyond = {each: None for one in near.get(host, ()) for each in (one, *(() if one in nodes.host else near[one]))}
+        return [each for each in beyond if each in nodes.host and each != host]
+
+    return matrix.pairs(list(nodes.host), f"{seed} matrix {index}", neighbours)
+
+
+def _joined(nodes: Tables) -> dict[str, dict[str, None]]:
+    """For each node those at the other ends of its links, in the links' order."""
+    found: dict[str, dict[str, None]] = {}
+    for link in nodes.link.values():
+        a, b = (split_end(end)[0] for end in link.ends)
+        found.setdefault(a, {})[b] = None
+        found.setdefault(b, {})[a] = None
+    return found

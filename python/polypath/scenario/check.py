@@ -92,6 +92,22 @@ def _matrices(tables: Tables) -> Iterator[Problem]:
             yield Problem(("application", index, "matrix"), f"no matrix '{kind}' in this network: {error}")
 
 
+def _ways(tables: Tables) -> Iterator[Problem]:
+    if tables.topology is None or not tables.topology.opens_subflows:
+        return
+    if tables.routing == "spread":
+        message = "routing 'spread' places every flow itself; take the topology's 'ways' away or choose another"
+        yield Problem(("routing",), message)
+    for path, stack in _stacks(tables):
+        if stack.path_manager is not None:
+            message = "the topology's 'ways' open the subflows; take one of the two away"
+            yield Problem((*path, "path_manager"), message)
+    for index, application in between_hosts(tables):
+        if application.transport == "mpquic":
+            message = "the topology's 'ways' are for Multipath TCP and for single paths; take one of the two away"
+            yield Problem(("application", index, "transport"), message)
+
+
 def _flows(tables: Tables) -> Iterator[Problem]:
     for index, application in enumerate(tables.application):
         if isinstance(application, Bulk) and (count := flows.expected(application, tables.duration)) > 0.9 * flows.MOST:
@@ -431,13 +447,18 @@ def _tables_alone(tables: Tables, *, host: str, route: str, middlebox: str, bind
     yield from _steered(tables, binder)
 
 
-def _steered(tables: Tables, why: str) -> Iterator[Problem]:
-    sides = ("stack", "client_stack", "server_stack")
-    stacks: list[tuple[Path, Stack]] = [(("defaults",), tables.defaults)]
-    stacks += [(("host", name), host) for name, host in tables.host.items()]
+def _stacks(tables: Tables) -> Iterator[tuple[Path, Stack]]:
+    """Every table of transport settings, and where it is."""
+    yield ("defaults",), tables.defaults
+    for name, host in tables.host.items():
+        yield ("host", name), host
     for index, application in between_hosts(tables):
-        stacks += [(("application", index, side), getattr(application, side)) for side in sides]
-    for path, stack in stacks:
+        for side in ("stack", "client_stack", "server_stack"):
+            yield ("application", index, side), getattr(application, side)
+
+
+def _steered(tables: Tables, why: str) -> Iterator[Problem]:
+    for path, stack in _stacks(tables):
         if stack.path_manager is not None and stack.path_manager.name == "binder":
             message = f"path manager 'binder' steers packets through routers, and {why}"
             yield Problem((*path, "path_manager"), message)
@@ -555,7 +576,7 @@ def _migration(path: Path, event: Event, known: list[str]) -> Iterator[Problem]:
         yield Problem(path, f"paths of '{event.interface}' are there already; name another interface of '{host}'")
 
 
-_WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices, _flows)
+_WRITTEN: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_made_links, _matrices, _ways, _flows)
 """Checks of what stands for many; the others are of the many."""
 
 _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (

@@ -25,6 +25,7 @@ from polypath.scenario.tables import (
     host_stack,
 )
 from polypath.scenario.traffic import AnyApplication, AnyEntry, Command, Page
+from polypath.scenario.ways import Ways, opening
 
 Entries = Sequence[tuple[int, AnyApplication]]
 """Applications between hosts, each with its position among all."""
@@ -37,7 +38,7 @@ FIRST_ADDRESS = ipaddress.IPv4Address("10.0.0.0")
 def resolve(tables: Tables) -> Tables:
     """The scenario with nothing left out; raises Inconsistent when it does not fit together."""
     expanded = checked(tables)
-    tables = expanded.tables
+    topology, tables = tables.topology, expanded.tables
     ends = attachments(tables)
     interfaces = _interfaces(tables, ends)
     stacks = _stacks(tables)
@@ -55,12 +56,14 @@ def resolve(tables: Tables) -> Tables:
             },
         }
     )
-    entries = _entries(tables, resolved)
+    ways = None if topology is None else Ways(topology, ends, resolved.host)
+    entries = _entries(tables, resolved, ways)
     applications = between_hosts(tables.model_copy(update={"application": entries}))
     found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
     if found:
         raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
-    return resolved.model_copy(update={"application": entries})
+    routes = [] if ways is None else ways.routes
+    return resolved.model_copy(update={"application": entries, "route": [*resolved.route, *routes]})
 
 
 def _stacks(tables: Tables) -> dict[int, dict[str, Any]]:
@@ -96,7 +99,7 @@ def host_addresses(host: Host) -> list[Address]:
     return [address for interface in host.interface.values() for address in interface.address or []]
 
 
-def _entries(tables: Tables, resolved: Tables) -> list[AnyEntry]:
+def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEntry]:
     complete: list[AnyEntry] = []
     given = {application.port for _, application in between_hosts(tables) if application.port is not None}
     free = (port for port in range(FIRST_PORT, 65536) if port not in given)
@@ -106,7 +109,8 @@ def _entries(tables: Tables, resolved: Tables) -> list[AnyEntry]:
             continue
         clients = host_addresses(resolved.host[application.client])
         servers = host_addresses(resolved.host[application.server])
-        source, destination = _pair(application, clients, servers)
+        pairs = ways.pairs(application) if ways is not None else []
+        source, destination = pairs[0] if pairs else _pair(application, clients, servers)
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
         if application.start_jitter:
             whose = application.of if isinstance(application, Page) and application.of else name
@@ -119,6 +123,9 @@ def _entries(tables: Tables, resolved: Tables) -> list[AnyEntry]:
             own: Stack = getattr(application, f"{side}_stack")
             if settings(application.stack) or settings(own):
                 own = merge([tables.defaults, tables.host[host], application.stack, own])
+            if len(pairs) > 1:
+                whole = own if settings(own) else merge([tables.defaults, tables.host[host]])
+                own = whole.model_copy(update={"path_manager": opening(pairs, side)})
             update[f"{side}_stack"] = own
         complete.append(application.model_copy(update=update))
     return complete

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from polypath import registry
 from polypath.scenario.base import descriptions
-from polypath.scenario.topologies.base import Network, Topology
+from polypath.scenario.topologies.base import Network, Topology, Way
 from polypath.scenario.topologies.bcube import BCube
 from polypath.scenario.topologies.dumbbell import Dumbbell
 from polypath.scenario.topologies.fat_tree import FatTree
@@ -50,4 +50,4 @@ def _entries() -> dict[str, registry.Entry]:
 
 registry.provide("topology", _entries)
 
-__all__ = ["REGISTRY", "AnyTopology", "Network", "Topology"]
+__all__ = ["REGISTRY", "AnyTopology", "Network", "Topology", "Way"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -20,6 +20,16 @@ class Network:
     links: dict[str, Link] = field(default_factory=dict)
     forwarding: bool = False
     """Whether the hosts forward for others."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way between two hosts, by the names of the links at its ends."""
+
+    client: str
+    server: str
+    turns: tuple[tuple[str, str, str], ...] = ()
+    """Hosts on the way for which shortest paths leave a choice, in order: each with its links on and back."""
 
 
 class Topology(Channel):
@@ -42,6 +52,16 @@ class Topology(Channel):
     @abstractmethod
     def picture(self) -> str:
         """The topology as text, a few lines at any size."""
+
+    @property
+    def opens_subflows(self) -> bool:
+        """Whether `between` says of connections which subflows they have."""
+        return False
+
+    def between(self, client: str, server: str) -> Sequence[Way]:
+        """The ways that a connection between two of its hosts takes, the first subflow's first; none: it says nothing
+        of them."""
+        return ()
 
     @property
     def link(self) -> Links:

@@ -121,10 +121,10 @@ class Place:
 
 
 def contents(out: Path) -> dict[str, bytes]:
-    """Every file but figures and the lock; of manifests and the index what does not say how long it took."""
+    """Every file but figures, lock and journal; of manifests and the index what does not say how long it took."""
     found = {}
     for path in out.rglob("*"):
-        if not path.is_file() or path.suffix == ".png" or path.name == ".polypath.lock":
+        if not path.is_file() or path.suffix == ".png" or path.name in (".polypath.lock", layout.JOURNAL):
             continue
         content = path.read_bytes()
         if path.name in (layout.MANIFEST, layout.INDEX):

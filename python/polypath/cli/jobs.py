@@ -76,6 +76,7 @@ def _job(
     folder: str = ".",
     *files: Path,
     alone: bool = True,
+    later: bool = False,
 ) -> Job:
     if alone and all(each.is_left_out for each in scenario.application):
         raise InputError(f"{name}: the scenario has no application, so nothing runs; {_remedy(scenario)}")
@@ -85,7 +86,7 @@ def _job(
     if seed is not None and varied.axes:
         # One seed takes the place of the axis, in the results' tables, too.
         varied = varied.with_settings([f"{SEED}={seed}"])
-    return Job(name, varied, points(varied, seed), folder, (*files, *scenario.scripts()))
+    return Job(name, varied, points(varied, seed, later=later), folder, (*files, *scenario.scripts()))
 
 
 def _remedy(scenario: Scenario) -> str:
@@ -100,6 +101,7 @@ def of_lab(
     axes: Sequence[str] = (),
     *,
     alone: bool = True,
+    later: bool = False,
 ) -> list[Job]:
     """A lab's runs, or those chosen. Raises InputError for a run that the lab has not, and where none of its
     applications are to run `alone`."""
@@ -108,7 +110,7 @@ def of_lab(
     for run in runs_of(lab, chosen):
         scenario = run.of(lab.scenario()).with_settings(list(settings))
         name = f"{lab.name}/{run.name}" if several else lab.name
-        jobs.append(_job(name, scenario, axes, seed, run.name if several else ".", alone=alone))
+        jobs.append(_job(name, scenario, axes, seed, run.name if several else ".", alone=alone, later=later))
     return jobs
 
 
@@ -122,10 +124,16 @@ def runs_of(lab: labs.Lab, chosen: Sequence[str]) -> list[labs.LabRun]:
 
 
 def of_file(
-    path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = (), *, alone: bool = True
+    path: Path,
+    settings: Sequence[str],
+    seed: int | None,
+    axes: Sequence[str] = (),
+    *,
+    alone: bool = True,
+    later: bool = False,
 ) -> list[Job]:
     scenario = Scenario.load(path).with_settings(list(settings))
-    return [_job(scenario.name, scenario, axes, seed, ".", path, alone=alone)]
+    return [_job(scenario.name, scenario, axes, seed, ".", path, alone=alone, later=later)]
 
 
 def of_minitopo(
@@ -147,16 +155,18 @@ def of_target(
     axes: Sequence[str] = (),
     *,
     alone: bool = True,
+    later: bool = False,
 ) -> list[Job]:
-    """A lab by name, else a scenario file; not `alone`: something else runs beside its applications, if it has any.
+    """A lab by name, else a scenario file; not `alone`: something else runs beside its applications, if it has any;
+    `later`: points without a plan are found by `sweep.run`.
 
     Raises ScenarioError with the nearest lab where it is neither.
     """
     if target in labs.names():
-        return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone)
+        return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
     path = Path(target)
     if path.exists() or path.suffix == ".toml" or path.name != target:
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
-        return of_file(path, settings, seed, axes, alone=alone)
-    return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone)
+        return of_file(path, settings, seed, axes, alone=alone, later=later)
+    return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)

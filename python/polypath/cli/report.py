@@ -332,7 +332,7 @@ def _verdict(lab: Lab, row: Row, known: Mapping[str, str]) -> str:
 def _changed(lab: Lab, found: Sequence[_Found]) -> list[str]:
     """The runs whose plans are not the lab's own."""
     plans = {
-        (job.name, tuple(point.values.items())): point.plan.sha256()
+        (job.name, tuple(point.values.items())): point.plan_sha256
         for job in jobs.of_lab(lab, (), (), None)
         for point in job.points
     }

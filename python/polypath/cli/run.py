@@ -154,7 +154,7 @@ def _jobs(
         return found
     if target is None or topo is not None or xp is not None:
         raise InputError("name either a lab, a scenario file, or both --topo and --xp")
-    return jobs.of_target(target, runs, settings, seed, axes)
+    return jobs.of_target(target, runs, settings, seed, axes, later=True)
 
 
 def _run(

@@ -123,6 +123,26 @@ def intact(directory: Path, kind: Kind) -> bool:
     )
 
 
+def fingerprint(directory: Path) -> str:
+    """What changes when anything in a folder does: names, sizes, times and numbers of its files, none of which is
+    opened. Raises OSError."""
+    found = hashlib.sha256()
+    waiting = [("", os.fspath(directory))]
+    while waiting:
+        below, path = waiting.pop()
+        with os.scandir(path) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = f"{below}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((f"{name}/", entry.path))
+                    continue
+                of = entry.stat(follow_symlinks=False)
+                found.update(
+                    f"{name}\0{of.st_mode} {of.st_size} {of.st_ino} {of.st_mtime_ns} {of.st_ctime_ns}\n".encode()
+                )
+    return found.hexdigest()
+
+
 @contextmanager
 def claim(directory: Path, kind: Kind, inputs: Iterable[Path] = ()) -> Iterator[Folder]:
     """Takes a folder for a result, creating it where it is missing, and keeps every other process from it.
@@ -163,7 +183,7 @@ def require_not_read(directory: Path, kind: Kind, inputs: Iterable[Path]) -> Non
 
 def clean(directory: Path) -> None:
     """Removes what killed processes left half written in a folder; leaves one that another process has as it is."""
-    if not directory.is_dir() or directory.is_symlink() or not any((directory / name).exists() for name in _OWN):
+    if directory.is_symlink() or not directory.is_dir() or _OWN.isdisjoint(path.name for path in directory.iterdir()):
         return
     with suppress(OutputError):
         with _locked(directory, directory):

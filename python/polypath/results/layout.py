@@ -30,6 +30,8 @@ INDEX = "sweep.json"
 POINTS = "points.parquet"
 STATISTICS = "statistics.parquet"
 PAIRED = "paired.parquet"
+#: What is known of its finished points; not a part of the result.
+JOURNAL = "points.jsonl"
 
 #: Of a comparison of engines.
 COMPARISON = "comparison.json"

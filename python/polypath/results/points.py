@@ -192,19 +192,57 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 def table(axes: Sequence[Axis], found: Iterable[tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> pl.DataFrame:
     """The table of the points given, each with its place and its rows."""
-    schema: dict[str, Any] = {}
-    for axis in axes:
-        schema[axis.name] = pl.String
-        if axis.numeric is not None:
-            schema[axis.numeric] = pl.Float64
-    made = [{**_place(axes, values), **row} for values, own in found for row in own]
-    return pl.DataFrame(made, schema={**schema, **COLUMNS})
+    collected, places = Rows(), []
+    for number, (values, own) in enumerate(found):
+        places.append(values)
+        collected.put(number, own)
+    return collected.table(axes, places, range(len(places)))
 
 
-def _place(axes: Sequence[Axis], values: Mapping[str, str]) -> dict[str, Any]:
-    place: dict[str, Any] = {}
+class Rows:
+    """The rows of points by number, most of them as columns: a sweep of 100,000 points has as many at least."""
+
+    _AT_ONCE: Final = 1024
+
+    def __init__(self) -> None:
+        self._new: list[dict[str, Any]] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def put(self, number: int, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Those of a point, once."""
+        self._new += [{_NUMBER: number, **row} for row in rows]
+        if len(self._new) >= self._AT_ONCE:
+            self._pack()
+
+    def table(self, axes: Sequence[Axis], places: Sequence[Mapping[str, str]], numbers: Sequence[int]) -> pl.DataFrame:
+        """The table of these points, in this order: where each lies, and its number here."""
+        self._pack()
+        own = pl.concat(self._frames) if self._frames else pl.DataFrame(schema={_NUMBER: pl.UInt32, **COLUMNS})
+        self._frames = [own]
+        order = pl.DataFrame(
+            {_NUMBER: pl.Series(numbers, dtype=pl.UInt32), _PLACE: pl.Series(range(len(numbers)), dtype=pl.UInt32)}
+        )
+        rows = own.with_row_index(_INDEX).join(order, on=_NUMBER, how="inner").sort(_PLACE, _INDEX)
+        return pl.DataFrame([*_axis_columns(axes, places, rows[_PLACE]), *rows.select(*COLUMNS).get_columns()])
+
+    def _pack(self) -> None:
+        if self._new:
+            self._frames.append(pl.DataFrame(self._new, schema={_NUMBER: pl.UInt32, **COLUMNS}))
+            self._new = []
+
+
+_NUMBER: Final = " number"
+_PLACE: Final = " place"
+_INDEX: Final = " index"
+
+
+def _axis_columns(axes: Sequence[Axis], places: Sequence[Mapping[str, str]], rows: pl.Series) -> list[pl.Series]:
+    """Each axis's labels and numbers, for the rows of these places."""
+    found = []
     for axis in axes:
-        place[axis.name] = values[axis.name]
+        labels = [values[axis.name] for values in places]
+        found.append(pl.Series(axis.name, labels, dtype=pl.String).gather(rows))
         if axis.numeric is not None and axis.numbers is not None:
-            place[axis.numeric] = axis.numbers[axis.labels.index(values[axis.name])]
-    return place
+            of = dict(zip(reversed(axis.labels), reversed(axis.numbers), strict=True))
+            found.append(pl.Series(axis.numeric, [of[label] for label in labels], dtype=pl.Float64).gather(rows))
+    return found

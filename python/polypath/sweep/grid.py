@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from polypath.results.points import COLUMNS, MEASURES, Axis
 from polypath.results.statistics import COLUMNS as STATISTICS
@@ -18,22 +19,73 @@ from polypath.units import nearest
 
 #: Longest name of a point's folder.
 _LONGEST = 120
+#: Points whose scenario and plan are kept.
+_KEPT = 16
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Point:
-    """One run of a sweep: where it lies on each axis, and what is to be run there."""
+    """One run of a sweep: where it lies on each axis, and what is to be run there.
+
+    Scenario and plan are built whenever they are asked for: a sweep may have 100,000 points, and keeps the last few.
+    """
 
     values: Mapping[str, str]
-    scenario: Scenario
-    plan: Plan
     #: The name of its folder.
     folder: str
+    #: The scenario of the sweep, and the place on each of its axes.
+    base: Scenario
+    combination: Sequence[Value] = ()
+    #: Of the scenario's own, where it varies nothing.
+    other_seed: int | None = None
+    _known: tuple[str, int] | None = None
+
+    @property
+    def scenario(self) -> Scenario:
+        """Raises ScenarioError, which names the place."""
+        return _built(self)[0]
+
+    @property
+    def plan(self) -> Plan:
+        """Raises ScenarioError, which names the place."""
+        return _built(self)[1]
+
+    @property
+    def plan_sha256(self) -> str:
+        """The hash of the plan; raises ScenarioError where there is none."""
+        return self._identity[0]
+
+    @property
+    def seed(self) -> int:
+        """That of the plan."""
+        return self._identity[1]
+
+    def trust(self, plan_sha256: str, seed: int) -> None:
+        """Takes these for the plan's, so that it need not be built."""
+        self._known = plan_sha256, seed
+
+    @property
+    def _identity(self) -> tuple[str, int]:
+        if self._known is None:
+            plan = self.plan
+            self._known = plan.sha256(), int(plan.view["seed"])
+        return self._known
 
     @property
     def title(self) -> str:
         """The values in words; empty for the one point of a scenario that varies nothing."""
         return ", ".join(f"{axis}={label}" for axis, label in self.values.items())
+
+
+@lru_cache(maxsize=_KEPT)
+def _built(point: Point) -> tuple[Scenario, Plan]:
+    if not point.values:
+        return point.base, point.base.plan(point.other_seed)
+    try:
+        at = point.base.at(point.combination)
+        return at, at.plan()
+    except ScenarioError as error:
+        raise ScenarioError(f"{point.title}: {error.message}", error.file, error.line, error.hint) from error
 
 
 def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
@@ -45,26 +97,39 @@ def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
     return found
 
 
-def points(scenario: Scenario, seed: int | None = None) -> list[Point]:
+def points(scenario: Scenario, seed: int | None = None, *, later: bool = False) -> list[Point]:
     """Every point; one without values where the scenario varies nothing. `seed` takes the place of all others.
 
-    Raises ScenarioError where values that are fine by themselves do not go together.
+    Raises ScenarioError where values that are fine by themselves do not go together; with `later` their plan does, and
+    `sweep.run` before anything runs.
     """
     if not scenario.axes:
-        return [Point({}, scenario, scenario.plan(seed), ".")]
+        one = Point({}, ".", scenario, (), seed)
+        require_plans([one])
+        return [one]
     if seed is not None:
         scenario = scenario.with_settings([f"{SEED}={seed}"])
     _require_measures(scenario)
-    names = [axis.name for axis in scenario.axes]
+    varied = scenario.axes
+    names = [axis.name for axis in varied]
     if taken := [name for name in names if name in COLUMNS or name in STATISTICS]:
         raise ScenarioError(f"axis '{taken[0]}' has the name of a column of the results; give it another one")
+    short = short_names(names)
     found = [
-        _point(scenario, names, combination)
-        for combination in itertools.product(*(axis.values for axis in scenario.axes))
+        _point(scenario, names, short, combination)
+        for combination in itertools.product(*(axis.values for axis in varied))
     ]
-    for axis in scenario.axes:
+    if not later:
+        require_plans(found)
+    for axis in varied:
         _require_effect(scenario, axis, found)
     return found
+
+
+def require_plans(points: Iterable[Point]) -> None:
+    """Raises ScenarioError, which names the place, for a point that has no plan."""
+    for point in points:
+        point.plan_sha256  # noqa: B018
 
 
 def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str, ...], int]) -> list[Point]:
@@ -73,6 +138,7 @@ def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str,
     made = {tuple(point.values.values()): point for point in known}
     varied = _with_seeds(scenario.axes, {scenario.seed + number for number in range(max(counts.values()))})
     found = []
+    short = short_names(names)
     for combination in itertools.product(*(axis.values for axis in varied)):
         labels = tuple(value.label for value in combination)
         place = tuple(label for name, label in zip(names, labels, strict=True) if name != SEED)
@@ -80,7 +146,8 @@ def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str,
         if labels in made:
             found.append(made[labels])
         elif number < counts.get(place, 0):
-            found.append(_point(scenario, names, combination))
+            found.append(_point(scenario, names, short, combination))
+    require_plans(found)
     return found
 
 
@@ -95,16 +162,10 @@ def _with_seeds(axes: Sequence[Varied], seeds: Collection[int]) -> list[Varied]:
     return found
 
 
-def _point(scenario: Scenario, names: Sequence[str], combination: Sequence[Value]) -> Point:
-    """Raises ScenarioError, which names the place."""
-    values = {name: value.label for name, value in zip(names, combination, strict=True)}
-    folder = _folder({short: values[name] for name, short in zip(names, short_names(names), strict=True)})
-    try:
-        at = scenario.at(combination)
-        return Point(values, at, at.plan(), folder)
-    except ScenarioError as error:
-        where = ", ".join(f"{axis}={label}" for axis, label in values.items())
-        raise ScenarioError(f"{where}: {error.message}", error.file, error.line, error.hint) from error
+def _point(scenario: Scenario, names: Sequence[str], short: Sequence[str], combination: Sequence[Value]) -> Point:
+    labels = [value.label for value in combination]
+    folder = _folder(dict(zip(short, labels, strict=True)))
+    return Point(dict(zip(names, labels, strict=True)), folder, scenario, combination)
 
 
 def _require_measures(scenario: Scenario) -> None:
@@ -121,11 +182,13 @@ def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) ->
     """Raises ScenarioError where the plans are the same for every value of an axis."""
     if len(axis.values) < 2:
         return
-    plans: dict[tuple[str, ...], set[str]] = {}
+    places: dict[tuple[str, ...], list[Point]] = {}
     for point in found:
         place = tuple(label for name, label in point.values.items() if name != axis.name)
-        plans.setdefault(place, set()).add(point.plan.sha256())
-        if len(plans[place]) > 1:
+        places.setdefault(place, []).append(point)
+    for alike in places.values():
+        first, *others = alike
+        if any(point.plan_sha256 != first.plan_sha256 for point in others):
             return
     own = overrides(scenario, axis)
     reason = f": settings of {', '.join(own)} take precedence; remove these or the axis" if own else "; remove the axis"

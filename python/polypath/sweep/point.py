@@ -12,7 +12,7 @@ from typing import Any
 from polypath import engines
 from polypath.engines import Captures, EngineError, Options
 from polypath.engines.base import no_progress
-from polypath.results import MetricError, OutputError, Recording, folder, layout, summary
+from polypath.results import MetricError, OutputError, Recording, folder, layout, points, summary
 from polypath.results.folder import Folder
 from polypath.scenario import Plan
 
@@ -73,6 +73,12 @@ def summarised(task: Task) -> Mapping[str, Any] | Failure:
     except (EngineError, OutputError, MetricError) as error:
         return Failure(" ".join(str(error).split()))
     return summary(recording)
+
+
+def tabled(task: Task) -> Sequence[Mapping[str, Any]] | Failure:
+    """Runs a point and gives its rows in the sweep's table. Raises KeyboardInterrupt where it was stopped."""
+    outcome = summarised(task)
+    return outcome if isinstance(outcome, Failure) else points.rows(outcome, task.plan.view)
 
 
 @dataclass(frozen=True)

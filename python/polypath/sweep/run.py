@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 
@@ -26,11 +27,12 @@ from polypath.scenario.seeds import Seeds
 from polypath.sweep import adaptive, executor, grid, store
 from polypath.sweep.executor import WorkerLost
 from polypath.sweep.grid import Point
-from polypath.sweep.point import Failure, Packed, Save, Task, Wanted, packed, placed, summarised
+from polypath.sweep.journal import Journal, Keys
+from polypath.sweep.point import Failure, Packed, Save, Task, Wanted, packed, placed, tabled
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
-_State = Mapping[str, Any] | Failure | None
+_Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def run(
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         known = dict(versions or {})
         courses = [
-            _Course(one, own, engine, known, partial(_task, one, engine, wanted, save))
+            _Course(one, own, engine, known, wanted, partial(_task, one, engine, wanted, save))
             for one, own in zip(sweeps, held, strict=True)
         ]
         if progress is None:
@@ -125,10 +127,10 @@ def _run(courses: Sequence[_Course], jobs: int | None, cluster: str | None, prog
         while growing:
             missing = [(course, place) for course in courses for place in course.missing()]
             note()
-            with closing(_outcomes([course.tasks[place] for course, place in missing], jobs, cluster)) as outcomes:
+            with closing(_outcomes(_Tasks(missing), jobs, cluster)) as outcomes:
                 for number, outcome in outcomes:
                     course, place = missing[number]
-                    course.states[place] = outcome
+                    course.note(place, outcome)
                     note()
             growing = [course for course in courses if course.grow()]
     except BaseException:
@@ -154,30 +156,61 @@ class _Course:
     held: Folder | None
     engine: str
     versions: Mapping[str, str]
+    wanted: Wanted
     task: Callable[[Point], Task]
-    points: list[Point] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-    states: list[_State] = field(default_factory=list)
+    points: Sequence[Point] = ()
+    #: Of each point by its folder: its number among those with rows, or why it has none. The others are missing.
+    states: dict[str, int | Failure] = field(default_factory=dict)
+    rows: tables.Rows = field(default_factory=tables.Rows)
+    #: How many points are not missing.
+    done: int = 0
+    journal: Journal | None = None
 
     def __post_init__(self) -> None:
+        if self.held is not None:
+            keys = Keys(self.sweep.scenario, self.engine, self.versions, self.wanted)
+            self.journal = Journal(self.held.path, keys)
         self._take(self.sweep.points)
         self.kept = self.done
 
     def _take(self, points: Sequence[Point]) -> None:
-        """Has these points, and looks in their folders for those of which nothing is known."""
-        known = {point.folder: state for point, state in zip(self.points, self.states, strict=True)}
-        self.points, self.tasks = list(points), [self.task(point) for point in points]
-        self.states = [
-            known.get(point.folder) or store.finished(task, self.versions)
-            for point, task in zip(self.points, self.tasks, strict=True)
-        ]
+        """Has these points, and looks for those of which nothing is known: in the journal, else in their folders."""
+        self.points = points
+        unknown = {point.folder: point for point in points if point.folder not in self.states}
+        there: Collection[str] = ()
+        if self.journal is not None:
+            for point, rows in self.journal.recalled(unknown):
+                self._finish(point, rows)
+            there = {entry.name for entry in os.scandir(self.journal.directory)}
+        for point in unknown.values():
+            if point.folder in self.states:
+                continue
+            if point.folder not in there:
+                grid.require_plans([point])
+                continue
+            task = self.task(point)
+            if (found := store.finished(task, self.versions)) is not None:
+                self._finish(point, tables.rows(found, task.plan.view), new=True)
+        self.done = sum(point.folder in self.states for point in points)
 
-    @property
-    def done(self) -> int:
-        return sum(state is not None for state in self.states)
+    def _finish(self, point: Point, rows: _Rows, *, new: bool = False) -> None:
+        number = len(self.states)
+        self.states[point.folder] = number
+        self.rows.put(number, rows)
+        if new and self.journal is not None:
+            self.journal.add(point, rows)
+
+    def note(self, place: int, outcome: _Rows | Failure) -> None:
+        """Takes what came of a point that was missing."""
+        point = self.points[place]
+        if isinstance(outcome, Failure):
+            self.states[point.folder] = outcome
+        else:
+            self._finish(point, outcome, new=True)
+        self.done += 1
 
     def missing(self) -> list[int]:
-        return [place for place, state in enumerate(self.states) if state is None]
+        return [place for place, point in enumerate(self.points) if point.folder not in self.states]
 
     def look(self) -> None:
         """A point may be complete of which nothing was heard."""
@@ -206,11 +239,9 @@ class _Course:
 
     def _table(self, axes: Sequence[Axis]) -> pl.DataFrame:
         found = [
-            (point.values, tables.rows(state, point.plan.view))
-            for point, state in zip(self.points, self.states, strict=True)
-            if state is not None and not isinstance(state, Failure)
+            (point.values, state) for point in self.points if isinstance(state := self.states.get(point.folder), int)
         ]
-        return tables.table(axes, found)
+        return self.rows.table(axes, [values for values, _ in found], [number for _, number in found])
 
     def _index(self) -> dict[str, Any]:
         axes = grid.axes(self.sweep.scenario, self.points)
@@ -222,6 +253,8 @@ class _Course:
             self.held.commit(self._index(), keep=True)
 
     def clean(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
         _clean(self.sweep)
 
     def result(self) -> Result:
@@ -232,13 +265,33 @@ class _Course:
         statistics = over_seeds(points, axes)
         failures = [
             (point, state.message)
-            for point, state in zip(self.points, self.states, strict=True)
-            if isinstance(state, Failure)
+            for point in self.points
+            if isinstance(state := self.states.get(point.folder), Failure)
         ]
         if self.held is not None:
             store.write(self.held, self._index(), points, statistics)
         unmet = [] if seeds is None else adaptive.unmet(seeds, self._intervals(seeds))
         return Result(self.sweep.name, axes, points, statistics, failures, self.kept, tuple(self.points), unmet)
+
+
+class _Tasks(Sequence[Task]):
+    """The tasks of points, each made when it is wanted: a task holds the point's plan."""
+
+    def __init__(self, of: Sequence[tuple[_Course, int]]) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @overload
+    def __getitem__(self, number: int) -> Task: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Task]: ...
+    def __getitem__(self, number: int | slice) -> Task | Sequence[Task]:
+        if isinstance(number, slice):
+            return _Tasks(self._of[number])
+        course, place = self._of[number]
+        return course.task(course.points[place])
 
 
 def _place(point: Point) -> adaptive.Place:
@@ -247,17 +300,19 @@ def _place(point: Point) -> adaptive.Place:
 
 def _outcomes(
     tasks: Sequence[Task], jobs: int | None, cluster: str | None
-) -> Generator[tuple[int, Mapping[str, Any] | Failure], None, None]:
-    """What comes of each task, with its position, written where it is to be."""
+) -> Generator[tuple[int, _Rows | Failure], None, None]:
+    """The rows of each task's point, with its position, written where it is to be."""
     if cluster is None:
-        for number, outcome in executor.local(jobs, len(tasks)).map(summarised, tasks):
+        for number, outcome in executor.local(jobs, len(tasks)).map(tabled, tasks):
             yield number, Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
         return
     from polypath.sweep.cluster import Cluster
 
     for number, found in Cluster(cluster, jobs).map(packed, tasks):
         if isinstance(found, Packed):
-            yield number, placed(tasks[number], found)
+            task = tasks[number]
+            summary = placed(task, found)
+            yield number, summary if isinstance(summary, Failure) else tables.rows(summary, task.plan.view)
         else:
             yield number, Failure(str(found)) if isinstance(found, WorkerLost) else found
 
@@ -271,15 +326,25 @@ def _claimed(sweep: Sweep, directory: Path) -> Iterator[Folder]:
 
 
 def _require_not_read(sweep: Sweep, directory: Path, points: Sequence[Point]) -> None:
+    """Raises OutputError where a point's result holds an input, which is below `directory` or reached by a link."""
+    if not sweep.inputs:
+        return
+    real = directory.resolve()
+    linked = {entry.name for entry in os.scandir(real) if entry.is_symlink()}
+    below = {path.resolve().relative_to(real).parts[0] for path in sweep.inputs if path.resolve().is_relative_to(real)}
+    several = any(path.exists() and path.stat().st_nlink > 1 for path in sweep.inputs)
     for point in points:
-        folder.require_not_read(directory / point.folder, folder.RUN, sweep.inputs)
+        if several or point.folder in linked or point.folder in below:
+            folder.require_not_read(directory / point.folder, folder.RUN, sweep.inputs)
 
 
 def _clean(sweep: Sweep) -> None:
     """Removes what killed processes left half written in the points' folders."""
     if sweep.directory is not None:
-        for path in sorted(sweep.directory.iterdir()):
-            folder.clean(path)
+        with os.scandir(sweep.directory) as entries:
+            found = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        for name in found:
+            folder.clean(sweep.directory / name)
 
 
 def _task(sweep: Sweep, engine: str, wanted: Wanted, save: Save | None, point: Point) -> Task:

@@ -18,7 +18,6 @@ from polypath.results import Metadata, folder, layout
 from polypath.results.files import write_table
 from polypath.results.folder import Folder
 from polypath.results.points import Axis
-from polypath.scenario import Plan
 from polypath.sweep.grid import Point
 from polypath.sweep.point import Failure, Task
 
@@ -55,9 +54,9 @@ def index(
     versions: Mapping[str, str],
     axes: Sequence[Axis],
     points: Sequence[Point],
-    states: Sequence[Mapping[str, Any] | Failure | None],
+    states: Mapping[str, int | Failure],
 ) -> dict[str, Any]:
-    """What sweep.json holds; `states` has for each point its summary, its failure, or None while it is missing."""
+    """What sweep.json holds; `states` has of points by their folder a failure, or else they are done."""
     return {
         "format": FORMAT,
         "name": name,
@@ -70,11 +69,11 @@ def index(
             {
                 "folder": point.folder,
                 "values": dict(point.values),
-                "seed": _seed(point.plan),
-                "plan_sha256": point.plan.sha256(),
-                **_state(state),
+                "seed": point.seed,
+                "plan_sha256": point.plan_sha256,
+                **_state(states.get(point.folder)),
             }
-            for point, state in zip(points, states, strict=True)
+            for point in points
         ],
     }
 
@@ -87,11 +86,7 @@ def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statisti
     held.commit(index)
 
 
-def _seed(plan: Plan) -> int:
-    return int(plan.view["seed"])
-
-
-def _state(state: Mapping[str, Any] | Failure | None) -> dict[str, str]:
+def _state(state: int | Failure | None) -> dict[str, str]:
     if isinstance(state, Failure):
         return {"state": "failed", "failure": state.message}
     return {"state": "missing" if state is None else "done"}

@@ -141,6 +141,13 @@ def test_a_connection_of_one_path_takes_the_first() -> None:
     assert application["client_stack"] is None
 
 
+def test_one_way_is_one_subflow() -> None:
+    plan = parsed(5, 2, 1, 'client = "h0"\nserver = "h5"\n').plan().data
+    (application,) = plan["applications"]
+    assert len(pairs_of(application)) == 1
+    assert application["server_stack"]["path_manager"] == {"name": "scripted", "parameters": {"steps": []}}
+
+
 def test_routes_keep_packets_on_their_way_where_four_digits_differ() -> None:
     assert not [
         route for route in parsed(2, 3, 4, 'client = "h0"\nserver = "h7"\n').plan().data["routes"] if _kept(route)

@@ -123,7 +123,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
             own: Stack = getattr(application, f"{side}_stack")
             if settings(application.stack) or settings(own):
                 own = merge([tables.defaults, tables.host[host], application.stack, own])
-            if len(pairs) > 1:
+            if pairs and application.transport == "mptcp":
                 whole = own if settings(own) else merge([tables.defaults, tables.host[host]])
                 own = whole.model_copy(update={"path_manager": opening(pairs, side)})
             update[f"{side}_stack"] = own

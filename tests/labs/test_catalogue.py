@@ -20,6 +20,8 @@ SMALL = Path(__file__).parents[1] / "scenario" / "registry.json"
 NAMES = [
     "aggregation",
     "backup",
+    "bcube-subflows",
+    "bcube-traffic",
     "blest",
     "buffers",
     "congestion",

@@ -129,7 +129,12 @@ def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, nu
     assert code == CODES[signal.Signals(number)]
     word = "interrupted" if number == signal.SIGINT else "terminated"
     assert re.fullmatch(rf"2 of 3 points are done; the same command goes on from there\n{word}\n", err)
-    assert sorted(path.name for path in (home / "out").iterdir()) == ["seed=2", "seed=4", "sweep.json"]
+    assert sorted(path.name for path in (home / "out").iterdir()) == [
+        "points.jsonl",
+        "seed=2",
+        "seed=4",
+        "sweep.json",
+    ]
     states = [point["state"] for point in json.loads((home / "out" / "sweep.json").read_text())["points"]]
     assert set(states) == {"done", "missing"}
     axis = "defaults.scheduler.seed=2,4,6"

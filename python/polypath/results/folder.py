@@ -22,6 +22,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -56,17 +57,23 @@ class Kind:
 
     def has(self, name: str) -> bool:
         """Whether a result of this kind can have a file of that name."""
-        path = PurePosixPath(name)
-        return (
-            str(path) == name
-            and ".." not in path.parts
-            and any(
-                path.parts[0] == pattern.removesuffix(_BELOW) and len(path.parts) > 1
-                if pattern.endswith(_BELOW)
-                else len(path.parts) == pattern.count("/") + 1 and path.match(pattern)
-                for pattern in self.patterns
-            )
+        return _fits(name, self.patterns)
+
+
+@lru_cache(maxsize=1024)
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    """Points of a sweep have the same names."""
+    path = PurePosixPath(name)
+    return (
+        str(path) == name
+        and ".." not in path.parts
+        and any(
+            path.parts[0] == pattern.removesuffix(_BELOW) and len(path.parts) > 1
+            if pattern.endswith(_BELOW)
+            else len(path.parts) == pattern.count("/") + 1 and path.match(pattern)
+            for pattern in patterns
         )
+    )
 
 
 RUN = Kind(
@@ -115,9 +122,9 @@ def located(directory: Path, name: str) -> Path:
     return ready if ready.exists() else directory / name
 
 
-def intact(directory: Path, kind: Kind) -> bool:
-    """Whether every file that the marker lists is there, as it was written."""
-    listed = files(directory, kind)
+def intact(directory: Path, kind: Kind, listed: Files | None = None) -> bool:
+    """Whether every file that the marker lists, or that is `listed`, is there as it was written."""
+    listed = files(directory, kind) if listed is None else listed
     return listed is not None and all(
         (path := located(directory, name)).is_file() and _sha256(path) == digest for name, digest in listed.items()
     )
@@ -183,8 +190,11 @@ def require_not_read(directory: Path, kind: Kind, inputs: Iterable[Path]) -> Non
 
 def clean(directory: Path) -> None:
     """Removes what killed processes left half written in a folder; leaves one that another process has as it is."""
-    if directory.is_symlink() or not directory.is_dir() or _OWN.isdisjoint(path.name for path in directory.iterdir()):
+    if directory.is_symlink() or not directory.is_dir():
         return
+    with os.scandir(directory) as entries:
+        if _OWN.isdisjoint(entry.name for entry in entries):
+            return
     with suppress(OutputError):
         with _locked(directory, directory):
             Folder(directory, directory, RUN).recover()

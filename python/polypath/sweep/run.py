@@ -255,7 +255,8 @@ class _Course:
     def clean(self) -> None:
         if self.journal is not None:
             self.journal.close()
-        _clean(self.sweep)
+        if self.kept < len(self.points):
+            _clean(self.sweep)
 
     def result(self) -> Result:
         """What came of it, written where it is to be."""

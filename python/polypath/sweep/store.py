@@ -42,8 +42,9 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     current = all(metadata.versions.get(name) == version for name, version in versions.items())
     if not (same and current) or metadata.interrupted:
         return None
-    parts = {name.partition("/")[0] for name in folder.files(task.directory, folder.RUN) or ()}
-    if task.wanted.missing(parts, task.plan) or not folder.intact(task.directory, folder.RUN):
+    listed = folder.files(task.directory, folder.RUN)
+    parts = {name.partition("/")[0] for name in listed or ()}
+    if listed is None or task.wanted.missing(parts, task.plan) or not folder.intact(task.directory, folder.RUN, listed):
         return None
     return summary
 

@@ -311,10 +311,8 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             self.now = at;
             let channel = id.wrapping_sub(FIRST_CHANNEL);
             if (channel as usize) < self.channels.len() {
-                if let Some(slot) = self.leave(channel, obs) {
-                    if let Some(output) = self.cross(channel, slot, obs) {
-                        return Some(output);
-                    }
+                if let Some(output) = self.arrive(channel, obs) {
+                    return Some(output);
                 }
             } else if id == CONTROL {
                 if let Some(output) = self.control(obs) {
@@ -472,18 +470,19 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.set_event(channel);
     }
 
-    /// A channel's event came up: the packet that arrives, if one does.
+    /// A channel's event came up: the packet that arrives, if one does, goes on.
     #[inline(always)]
-    fn leave<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
+    fn arrive<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<Output<B>> {
         let left = &mut self.channels[channel as usize];
         if !left.is_plain() {
-            return self.leave_general(channel, obs);
+            let slot = self.leave_general(channel, obs)?;
+            return self.cross_from_general(channel, slot, obs);
         }
         let (slot, next) = left.pop();
         if next != NEVER {
             self.events.insert(FIRST_CHANNEL + channel, next);
         }
-        Some(slot)
+        self.cross(channel, slot, obs)
     }
 
     #[cold]
@@ -503,6 +502,17 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         };
         self.set_event(channel);
         slot
+    }
+
+    /// Apart from [`Network::cross`] on plain channels, which is inlined.
+    #[inline(never)]
+    fn cross_from_general<O: Observer<B>>(
+        &mut self,
+        channel: u32,
+        slot: u32,
+        obs: &mut O,
+    ) -> Option<Output<B>> {
+        self.cross(channel, slot, obs)
     }
 
     /// A packet has crossed a channel: on to the next, or out.

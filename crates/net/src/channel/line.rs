@@ -37,9 +37,11 @@ pub(crate) struct Line {
     leaving: Nanos,
     /// `None`: packets leave at once.
     serializer: Option<Serializer>,
-    /// The most packets that may wait.
+    /// The most packets that may wait, and that waited at once.
     limit: u32,
     max_waiting: u32,
+    /// What `left` tells matters only beyond so many packets: the smaller of the two, or never where packets leave at once.
+    unnoticed: u32,
     /// Propagation delay in ns.
     pub lag: u32,
     pub overhead: u32,
@@ -87,6 +89,7 @@ impl Line {
             serializer: rate.map(Serializer::new),
             limit: u32::MAX,
             max_waiting: 0,
+            unnoticed: if rate.is_some() { 0 } else { u32::MAX },
             lag: 0,
             overhead,
             bytes: 0,
@@ -98,6 +101,14 @@ impl Line {
 
     pub fn set_limit(&mut self, packets: u64) {
         self.limit = u32::try_from(packets).unwrap_or(u32::MAX);
+        self.notice();
+    }
+
+    fn notice(&mut self) {
+        self.unnoticed = match self.serializer {
+            Some(_) => self.limit.min(self.max_waiting),
+            None => u32::MAX,
+        };
     }
 
     pub fn set_counts_bytes(&mut self, counts: bool, headers: &[Header]) {
@@ -192,18 +203,15 @@ impl Line {
     /// Takes a packet if the limit allows it: whether it did, and its arrival if it is the only one. Not if bytes are counted.
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, slot: u32, size: u32) -> (bool, Option<Nanos>) {
-        // No more are unsent than `left` tells, so that it matters only beyond the limit or the most so far.
-        if (self.tail - self.left) as u32 > self.limit.min(self.max_waiting)
-            && self.serializer.is_some()
-            && !self.admits(now)
-        {
+        // No more are unsent than `left` tells.
+        if (self.tail - self.left) as u32 > self.unnoticed && !self.admits(now) {
             return (false, None);
         }
         (true, self.push(now, slot, size, self.lag))
     }
 
     /// Brings `left` and the most that waited up to date. Whether one more may wait.
-    #[inline(always)]
+    #[inline(never)]
     fn admits(&mut self, now: Nanos) -> bool {
         while self.leaving <= now && self.left != self.tail {
             self.leave();
@@ -212,6 +220,7 @@ impl Line {
         let admits = unsent <= self.limit;
         if admits {
             self.max_waiting = self.max_waiting.max(unsent);
+            self.notice();
         }
         admits
     }
@@ -221,6 +230,7 @@ impl Line {
         if self.serializer.is_some() {
             let unsent = self.unsent_at(now, headers) as u32;
             self.max_waiting = self.max_waiting.max(unsent);
+            self.notice();
         }
         self.push(now, slot, size, lag);
         if self.counts_bytes {
@@ -352,6 +362,7 @@ impl Line {
                 self.serializer = rate.map(Serializer::new);
             }
         }
+        self.notice();
         self.settle_busy(now, busy);
         self.retime(&departures);
     }

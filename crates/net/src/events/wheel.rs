@@ -1,40 +1,54 @@
-//! A hierarchical timing wheel (Varghese and Lauck 1987) whose lists run through the entities themselves.
+//! A calendar that rolls on (Brown 1988) over a hierarchical timing wheel (Varghese and Lauck 1987), whose lists run through the entities
+//! themselves.
 
 use super::EventQueue;
 use crate::ids::{NEVER, Nanos};
 
-/// Slots of the near level are 2^`shift` ns wide; there are 2^`NEAR_BITS` of them. Each far level has 64 slots, as wide as all of the
-/// level below.
+/// Slots are 2^`shift` ns wide and counted from time 0. The near level has 2^`NEAR_BITS` of them, from the cursor's on. Each far level has
+/// 64 lists, each as wide as all of the level below.
 const NEAR_BITS: u32 = 12;
 const NEAR_SLOTS: usize = 1 << NEAR_BITS;
+const NEAR_MASK: u64 = NEAR_SLOTS as u64 - 1;
 const FAR_BITS: u32 = 6;
-const FAR_SLOTS: usize = 1 << FAR_BITS;
+const FAR_LISTS: usize = 1 << FAR_BITS;
+
+/// In a slot of more events than this they are sorted; among fewer the first is found by looking at all.
+const FEW: u32 = 6;
 
 /// End of a list.
 const NIL: u32 = u32::MAX;
-/// Set in `prev` of the first entity of a list; the other bits are the slot's number.
+/// In `prev` of an entity in the near level, which is linked in one direction only.
+const NEAR: u32 = u32::MAX - 1;
+/// In `prev` of an entity in the open slot.
+const OPEN: u32 = u32::MAX - 2;
+/// Set in `prev` of the first entity of a far list; the other bits are the list's number.
 const FIRST: u32 = 1 << 31;
+
+/// The slot of what is not there.
+const NOWHERE: u64 = u64::MAX;
 
 /// The fast implementation of [`EventQueue`].
 ///
-/// One slot is open at a time: its events are sorted by (time, id) when it opens. An event belongs to the near level when its time
-/// and the open slot's agree in all bits above that level, otherwise to the far level of the highest bit where they differ. So all
-/// events of a level come before those of the next, and the next slot is found with two bit scans.
+/// An event belongs to the near level when its slot is less than `NEAR_SLOTS` beyond the cursor's, otherwise to the far level of the
+/// highest bit where the two differ. A far list is taken apart before the cursor gets beyond its start, so that all events of a far level
+/// come before those of the next. The events of a near slot are in no order.
 #[derive(Clone, Debug)]
 pub struct Wheel {
     shift: u32,
-    /// Start of the open slot. No pending event is earlier.
-    origin: Nanos,
-    /// Events of the open slot, the last one first: offset from `origin` above, entity below.
+    /// The slot that was reached. No pending event lies in an earlier one.
+    cursor: u64,
+    /// Where the first far list begins, as a slot. It lies beyond the cursor.
+    far_next: u64,
+    /// Events of the cursor's slot if there were many, the last one first: offset from the slot's start above, entity below.
     open: Vec<u64>,
     nodes: Vec<Node>,
     /// First entity of each near slot.
     near: Box<[u32; NEAR_SLOTS]>,
-    /// First entity of each far slot, level by level.
-    far: Vec<u32>,
     near_words: [u64; NEAR_SLOTS / 64],
     /// Which of `near_words` are not zero.
     near_summary: u64,
+    /// First entity of each far list, level by level.
+    far: Vec<u32>,
     far_words: Vec<u64>,
 }
 
@@ -45,6 +59,9 @@ struct Node {
     prev: u32,
 }
 
+/// A slot's events were sorted.
+struct Sorted;
+
 const ABSENT: Node = Node {
     at: NEVER,
     next: NIL,
@@ -52,46 +69,79 @@ const ABSENT: Node = Node {
 };
 
 impl Wheel {
-    /// Links an entity into the list of its slot, which is not the open one.
+    fn key(&self, id: u32, at: Nanos) -> u64 {
+        (at - (self.cursor << self.shift)) << 32 | u64::from(id)
+    }
+
+    /// Links an entity into the list of its slot, unless that is open.
     #[inline(always)]
-    fn link(&mut self, id: u32, at: Nanos, difference: u64) {
-        let (slot, head) = if difference >> self.shift < NEAR_SLOTS as u64 {
-            let slot = (at >> self.shift) as usize & (NEAR_SLOTS - 1);
-            self.near_words[slot / 64] |= 1 << (slot % 64);
-            self.near_summary |= 1 << (slot / 64);
-            (slot, &mut self.near[slot])
-        } else {
-            let near = self.shift + NEAR_BITS;
-            let level = ((63 - difference.leading_zeros() - near) / FAR_BITS) as usize;
-            let slot = (at >> (near + level as u32 * FAR_BITS)) as usize & (FAR_SLOTS - 1);
-            self.far_words[level] |= 1 << slot;
-            let far = level * FAR_SLOTS + slot;
-            (NEAR_SLOTS + far, &mut self.far[far])
+    fn link(&mut self, id: u32, at: Nanos) {
+        let slot = at >> self.shift;
+        if slot - self.cursor >= NEAR_SLOTS as u64 {
+            return self.link_far(id, at, slot);
+        }
+        let index = (slot & NEAR_MASK) as usize;
+        self.near_words[index / 64] |= 1 << (index % 64);
+        self.near_summary |= 1 << (index / 64);
+        let next = std::mem::replace(&mut self.near[index], id);
+        self.nodes[id as usize] = Node {
+            at,
+            next,
+            prev: NEAR,
         };
-        let next = std::mem::replace(head, id);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn link_far(&mut self, id: u32, at: Nanos, slot: u64) {
+        let difference = (slot ^ self.cursor) >> NEAR_BITS;
+        let level = (63 - difference.leading_zeros()) / FAR_BITS;
+        let width = NEAR_BITS + level * FAR_BITS;
+        let index = (slot >> width) as usize & (FAR_LISTS - 1);
+        let list = level as usize * FAR_LISTS + index;
+        self.far_words[level as usize] |= 1 << index;
+        self.far_next = self.far_next.min(slot >> width << width);
+        let next = std::mem::replace(&mut self.far[list], id);
         if let Some(node) = self.nodes.get_mut(next as usize) {
             node.prev = id;
         }
         self.nodes[id as usize] = Node {
             at,
             next,
-            prev: FIRST | slot as u32,
+            prev: FIRST | list as u32,
         };
-    }
-
-    fn key(&self, id: u32, at: Nanos) -> u64 {
-        (at - self.origin) << 32 | u64::from(id)
     }
 
     #[cold]
     fn remove(&mut self, id: u32) {
         let Node { at, next, prev } = std::mem::replace(&mut self.nodes[id as usize], ABSENT);
-        if (at ^ self.origin) >> self.shift == 0 {
-            let key = self.key(id, at);
-            let index = self.open.partition_point(|other| *other > key);
-            self.open.remove(index);
+        match prev {
+            OPEN => {
+                let key = self.key(id, at);
+                let index = self.open.partition_point(|other| *other > key);
+                self.open.remove(index);
+            }
+            NEAR => self.remove_near(id, (at >> self.shift & NEAR_MASK) as usize, next),
+            _ => self.remove_far(next, prev),
+        }
+    }
+
+    fn remove_near(&mut self, id: u32, index: usize, next: u32) {
+        let mut before = self.near[index];
+        if before == id {
+            self.near[index] = next;
+            if next == NIL {
+                self.clear_near(index);
+            }
             return;
         }
+        while self.nodes[before as usize].next != id {
+            before = self.nodes[before as usize].next;
+        }
+        self.nodes[before as usize].next = next;
+    }
+
+    fn remove_far(&mut self, next: u32, prev: u32) {
         if let Some(node) = self.nodes.get_mut(next as usize) {
             node.prev = prev;
         }
@@ -99,131 +149,168 @@ impl Wheel {
             self.nodes[prev as usize].next = next;
             return;
         }
-        let slot = (prev & !FIRST) as usize;
-        if slot < NEAR_SLOTS {
-            self.near[slot] = next;
-            if next == NIL {
-                self.clear_near(slot);
-            }
-        } else {
-            self.far[slot - NEAR_SLOTS] = next;
-            if next == NIL {
-                self.clear_far(slot - NEAR_SLOTS);
-            }
+        let list = (prev & !FIRST) as usize;
+        self.far[list] = next;
+        if next == NIL {
+            self.clear_far(list);
         }
     }
 
     /// Notes that a near slot's list is empty.
     #[inline(always)]
-    fn clear_near(&mut self, slot: usize) {
-        let word = &mut self.near_words[slot / 64];
-        *word &= !(1 << (slot % 64));
+    fn clear_near(&mut self, index: usize) {
+        let word = &mut self.near_words[index / 64];
+        *word &= !(1 << (index % 64));
         if *word == 0 {
-            self.near_summary &= !(1 << (slot / 64));
+            self.near_summary &= !(1 << (index / 64));
         }
     }
 
-    fn clear_far(&mut self, slot: usize) {
-        self.far_words[slot / FAR_SLOTS] &= !(1 << (slot % FAR_SLOTS));
+    /// Notes that a far list is empty.
+    fn clear_far(&mut self, list: usize) {
+        self.far_words[list / FAR_LISTS] &= !(1 << (list % FAR_LISTS));
+        self.far_next = self
+            .first_far()
+            .map_or(NOWHERE, |(level, index)| self.far_start(level, index));
     }
 
-    /// The first near slot that is not empty, and its start.
-    #[inline(always)]
-    fn next_near(&self) -> Option<(usize, Nanos)> {
-        if self.near_summary == 0 {
-            return None;
-        }
-        let word = self.near_summary.trailing_zeros() as usize & 63;
-        let slot = (word * 64 + self.near_words[word].trailing_zeros() as usize) & (NEAR_SLOTS - 1);
-        let block = self.shift + NEAR_BITS;
-        Some((
-            slot,
-            (self.origin >> block << block) | (slot as u64) << self.shift,
-        ))
-    }
-
-    /// The first far slot that is not empty, and its start.
-    #[cold]
-    fn next_far(&self) -> Option<(usize, Nanos)> {
+    /// Level and number of the first far list that is not empty.
+    fn first_far(&self) -> Option<(usize, usize)> {
         let level = self.far_words.iter().position(|word| *word != 0)?;
-        let slot = self.far_words[level].trailing_zeros() as usize;
-        let width = self.shift + NEAR_BITS + level as u32 * FAR_BITS;
+        Some((level, self.far_words[level].trailing_zeros() as usize))
+    }
+
+    /// The slot at which a far list begins.
+    fn far_start(&self, level: usize, index: usize) -> u64 {
+        let width = NEAR_BITS + level as u32 * FAR_BITS;
         let block = width + FAR_BITS;
         let base = if block < 64 {
-            self.origin >> block << block
+            self.cursor >> block << block
         } else {
             0
         };
-        let start = base | (slot as u64) << width;
-        Some((level * FAR_SLOTS + slot, start))
+        base | (index as u64) << width
     }
 
-    /// Moves on to a near slot, which starts at `start`: all its events are in the open slot now.
+    /// The first near slot that is not empty, or [`NOWHERE`].
     #[inline(always)]
-    fn open_near(&mut self, slot: usize, start: Nanos) {
-        self.origin = start;
-        self.clear_near(slot);
-        let mut id = std::mem::replace(&mut self.near[slot], NIL);
-        while let Some(node) = self.nodes.get(id as usize) {
-            self.open.push((node.at - start) << 32 | u64::from(id));
-            id = node.next;
+    fn next_near(&self) -> u64 {
+        let here = (self.cursor & NEAR_MASK) as usize;
+        let ahead = self.near_words[here / 64] >> (here % 64);
+        if ahead != 0 {
+            return self.cursor + u64::from(ahead.trailing_zeros());
         }
-        self.sort();
+        if self.near_summary == 0 {
+            return NOWHERE;
+        }
+        let turn = here / 64 + 1;
+        let words = self.near_summary.rotate_right(turn as u32).trailing_zeros();
+        let word = (turn + words as usize) & 63;
+        let index = word * 64 + self.near_words[word].trailing_zeros() as usize;
+        self.cursor + (index.wrapping_sub(here) as u64 & NEAR_MASK)
     }
 
-    /// Moves on to a far slot: its events go to lower levels, and those of its first nanoseconds to the open slot.
+    /// Moves on to the start of the first far list: its events go to lower levels.
     #[cold]
     #[inline(never)]
-    fn open_far(&mut self, slot: usize, start: Nanos) {
-        self.origin = start;
-        self.clear_far(slot);
-        let mut id = std::mem::replace(&mut self.far[slot], NIL);
+    fn open_far(&mut self) {
+        let Some((level, index)) = self.first_far() else {
+            return;
+        };
+        self.cursor = self.far_next;
+        let list = level * FAR_LISTS + index;
+        let mut id = std::mem::replace(&mut self.far[list], NIL);
+        self.clear_far(list);
         while id != NIL {
             let Node { at, next, .. } = self.nodes[id as usize];
-            let difference = at ^ start;
-            if difference >> self.shift == 0 {
-                self.open.push(self.key(id, at));
-            } else {
-                self.link(id, at, difference);
-            }
+            self.link(id, at);
             id = next;
         }
-        self.sort();
     }
 
-    /// Sorts the open slot: by insertion, because there are few events in it as a rule.
-    #[inline(always)]
-    fn sort(&mut self) {
-        if self.open.len() > 16 {
-            self.open.sort_unstable_by(|a, b| b.cmp(a));
-            return;
+    /// Moves on to a near slot of many events and sorts them.
+    #[cold]
+    #[inline(never)]
+    fn open_near(&mut self, slot: u64) {
+        self.cursor = slot;
+        let index = (slot & NEAR_MASK) as usize;
+        self.clear_near(index);
+        let mut id = std::mem::replace(&mut self.near[index], NIL);
+        while id != NIL {
+            let Node { at, next, .. } = self.nodes[id as usize];
+            self.open.push(self.key(id, at));
+            self.nodes[id as usize].prev = OPEN;
+            id = next;
         }
-        for end in 1..self.open.len() {
-            let key = self.open[end];
-            let mut place = end;
-            while place > 0 && self.open[place - 1] < key {
-                self.open[place] = self.open[place - 1];
-                place -= 1;
+        self.open.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Takes the first event out of a near slot of several, of which `head` is one, unless it is later than `until`.
+    ///
+    /// # Errors
+    /// There are so many that they were sorted into the open slot instead.
+    #[inline(never)]
+    fn pop_of_several(
+        &mut self,
+        slot: u64,
+        head: u32,
+        until: Nanos,
+    ) -> Result<Option<(Nanos, u32)>, Sorted> {
+        let Node { at, next, .. } = self.nodes[head as usize];
+        let mut first = (at, head);
+        let (mut before, mut last) = (NIL, head);
+        let (mut id, mut seen) = (next, 1);
+        while id != NIL {
+            let Node { at, next, .. } = self.nodes[id as usize];
+            if (at, id) < first {
+                (first, before) = ((at, id), last);
             }
-            self.open[place] = key;
+            (last, id) = (id, next);
+            seen += 1;
         }
+        if seen > FEW && slot << self.shift <= until {
+            self.open_near(slot);
+            return Err(Sorted);
+        }
+        if first.0 > until {
+            return Ok(None);
+        }
+        self.cursor = slot;
+        let after = std::mem::replace(&mut self.nodes[first.1 as usize], ABSENT).next;
+        match before {
+            NIL => self.near[(slot & NEAR_MASK) as usize] = after,
+            _ => self.nodes[before as usize].next = after,
+        }
+        Ok(Some(first))
+    }
+
+    /// The first event of the list that begins with `id`.
+    fn first_of(&self, mut id: u32) -> (Nanos, u32) {
+        let mut first = (NEVER, NIL);
+        while id != NIL {
+            let node = &self.nodes[id as usize];
+            first = first.min((node.at, id));
+            id = node.next;
+        }
+        first
     }
 }
 
 impl EventQueue for Wheel {
     fn with_entities(entities: u32) -> Self {
-        // About one event a slot when each entity has one every 100 us or so.
-        let shift = 17u32.saturating_sub(entities.max(1).ilog2()).clamp(5, 12);
+        // About one event in four slots when each entity has one every 100 us or so.
+        let shift = 15u32.saturating_sub(entities.max(1).ilog2()).clamp(5, 12);
         let levels = (64 - shift - NEAR_BITS).div_ceil(FAR_BITS) as usize;
         Self {
             shift,
-            origin: 0,
+            cursor: 0,
+            far_next: NOWHERE,
             open: Vec::new(),
             nodes: vec![ABSENT; entities as usize],
             near: Box::new([NIL; NEAR_SLOTS]),
-            far: vec![NIL; levels * FAR_SLOTS],
             near_words: [0; NEAR_SLOTS / 64],
             near_summary: 0,
+            far: vec![NIL; levels * FAR_LISTS],
             far_words: vec![0; levels],
         }
     }
@@ -236,23 +323,27 @@ impl EventQueue for Wheel {
         if self.nodes[id as usize].at != NEVER {
             self.remove(id);
         }
-        if at != NEVER {
-            self.insert(id, at);
-        }
+        self.insert(id, at);
     }
 
     #[inline(always)]
     fn insert(&mut self, id: u32, at: Nanos) {
-        debug_assert!(at >= self.origin, "an event before the present");
-        let difference = at ^ self.origin;
-        if difference >> self.shift != 0 {
-            if at != NEVER {
-                self.link(id, at, difference);
-            }
+        if at == NEVER {
             return;
         }
+        debug_assert!(
+            at >> self.shift >= self.cursor,
+            "an event before the present"
+        );
+        if self.open.is_empty() || at >> self.shift != self.cursor {
+            return self.link(id, at);
+        }
         let key = self.key(id, at);
-        self.nodes[id as usize].at = at;
+        self.nodes[id as usize] = Node {
+            at,
+            next: NIL,
+            prev: OPEN,
+        };
         let index = self.open.partition_point(|other| *other > key);
         self.open.insert(index, key);
     }
@@ -264,31 +355,38 @@ impl EventQueue for Wheel {
 
     fn peek(&self) -> Option<(Nanos, u32)> {
         if let Some(key) = self.open.last() {
-            return Some((self.origin + (key >> 32), *key as u32));
+            return Some(((self.cursor << self.shift) + (key >> 32), *key as u32));
         }
-        let near = self.next_near().map(|(slot, _)| self.near[slot]);
-        let mut id = near.or_else(|| self.next_far().map(|(slot, _)| self.far[slot]))?;
-        let mut first = (NEVER, NIL);
-        while id != NIL {
-            let node = &self.nodes[id as usize];
-            first = first.min((node.at, id));
-            id = node.next;
+        let near = self.next_near();
+        let first_near = match near {
+            NOWHERE => None,
+            _ => Some(self.first_of(self.near[(near & NEAR_MASK) as usize])),
+        };
+        if near < self.far_next {
+            return first_near;
         }
-        Some(first)
+        let far = self.first_far();
+        let first_far =
+            far.map(|(level, index)| self.first_of(self.far[level * FAR_LISTS + index]));
+        first_near.into_iter().chain(first_far).min()
     }
 
-    /// Every event of the present time is in the open slot.
+    /// Every event of the present time is in the cursor's slot.
     #[inline]
     fn another_at(&self, now: Nanos) -> bool {
-        let first = self.open.last();
-        first.is_some_and(|key| self.origin + (key >> 32) == now)
+        if let Some(key) = self.open.last() {
+            return (self.cursor << self.shift) + (key >> 32) == now;
+        }
+        self.first_of(self.near[(self.cursor & NEAR_MASK) as usize])
+            .0
+            == now
     }
 
     #[inline(always)]
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)> {
         loop {
             if let Some(key) = self.open.last() {
-                let (at, id) = (self.origin + (key >> 32), *key as u32);
+                let (at, id) = ((self.cursor << self.shift) + (key >> 32), *key as u32);
                 if at > until {
                     return None;
                 }
@@ -296,28 +394,48 @@ impl EventQueue for Wheel {
                 self.nodes[id as usize].at = NEVER;
                 return Some((at, id));
             }
-            if let Some((slot, start)) = self.next_near() {
-                if start > until {
+            let slot = self.next_near();
+            if slot >= self.far_next {
+                if self.far_next == NOWHERE || self.far_next << self.shift > until {
                     return None;
                 }
-                let id = self.near[slot];
-                let node = &mut self.nodes[id as usize];
-                if node.next == NIL {
-                    let at = node.at;
-                    if at > until {
-                        return None;
-                    }
-                    node.at = NEVER;
-                    self.near[slot] = NIL;
-                    self.clear_near(slot);
-                    self.origin = start;
-                    return Some((at, id));
-                }
-                self.open_near(slot, start);
-            } else {
-                let (slot, start) = self.next_far().filter(|(_, start)| *start <= until)?;
-                self.open_far(slot, start);
+                self.open_far();
+                continue;
             }
+            let index = (slot & NEAR_MASK) as usize;
+            let id = self.near[index];
+            let node = &mut self.nodes[id as usize];
+            let (at, second) = (node.at, node.next);
+            if second == NIL {
+                if at > until {
+                    return None;
+                }
+                node.at = NEVER;
+                self.near[index] = NIL;
+                self.clear_near(index);
+                self.cursor = slot;
+                return Some((at, id));
+            }
+            let other = &mut self.nodes[second as usize];
+            if other.next != NIL {
+                match self.pop_of_several(slot, id, until) {
+                    Ok(popped) => return popped,
+                    Err(Sorted) => continue,
+                }
+            }
+            let first = (at, id).min((other.at, second));
+            if first.0 > until {
+                return None;
+            }
+            self.cursor = slot;
+            if first.1 == second {
+                other.at = NEVER;
+                self.nodes[id as usize].next = NIL;
+            } else {
+                self.nodes[id as usize].at = NEVER;
+                self.near[index] = second;
+            }
+            return Some(first);
         }
     }
 }

@@ -32,8 +32,12 @@ struct Lia {
 fn increase(paths: &[Path]) -> f64 {
     let (mut best, mut total) = (0.0, 0.0);
     for path in linked::usable(paths) {
-        let rate = linked::rate(path);
-        best = f64::max(best, rate / path.srtt as f64);
+        let srtt = linked::srtt(path);
+        let rate = f64::from(linked::window(path)) / srtt;
+        let slope = rate / srtt;
+        if slope > best {
+            best = slope;
+        }
         total += rate;
     }
     if total > 0.0 {

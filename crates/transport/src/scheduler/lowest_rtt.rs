@@ -2,6 +2,7 @@
 
 use super::rescue::{self, Unasked};
 use super::{Decision, Next, PathSet, Scheduler, SchedulerEntry, View, ready, usable};
+use crate::Nanos;
 use crate::path::Path;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -38,8 +39,33 @@ fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
     found
 }
 
+/// As [`candidates`] of the normal paths for what none has carried, which most decisions are about: what is false of most paths, that the
+/// window has room, comes before the rest.
+#[inline]
+fn candidates_for_new(paths: &[Path]) -> Candidates {
+    let mut unused = false;
+    let mut best = None;
+    let mut least = Nanos::MAX;
+    for (index, path) in paths.iter().enumerate() {
+        if path.backup | path.potentially_failed | !path.established {
+            continue;
+        }
+        unused = true;
+        if !path.window_full() && path.srtt < least && ready(path) {
+            (best, least) = (Some(index), path.srtt);
+        }
+    }
+    Candidates { best, unused }
+}
+
 /// The default choice for `next`: a normal path, else (only when no normal one is usable) a backup.
 pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
+    if next.carried.is_empty() {
+        let normal = candidates_for_new(paths);
+        if normal.unused {
+            return normal.best;
+        }
+    }
     let pick = |carried| {
         let normal = candidates(paths, carried, false);
         if normal.unused {

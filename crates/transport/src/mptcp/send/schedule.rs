@@ -253,8 +253,7 @@ impl Connection {
     fn push_multipath(&mut self) {
         self.revive_subflows();
         loop {
-            let room = |path: &Path| path.established && path.room() > 0;
-            if !self.send.queues && !self.paths.iter().any(room) {
+            if !self.send.queues && !self.paths.iter().any(Path::takes_packet) {
                 break;
             }
             let next = self.next_to_send();

@@ -46,7 +46,7 @@ pub use loss::{
     TimedGilbertElliottConfig,
 };
 pub use model::{Measure, Model, ModelError, Parameter, Value};
-pub use network::{ChangeError, Network, Output};
+pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{
     CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig,

@@ -41,6 +41,24 @@ pub enum Output<B> {
     },
 }
 
+/// What concerns the owner, a delivered packet being where it travelled.
+#[derive(Debug)]
+pub enum Occurrence<B> {
+    /// A packet reached the end of its route. The owner looks at it with [`Network::look_into`] and takes it or gives it up.
+    Arrived {
+        node: NodeId,
+        interface: InterfaceId,
+        parcel: Parcel,
+    },
+    /// Anything but [`Output::Delivered`].
+    Other(Output<B>),
+}
+
+/// A delivered packet that is still where it travelled, until [`Network::take`] or [`Network::give_up`].
+#[must_use]
+#[derive(Debug)]
+pub struct Parcel(u32);
+
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     #[error("there is no {0}")]
@@ -223,6 +241,20 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         body: B,
         obs: &mut O,
     ) {
+        self.inject_made(route, len, flow, ecn, || body, obs);
+    }
+
+    /// As [`Network::inject`]; the body is made where it stays.
+    #[inline(always)]
+    pub fn inject_made<O: Observer<B>>(
+        &mut self,
+        route: RouteId,
+        len: u32,
+        flow: u32,
+        ecn: Ecn,
+        make: impl FnOnce() -> B,
+        obs: &mut O,
+    ) {
         self.totals.injected += 1;
         let Some(position) = self.topology.routing.starts.get(route.index()).copied() else {
             self.totals.lost += 1;
@@ -230,17 +262,16 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         };
         let len = len.min(MAX_LEN);
         let (slot, place) = self.store.reserve(Header { position, len });
-        let packet = Packet {
+        // The place is empty: there is nothing to be dropped.
+        std::mem::forget(place.replace(Packet {
             len,
             flow,
             route,
             hop: 0,
             ecn,
             corrupted: false,
-            body,
-        };
-        // The place is empty: there is nothing to be dropped.
-        std::mem::forget(place.replace(packet));
+            body: make(),
+        }));
         let first = self.topology.routing.table[position as usize];
         self.enter(first, slot, len, obs);
     }
@@ -307,19 +338,66 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     /// Runs up to the next thing that concerns the owner, whose time is [`Network::now`] then. `None`: there is nothing up to `until`,
     /// and it is `until` now.
     pub fn poll<O: Observer<B>>(&mut self, until: Nanos, obs: &mut O) -> Option<Output<B>> {
+        loop {
+            return match self.poll_in_place(until, obs)? {
+                Occurrence::Other(output) => Some(output),
+                Occurrence::Arrived {
+                    node,
+                    interface,
+                    parcel,
+                } => {
+                    let Some(packet) = self.take(parcel) else {
+                        continue;
+                    };
+                    Some(Output::Delivered {
+                        node,
+                        interface,
+                        packet,
+                    })
+                }
+            };
+        }
+    }
+
+    /// The packet in a parcel, but for its hop.
+    #[inline]
+    pub fn look_into(&self, parcel: &Parcel) -> Option<&Packet<B>> {
+        self.store.packet(parcel.0)
+    }
+
+    /// Takes a packet out.
+    #[inline]
+    pub fn take(&mut self, parcel: Parcel) -> Option<Packet<B>> {
+        self.located(parcel.0);
+        self.store.remove(parcel.0)
+    }
+
+    /// Has the network forget a packet.
+    #[inline(always)]
+    pub fn give_up(&mut self, parcel: Parcel) {
+        self.store.clear(parcel.0);
+    }
+
+    /// As [`Network::poll`], but for packets, which are left where they are: most are looked at once and given up.
+    #[inline(always)]
+    pub fn poll_in_place<O: Observer<B>>(
+        &mut self,
+        until: Nanos,
+        obs: &mut O,
+    ) -> Option<Occurrence<B>> {
         while let Some((at, id)) = self.events.pop_until(until) {
             self.now = at;
             let channel = id.wrapping_sub(FIRST_CHANNEL);
             if (channel as usize) < self.channels.len() {
-                if let Some(output) = self.arrive(channel, obs) {
-                    return Some(output);
+                if let Some(arrived) = self.arrive(channel, obs) {
+                    return Some(arrived);
                 }
             } else if id == CONTROL {
                 if let Some(output) = self.control(obs) {
-                    return Some(output);
+                    return Some(Occurrence::Other(output));
                 }
             } else if let Some(timer) = self.timers.fire(id, at, &mut self.events) {
-                return Some(Output::Timer(timer));
+                return Some(Occurrence::Other(Output::Timer(timer)));
             }
         }
         self.now = self.now.max(until);
@@ -472,7 +550,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
 
     /// A channel's event came up: the packet that arrives, if one does, goes on.
     #[inline(always)]
-    fn arrive<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<Output<B>> {
+    fn arrive<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<Occurrence<B>> {
         let left = &mut self.channels[channel as usize];
         if !left.is_plain() {
             let slot = self.leave_general(channel, obs)?;
@@ -511,13 +589,18 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         channel: u32,
         slot: u32,
         obs: &mut O,
-    ) -> Option<Output<B>> {
+    ) -> Option<Occurrence<B>> {
         self.cross(channel, slot, obs)
     }
 
     /// A packet has crossed a channel: on to the next, or out.
     #[inline(always)]
-    fn cross<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) -> Option<Output<B>> {
+    fn cross<O: Observer<B>>(
+        &mut self,
+        channel: u32,
+        slot: u32,
+        obs: &mut O,
+    ) -> Option<Occurrence<B>> {
         let header = &mut self.store.headers[slot as usize];
         header.position += 1;
         let (len, position) = (header.len, header.position);
@@ -536,13 +619,11 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             return None;
         }
         self.totals.delivered += 1;
-        self.located(slot);
         let (node, interface) = self.ends[channel as usize];
-        let packet = self.store.remove(slot)?;
-        Some(Output::Delivered {
+        Some(Occurrence::Arrived {
             node,
             interface,
-            packet,
+            parcel: Parcel(slot),
         })
     }
 

@@ -151,6 +151,18 @@ impl<B> Store<B> {
         self.packets[slot as usize].take()
     }
 
+    /// Forgets a packet.
+    #[inline(always)]
+    pub fn clear(&mut self, slot: u32) {
+        self.free.push(slot);
+        self.packets[slot as usize] = None;
+    }
+
+    #[inline]
+    pub fn packet(&self, slot: u32) -> Option<&Packet<B>> {
+        self.packets[slot as usize].as_ref()
+    }
+
     #[inline]
     pub fn packet_mut(&mut self, slot: u32) -> Option<&mut Packet<B>> {
         self.packets[slot as usize].as_mut()

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_net::{Ecn, InterfaceId, NodeId, Packet, random};
+use polypath_net::{Ecn, InterfaceId, NodeId, Packet, Parcel, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
 };
@@ -135,6 +135,43 @@ impl Simulation {
         }
         endpoint.connection = Some(Carrier::Tcp(connection));
         endpoint.numbers.push(number);
+    }
+
+    /// A packet arrived at the end of its route. A segment of TCP whose receiver is known is looked at where it lies.
+    #[inline(always)]
+    pub(super) fn on_parcel(&mut self, parcel: Parcel, interface: InterfaceId) {
+        if let Some(packet) = self.network.look_into(&parcel)
+            && let Content::Tcp(segment) = &packet.body.content
+            && !packet.body.altered
+            && let Some(End::Subflow { endpoint, subflow }) =
+                self.captures.flows[packet.flow as usize].receiver
+        {
+            let arrival = Arrival {
+                congestion_experienced: packet.ecn == Ecn::Ce,
+                corrupted: packet.corrupted,
+                purpose: packet.body.purpose,
+            };
+            let now = self.network.now();
+            let endpoint = endpoint as usize;
+            let mut waits = false;
+            if let Some(connection) = self.endpoints[endpoint].tcp_mut() {
+                connection.take_in(subflow as usize, segment, arrival, now);
+                waits = connection.processes_wait();
+            }
+            self.network.give_up(parcel);
+            if !(waits && self.wait_for_others(endpoint)) {
+                self.follow_up(endpoint);
+            }
+        } else {
+            self.on_other_parcel(parcel, interface);
+        }
+    }
+
+    #[inline(never)]
+    fn on_other_parcel(&mut self, parcel: Parcel, interface: InterfaceId) {
+        if let Some(packet) = self.network.take(parcel) {
+            self.on_packet(packet, Some(interface));
+        }
     }
 
     #[inline(always)]
@@ -288,70 +325,85 @@ impl Simulation {
         if let Some(connection) = self.endpoints[index].tcp_mut() {
             std::mem::swap(connection.transmits(), &mut transmits);
         }
-        for transmit in &mut transmits {
-            let (subflow, purpose) = (transmit.subflow, transmit.purpose);
-            let segment = &transmit.segment;
-            let flow = self.flow_of(index, subflow);
-            let endpoint = &self.endpoints[index];
-            let Some(connection) = endpoint.tcp() else {
-                continue;
-            };
-            let socket = connection.subflows()[subflow].socket();
-            let unsent = self.host_queues && self.taken_back(index, subflow, segment);
-            if self.plan.record.segments && !unsent {
-                let id = index as u32 / 2;
-                let number = endpoint
-                    .numbers
-                    .get(subflow)
-                    .copied()
-                    .unwrap_or(subflow as u32);
-                self.recorder.segment(
-                    self.network.now(),
-                    id,
-                    endpoint.side,
-                    number,
-                    transmit,
-                    Origins {
-                        sequence: (socket.initial_sequence(), socket.peer_initial_sequence()),
-                        data: (
-                            connection.data_sequence(0),
-                            connection.peer_data_sequence(0),
-                        ),
-                        received: endpoint.received,
-                    },
-                );
-            }
-            let flow_state = &mut self.captures.flows[flow as usize];
-            if flow_state.route.is_none() && !flow_state.here {
-                let segment = std::mem::take(&mut transmit.segment);
-                let transmit = Transmit {
-                    subflow,
-                    segment,
-                    purpose,
-                };
-                self.transmit_to_queue(index, flow, transmit);
-                continue;
-            }
-            let route = flow_state.route;
-            flow_state.sent = flow_state.sent.wrapping_add(1);
-            let identification = flow_state.sent;
-            let len =
-                ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
-            let ecn = if segment.payload.len > 0 && socket.ecn_capable() {
-                Ecn::Ect0
-            } else {
-                Ecn::NotEct
-            };
-            let body = Body {
-                identification,
-                altered: false,
-                purpose,
-                content: Content::Tcp(std::mem::take(&mut transmit.segment)),
-            };
-            self.dispatch(route, len, flow, ecn, body);
+        for transmit in transmits.drain(..) {
+            self.transmit_one(index, transmit);
         }
-        transmits.clear();
         self.transmits = transmits;
+    }
+
+    #[inline(always)]
+    fn transmit_one(&mut self, index: usize, transmit: Transmit) {
+        let Transmit {
+            subflow, purpose, ..
+        } = transmit;
+        let flow = self.flow_of(index, subflow);
+        if self.host_queues || self.plan.record.segments {
+            self.record_segment(index, &transmit);
+        }
+        let endpoint = &self.endpoints[index];
+        let Some(connection) = endpoint.tcp() else {
+            return;
+        };
+        let segment = &transmit.segment;
+        let capable =
+            segment.payload.len > 0 && connection.subflows()[subflow].socket().ecn_capable();
+        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        let flow_state = &mut self.captures.flows[flow as usize];
+        let route = flow_state.route;
+        if route.is_none() && !flow_state.here {
+            return self.transmit_to_queue(index, flow, transmit);
+        }
+        flow_state.sent = flow_state.sent.wrapping_add(1);
+        let identification = flow_state.sent;
+        let len =
+            ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
+        let make = || Body {
+            identification,
+            altered: false,
+            purpose,
+            content: Content::Tcp(transmit.segment),
+        };
+        match route {
+            Some(route) if self.unwatched => {
+                (self.network).inject_made(route, len, flow, ecn, make, &mut ());
+            }
+            route => self.dispatch(route, len, flow, ecn, make()),
+        }
+    }
+
+    /// Records a segment that leaves, unless the host's queue gives it back.
+    #[inline(never)]
+    fn record_segment(&mut self, index: usize, transmit: &Transmit) {
+        let subflow = transmit.subflow;
+        let unsent = self.host_queues && self.taken_back(index, subflow, &transmit.segment);
+        let endpoint = &self.endpoints[index];
+        let Some(connection) = endpoint.tcp() else {
+            return;
+        };
+        let socket = connection.subflows()[subflow].socket();
+        if self.plan.record.segments && !unsent {
+            let id = index as u32 / 2;
+            let number = endpoint
+                .numbers
+                .get(subflow)
+                .copied()
+                .unwrap_or(subflow as u32);
+            self.recorder.segment(
+                self.network.now(),
+                id,
+                endpoint.side,
+                number,
+                transmit,
+                Origins {
+                    sequence: (socket.initial_sequence(), socket.peer_initial_sequence()),
+                    data: (
+                        connection.data_sequence(0),
+                        connection.peer_data_sequence(0),
+                    ),
+                    received: endpoint.received,
+                },
+            );
+        }
     }
 
     /// The flow of a subflow in the direction from an endpoint; made at its first segment.

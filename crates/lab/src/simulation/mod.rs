@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use polypath_net::Totals;
-use polypath_net::{ChannelId, Ecn, Network, Output, RouteId, TimerId};
+use polypath_net::{ChannelId, Ecn, Network, Occurrence, Output, RouteId, TimerId};
 use polypath_noq as noq;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
@@ -474,7 +474,20 @@ impl Simulation {
         }
         for _ in 0..OUTPUTS_A_STEP {
             let output = if self.unwatched {
-                self.network.poll(until, &mut ())
+                match self.network.poll_in_place(until, &mut ()) {
+                    Some(Occurrence::Arrived {
+                        interface, parcel, ..
+                    }) => {
+                        self.on_parcel(parcel, interface);
+                        if self.unfinished == 0 {
+                            self.ended = true;
+                            return Ok(Step::Over);
+                        }
+                        continue;
+                    }
+                    Some(Occurrence::Other(output)) => Some(output),
+                    None => None,
+                }
             } else {
                 self.poll_watched(until)
             };

@@ -4,6 +4,7 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
+use super::session::Join;
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
@@ -65,7 +66,8 @@ impl Connection {
             }
             _ => self.on_synchronised(me, segment, arrival),
         }
-        if self.subflows[me].socket.state.synchronised() {
+        let socket = &self.subflows[me].socket;
+        if socket.state.synchronised() && (socket.repairs() || socket.wants_new_first()) {
             self.send_lost(me);
         }
         self.push();
@@ -133,30 +135,26 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
-        if segment.flags.contains(Flags::SYN | Flags::ACK)
-            && self.subflows[me].socket.repeats_syn_ack(segment)
-        {
-            // Our third ACK was lost.
-            self.with(me, |socket, cx| socket.send_third_ack(cx));
+        let marked = arrival.congestion_experienced;
+        let joining = |join: &Join| join.unconfirmed;
+        let usual = !segment.flags.intersects(Flags::SYN | Flags::RST)
+            && segment.rare.is_none()
+            && !(self.subflows[me].join.as_deref()).is_some_and(joining);
+        let taken = if usual {
+            self.with(me, |socket, cx| {
+                let acceptable = socket.acceptable(cx, segment);
+                if acceptable {
+                    socket.on_ecn(marked, segment);
+                    socket.on_ack(cx, segment);
+                }
+                acceptable
+            })
+        } else {
+            self.take_unusual(me, segment, marked)
+        };
+        if !taken {
             return;
         }
-        if !self.with(me, |socket, cx| socket.acceptable(cx, segment)) {
-            return;
-        }
-        if segment.flags.contains(Flags::RST) {
-            return self.on_reset(me, segment);
-        }
-        self.confirm_join(me);
-        if segment.rare.is_some() {
-            self.on_options(me, segment);
-            if self.ended.is_some() || self.subflows[me].socket.state == State::Closed {
-                return;
-            }
-        }
-        self.subflows[me]
-            .socket
-            .on_ecn(arrival.congestion_experienced, segment);
-        self.with(me, |socket, cx| socket.on_ack(cx, segment));
         // An answer that says nothing of the stream does not keep a probe of its window alive.
         if segment.dss.is_some() || self.session.multipath.is_none() {
             self.send.peer_heard();
@@ -178,6 +176,36 @@ impl Connection {
         }
         self.subflows[me].socket.answer_probe(segment);
         self.on_fin(me, segment);
+    }
+
+    /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.
+    #[cold]
+    #[inline(never)]
+    fn take_unusual(&mut self, me: usize, segment: &Segment, marked: bool) -> bool {
+        if segment.flags.contains(Flags::SYN | Flags::ACK)
+            && self.subflows[me].socket.repeats_syn_ack(segment)
+        {
+            // Our third ACK was lost.
+            self.with(me, |socket, cx| socket.send_third_ack(cx));
+            return false;
+        }
+        if !self.with(me, |socket, cx| socket.acceptable(cx, segment)) {
+            return false;
+        }
+        if segment.flags.contains(Flags::RST) {
+            self.on_reset(me, segment);
+            return false;
+        }
+        self.confirm_join(me);
+        if segment.rare.is_some() {
+            self.on_options(me, segment);
+            if self.ended.is_some() || self.subflows[me].socket.state == State::Closed {
+                return false;
+            }
+        }
+        self.subflows[me].socket.on_ecn(marked, segment);
+        self.with(me, |socket, cx| socket.on_ack(cx, segment));
+        true
     }
 
     /// Counts what the options of a reset say. True: the peer ends the whole connection.
@@ -216,6 +244,8 @@ impl Connection {
             .is_some_and(|multipath| multipath.local_key == key)
     }
 
+    #[cold]
+    #[inline(never)]
     fn on_options(&mut self, me: usize, segment: &Segment) {
         if self.session.multipath.is_none() {
             return;
@@ -355,7 +385,9 @@ impl Connection {
 
     fn on_payload(&mut self, me: usize, segment: &Segment) {
         let seq = self.subflows[me].socket.position(segment);
-        self.with(me, |socket, cx| socket.sample_receiver_rtt(cx, segment));
+        if segment.timestamps.is_some() {
+            self.with(me, |socket, cx| socket.sample_receiver_rtt(cx, segment));
+        }
         let offset = match self.place(me, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => {
@@ -459,6 +491,8 @@ impl Connection {
     }
 
     /// Keeps a mapping that is of more than the segment it came with.
+    #[cold]
+    #[inline(never)]
     fn remember(&mut self, me: usize, mapping: (u64, u64, u32)) {
         let subflow = &mut self.subflows[me];
         let received = subflow.socket.received();

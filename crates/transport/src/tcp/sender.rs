@@ -102,6 +102,18 @@ impl Sent {
         self.seq + u64::from(self.len) + u64::from(self.flags & (Self::SYN | Self::FIN) != 0)
     }
 
+    /// Sent once, and neither SYN, FIN, SACKed nor lost.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.flags & !(Self::PUSH | Self::REINJECTED) == 0
+    }
+
+    /// As [`Sent::end`] of one that is plain.
+    #[inline]
+    pub fn plain_end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
     /// Where what an endpoint reports ends that leaves out a FIN behind data.
     pub fn data_end(&self) -> u64 {
         match self.len {
@@ -177,6 +189,9 @@ impl Socket {
                 return self.publish(&mut cx.path);
             }
         } else if !chunk.waits {
+            if self.unsent.is_empty() && self.fin != FinState::Queued {
+                return self.send_at_once(cx, chunk);
+            }
             self.unsent.push_back(chunk);
         } else {
             let follows = self.follows(&chunk);
@@ -189,6 +204,21 @@ impl Socket {
             self.append(chunk, cx.path.mss - excess, follows);
         }
         self.send_unsent(cx);
+    }
+
+    /// As [`Socket::send_unsent`] with nothing but this chunk, which does not wait, in the queue.
+    #[inline(always)]
+    fn send_at_once(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
+        let sent = self.in_flight() < cx.path.cwnd
+            && !self.blocked()
+            && cx.shared.admits(chunk.offset + u64::from(chunk.len));
+        if sent {
+            self.unsent_bytes -= u64::from(chunk.len);
+            self.send_chunk(cx, chunk);
+        } else {
+            self.unsent.push_back(chunk);
+        }
+        self.conclude_sending(cx, sent, false);
     }
 
     /// The chunk goes on in the stream where the last one ends.
@@ -284,9 +314,15 @@ impl Socket {
         if self.fin == FinState::Queued {
             self.send_fin(cx);
         }
+        self.conclude_sending(cx, sent, limited);
+    }
+
+    /// Something was `sent`, or the window `limited` it.
+    #[inline(always)]
+    fn conclude_sending(&mut self, cx: &mut Context<impl Options>, sent: bool, limited: bool) {
         self.publish_sent(&mut cx.path);
         self.publish_pacing(&mut cx.path);
-        limited |= cx.path.in_flight >= cx.path.cwnd;
+        let limited = limited || cx.path.in_flight >= cx.path.cwnd;
         if sent || limited {
             self.validate_window(limited);
         }

@@ -20,7 +20,7 @@ use crate::congestion::Ack;
 use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
-use crate::seq::unwrap;
+use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
@@ -175,9 +175,34 @@ impl Delivery {
 
 impl Socket {
     /// Processes the acknowledgement of `segment`, which is acceptable.
+    #[inline(always)]
     pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        let ack = unwrap(self.iss, segment.ack, self.una);
         self.heard_at = cx.shared.now;
+        if self.says_nothing_new(segment) {
+            self.publish(&mut cx.path);
+        } else {
+            self.on_news(cx, segment);
+        }
+    }
+
+    /// Data with an acknowledgement and a window that are known already, while nothing is doubtful: nothing follows from these.
+    #[inline(always)]
+    fn says_nothing_new(&self, segment: &Segment) -> bool {
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        segment.ack == wrap(self.iss, self.una)
+            && segment.payload.len > 0
+            && segment.sack.is_empty()
+            && self.una + window == self.window_end
+            && window <= self.largest_window
+            && !segment.flags.contains(Flags::ECE)
+            && self.recovery.state == CaState::Open
+            && self.recovery.probe_end.is_none()
+            && self.paced.is_none()
+    }
+
+    #[inline(never)]
+    fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
+        let ack = unwrap(self.iss, segment.ack, self.una);
         let before = self.una;
         let highest_sacked = self.recovery.scoreboard.highest();
         if self.paced.is_some() {
@@ -584,13 +609,18 @@ impl Socket {
         self.set_state(path, CaState::Cwr);
     }
 
+    /// Something is lost, and it is time to send it again.
+    #[inline]
+    pub(crate) fn repairs(&self) -> bool {
+        self.recovery.lost > 0 && self.recovery.state >= CaState::Recovery
+    }
+
     /// Sends again what is lost, as far as the window admits.
     pub(crate) fn send_lost(&mut self, cx: &mut Context<impl Options>) {
-        let recovery = &self.recovery;
-        if recovery.lost == 0 || !matches!(recovery.state, CaState::Recovery | CaState::Loss) {
+        if !self.repairs() {
             return;
         }
-        let hint = recovery.hint;
+        let hint = self.recovery.hint;
         let mut index = self.sent.partition_point(|sent| sent.seq < hint);
         let mut first = None;
         while index < self.sent.len() {

@@ -3,12 +3,12 @@
 use polypath_wire::tcp::Segment;
 
 use super::{Delivery, Recovery};
-use crate::Mib;
 use crate::path::CaState;
 use crate::seq::unwrap;
 use crate::tcp::Socket;
 use crate::tcp::context::Shared;
 use crate::tcp::sender::Sent;
+use crate::{Mib, Nanos};
 
 impl Socket {
     pub(super) fn take_sack(
@@ -112,6 +112,40 @@ impl Socket {
         }
     }
 
+    /// Removes those first segments that are acknowledged cumulatively of which nothing is to be told but when they were sent, while
+    /// nothing is SACKed. Returns how many. They were sent in their order, so that RACK needs the last.
+    #[inline(always)]
+    fn take_plain(&mut self, now: Nanos, ack: u64, delivery: &mut Delivery) -> u32 {
+        let mut packets = 0;
+        let (mut first, mut last) = ((0, 0), (0, 0));
+        while let Some(front) = self.sent.front()
+            && front.is_plain()
+            && front.plain_end() <= ack
+        {
+            last = (front.sent_at, front.plain_end());
+            if packets == 0 {
+                first = last;
+            }
+            packets += 1;
+            self.sent.pop_front();
+        }
+        if packets > 0 {
+            let (sent_at, end) = last;
+            delivery.packets += packets;
+            delivery.first = Some(first.0);
+            delivery.last = Some(sent_at);
+            delivery.original |= first.1 <= self.recovery.end;
+            if self.negotiated.sack {
+                self.rack.advanced = true;
+                self.rack.rtt = now - sent_at;
+                if (sent_at, end) > (self.rack.sent_at, self.rack.end) {
+                    (self.rack.sent_at, self.rack.end) = (sent_at, end);
+                }
+            }
+        }
+        packets
+    }
+
     /// Removes what is acknowledged cumulatively.
     pub(super) fn take_cumulative(
         &mut self,
@@ -123,7 +157,10 @@ impl Socket {
     ) {
         delivery.advanced = true;
         delivery.rearm = true;
-        let mut packets = 0u32;
+        let mut packets = 0;
+        if highest_sacked == 0 && self.paced.is_none() {
+            packets = self.take_plain(shared.now, ack, delivery);
+        }
         while let Some(front) = self.sent.front_mut() {
             if front.end() > ack {
                 if front.seq < ack && front.len > 0 {

@@ -222,11 +222,16 @@ impl Simulation {
             return self.follow_up_quic(index);
         }
         self.run_application(index);
-        let told = |it: &mut Connection| !it.events().is_empty();
-        if self.endpoints[index].tcp_mut().is_some_and(told) {
+        let (told, sends) = match self.endpoints[index].tcp_mut() {
+            Some(it) => (!it.events().is_empty(), !it.transmits().is_empty()),
+            None => (false, false),
+        };
+        if told {
             self.tell_events(index);
         }
-        self.transmit(index);
+        if sends {
+            self.transmit(index);
+        }
         let endpoint = &self.endpoints[index];
         let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
         self.set_timer(index, deadline);

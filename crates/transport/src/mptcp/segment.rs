@@ -56,22 +56,26 @@ impl Connection {
             self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        match self.subflows[me].socket.state {
+        let ready = match self.subflows[me].socket.state {
             State::Closed => return self.with(me, |socket, cx| socket.refuse(cx, segment)),
-            State::SynSent => self.on_syn_sent(me, segment),
-            State::SynReceived => {
-                if self.on_syn_received(me, segment) {
-                    self.on_synchronised(me, segment, arrival);
-                }
+            State::SynSent => {
+                self.on_syn_sent(me, segment);
+                false
             }
-            _ => self.on_synchronised(me, segment, arrival),
+            State::SynReceived => self.on_syn_received(me, segment),
+            _ => true,
+        };
+        if ready {
+            self.on_synchronised(me, segment, arrival);
         }
         let socket = &self.subflows[me].socket;
         if socket.state.synchronised() && (socket.repairs() || socket.wants_new_first()) {
             self.send_lost(me);
         }
-        self.push();
-        self.with(me, |socket, cx| socket.flush_ack(cx));
+        self.push_inline();
+        if self.subflows[me].socket.owes_ack() {
+            self.with(me, |socket, cx| socket.send_ack(cx));
+        }
         self.note_deadline(me);
         self.housekeep();
     }
@@ -134,6 +138,7 @@ impl Connection {
         self.with(me, |socket, cx| socket.send_lost(cx));
     }
 
+    #[inline(always)]
     fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
         let marked = arrival.congestion_experienced;
         let joining = |join: &Join| join.unconfirmed;

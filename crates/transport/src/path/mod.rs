@@ -136,10 +136,10 @@ impl Path {
         self.cwnd <= self.in_flight
     }
 
-    /// Whether it is established and [`Path::room`] is not zero. Nothing is branched on: of several paths it is true of few.
+    /// Whether it is established and [`Path::room`] is not zero. What is false of most paths comes first.
     #[inline]
     pub fn takes_packet(&self) -> bool {
-        self.established & !self.paced & !self.window_full()
+        !self.window_full() && self.established && !self.paced
     }
 
     /// Packets that the congestion window still admits; none while pacing holds them back.

@@ -39,33 +39,33 @@ fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
     found
 }
 
-/// As [`candidates`] of the normal paths for what none has carried, which most decisions are about: what is false of most paths, that the
-/// window has room, comes before the rest.
+/// The best of [`candidates`] among the normal paths for what none has carried, which most decisions are about. What is false of most
+/// paths, that the window has room, is looked at first.
 #[inline]
-fn candidates_for_new(paths: &[Path]) -> Candidates {
-    let mut unused = false;
+fn best_for_new(paths: &[Path]) -> Option<usize> {
     let mut best = None;
     let mut least = Nanos::MAX;
     for (index, path) in paths.iter().enumerate() {
-        if path.backup | path.potentially_failed | !path.established {
-            continue;
-        }
-        unused = true;
-        if !path.window_full() && path.srtt < least && ready(path) {
+        if !path.window_full() && path.srtt < least && !path.backup && usable(path) && ready(path) {
             (best, least) = (Some(index), path.srtt);
         }
     }
-    Candidates { best, unused }
+    best
 }
 
 /// The default choice for `next`: a normal path, else (only when no normal one is usable) a backup.
+#[inline]
 pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
-    if next.carried.is_empty() {
-        let normal = candidates_for_new(paths);
-        if normal.unused {
-            return normal.best;
-        }
+    if next.carried.is_empty()
+        && let Some(best) = best_for_new(paths)
+    {
+        return Some(best);
     }
+    choose_among_classes(paths, next)
+}
+
+#[inline(never)]
+fn choose_among_classes(paths: &[Path], next: &Next) -> Option<usize> {
     let pick = |carried| {
         let normal = candidates(paths, carried, false);
         if normal.unused {

@@ -139,6 +139,7 @@ impl<O: Options> Context<'_, O> {
         self.emit_data(segment, Purpose::Control);
     }
 
+    #[inline(always)]
     pub fn emit_data(&mut self, segment: Segment, purpose: Purpose) {
         self.shared.out.push(Transmit {
             subflow: self.path.index,

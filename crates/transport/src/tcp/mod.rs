@@ -496,6 +496,7 @@ impl Socket {
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
     /// section 3.10.7.4, first and fifth steps, and RFC 7323 section 5.3).
+    #[inline(always)]
     pub(crate) fn acceptable(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         if segment.flags.intersects(Flags::RST | Flags::SYN) {
             return self.acceptable_control(cx, segment);
@@ -520,6 +521,7 @@ impl Socket {
     }
 
     /// A bare segment of this socket: sequence number, ACK, timestamps, ECN echo.
+    #[inline(always)]
     fn header(&mut self, now: Nanos, seq: u64) -> Segment {
         let mut segment = Segment {
             seq: wrap(self.iss, seq),
@@ -536,6 +538,7 @@ impl Socket {
         segment
     }
 
+    #[inline(always)]
     fn stamp(&mut self, cx: &mut Context<impl Options>, segment: &mut Segment) {
         if self.ack.reader_sends() {
             cx.shared.receive.reader_takes();

@@ -222,9 +222,17 @@ impl Socket {
     }
 
     /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then ranges, most recent first.
+    #[inline(always)]
     pub(super) fn add_sack(&mut self, blocks: &mut SackBlocks, space: u32) {
+        if self.duplicate.is_some() || !self.ranges.is_empty() {
+            self.add_blocks(blocks, space);
+        }
+    }
+
+    #[inline(never)]
+    fn add_blocks(&mut self, blocks: &mut SackBlocks, space: u32) {
         let duplicate = self.duplicate.take();
-        if !self.negotiated.sack || (self.ranges.is_empty() && duplicate.is_none()) {
+        if !self.negotiated.sack {
             return;
         }
         let most = (space.saturating_sub(4) / 8).min(4) as usize;
@@ -344,6 +352,12 @@ impl Socket {
             self.ack.by_reader();
         }
         owes
+    }
+
+    /// Whether an ACK is due.
+    #[inline]
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.ack.due()
     }
 
     /// Sends an ACK if one is due.

@@ -214,7 +214,7 @@ impl Socket {
             && cx.shared.admits(chunk.offset + u64::from(chunk.len));
         if sent {
             self.unsent_bytes -= u64::from(chunk.len);
-            self.send_chunk(cx, chunk);
+            self.send_chunk_inline(cx, chunk);
         } else {
             self.unsent.push_back(chunk);
         }
@@ -339,6 +339,11 @@ impl Socket {
     }
 
     pub(super) fn send_chunk(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
+        self.send_chunk_inline(cx, chunk);
+    }
+
+    #[inline(always)]
+    fn send_chunk_inline(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
         let seq = self.next;
         self.next += u64::from(chunk.len);
         let mut sent = Sent {
@@ -378,7 +383,7 @@ impl Socket {
             sent.set(Sent::PUSH);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
-        self.emit_data(cx, &sent);
+        self.emit_data_inline(cx, &sent);
         if first || self.awaits_no_answer() {
             self.arm_retransmission(cx.shared);
         }
@@ -386,6 +391,11 @@ impl Socket {
     }
 
     fn emit_data(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
+        self.emit_data_inline(cx, sent);
+    }
+
+    #[inline(always)]
+    fn emit_data_inline(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
         if let Some(queue) = &mut self.host_queue
             && sent.len > 0
         {

@@ -14,6 +14,7 @@ const CHECKSUM_AT: usize = 16;
 
 /// Length of the header with its options in bytes. Options that do not fit are counted as well;
 /// [`emit`] refuses them.
+#[inline]
 pub fn header_len(segment: &Segment) -> usize {
     MIN_HEADER_LEN + options::options_len(segment)
 }

@@ -30,6 +30,7 @@ mod kind {
 
 /// Length of the options with their padding in bytes, a multiple of 4; more than
 /// [`MAX_OPTIONS_LEN`] when they do not fit.
+#[inline(always)]
 pub fn options_len(segment: &Segment) -> usize {
     let mut len = 0;
     if segment.timestamps.is_some() {
@@ -47,6 +48,7 @@ pub fn options_len(segment: &Segment) -> usize {
     len
 }
 
+#[inline(never)]
 fn rare_len(rare: &RareOptions, timestamps: bool) -> usize {
     let mut len = 0;
     if rare.mss.is_some() {

@@ -14,6 +14,12 @@ use crate::tcp::{Chunk, Kind, Push, Socket};
 impl Connection {
     /// Sends what may be sent.
     pub(in crate::mptcp) fn push(&mut self) {
+        self.push_inline();
+    }
+
+    /// The same where it is called for each segment.
+    #[inline(always)]
+    pub(in crate::mptcp) fn push_inline(&mut self) {
         self.push_data();
         if self.paced {
             self.settle_pacing();
@@ -33,6 +39,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn push_data(&mut self) {
         if !self.established || self.ended.is_some() {
             return;
@@ -139,6 +146,11 @@ impl Connection {
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
     pub(super) fn cut(&self, me: usize) -> u32 {
+        self.cut_inline(me)
+    }
+
+    #[inline(always)]
+    fn cut_inline(&self, me: usize) -> u32 {
         let mss = self.paths[me].mss
             - if self.send.sent == 0 {
                 self.session.first_segment_excess()
@@ -193,6 +205,11 @@ impl Connection {
     }
 
     pub(super) fn send_new(&mut self, me: usize, len: u32, push: Push) {
+        self.send_new_inline(me, len, push);
+    }
+
+    #[inline(always)]
+    fn send_new_inline(&mut self, me: usize, len: u32, push: Push) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
         if self.session.multipath.is_some() {
@@ -421,7 +438,7 @@ impl Connection {
             self.send_again(me, offset, part);
             return true;
         }
-        let mut len = self.cut(me);
+        let mut len = self.cut_inline(me);
         if len == 0 {
             self.hold(me);
             return false;
@@ -436,7 +453,7 @@ impl Connection {
                 bytes: len,
             });
         }
-        self.send_new(me, len, Push::No);
+        self.send_new_inline(me, len, Push::No);
         self.tell_scheduler(me, next.offset, len, true);
         true
     }

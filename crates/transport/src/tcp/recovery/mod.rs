@@ -220,7 +220,7 @@ impl Socket {
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
-                self.conclude(cx, &mut delivery, before);
+                self.conclude_apart(cx, &mut delivery, before);
             }
             return;
         }
@@ -278,7 +278,7 @@ impl Socket {
             self.on_congestion_experienced(&mut cx.path);
         }
         if self.concludes(delivery) {
-            self.conclude(cx, delivery, before);
+            self.conclude_apart(cx, delivery, before);
         }
         if !first {
             self.on_congestion_experienced(&mut cx.path);
@@ -317,7 +317,19 @@ impl Socket {
         newer
     }
 
+    #[cold]
+    #[inline(never)]
+    fn conclude_apart(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        delivery: &mut Delivery,
+        before: u64,
+    ) {
+        self.conclude(cx, delivery, before);
+    }
+
     /// True: what the path tells is up to date.
+    #[inline(always)]
     fn conclude(
         &mut self,
         cx: &mut Context<impl Options>,

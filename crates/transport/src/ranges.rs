@@ -27,6 +27,17 @@ impl RangeSet {
             return;
         }
         let first = self.ranges.partition_point(|range| range.1 < start);
+        // Most often one range grows at its end and does not reach the next.
+        if let Some(&(from, to)) = self.ranges.get(first)
+            && from <= start
+            && to < end
+            && (self.ranges.get(first + 1)).is_none_or(|next| end < next.0)
+        {
+            added(to, end);
+            self.bytes += end - to;
+            self.ranges[first].1 = end;
+            return;
+        }
         let mut covered = start;
         let (mut low, mut high) = (start, end);
         let mut last = first;

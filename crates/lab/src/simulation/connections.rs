@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{Ecn, InterfaceId, NodeId, Packet, Parcel, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Segment, Transmit, Tuple,
 };
 use polypath_wire::tcp::header_len;
 
@@ -330,20 +330,19 @@ impl Simulation {
         if let Some(connection) = self.endpoints[index].tcp_mut() {
             std::mem::swap(connection.transmits(), &mut transmits);
         }
-        for transmit in transmits.drain(..) {
+        for transmit in &mut transmits {
             self.transmit_one(index, transmit);
         }
+        transmits.clear();
         self.transmits = transmits;
     }
 
     #[inline(always)]
-    fn transmit_one(&mut self, index: usize, transmit: Transmit) {
-        let Transmit {
-            subflow, purpose, ..
-        } = transmit;
+    fn transmit_one(&mut self, index: usize, transmit: &mut Transmit) {
+        let (subflow, purpose) = (transmit.subflow, transmit.purpose);
         let flow = self.flow_of(index, subflow);
         if self.host_queues || self.plan.record.segments {
-            self.record_segment(index, &transmit);
+            self.record_segment(index, transmit);
         }
         let endpoint = &self.endpoints[index];
         let Some(connection) = endpoint.tcp() else {
@@ -356,17 +355,25 @@ impl Simulation {
         let flow_state = &mut self.captures.flows[flow as usize];
         let route = flow_state.route;
         if route.is_none() && !flow_state.here {
+            let transmit = Transmit {
+                segment: std::mem::take(&mut transmit.segment),
+                ..*transmit
+            };
             return self.transmit_to_queue(index, flow, transmit);
         }
         flow_state.sent = flow_state.sent.wrapping_add(1);
         let identification = flow_state.sent;
         let len =
             ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
-        let make = || Body {
+        let mut make = || Body {
             identification,
             altered: false,
             purpose,
-            content: Content::Tcp(transmit.segment),
+            // What has a destructor is taken, and the rest copied, so that nothing is left to be written.
+            content: Content::Tcp(Segment {
+                rare: transmit.segment.rare.take(),
+                ..transmit.segment
+            }),
         };
         match route {
             Some(route) if self.unwatched => {

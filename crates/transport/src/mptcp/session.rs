@@ -174,6 +174,7 @@ impl SubflowOptions<'_> {
     }
 
     /// Tells a peer that may still see options of the fallback (RFC 8684 section 3.7). Returns the option's length.
+    #[inline(never)]
     fn add_infinite_mapping(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32 {
         let Some((multipath, _)) = &self.session.infinite else {
             return 0;
@@ -273,6 +274,7 @@ impl Options for SubflowOptions<'_> {
         segment.rare_mut().mptcp.push(option);
     }
 
+    #[inline(always)]
     fn add_to_ack(&self, shared: &Shared, segment: &mut Segment) -> u32 {
         let timestamps = timestamps_len(segment);
         let Some(multipath) = &self.session.multipath else {
@@ -290,10 +292,14 @@ impl Options for SubflowOptions<'_> {
         OPTION_SPACE - timestamps - multipath.ack_len()
     }
 
+    #[inline(always)]
     fn add_to_data(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32 {
         let timestamps = timestamps_len(segment);
         let Some(multipath) = &self.session.multipath else {
-            let mapping = self.add_infinite_mapping(shared, seq, segment);
+            let mapping = match self.session.infinite {
+                Some(_) => self.add_infinite_mapping(shared, seq, segment),
+                None => 0,
+            };
             return OPTION_SPACE - timestamps - mapping;
         };
         let checksum = multipath.checksum.then_some(0);

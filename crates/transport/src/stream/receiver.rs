@@ -175,6 +175,7 @@ impl Receiver {
     }
 
     /// The window that the next segment would offer, of a profile that has one rule for all subflows.
+    #[inline(always)]
     fn would_offer(&self) -> u64 {
         let full = self.capacity();
         let free = self.free_of(full);

@@ -136,15 +136,17 @@ pub(crate) struct Context<'a, O> {
 impl<O: Options> Context<'_, O> {
     /// Sends a segment without data.
     pub fn emit(&mut self, segment: Segment) {
-        self.emit_data(segment, Purpose::Control);
+        let transmit = self.transmit(segment, Purpose::Control);
+        self.shared.out.push(transmit);
     }
 
+    /// A segment of its subflow, to be filled in where it is and pushed onto [`Shared::out`].
     #[inline(always)]
-    pub fn emit_data(&mut self, segment: Segment, purpose: Purpose) {
-        self.shared.out.push(Transmit {
+    pub fn transmit(&self, segment: Segment, purpose: Purpose) -> Transmit {
+        Transmit {
             subflow: self.path.index,
             segment,
             purpose,
-        });
+        }
     }
 }

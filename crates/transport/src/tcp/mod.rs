@@ -34,7 +34,7 @@ use crate::path::{MtuDiscovery, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{MILLISECOND, Mib, NEVER, Nanos};
+use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
 use delayed_ack::AckPolicy;
 pub(crate) use group::Front;
@@ -574,14 +574,16 @@ impl Socket {
 
     #[inline(always)]
     fn acknowledge(&mut self, cx: &mut Context<impl Options>, with_options: bool) {
-        let mut segment = self.header(cx.shared.now, self.next);
-        self.stamp(cx, &mut segment);
+        let header = self.header(cx.shared.now, self.next);
+        let mut transmit = cx.transmit(header, Purpose::Control);
+        let segment = &mut transmit.segment;
+        self.stamp(cx, segment);
         if with_options {
-            let space = cx.options.add_to_ack(cx.shared, &mut segment);
+            let space = cx.options.add_to_ack(cx.shared, segment);
             self.add_sack(&mut segment.sack, space);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
-        cx.emit(segment);
+        cx.shared.out.push(transmit);
     }
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.

@@ -401,7 +401,15 @@ impl Socket {
         {
             queue.push(sent.len);
         }
-        let mut segment = self.header(cx.shared.now, sent.seq);
+        let purpose = match sent.len {
+            0 => Purpose::Control,
+            _ if sent.retransmitted() => Purpose::Retransmission,
+            _ if sent.has(Sent::REINJECTED) => Purpose::Reinjection,
+            _ => Purpose::Data,
+        };
+        let header = self.header(cx.shared.now, sent.seq);
+        let mut transmit = cx.transmit(header, purpose);
+        let segment = &mut transmit.segment;
         if sent.has(Sent::PUSH) {
             segment.flags |= Flags::PSH;
         }
@@ -413,20 +421,14 @@ impl Socket {
             self.ecn_cwr_due = false;
         }
         segment.payload = Self::payload(sent.offset, sent.len);
-        self.stamp(cx, &mut segment);
+        self.stamp(cx, segment);
         let space = if sent.len > 0 {
-            cx.options.add_to_data(cx.shared, sent.seq, &mut segment)
+            cx.options.add_to_data(cx.shared, sent.seq, segment)
         } else {
-            cx.options.add_to_ack(cx.shared, &mut segment)
+            cx.options.add_to_ack(cx.shared, segment)
         };
         self.add_sack(&mut segment.sack, space);
-        let purpose = match sent.len {
-            0 => Purpose::Control,
-            _ if sent.retransmitted() => Purpose::Retransmission,
-            _ if sent.has(Sent::REINJECTED) => Purpose::Reinjection,
-            _ => Purpose::Data,
-        };
-        cx.emit_data(segment, purpose);
+        cx.shared.out.push(transmit);
     }
 
     /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant,

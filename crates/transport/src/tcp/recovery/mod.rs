@@ -385,6 +385,7 @@ impl Socket {
     }
 
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
+    #[inline(always)]
     fn sample_rtt(&mut self, shared: &Shared, delivery: &Delivery) -> Option<Nanos> {
         let elapsed = |at: Option<Nanos>| at.map(|at| shared.now - at);
         let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));

@@ -140,6 +140,7 @@ impl Socket {
         self.timers.set(Pending::Retransmission, at);
     }
 
+    #[inline(always)]
     pub(super) fn arm_after_ack(&mut self, shared: &Shared) {
         if self.timers.pending == Pending::Reordering {
             self.timers.pending = Pending::None;

@@ -44,7 +44,7 @@ pub enum Output<B> {
 /// What concerns the owner, a delivered packet being where it travelled.
 #[derive(Debug)]
 pub enum Occurrence<B> {
-    /// A packet reached the end of its route. The owner looks at it with [`Network::look_into`] and takes it or gives it up.
+    /// A packet reached the end of its route. The owner looks at it with [`Network::look_into`] and takes it or has it forgotten.
     Arrived {
         node: NodeId,
         interface: InterfaceId,
@@ -54,7 +54,7 @@ pub enum Occurrence<B> {
     Other(Output<B>),
 }
 
-/// A delivered packet that is still where it travelled, until [`Network::take`] or [`Network::give_up`].
+/// A delivered packet that is still where it travelled, until [`Network::take`] or [`Network::forget`].
 #[must_use]
 #[derive(Debug)]
 pub struct Parcel(u32);
@@ -372,13 +372,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.store.remove(parcel.0)
     }
 
-    /// Has the network forget a packet.
+    /// Has the network forget a packet whose body owns nothing. What it owned otherwise would not be freed.
     #[inline(always)]
-    pub fn give_up(&mut self, parcel: Parcel) {
-        self.store.clear(parcel.0);
+    pub fn forget(&mut self, parcel: Parcel) {
+        self.store.forget(parcel.0);
     }
 
-    /// As [`Network::poll`], but for packets, which are left where they are: most are looked at once and given up.
+    /// As [`Network::poll`], but for packets, which are left where they are: most are looked at once and forgotten.
     #[inline(always)]
     pub fn poll_in_place<O: Observer<B>>(
         &mut self,

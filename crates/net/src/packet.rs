@@ -151,11 +151,11 @@ impl<B> Store<B> {
         self.packets[slot as usize].take()
     }
 
-    /// Forgets a packet.
+    /// Forgets a packet, without dropping its body.
     #[inline(always)]
-    pub fn clear(&mut self, slot: u32) {
+    pub fn forget(&mut self, slot: u32) {
         self.free.push(slot);
-        self.packets[slot as usize] = None;
+        std::mem::forget(self.packets[slot as usize].take());
     }
 
     #[inline]

@@ -153,12 +153,17 @@ impl Simulation {
             };
             let now = self.network.now();
             let endpoint = endpoint as usize;
+            let owns_nothing = segment.rare.is_none();
             let mut waits = false;
             if let Some(connection) = self.endpoints[endpoint].tcp_mut() {
                 connection.take_in(subflow as usize, segment, arrival, now);
                 waits = connection.processes_wait();
             }
-            self.network.give_up(parcel);
+            if owns_nothing {
+                self.network.forget(parcel);
+            } else {
+                drop(self.network.take(parcel));
+            }
             if !(waits && self.wait_for_others(endpoint)) {
                 self.follow_up(endpoint);
             }
@@ -333,7 +338,8 @@ impl Simulation {
         for transmit in &mut transmits {
             self.transmit_one(index, transmit);
         }
-        transmits.clear();
+        // What they owned was taken.
+        transmits.drain(..).for_each(std::mem::forget);
         self.transmits = transmits;
     }
 
@@ -346,6 +352,7 @@ impl Simulation {
         }
         let endpoint = &self.endpoints[index];
         let Some(connection) = endpoint.tcp() else {
+            transmit.segment.rare = None;
             return;
         };
         let segment = &transmit.segment;

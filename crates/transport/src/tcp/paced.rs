@@ -40,7 +40,7 @@ impl Socket {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_sent(&mut self, now: Nanos, sent: &Sent) {
         if let Some(paced) = &mut self.paced {
             let alone = self.sent.is_empty();

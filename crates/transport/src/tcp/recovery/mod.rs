@@ -357,7 +357,9 @@ impl Socket {
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
             && self.recovery.probe_end.is_none();
-        self.judge_probe(cx, delivery);
+        if self.recovery.probe_end.is_some() {
+            self.judge_probe(cx, delivery);
+        }
         self.adapt_reordering_window();
         if self.recovery.state != CaState::Open || delivery.dubious() {
             self.step_recovery(cx, delivery, before);

@@ -80,10 +80,18 @@ impl Connection {
     }
 
     /// Gives up to `bytes` in-order bytes to the application, which reads in pieces.
+    #[inline]
     pub fn read(&mut self, bytes: u64, now: Nanos) -> u64 {
         self.shared.now = now;
         let taken = bytes.min(self.shared.receive.available());
-        let mut left = taken;
+        if taken > 0 {
+            self.take(taken, now);
+        }
+        taken
+    }
+
+    fn take(&mut self, bytes: u64, now: Nanos) {
+        let mut left = bytes;
         while left > 0 {
             let piece = left.min(CALL);
             left -= piece;
@@ -96,7 +104,6 @@ impl Connection {
                 self.announce_window();
             }
         }
-        taken
     }
 
     /// `copied` bytes were read in a round trip: the sockets' buffers follow the connection's, or the connection's that of its only one.

@@ -372,7 +372,21 @@ impl Receiver {
     }
 
     /// A segment came in sequence on a socket that has everything before `received` now. True: it ends what the peer had to send.
+    #[inline(always)]
     pub fn in_sequence(
+        &mut self,
+        own: Option<&mut SocketWindow>,
+        len: u32,
+        pushed: bool,
+        received: u64,
+        waiting: u64,
+        now: Nanos,
+    ) -> bool {
+        self.upstream.is_some() && self.measure(own, len, pushed, received, waiting, now)
+    }
+
+    #[inline(never)]
+    fn measure(
         &mut self,
         own: Option<&mut SocketWindow>,
         len: u32,

@@ -179,7 +179,7 @@ impl Socket {
     pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         self.heard_at = cx.shared.now;
         if self.says_nothing_new(segment) {
-            self.publish(&mut cx.path);
+            self.publish_sent(&mut cx.path);
         } else {
             self.on_news(cx, segment);
         }

@@ -81,8 +81,11 @@ impl Wheel {
             return self.link_far(id, at, slot);
         }
         let index = (slot & NEAR_MASK) as usize;
-        self.near_words[index / 64] |= 1 << (index % 64);
-        self.near_summary |= 1 << (index / 64);
+        let word = &mut self.near_words[index / 64];
+        if *word == 0 {
+            self.near_summary |= 1 << (index / 64);
+        }
+        *word |= 1 << (index % 64);
         let next = std::mem::replace(&mut self.near[index], id);
         self.nodes[id as usize] = Node {
             at,

@@ -90,6 +90,25 @@ fn check(seeds: std::ops::Range<u64>) -> Seen {
     seen
 }
 
+/// Scenarios of campaigns that failed once, each by a rule of its own: a fallback after a repetition (two), a group of segments of which a
+/// small one stayed behind, data that reaches beyond the window, and verdicts that were too strict (three).
+const ONCE_FAILED: [u64; 7] = [
+    40_017_039,
+    60_020_524,
+    300_024_494,
+    300_065_267,
+    300_166_714,
+    300_208_213,
+    300_285_709,
+];
+
+#[test]
+fn what_failed_once_holds() {
+    for seed in ONCE_FAILED {
+        check(seed..seed + 1);
+    }
+}
+
 #[test]
 fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
     if let Some(seed) = chosen() {

@@ -414,15 +414,19 @@ impl Connection {
             return;
         }
         let receive = &self.shared.receive;
+        let mut len = segment.payload.len;
         if !receive.admits(end) && end > receive.next && !receive.takes_beyond(offset) {
-            self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
-            self.subflows[me].socket.request_ack();
-            return;
+            len = len.min(receive.fitting(offset));
+            if len == 0 {
+                self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
+                self.subflows[me].socket.request_ack();
+                return;
+            }
         }
         let arrived = Arrived {
             seq,
             offset,
-            len: segment.payload.len,
+            len,
             pushed: segment.flags.contains(Flags::PSH),
         };
         self.with(me, |socket, cx| socket.on_payload(cx, arrived));

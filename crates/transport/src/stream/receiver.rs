@@ -275,6 +275,16 @@ impl Receiver {
         self.upstream.is_some() && offset <= self.next && self.next < self.edge && self.unread == 0
     }
 
+    /// How much of data from `offset` on that ends beyond the window is taken: what lies within it (RFC 9293 section 3.10.7.4, "trimming off any
+    /// portions that lie outside the window"). Upstream has it all come again.
+    #[cold]
+    pub fn fitting(&self, offset: u64) -> u32 {
+        if self.upstream.is_some() || self.edge <= self.next.max(offset) {
+            return 0;
+        }
+        u32::try_from(self.edge - offset).unwrap_or(u32::MAX)
+    }
+
     /// Whether a position this far beyond the next byte lies within the window that was offered.
     pub fn reaches(&self, distance: u64) -> bool {
         self.next + distance < self.edge

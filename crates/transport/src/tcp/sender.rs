@@ -285,7 +285,8 @@ impl Socket {
             {
                 break;
             }
-            let small = chunk.waits && self.unsent.len() == 1;
+            // What a group takes was decided with it.
+            let small = left == 0 && chunk.waits && self.unsent.len() == 1;
             if small && !self.nagle_admits(cx.shared, chunk.len, cx.path.mss) {
                 self.hold(cx.shared);
                 break;

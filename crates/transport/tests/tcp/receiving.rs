@@ -8,7 +8,7 @@
 //! | RFC 5681 section 4.2 | `out_of_order_data_is_acknowledged_at_once`, `a_filled_gap_is_acknowledged_at_once` |
 //! | RFC 2018 section 4 | `the_latest_block_comes_first` |
 //! | RFC 2883 | `a_duplicate_below_the_window_is_reported`, `a_duplicate_out_of_order_is_reported` |
-//! | RFC 9293 section 3.8.6.2.2 | `the_window_closes_and_opens_by_at_least_a_segment`, `data_beyond_the_window_is_refused` |
+//! | RFC 9293 section 3.8.6.2.2 | `the_window_closes_and_opens_by_at_least_a_segment`, `data_beyond_the_window_is_refused`, `what_reaches_beyond_the_window_is_trimmed_and_upstream_taken_if_nothing_is_unread` |
 //! | RFC 7323 section 5.3 | `paws_refuses_old_timestamps`, `paws_lets_acknowledgements_pass` |
 //! | RFC 3168 section 6.1.3 | `marks_are_echoed_until_cwr` |
 //! | RFC 9293 section 3.1 | `a_wrong_checksum_changes_nothing`, `an_acknowledgement_of_the_future_is_answered_and_ignored` |
@@ -247,14 +247,16 @@ fn data_beyond_the_window_is_refused() {
     assert_eq!(script.counter(Mib::TcpExtTCPZeroWindowDrop), 1);
 }
 
-/// What is next in sequence and reaches beyond the window, upstream takes whole while nothing waits to be read (`tcp_sequence`).
+/// Of what is next in sequence and reaches beyond the window, the part within is taken (RFC 9293 section 3.10.7.4). Upstream takes it whole
+/// while nothing waits to be read, or not at all (`tcp_sequence`).
 #[test]
-fn upstream_takes_what_reaches_beyond_the_window_if_nothing_is_unread() {
-    let beyond = 70_000;
+fn what_reaches_beyond_the_window_is_trimmed_and_upstream_taken_if_nothing_is_unread() {
+    let (beyond, window) = (70_000, 8 * LEN);
     for (profile, unread, taken) in [
-        (Profile::Rfc, 0, false),
-        (Profile::Linux, 0, true),
-        (Profile::Linux, LEN, false),
+        (Profile::Rfc, 0, window),
+        (Profile::Rfc, LEN, window - LEN),
+        (Profile::Linux, 0, beyond),
+        (Profile::Linux, LEN, 0),
     ] {
         let mut script = small_window_of(profile);
         if unread > 0 {
@@ -266,10 +268,9 @@ fn upstream_takes_what_reaches_beyond_the_window_if_nothing_is_unread() {
         script.inject(script.data(next, beyond, 1));
         script.run_for(SECOND);
         let reached = script.read(u64::MAX);
-        let expected = unread + if taken { beyond } else { 0 };
-        assert_eq!(reached, u64::from(expected), "{profile:?} {unread}");
+        assert_eq!(reached, u64::from(unread + taken), "{profile:?} {unread}");
         let refused = script.counter(Mib::TcpExtTCPZeroWindowDrop);
-        assert_eq!(refused, u32::from(!taken), "{profile:?} {unread}");
+        assert_eq!(refused, u32::from(taken == 0), "{profile:?} {unread}");
     }
 }
 

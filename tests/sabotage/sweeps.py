@@ -194,11 +194,19 @@ def command_killed(draw: random.Random, folder: Path) -> int:
 @sabotage("sweep-worker-killed", "sweep", "kill -9 of one worker")
 def worker_killed(draw: random.Random, folder: Path) -> int:
     def blow(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
-        if workers := _group(process):
+        if workers := [each for each in _group(process) if _is_worker(each)]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(draw.choice(workers)), signal.SIGKILL)
 
     return disturbed(Place(folder), draw, blow)
+
+
+def _is_worker(process: str) -> bool:
+    """Whether it runs points; loky has another process that keeps count of what they share."""
+    try:
+        return "resource_tracker" not in Path("/proc", process, "cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return False
 
 
 #: What a terminal, a shell or a batch system may send.

@@ -21,6 +21,9 @@ pub(super) struct Held {
     len: u32,
 }
 
+/// Option bytes of one SACK block, aligned (RFC 2018 section 3).
+const ONE_BLOCK: u32 = 12;
+
 /// A segment's payload: where it begins in the subflow's sequence space and in the stream, its length, and whether it was pushed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
@@ -221,11 +224,28 @@ impl Socket {
         recent[0] = seq;
     }
 
+    /// Whether there is anything for SACK to say.
+    #[inline(always)]
+    pub(super) fn has_sack(&self) -> bool {
+        self.duplicate.is_some() || !self.ranges.is_empty()
+    }
+
     /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then ranges, most recent first.
     #[inline(always)]
     pub(super) fn add_sack(&mut self, blocks: &mut SackBlocks, space: u32) {
-        if self.duplicate.is_some() || !self.ranges.is_empty() {
+        if self.has_sack() {
             self.add_blocks(blocks, space);
+        }
+    }
+
+    /// The same beside data, which a packet's length does not leave room for where the segment is full (RFC 9293 section 3.7.1): an
+    /// acknowledgement that is `owed` then goes on its own. Linux shortens the data instead (`tcp_current_mss`).
+    #[cold]
+    pub(super) fn add_sack_beside(&mut self, blocks: &mut SackBlocks, space: u32, owed: bool) {
+        if space >= ONE_BLOCK {
+            self.add_blocks(blocks, space);
+        } else if owed {
+            self.request_ack();
         }
     }
 

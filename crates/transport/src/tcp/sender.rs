@@ -422,13 +422,17 @@ impl Socket {
             self.ecn_cwr_due = false;
         }
         segment.payload = Self::payload(sent.offset, sent.len);
+        let owed = self.owes_ack();
         self.stamp(cx, segment);
         let space = if sent.len > 0 {
             cx.options.add_to_data(cx.shared, sent.seq, segment)
         } else {
             cx.options.add_to_ack(cx.shared, segment)
         };
-        self.add_sack(&mut segment.sack, space);
+        if self.has_sack() {
+            let room = cx.path.mss.saturating_sub(sent.len);
+            self.add_sack_beside(&mut segment.sack, space.min(room), owed);
+        }
         cx.shared.out.push(transmit);
     }
 

@@ -16,7 +16,7 @@
 use polypath_transport::{Arrival, Buffer, Config, Mib, Profile};
 use polypath_wire::tcp::Flags;
 
-use crate::common::script::{Peer, Script};
+use crate::common::script::{Peer, Script, Sent};
 use crate::common::{MS, SECOND, tcp, with_profile};
 
 const LEN: u32 = 1460;
@@ -271,6 +271,33 @@ fn what_reaches_beyond_the_window_is_trimmed_and_upstream_taken_if_nothing_is_un
         assert_eq!(reached, u64::from(unread + taken), "{profile:?} {unread}");
         let refused = script.counter(Mib::TcpExtTCPZeroWindowDrop);
         assert_eq!(refused, u32::from(taken == 0), "{profile:?} {unread}");
+    }
+}
+
+/// RFC 9293 section 3.7.1: a segment and its options fit the packet. Beside a full segment there is no room for SACK blocks; the
+/// acknowledgement that owes them goes alone.
+#[test]
+fn a_full_segment_has_no_sack_blocks_and_a_short_one_has() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let config = Config { profile, ..tcp() };
+        let mut script = Script::accepted(&config, Peer::default(), 20 * MS);
+        let mss = u64::from(script.connection.paths()[0].mss);
+        script.write(12 * mss);
+        script.drain();
+        script.inject(script.data(at(1), LEN, 1 + 2 * mss));
+        let sent = script.drain();
+        let (data, alone): (Vec<&Sent>, _) = sent.iter().partition(|it| it.segment.payload.len > 0);
+        assert!(!data.is_empty(), "{profile:?}");
+        assert!(data.iter().all(|it| it.segment.sack.is_empty()));
+        assert!(
+            alone.iter().any(|it| !it.segment.sack.is_empty()),
+            "{profile:?}"
+        );
+        script.inject(script.ack(1 + 12 * mss));
+        script.drain();
+        script.write(100);
+        let short = script.expect_data(1 + 12 * mss, 100).segment;
+        assert!(!short.sack.is_empty(), "{profile:?}");
     }
 }
 

@@ -140,8 +140,9 @@ fn red_has_thresholds_in_order_and_a_weight() {
     };
     assert_eq!(red(5.0, 15.0, 0.1, 0.002), Ok(()));
     assert_eq!(red(1.0, 1.5, 1.0, 1.0), Ok(()));
-    for (min, max, name) in [(0.0, 15.0, "min"), (5.0, f64::INFINITY, "max")] {
-        assert!(says(red(min, max, 0.1, 0.002), name, "at least 1"));
+    assert_eq!(red(0.0, 0.5, 1.0, 1.0), Ok(()));
+    for (min, max, name) in [(-1.0, 15.0, "min"), (5.0, f64::INFINITY, "max")] {
+        assert!(says(red(min, max, 0.1, 0.002), name, "at least 0"));
     }
     for max in [14.0, 15.0] {
         let order = "must be greater than 'min'";

@@ -14,9 +14,9 @@ model! {
     /// Settings of RED.
     RedConfig {
         /// Average length from which packets are dropped.
-        min: f64 as Packets,
+        min: f64 as Packets.at_least(0),
         /// Average length at which `probability` is reached.
-        max: f64 as Packets,
+        max: f64 as Packets.at_least(0),
         /// Drop probability at `max`.
         probability: f64 as Share = Number(0.1),
         /// Weight of a new sample in the moving average; 1 takes the present length.

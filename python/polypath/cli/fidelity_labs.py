@@ -69,8 +69,9 @@ def _runs(lab: str | None, chosen: Sequence[str]) -> Iterator[tuple[str, Sequenc
 def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     """The first point of the scenario, in the profile `linux`.
 
-    What the lab sets itself stays; without a path manager of its own it has `fullmesh`, and lowest RTT first, which the
-    kernel has not, becomes the kernel's own scheduler. A scenario over QUIC, which the kernel refuses, stays as it is.
+    What the lab sets itself stays. Without a path manager, or a topology that opens subflows, it has `fullmesh`. Lowest
+    RTT first, which the kernel has not, becomes the kernel's own scheduler. A scenario over QUIC, which the kernel
+    refuses, stays as it is.
     Raises ScenarioError.
     """
     if scenario.axes:
@@ -78,7 +79,8 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     if scenario.plan().has_quic:
         return scenario
     settings = ["defaults.profile=linux"]
-    if scenario.defaults.path_manager is None:
+    placed = scenario.topology is not None and scenario.topology.opens_subflows
+    if scenario.defaults.path_manager is None and not placed:
         settings.append("defaults.path_manager=fullmesh")
     stacks = {"defaults": scenario.defaults} | {f"host.{name}": host for name, host in scenario.host.items()}
     for where, stack in stacks.items():

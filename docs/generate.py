@@ -151,10 +151,10 @@ def _bounds(node: Node) -> str:
 def _range(of: registry.Parameter) -> str:
     if of.choices:
         return ", ".join(f"`{choice}`" for choice in of.choices)
-    if of.kind == "size" and of.minimum is not None and of.minimum > 1:
-        return f"size from {of.written(int(of.minimum))}"
-    bounded = of.kind not in ("packets", "share", "period", "size")
-    return of.kind + (_bounds({"minimum": of.minimum, "maximum": of.maximum}) if bounded else "")
+    if not of.has_unit:
+        return of.kind + _bounds({"minimum": of.minimum, "maximum": of.maximum})
+    least = int(of.minimum or 0)
+    return f"{of.kind} from {of.written(least)}" if least > 1 else of.kind
 
 
 def _default(node: Node) -> str:

@@ -79,9 +79,13 @@ class Parameter:
     exclusive: bool = False
     """The minimum itself is not allowed."""
 
+    @property
+    def has_unit(self) -> bool:
+        return self.kind in _WITH_UNIT
+
     def written(self, value: Any) -> Any:
         """The value as a scenario has it: a text where that has a unit."""
-        return _WITH_UNIT[self.kind](value) if self.kind in _WITH_UNIT and value is not None else value
+        return _WITH_UNIT[self.kind](value) if self.has_unit and value is not None else value
 
     def check(self, value: Any, owner: str) -> None:
         """Raises RegistryError when `value` is not one that the parameter takes."""

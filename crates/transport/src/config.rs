@@ -63,8 +63,9 @@ impl Profile {
         self != Self::Rfc
     }
 
-    /// Whether the only subflow ever may fall back in mid-stream, at the price that a repetition at connection level that no option marks
-    /// is taken for new data (Linux `allow_infinite_fallback`). RFC 8684 section 3.7 has such a subflow reset.
+    /// Whether the only subflow ever may fall back in mid-stream, as long as it carried nothing twice (Linux `allow_infinite_fallback`), at the
+    /// price that what a peer repeats at connection level, and no option marks, is taken for new data. RFC 8684 section 3.7 has such a subflow
+    /// reset.
     pub(crate) fn falls_back_late(self) -> bool {
         self == Self::Linux
     }

@@ -209,6 +209,7 @@ def _at_host(channel: Channel) -> bool:
 
 
 def _queues(tables: Tables) -> Iterator[Problem]:
+    by_flow = [name for name, model in models(Discipline).items() if "flows" in model.model_fields]
     for name, link in tables.link.items():
         ends = [split_end(end)[0] for end in link.ends]
         hosts = [end for end in ends if end in tables.host]
@@ -220,7 +221,6 @@ def _queues(tables: Tables) -> Iterator[Problem]:
                 yield Problem(("link", name, key, "queue_at"), message)
         if any(_at_host(side) and side.rate is None and side.wifi is None for side in directions(link)):
             yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
-        by_flow = [name for name, model in models(Discipline).items() if "flows" in model.model_fields]
         if any(_at_host(side) and side.queue is not None and side.queue.kind in by_flow for side in directions(link)):
             named = " and ".join(f"'{name}'" for name in by_flow)
             message = f"a queue at the host is one for all flows; {named} are at the link"

@@ -38,17 +38,15 @@ class NetworkModel(Model):
 
     def planned(self) -> dict[str, Any]:
         """What a Plan says of it: times in nanoseconds, sizes in bytes."""
-        entry = registry.find(self.registry_kind, self.kind)
-        values = {each: getattr(self, each.name) for each in entry.parameters}
-        return {"kind": self.kind} | {
-            each.field: float(value) if each.real else value for each, value in values.items()
-        }
+        settings = {name: getattr(self, name) for name in type(self).model_fields if name != "kind"}
+        return self.plan_of(self.kind, **settings)
 
     @classmethod
     def plan_of(cls, name: str, **given: Any) -> dict[str, Any]:
         """What a Plan says of the model of that name with these settings, the others as its defaults say."""
         entry = registry.find(cls.registry_kind, name)
-        return {"kind": name} | {each.field: given.get(each.name, each.default) for each in entry.parameters}
+        values = {each: given.get(each.name, each.default) for each in entry.parameters}
+        return {"kind": name} | {each.field: float(value) if each.real else value for each, value in values.items()}
 
     @classmethod
     def written(cls, planned: Mapping[str, Any]) -> dict[str, Any]:

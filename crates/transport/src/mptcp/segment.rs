@@ -415,8 +415,8 @@ impl Connection {
         }
         let receive = &self.shared.receive;
         let mut len = segment.payload.len;
-        if !receive.admits(end) && end > receive.next && !receive.takes_beyond(offset) {
-            len = len.min(receive.fitting(offset));
+        if !receive.admits(end) && end > receive.next {
+            len = receive.taken_beyond(offset, len);
             if len == 0 {
                 self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
                 self.subflows[me].socket.request_ack();

@@ -268,21 +268,19 @@ impl Receiver {
         end <= self.edge
     }
 
-    /// Whether data from `offset` on that ends beyond the window is taken all the same: upstream, what is next in sequence, as long as the
-    /// window is open and nothing waits to be read (`tcp_sequence`).
+    /// How many of `len` bytes from `offset` on, which end beyond the window, are taken: those within it (RFC 9293 section 3.10.7.4, "trimming off
+    /// any portions that lie outside the window"). Upstream takes all of what is next in sequence, as long as the window is open and nothing
+    /// waits to be read, and of others none (`tcp_sequence`).
     #[cold]
-    pub fn takes_beyond(&self, offset: u64) -> bool {
-        self.upstream.is_some() && offset <= self.next && self.next < self.edge && self.unread == 0
-    }
-
-    /// How much of data from `offset` on that ends beyond the window is taken: what lies within it (RFC 9293 section 3.10.7.4, "trimming off any
-    /// portions that lie outside the window"). Upstream has it all come again.
-    #[cold]
-    pub fn fitting(&self, offset: u64) -> u32 {
-        if self.upstream.is_some() || self.edge <= self.next.max(offset) {
+    pub fn taken_beyond(&self, offset: u64, len: u32) -> u32 {
+        if self.edge <= self.next.max(offset) {
             return 0;
         }
-        u32::try_from(self.edge - offset).unwrap_or(u32::MAX)
+        match self.upstream {
+            Some(_) if offset <= self.next && self.unread == 0 => len,
+            Some(_) => 0,
+            None => len.min(u32::try_from(self.edge - offset).unwrap_or(u32::MAX)),
+        }
     }
 
     /// Whether a position this far beyond the next byte lies within the window that was offered.

@@ -63,6 +63,17 @@ def test_a_line_a_colour_and_a_panel_a_value() -> None:
     assert figure.axes[0].get_xlabel() == "defaults.receive_buffer (MB)"
 
 
+def test_panels_share_an_axis_that_holds_every_value() -> None:
+    figure = drawn(LOSS, SCHEDULER, BUFFER, SEED)
+    assert figure is not None
+    highest = [max(np.max(np.asarray(line.get_ydata(), float)) for line in panel.lines) for panel in figure.axes]
+    assert len(set(highest)) > 1
+    for panel in figure.axes:
+        bottom, top = panel.get_ylim()
+        assert bottom == 0
+        assert top > max(highest)
+
+
 def test_the_band_is_the_interval() -> None:
     figure = drawn(BUFFER, SEED, first=11.0)
     assert figure is not None

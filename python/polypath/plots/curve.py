@@ -95,6 +95,7 @@ def curve(result: Swept, ax: Axes | None = None, *, measure: str = "goodput_mbps
         raise MetricError(f"{result.name} has several panels; polypath.plots.draw_curves draws all of them")
     with drawing(ax) as axes:
         _panel(axes, roles, own, result.points if measure == "goodput_mbps" else None)
+        axes.set_ylim(bottom=0)
         axes.set(xlabel=_label(roles.along), ylabel=f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
         put_legend(axes, legend and (roles.colours is not None or len(axes.get_legend_handles_labels()[0]) > 1))
         return axes
@@ -142,6 +143,8 @@ def _draw(result: Swept, measure: str, roles: _Roles, look: Look) -> Figure:
         _panel(panel, roles, group, here if measure == "goodput_mbps" else None)
         parts = [f"{axis.name} {value}" for axis, value in zip(roles.panels, key, strict=False)]
         panel.set_title(", ".join([*parts, *([str(key[-1])] if several else [])]))
+    # They share the axis: from when its bottom is set on, its top does not follow what is drawn.
+    panels[0].set_ylim(bottom=0)
     for panel in grid[:, 0]:
         panel.set_ylabel(f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
     for column in range(columns):
@@ -191,7 +194,6 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame
             ticks = [number / _scale(roles.along)[0] for number in numbers]
             panel.set_xticks(ticks, _apart(ticks))
             panel.minorticks_off()
-    panel.set_ylim(bottom=0)
 
 
 def _line(panel: Axes, along: Axis, at: Sequence[float], rows: pl.DataFrame, index: int, label: str) -> None:

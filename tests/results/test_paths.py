@@ -105,6 +105,15 @@ def test_no_rate_and_no_way() -> None:
     assert found(NETWORK, "eth9")[1] == []
 
 
+def test_where_a_host_forwards_nothing_is_said_of_the_paths() -> None:
+    text = NETWORK.replace("[router.b]", "[host.b]\nforwards = true")
+    plan, known = found(text, "eth0")
+    assert len(known) == 1
+    assert found(text, "eth0", "eth1")[1] == []
+    with pytest.raises(paths.Undetermined):
+        paths.way(plan, 0, "eth1", plan["nodes"][1]["interfaces"][0]["addresses"][0])  # type: ignore[index]
+
+
 def test_closed_forms() -> None:
     assert paths.rule_of_thumb_bytes(2e9, 0.036) == pytest.approx(18e6)
     assert paths.window_limit_bps(1e6, 0.1, 1e9) == 80e6

@@ -42,7 +42,8 @@ def of_connection(
 ) -> list[PathOfSubflow]:
     """The paths of subflows, each given by its interface at the client and its destination's address.
 
-    A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths.
+    A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths, or goes by a
+    host that forwards.
     """
     try:
         found = [way(plan, int(application["client"]), interface, address) for interface, address in ends]
@@ -143,7 +144,7 @@ def _edges(plan: Mapping[str, Any]) -> list[_Edge]:
 def way(plan: Mapping[str, Any], client: int, interface: str, address: str) -> PathOfSubflow | None:
     """From a host's interface to the link of the interface that owns the address; None where none leads there.
 
-    Raises Undetermined where the run chooses among several.
+    Raises Undetermined where the run chooses among several, and where a host forwards: its ways are not followed here.
     """
     target = owner(plan, address)
     leaving = next(
@@ -169,6 +170,8 @@ def way(plan: Mapping[str, Any], client: int, interface: str, address: str) -> P
             return PathOfSubflow(tuple(hops), delay / SECOND)
         here = edge.reaches[0]
         if plan["nodes"][here]["kind"] == "host":
+            if plan["nodes"][here].get("forwards"):
+                raise Undetermined
             return None
         out = _static(plan, here, source, address)
         if out is not None:

@@ -14,7 +14,7 @@
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
 # make steady  the tests that count on real time, twenty times (RUNS=n); HOW=--busy beside a full load, HOW='--cpus 0.8' with less of the machine
 # make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
-# make soak   ten simulated minutes of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
+# make soak   ten simulated minutes (MINUTES=60 for more) of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
 PYTHON ?= python3
@@ -107,9 +107,11 @@ test-speed: $(VENV)/.ready
 kernel: build kernel-tools
 	@$(BIN)/polypath kernel build
 
+MINUTES ?= 10
+
 soak: build kernel-tools
 	@$(BIN)/polypath kernel build --debug
-	@POLYPATH_LINUX_LIMIT=7200 $(BIN)/python tests/linux/soak.py --minutes 10 --debug
+	@POLYPATH_LINUX_LIMIT=7200 $(BIN)/python tests/linux/soak.py --minutes $(MINUTES) --debug
 
 RUNS ?= 20
 

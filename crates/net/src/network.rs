@@ -493,6 +493,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         }
     }
 
+    /// Forgets what the packets carry that are under way. Nothing is to be asked of the network from then on but what it counted.
+    pub fn forget_packets(&mut self) {
+        self.store.forget_all();
+        self.urgent.clear();
+        self.egress.clear();
+    }
+
     /// A packet of `len` bytes enters a channel.
     #[inline(always)]
     fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, len: u32, obs: &mut O) {

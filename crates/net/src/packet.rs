@@ -158,6 +158,11 @@ impl<B> Store<B> {
         std::mem::forget(self.packets[slot as usize].take());
     }
 
+    /// Forgets all packets, which are not to be asked for any more; they still count.
+    pub fn forget_all(&mut self) {
+        self.packets = Vec::new();
+    }
+
     #[inline]
     pub fn packet(&self, slot: u32) -> Option<&Packet<B>> {
         self.packets[slot as usize].as_ref()
@@ -176,7 +181,7 @@ impl<B> Store<B> {
     }
 
     pub fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.headers.len() - self.free.len()
     }
 
     /// Sets congestion experienced if the packet is ECN-capable; whether it was.

@@ -144,7 +144,8 @@ pub(crate) struct Routing {
     distances: BTreeMap<NodeId, Vec<Distance>>,
     /// The same to the gate of the last query that went round hosts that forward.
     round: Option<(Round, Vec<Distance>)>,
-    known: BTreeMap<Box<[ChannelId]>, RouteId>,
+    /// By a hash of the path; where two have the same, the second has the next number.
+    known: BTreeMap<u64, RouteId>,
     /// All paths, each followed by [`END`].
     pub table: Vec<u32>,
     /// Where each route's path starts in `table`.
@@ -158,12 +159,22 @@ impl Routing {
     }
 
     fn intern(&mut self, path: &[ChannelId]) -> RouteId {
-        if let Some(route) = self.known.get(path) {
-            return *route;
+        let mut key = (path.iter()).fold(0, |key, channel| mix(key ^ u64::from(channel.0)));
+        while let Some(&route) = self.known.get(&key) {
+            if self.leads_over(route, path) {
+                return route;
+            }
+            key = key.wrapping_add(1);
         }
         let route = self.append(path);
-        self.known.insert(path.into(), route);
+        self.known.insert(key, route);
         route
+    }
+
+    fn leads_over(&self, route: RouteId, path: &[ChannelId]) -> bool {
+        let laid = self.table[self.starts[route.index()] as usize..].iter();
+        let own = path.iter().map(|channel| channel.0).chain([END]);
+        own.zip(laid).all(|(own, laid)| own == *laid)
     }
 
     fn append(&mut self, path: &[ChannelId]) -> RouteId {

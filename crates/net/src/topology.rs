@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::config::{ChannelConfig, ConfigError};
 use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind};
@@ -44,12 +45,16 @@ pub(crate) struct Interface {
     pub channel: Option<ChannelId>,
 }
 
+/// So many of the last channels are asked whether they are configured alike.
+const ALIKE: usize = 4;
+
 /// A channel's ends and what it starts as.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub from: InterfaceId,
     pub to: InterfaceId,
-    pub config: ChannelConfig,
+    /// The same one for channels that are alike and were connected together.
+    pub config: Arc<ChannelConfig>,
 }
 
 /// The network as it is built; also keeps the routes found in it.
@@ -142,18 +147,21 @@ impl Topology {
         let pair = (ChannelId(first), ChannelId(first + 1));
         self.interfaces[a.index()].channel = Some(pair.0);
         self.interfaces[b.index()].channel = Some(pair.1);
-        self.edges.push(Edge {
-            from: a,
-            to: b,
-            config: forward,
-        });
-        self.edges.push(Edge {
-            from: b,
-            to: a,
-            config: backward,
-        });
+        for (from, to, config) in [(a, b, forward), (b, a, backward)] {
+            let config = self.shared(config);
+            self.edges.push(Edge { from, to, config });
+        }
         self.routing.forget_distances();
         Ok(pair)
+    }
+
+    /// The configuration as one of the last channels has it already.
+    fn shared(&self, config: ChannelConfig) -> Arc<ChannelConfig> {
+        let mut last = self.edges.iter().rev().take(ALIKE);
+        match last.find(|edge| *edge.config == config) {
+            Some(edge) => Arc::clone(&edge.config),
+            None => Arc::new(config),
+        }
     }
 
     /// Adds a static route: packets at `node` from `source` (if given) to `destination` leave by `out`. Of several that match, the one

@@ -43,7 +43,7 @@ pub(crate) struct Channel {
 struct General {
     id: ChannelId,
     seed: u64,
-    config: ChannelConfig,
+    config: Arc<ChannelConfig>,
     discipline: Discipline,
     loss: Loss,
     streams: Option<Box<Streams>>,
@@ -89,7 +89,7 @@ impl Streams {
 }
 
 impl Channel {
-    pub fn new(id: ChannelId, config: ChannelConfig, seed: u64) -> Self {
+    pub fn new(id: ChannelId, config: Arc<ChannelConfig>, seed: u64) -> Self {
         let mut channel = Self {
             line: Line::new(rate(&config), config.overhead),
             plain: false,
@@ -416,7 +416,7 @@ impl Channel {
         store: &Store<B>,
     ) -> Vec<u32> {
         let headers = &store.headers;
-        let old = std::mem::replace(&mut self.general.config, config);
+        let old = std::mem::replace(&mut self.general.config, Arc::new(config));
         let lost = if old.up && !self.general.config.up {
             self.drain(now, headers)
         } else {

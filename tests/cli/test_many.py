@@ -8,8 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath.cli import many, result
+from polypath.cli import many, result, sweeps
 from polypath.results import Metadata, Recording, schema
+from polypath.results.points import Axis, table
+from polypath.results.statistics import over_seeds
+from polypath.results.stored import StoredSweep
 
 SECOND = 1_000_000_000
 
@@ -125,3 +128,39 @@ def test_figures_take_no_search_for_each_subflow(
         return count
 
     assert operations(run(50, 8)) == operations(run(50, 2))
+
+
+def swept(connections: int, late: int) -> StoredSweep:
+    """Two seeds at each of two rates; connection n has n Mbps and takes n s, and the last `late` do not finish."""
+    axes = [Axis("rate", ("1", "2"), (1.0, 2.0), "Mbps"), Axis("seed", ("1", "2"), (1.0, 2.0), None)]
+    each: list[dict[str, Any]] = [
+        {
+            "connection": f"c{n}",
+            "goodput_mbps": float(n),
+            "completion_s": float(n) if n < connections - late else None,
+            "finished": n < connections - late,
+            "requests": None,
+        }
+        for n in range(connections)
+    ]
+    places = [{"rate": rate, "seed": seed} for rate in axes[0].labels for seed in axes[1].labels]
+    points = table(axes, [(place, each) for place in places])
+    return StoredSweep("sweep", axes, points, over_seeds(points, axes), [])
+
+
+@pytest.mark.parametrize(("late", "most"), [(0, "40"), (3, "3 of 41 not done")])
+def test_a_sweep_of_more_connections_has_three_rows_a_place(
+    late: int, most: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweeps.show(swept(many.ROWS + 1, late))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    place = ["least 0 0 2", "median 20 20 2", f"most 40 {most} 2"]
+    assert lines[2:8] == [f"{rate} {row}" for rate in ("1", "2") for row in place]
+    assert lines[8] == "of the means of 41 connections; the files have each of them"
+
+
+def test_a_sweep_of_forty_connections_has_a_row_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    sweeps.show(swept(many.ROWS, 1))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert len([line for line in lines if line.startswith(("1 c", "2 c"))]) == 2 * many.ROWS
+    assert "2 c39 39 = 0 of 2 done 2" in lines

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import polars as pl
 from rich.markup import escape
 
 from polypath import _core, sweep
-from polypath.cli import figures, jobs, output, progress
+from polypath.cli import figures, jobs, many, output, progress
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
@@ -25,6 +26,8 @@ from polypath.sweep.grid import short_names
 
 #: How many intervals that stayed wide are named.
 _MOST_UNMET: Final = 5
+#: The rows of a place with many connections.
+_OF_MANY: Final = {"least": 0.0, "median": 0.5, "most": 1.0}
 
 
 def run(
@@ -115,16 +118,18 @@ def advise(result: sweep.Result) -> None:
 
 
 def show(result: sweep.Result | StoredSweep) -> None:
-    """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds."""
+    """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds; of many
+    connections the least, the median and the most."""
     axes = [axis for axis in result.axes if axis.name != SEED]
     statistics = result.statistics
     measures = [name for name in MEASURES if name in statistics["measure"] and _says_something(statistics, name)]
     several = bool((statistics["n"] > 1).any())
-    connections = statistics["connection"].n_unique() > 1
+    count = statistics["connection"].n_unique()
+    many_connections = count > many.ROWS
     headings = {axis.name: short for axis, short in zip(axes, short_names([axis.name for axis in axes]), strict=True)}
     shown = table(
         *headings.values(),
-        *(["connection"] if connections else []),
+        *(["of connections"] if many_connections else ["connection"] if count > 1 else []),
         *(MEASURES[name].heading for name in measures),
         *(["seeds"] if several else []),
         numbers=frozenset(
@@ -136,14 +141,47 @@ def show(result: sweep.Result | StoredSweep) -> None:
         ),
         title=result.name,
     )
-    keys = [*headings, "connection"]
-    for key, group in statistics.group_by(keys, maintain_order=True):
+    for cells, n in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
+        shown.add_row(*cells, *([str(n)] if several else []))
+    out.print(shown)
+    if many_connections:
+        out.print(f"of the means of {count} connections; the files have each of them", style="dim")
+    else:
+        _explain(statistics.filter(pl.col("measure").is_in(measures)))
+
+
+def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], int]]:
+    """A row for each place and connection: its cells, and how many runs it is of."""
+    connections = statistics["connection"].n_unique() > 1
+    for key, group in statistics.group_by([*axes, "connection"], maintain_order=True):
         by_measure = {row["measure"]: row for row in group.iter_rows(named=True)}
         cells = [escape(str(part)) for part in (key if connections else key[:-1])]
         cells += [_estimate(by_measure.get(name), MEASURES[name].printed) for name in measures]
-        shown.add_row(*cells, *([str(group["n"].max())] if several else []))
-    out.print(shown)
-    _explain(statistics.filter(pl.col("measure").is_in(measures)))
+        yield cells, int(group["n"].max())  # type: ignore[arg-type]
+
+
+def _of_many(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], int]]:
+    """Rows for each place: the least, the median and the most of its connections. What did not finish is the most."""
+    places = statistics.group_by(axes, maintain_order=True) if axes else [((), statistics)]
+    for key, place in places:
+        found = {name: _sorted(place, name) for name in measures}
+        for word, share in _OF_MANY.items():
+            cells = [*(escape(str(part)) for part in key), word]
+            for name in measures:
+                values = found[name]
+                value = values[round(share * (len(values) - 1))] if values else None
+                unfinished = f"{values.count(inf)} of {len(values)} not done" if values else ""
+                cells.append("" if value is None else unfinished if value == inf else _number(name, value))
+            yield cells, int(place["n"].max())  # type: ignore[arg-type]
+
+
+def _sorted(place: pl.DataFrame, measure: str) -> list[float]:
+    own = place.filter(pl.col("measure") == measure)
+    return sorted(inf if row["unfinished"] else row["mean"] for row in own.iter_rows(named=True))
+
+
+def _number(measure: str, value: float) -> str:
+    return rounded(value / MEASURES[measure].printed)
 
 
 def _explain(statistics: pl.DataFrame) -> None:

@@ -47,6 +47,7 @@ impl Stream {
         let near = self.next;
         match number {
             Dsn::Long(number) => {
+                let number = number.get();
                 let zero = *self.zero.get_or_insert(number);
                 Some(number.wrapping_sub(zero))
             }
@@ -62,7 +63,7 @@ impl Stream {
     pub fn acknowledged(&self, number: DataAck) -> Option<u64> {
         let zero = self.zero?;
         match number {
-            DataAck::Long(number) => Some(number.wrapping_sub(zero)),
+            DataAck::Long(number) => Some(number.get().wrapping_sub(zero)),
             DataAck::Short(number) => unwrap(zero as u32, number, self.next),
         }
         .filter(|offset| offset.abs_diff(self.next) < FARTHEST)

@@ -151,7 +151,7 @@ fn data(version: u8, first: u32, at: u32, offset: u64) -> Segment {
         dss: Some(Dss {
             data_ack: None,
             mapping: Some(Mapping {
-                dsn: Dsn::Long(idsn(version, KEYS.0).wrapping_add(1 + offset)),
+                dsn: Dsn::Long(idsn(version, KEYS.0).wrapping_add(1 + offset).into()),
                 subflow_seq: at,
                 len: 100,
                 checksum: None,
@@ -220,7 +220,9 @@ fn script(version: u8, wrong: bool) -> Script {
     script.send(OTHER, SERVER, &data(version, 7, 1, 100));
     let mut everything = segment(501, 108, Flags::ACK, 0);
     everything.dss = Some(Dss {
-        data_ack: Some(DataAck::Long(idsn(version, KEYS.0).wrapping_add(201))),
+        data_ack: Some(DataAck::Long(
+            idsn(version, KEYS.0).wrapping_add(201).into(),
+        )),
         mapping: None,
         data_fin: false,
     });

@@ -241,7 +241,7 @@ impl Builder {
 
     fn node(&mut self, kind: NodeKind) -> usize {
         let id = self.plan.nodes.len();
-        let stack = (kind == NodeKind::Host).then(|| self.stack.clone());
+        let stack = (kind == NodeKind::Host).then(|| Box::new(self.stack.clone()));
         self.plan.nodes.push(Node {
             name: format!("n{id}"),
             kind,

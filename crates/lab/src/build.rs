@@ -1,5 +1,6 @@
 //! From a plan to a network and to transport settings.
 
+mod shared;
 mod wifi;
 
 use std::num::NonZeroU32;
@@ -19,6 +20,7 @@ use polypath_transport::{AckFrequency, AckPath, ControlPath, MILLISECOND};
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
 use crate::registry;
+pub(crate) use shared::SharedConfigs;
 
 /// The network of a plan, and the channels of its links. `B` is what its packets carry.
 pub struct Built<B> {
@@ -319,7 +321,7 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
 }
 
 /// The transport settings of a stack.
-pub(crate) fn config(
+fn config(
     stack: &plan::Stack,
     mptcp: bool,
     place: &str,

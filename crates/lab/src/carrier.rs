@@ -161,9 +161,9 @@ impl Carrier {
     }
 
     /// The routers that it is steered through.
-    pub fn gateways(&self, lane: usize) -> Option<&Vec<IpAddr>> {
+    pub fn gateways(&self, lane: usize) -> Option<&[IpAddr]> {
         match self {
-            Self::Tcp(it) => it.subflows().get(lane).map(|subflow| &subflow.gateways),
+            Self::Tcp(it) => it.subflows().get(lane).map(|subflow| &*subflow.gateways),
             Self::Quic(it) => it.gateways(lane),
         }
     }

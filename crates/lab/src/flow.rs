@@ -161,6 +161,24 @@ pub fn label(source: SocketAddr, destination: SocketAddr) -> u64 {
     })
 }
 
+/// Where packets of a conversation arrive: the node, its address and port, and the sender's. Of these there are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    node: u32,
+    own: (IpAddr, u16),
+    peer: (IpAddr, u16),
+}
+
+impl Place {
+    pub fn new(node: usize, own: SocketAddr, peer: SocketAddr) -> Self {
+        Self {
+            node: node as u32,
+            own: (own.ip(), own.port()),
+            peer: (peer.ip(), peer.port()),
+        }
+    }
+}
+
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {

@@ -19,7 +19,7 @@ impl Origins {
     pub fn acknowledged(&self, segment: &Segment) -> Option<u64> {
         let zero = self.data.1?;
         Some(match segment.dss?.data_ack? {
-            DataAck::Long(number) => number.wrapping_sub(zero),
+            DataAck::Long(number) => number.get().wrapping_sub(zero),
             DataAck::Short(number) => near(number.wrapping_sub(zero as u32), self.received),
         })
     }
@@ -28,7 +28,7 @@ impl Origins {
     pub fn carried(&self, segment: &Segment) -> Option<u64> {
         let zero = self.data.0?;
         Some(match segment.dss?.mapping?.dsn {
-            Dsn::Long(number) => number.wrapping_sub(zero),
+            Dsn::Long(number) => number.get().wrapping_sub(zero),
             Dsn::Short(number) => near(number.wrapping_sub(zero as u32), segment.payload.offset),
         })
     }

@@ -70,7 +70,7 @@ pub struct Node {
     pub interfaces: Vec<Interface>,
     /// Present on hosts.
     #[serde(default)]
-    pub stack: Option<Stack>,
+    pub stack: Option<Box<Stack>>,
 }
 
 impl Node {
@@ -132,10 +132,10 @@ pub struct Channel {
     pub rate_bps: Option<u64>,
     /// In place of a rate; `rate_bps`, if present, is what it gives on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
+    pub trace: Option<Box<Trace>>,
     /// In place of a rate; `rate_bps`, if present, is what is sent while data is sent, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wifi: Option<Wifi>,
+    pub wifi: Option<Box<Wifi>>,
     #[serde(default)]
     pub delay_ns: u64,
     /// Link-layer bytes that each packet takes besides its IP length, in rate and byte limits.
@@ -321,7 +321,7 @@ pub struct Choice {
 }
 
 /// A host's transport settings.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
     /// Who speaks QUIC: `polypath` or `noq`; absent: `polypath`.
@@ -384,7 +384,7 @@ pub struct Stack {
 }
 
 /// What a peer of QUIC is asked for (draft-ietf-quic-ack-frequency-14 section 4).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckFrequency {
     /// Ack-eliciting packets that are acknowledged together.
@@ -397,7 +397,7 @@ pub struct AckFrequency {
 }
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keepalive {
     /// Silence before the first.
@@ -452,9 +452,9 @@ pub struct Application {
     pub start_ns: u64,
     /// Where this application differs from its hosts' stacks.
     #[serde(default)]
-    pub client_stack: Option<Stack>,
+    pub client_stack: Option<Box<Stack>>,
     #[serde(default)]
-    pub server_stack: Option<Stack>,
+    pub server_stack: Option<Box<Stack>>,
     /// The program that plays it where programs run; the simulator has its own model of it. Absent: the project's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,

@@ -387,11 +387,11 @@ impl Quic {
         }
     }
 
-    pub fn gateways(&self, lane: usize) -> Option<&Vec<IpAddr>> {
+    pub fn gateways(&self, lane: usize) -> Option<&[IpAddr]> {
         match self {
             Self::Ours(ours) => {
                 let member = ours.connection.members().get(lane);
-                member.map(|member| &member.gateways)
+                member.map(|member| &*member.gateways)
             }
             Self::Noq(_) => None,
         }

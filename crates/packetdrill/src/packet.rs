@@ -219,7 +219,7 @@ mod tests {
             dss: Some(Dss {
                 data_ack: Some(DataAck::Short(7)),
                 mapping: Some(Mapping {
-                    dsn: Dsn::Long(9),
+                    dsn: Dsn::Long(9.into()),
                     subflow_seq: 1,
                     len: 3,
                     checksum: None,

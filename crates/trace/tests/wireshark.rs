@@ -117,7 +117,7 @@ const SECOND: [&str; 2] = ["fd00::1", "fd00:9::1"];
 
 fn mapped(dsn: u64, subflow_seq: u32, bytes: u16, offset: u64, data_fin: bool) -> Segment {
     let mapping = Mapping {
-        dsn: Dsn::Long(dsn),
+        dsn: Dsn::Long(dsn.into()),
         subflow_seq,
         len: bytes + u16::from(data_fin),
         checksum: Some(0),
@@ -171,7 +171,7 @@ fn connection() -> Vec<u8> {
     capture.tcp(0, FIRST, first, Some(dsn));
     let mut ack = plain(Flags::ACK);
     ack.dss = Some(Dss {
-        data_ack: Some(DataAck::Long(dsn + 100)),
+        data_ack: Some(DataAck::Long((dsn + 100).into())),
         ..Dss::default()
     });
     capture.tcp(1, FIRST, ack, None);

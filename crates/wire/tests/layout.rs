@@ -94,9 +94,9 @@ fn a_data_segment() {
     let segment = Segment {
         timestamps: Some((1, 2)),
         dss: Some(Dss {
-            data_ack: Some(DataAck::Long(0x1_0000_0002)),
+            data_ack: Some(DataAck::Long(0x1_0000_0002.into())),
             mapping: Some(Mapping {
-                dsn: Dsn::Long(0x3_0000_0004),
+                dsn: Dsn::Long(0x3_0000_0004.into()),
                 subflow_seq: 5,
                 len: 1400,
                 checksum: None,

@@ -11,11 +11,14 @@ use polypath_wire::tcp::header_len;
 use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, Flow, ip_header_len};
+use crate::flow::{Body, Content, End, Flow, Place, ip_header_len};
 use crate::origins::Origins;
 use crate::record::sampled;
 
 use super::{Owner, Simulation};
+
+/// Room for so many segments stays with a connection that sent them; bursts are rare, and their room goes.
+const KEPT_TRANSMITS: usize = 4;
 
 /// In-order bytes that came: all of them, and by stream of QUIC.
 pub(super) struct Came<'a> {
@@ -340,7 +343,9 @@ impl Simulation {
         }
         // What they owned was taken.
         transmits.drain(..).for_each(std::mem::forget);
-        self.transmits = transmits;
+        if transmits.capacity() <= KEPT_TRANSMITS {
+            self.transmits = transmits;
+        }
     }
 
     #[inline(always)]
@@ -469,7 +474,7 @@ impl Simulation {
             }
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
-                .insert((node, tuple.local, tuple.remote), end);
+                .insert(Place::new(node, tuple.local, tuple.remote), end);
             self.find_host_queue(index, subflow, flow);
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
@@ -484,7 +489,7 @@ impl Simulation {
             connection.gateways(subflow)
         };
         match self.endpoints[index].side {
-            Side::Client => of(index, subflow).cloned().unwrap_or_default(),
+            Side::Client => of(index, subflow).map(<[_]>::to_vec).unwrap_or_default(),
             Side::Server => of(index ^ 1, self.endpoints[index].numbers[subflow] as usize)
                 .map(|way| way.iter().rev().copied().collect())
                 .unwrap_or_default(),

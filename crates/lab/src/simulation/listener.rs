@@ -6,7 +6,7 @@
 //! application's, and one too many is closed.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use polypath_net::{InterfaceId, Packet};
 use polypath_transport::{Arrival, Connection, Counters, NEVER, Nanos, Segment, Transmit, Tuple};
@@ -19,7 +19,7 @@ use super::{Owner, Simulation};
 use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, Flow};
+use crate::flow::{Body, Content, End, Flow, Place};
 
 /// A listener's connection that no application has.
 pub(super) struct Extra {
@@ -68,7 +68,7 @@ impl Simulation {
         let opens = syn && !segment.flags.intersects(Flags::ACK | Flags::RST) && !packet.corrupted;
         let known = self
             .demultiplexer
-            .get(&(node, destination, source))
+            .get(&Place::new(node, destination, source))
             .copied();
         if let Some(end) = known
             && !(opens && self.gives_way(end, segment))
@@ -182,7 +182,7 @@ impl Simulation {
             endpoint: index as u32,
             subflow: subflow as u32,
         };
-        self.demultiplexer.insert(opening.key(), end);
+        self.demultiplexer.insert(opening.place(), end);
         self.follow_up(index);
     }
 
@@ -210,7 +210,7 @@ impl Simulation {
             endpoint: index as u32,
             subflow: 0,
         };
-        self.demultiplexer.insert(opening.key(), end);
+        self.demultiplexer.insert(opening.place(), end);
         self.follow_up(index);
     }
 
@@ -283,7 +283,7 @@ impl Simulation {
         let end = End::Extra {
             index: index as u32,
         };
-        self.demultiplexer.insert(opening.key(), end);
+        self.demultiplexer.insert(opening.place(), end);
         self.follow_extra(index);
     }
 
@@ -420,7 +420,7 @@ pub(super) fn counted<'a>(
 }
 
 impl Opening<'_> {
-    fn key(&self) -> (usize, SocketAddr, SocketAddr) {
-        (self.node, self.tuple.local, self.tuple.remote)
+    fn place(&self) -> Place {
+        Place::new(self.node, self.tuple.local, self.tuple.remote)
     }
 }

@@ -32,13 +32,14 @@ use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmi
 
 use crate::PlanError;
 use crate::application::{Datagrams, Frames, Pages, Request, Session, Side, session};
-use crate::build::{self, Built, build};
+use crate::build::{self, Built, SharedConfigs, build};
 use crate::capture::{CaptureMode, Captures};
+use crate::carrier::Carrier;
 use crate::control::Choosers;
 use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::error::route_problem;
-use crate::flow::{Body, End};
+use crate::flow::{Body, End, Place};
 use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
@@ -98,8 +99,7 @@ pub struct Simulation {
     pages: Pages,
     endpoints: Vec<Endpoint>,
     extras: Vec<Extra>,
-    /// By node, own address and peer's.
-    demultiplexer: BTreeMap<(usize, SocketAddr, SocketAddr), End>,
+    demultiplexer: BTreeMap<Place, End>,
     /// MPTCP connections by node and token.
     tokens: BTreeMap<(usize, u32), usize>,
     /// The flows of routers' reports of long packets, by channel and the flow that they are about.
@@ -263,8 +263,9 @@ impl Simulation {
             .network
             .set_timer(sample_timer, simulation.plan.record.interval_ns);
         simulation.open_channels();
+        let mut configs = SharedConfigs::default();
         for index in 0..simulation.plan.applications.len() {
-            simulation.add_application(index)?;
+            simulation.add_application(index, &mut configs)?;
         }
         for index in 0..simulation.plan.events.len() {
             if !matches!(simulation.plan.events[index].action, Action::Link { .. }) {
@@ -300,7 +301,11 @@ impl Simulation {
         self.timers[index] = owner;
     }
 
-    fn add_application(&mut self, index: usize) -> Result<(), PlanError> {
+    fn add_application(
+        &mut self,
+        index: usize,
+        shared: &mut SharedConfigs,
+    ) -> Result<(), PlanError> {
         let settings = &self.plan.applications[index];
         let place = format!("application {}", settings.name);
         let node = |id: usize| {
@@ -344,14 +349,14 @@ impl Simulation {
         let mut noq = [None; 2];
         let configs = if over_connection {
             let multipath = settings.transport.is_multipath();
-            let mut stack = |own: &Option<plan::Stack>, node: &plan::Node, side: Side| {
+            let mut stack = |own: &Option<Box<plan::Stack>>, node: &plan::Node, side: Side| {
                 let stack = own.as_ref().or(node.stack.as_ref());
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
                 noq[side as usize] =
                     build::noq_settings(stack, settings.transport, source.is_ipv6(), &place)?;
-                build::config(stack, multipath, &place, self.foreign.as_ref())
+                shared.of(stack, multipath, &place, self.foreign.as_ref())
             };
             Some([
                 stack(&settings.client_stack, client, Side::Client)?,
@@ -412,6 +417,20 @@ impl Simulation {
         let owner = before.get(of).map(|owner| &owner.work);
         let owns = matches!(owner, Some(plan::Work::Page(owner)) if owner.of.is_none());
         (!owns).then_some("no application before it has the page that it is of")
+    }
+
+    /// Subflows and paths that their clients know to be established.
+    pub fn established_subflows(&self) -> usize {
+        let clients = self.endpoints.iter().step_by(2);
+        let lanes = |it: &Carrier| {
+            (0..it.lanes())
+                .filter(|&lane| it.lane(lane).established_at.is_some())
+                .count()
+        };
+        clients
+            .filter_map(|client| client.connection.as_ref())
+            .map(lanes)
+            .sum()
     }
 
     /// Simulated time in nanoseconds.
@@ -618,6 +637,8 @@ impl Simulation {
         if let Some(control) = &self.control {
             control.ends(&self.plan, &mut self.recorder.recording);
         }
+        // Tables of many connections take as much.
+        self.network.forget_packets();
         self.recorder
             .middleboxes(self.stands.iter().flat_map(Stand::reports));
         for (index, app) in self.apps.iter().enumerate() {

@@ -21,7 +21,7 @@ pub fn add(draw: &mut Draw, plan: &mut Plan) {
         for side in [&mut link.forward, &mut link.backward] {
             side.rate_bps = None;
             side.burst_bytes = 0;
-            side.wifi = Some(wifi(draw, medium));
+            side.wifi = Some(Box::new(wifi(draw, medium)));
         }
         made.push(index);
     }

@@ -124,7 +124,7 @@ fn host(draw: &mut Draw, name: &str, number: u8, interfaces: usize, [v4, v6]: [b
                 backup: draw.chance(0.15),
             })
             .collect(),
-        stack: Some(stack(draw, !v6)),
+        stack: Some(Box::new(stack(draw, !v6))),
     }
 }
 

@@ -64,10 +64,13 @@ fn place_control(draw: &mut Draw, plan: &mut Plan) {
 
 /// Those of the hosts, and those that applications have of their own.
 fn stacks(plan: &mut Plan) -> impl Iterator<Item = &mut Stack> {
-    let hosts = plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut());
+    let hosts = plan
+        .nodes
+        .iter_mut()
+        .filter_map(|node| node.stack.as_deref_mut());
     let applications = plan.applications.iter_mut();
     let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
-    hosts.chain(own.flatten())
+    hosts.chain(own.filter_map(Option::as_deref_mut))
 }
 
 /// What QUIC does not have is drawn again.

@@ -89,7 +89,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
                         true => &mut application.client_stack,
                         false => &mut application.server_stack,
                     };
-                    own.iter_mut().for_each(plain);
+                    own.as_deref_mut().into_iter().for_each(plain);
                 });
             }
         }
@@ -98,7 +98,11 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     }
     for node in 0..plan.nodes.len() {
         for plain in PLAIN {
-            offer(&|plan| plan.nodes[node].stack.iter_mut().for_each(plain));
+            offer(&|plan| {
+                (plan.nodes[node].stack.as_deref_mut())
+                    .into_iter()
+                    .for_each(plain)
+            });
         }
         for interface in 0..plan.nodes[node].interfaces.len() {
             offer(&|plan| plan.nodes[node].interfaces[interface].backup = false);

@@ -318,10 +318,10 @@ fn application(draw: &mut Draw, plan: &Plan, index: usize) -> Application {
         destination,
         port: 5_001 + index as u16,
         start_ns: draw.pick(&[0, 0, 1_234 * MS]),
-        client_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
+        client_stack: draw.maybe(0.2, |draw| Box::new(stack(draw, small_mtu))),
         program: None,
         group: None,
-        server_stack: draw.maybe(0.2, |draw| stack(draw, small_mtu)),
+        server_stack: draw.maybe(0.2, |draw| Box::new(stack(draw, small_mtu))),
         work,
     }
 }

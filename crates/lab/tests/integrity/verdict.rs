@@ -269,10 +269,9 @@ impl<'a> Run<'a> {
             let ended = number(end, "end_ns");
             let patience = AFTER_HEALING + self.spoiled() * self.shortest_timeout(application);
             return match fate {
-                Fate::Heals => require(
-                    ended <= LAST_CHANGE + patience || self.hampered(),
-                    || format!("ended only at {} s", ended / SECOND),
-                ),
+                Fate::Heals => require(ended <= LAST_CHANGE + patience || self.hampered(), || {
+                    format!("ended only at {} s", ended / SECOND)
+                }),
                 _ => Ok(()),
             }
             .map(|()| seen);

@@ -168,7 +168,7 @@ impl Connection {
         let Some(last) = self.shared.out.last_mut() else {
             return;
         };
-        last.segment.rare_mut().mptcp.push(option);
+        last.segment.rare_mut().add_mptcp(option);
         // Where the option space is short, the data ACK and then the timestamps give way.
         if polypath_wire::tcp::options_len(&last.segment) > 40 {
             last.segment.dss = None;

@@ -325,7 +325,7 @@ impl Connection {
 
     /// What it keeps beside the bytes that its buffers bound, in entries.
     pub fn kept(&self) -> Kept {
-        let mappings = self.subflows.iter().map(|it| it.mappings.len());
+        let mappings = self.subflows.iter().map(|it| it.mappings().len());
         Kept {
             subflows: self.subflows.len(),
             segments: self.sockets().map(Socket::entries).sum(),

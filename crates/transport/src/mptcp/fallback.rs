@@ -83,7 +83,7 @@ impl Connection {
             return false;
         };
         let start = match mapping.dsn {
-            Dsn::Long(dsn) => dsn.wrapping_sub(idsn).wrapping_sub(1),
+            Dsn::Long(dsn) => dsn.get().wrapping_sub(idsn).wrapping_sub(1),
             Dsn::Short(dsn) => unwrap((idsn as u32).wrapping_add(1), dsn, self.shared.receive.next),
         };
         start.wrapping_add(1) != unwrap(0, mapping.subflow_seq, seq)

@@ -55,7 +55,7 @@ impl Connection {
         };
         if let Ok(me) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
             self.subflows[me].backup_local = local.backup;
-            self.subflows[me].gateways = gateways;
+            self.subflows[me].gateways = gateways.into();
             self.paths[me].backup = local.backup;
             self.with(me, |socket, cx| socket.connect(cx));
             self.note_deadline(me);

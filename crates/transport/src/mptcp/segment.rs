@@ -9,9 +9,6 @@ use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
 
-/// Mappings that are kept of a subflow: more than a window of segments has, each cut in two.
-const MOST_MAPPINGS: usize = 4_096;
-
 /// How an arriving packet was treated on its way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
@@ -316,7 +313,8 @@ impl Connection {
         let una = self.send.una();
         let ack = match dss.data_ack {
             Some(DataAck::Long(ack)) => {
-                Some(ack.wrapping_sub(multipath.local_idsn).wrapping_sub(1))
+                let ack = ack.get().wrapping_sub(multipath.local_idsn);
+                Some(ack.wrapping_sub(1))
             }
             Some(DataAck::Short(ack)) => Some(unwrap(
                 (multipath.local_idsn as u32).wrapping_add(1),
@@ -368,7 +366,7 @@ impl Connection {
 
     /// The mapping among those kept that covers a stretch of the subflow.
     fn covering(&self, me: usize, from: u64, end: u64) -> Option<(u64, u64)> {
-        let known = self.subflows[me].mappings.iter();
+        let known = self.subflows[me].mappings().iter();
         let mut covering =
             known.filter(|(first, _, len)| *first <= from && end <= first + u64::from(*len));
         covering.next().map(|&(first, start, _)| (first, start))
@@ -379,7 +377,10 @@ impl Connection {
             return 0;
         };
         match dsn {
-            Dsn::Long(dsn) => dsn.wrapping_sub(multipath.remote_idsn).wrapping_sub(1),
+            Dsn::Long(dsn) => dsn
+                .get()
+                .wrapping_sub(multipath.remote_idsn)
+                .wrapping_sub(1),
             Dsn::Short(dsn) => unwrap(
                 (multipath.remote_idsn as u32).wrapping_add(1),
                 dsn,
@@ -468,14 +469,14 @@ impl Connection {
             if first == seq && mapped == len {
                 return Place::At(start);
             }
-            self.remember(me, (first, start, mapped));
+            self.subflows[me].remember((first, start, mapped));
         }
         // On the third ACK it is the mapping of the stream's first bytes (RFC 8684 section 3.1).
         if let Some(MptcpOption::Capable(capable)) = segment.mptcp().first()
             && let Some((mapped, _)) = capable.data
         {
             self.answer_long(true);
-            self.remember(me, (1, 0, u32::from(mapped)));
+            self.subflows[me].remember((1, 0, u32::from(mapped)));
         }
         let covering = self.covering(me, seq, seq + u64::from(len));
         covering.map_or(Place::Unmapped, |(first, start)| {
@@ -496,21 +497,6 @@ impl Connection {
         let after = multipath.data_len();
         for path in &mut self.paths {
             path.mss = (path.mss + before).saturating_sub(after).max(1);
-        }
-    }
-
-    /// Keeps a mapping that is of more than the segment it came with.
-    #[cold]
-    #[inline(never)]
-    fn remember(&mut self, me: usize, mapping: (u64, u64, u32)) {
-        let subflow = &mut self.subflows[me];
-        let received = subflow.socket.received();
-        let known = &mut subflow.mappings;
-        if !known.contains(&mapping) {
-            known.retain(|&(from, _, len)| from + u64::from(len) > received);
-            if known.len() < MOST_MAPPINGS {
-                known.push(mapping);
-            }
         }
     }
 

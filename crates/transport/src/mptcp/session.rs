@@ -61,7 +61,7 @@ impl Multipath {
     fn dsn(&self, offset: u64) -> Dsn {
         let dsn = self.local_idsn.wrapping_add(1).wrapping_add(offset);
         if self.long {
-            Dsn::Long(dsn)
+            Dsn::Long(dsn.into())
         } else {
             Dsn::Short(dsn as u32)
         }
@@ -70,7 +70,7 @@ impl Multipath {
     fn data_ack(&self, offset: u64) -> DataAck {
         let ack = self.remote_idsn.wrapping_add(1).wrapping_add(offset);
         if self.long_ack {
-            DataAck::Long(ack)
+            DataAck::Long(ack.into())
         } else {
             DataAck::Short(ack as u32)
         }
@@ -255,7 +255,7 @@ impl Options for SubflowOptions<'_> {
                 })
             }
         };
-        segment.rare_mut().mptcp.push(option);
+        segment.rare_mut().add_mptcp(option);
     }
 
     fn add_to_third_ack(&self, segment: &mut Segment) {
@@ -271,7 +271,7 @@ impl Options for SubflowOptions<'_> {
                 })
             }
         };
-        segment.rare_mut().mptcp.push(option);
+        segment.rare_mut().add_mptcp(option);
     }
 
     #[inline(always)]
@@ -306,7 +306,7 @@ impl Options for SubflowOptions<'_> {
         if self.session.client && !multipath.confirmed && self.join.is_none() && seq == 1 {
             let mut capable = self.capable(multipath, true, true);
             capable.data = Some((segment.payload.len as u16, checksum));
-            segment.rare_mut().mptcp.push(MptcpOption::Capable(capable));
+            segment.rare_mut().add_mptcp(MptcpOption::Capable(capable));
             return 0;
         }
         segment.dss = Some(Dss {

@@ -7,13 +7,23 @@ use super::session::Join;
 use crate::tcp::Socket;
 use crate::{Nanos, Tuple};
 
+/// Mappings that are kept of a subflow: more than a window of segments has, each cut in two.
+const MOST_MAPPINGS: usize = 4_096;
+
+/// A mapping: subflow sequence number, stream offset, length.
+pub(super) type Mapped = (u64, u64, u32);
+
+/// Those that cover more than the segment they came with.
+#[derive(Default)]
+struct Mappings(Vec<Mapped>);
+
 /// One subflow of a connection; plain TCP has just the first.
 pub struct Subflow {
     pub tuple: Tuple,
     pub local_id: u8,
     pub remote_id: u8,
     /// Addresses of routers through which its packets are steered.
-    pub gateways: Vec<IpAddr>,
+    pub gateways: Box<[IpAddr]>,
     /// This host asked for it to be a backup, or the peer did.
     pub backup_local: bool,
     pub backup_remote: bool,
@@ -22,8 +32,8 @@ pub struct Subflow {
     pub(super) socket: Socket,
     /// Absent on the first subflow.
     pub(super) join: Option<Box<Join>>,
-    /// Mappings that cover more than the segment they came with: subflow sequence number, stream offset, length.
-    pub(super) mappings: Vec<(u64, u64, u32)>,
+    /// Absent while each mapping is of the segment that it comes with.
+    mappings: Option<Box<Mappings>>,
     pub(super) silence: Silence,
 }
 
@@ -33,19 +43,38 @@ impl Subflow {
             tuple,
             local_id: ids.0,
             remote_id: ids.1,
-            gateways: Vec::new(),
+            gateways: Box::default(),
             backup_local: false,
             backup_remote: false,
             established_at: None,
             closed_at: None,
             socket,
             join: join.map(Box::new),
-            mappings: Vec::new(),
+            mappings: None,
             silence: Silence::default(),
         }
     }
 
     pub fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    /// The mappings that are kept.
+    pub(super) fn mappings(&self) -> &[Mapped] {
+        self.mappings.as_ref().map_or(&[], |mappings| &mappings.0)
+    }
+
+    /// Keeps a mapping that is of more than the segment it came with.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn remember(&mut self, mapping: Mapped) {
+        let received = self.socket.received();
+        let known = &mut self.mappings.get_or_insert_default().0;
+        if !known.contains(&mapping) {
+            known.retain(|&(from, _, len)| from + u64::from(len) > received);
+            if known.len() < MOST_MAPPINGS {
+                known.push(mapping);
+            }
+        }
     }
 }

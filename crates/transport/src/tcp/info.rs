@@ -49,8 +49,7 @@ impl Socket {
     pub fn entries(&self) -> usize {
         self.sent.len()
             + self.unsent.len()
-            + self.out_of_order.len()
-            + self.ranges.count()
+            + self.holes.as_ref().map_or(0, |holes| holes.entries())
             + self.recovery.sacked_ranges()
     }
 

@@ -8,6 +8,7 @@ mod cork;
 mod delayed_ack;
 mod group;
 mod half_open;
+mod holes;
 mod host_queue;
 mod info;
 mod keepalive;
@@ -31,7 +32,6 @@ use crate::linux::small_queue::HostQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::rtt::RttEstimator;
 use crate::path::{MtuDiscovery, Path};
-use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
@@ -39,6 +39,7 @@ use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
 use delayed_ack::AckPolicy;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
+use holes::Holes;
 pub use info::{Info, Sequence};
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
@@ -179,15 +180,12 @@ pub struct Socket {
     // Receiving.
     irs: u32,
     received: u64,
-    out_of_order: VecDeque<receiver::Held>,
-    /// Sequence numbers received out of order.
-    ranges: RangeSet,
+    /// Absent while everything came in order so far.
+    holes: Option<Box<Holes>>,
     fin_at: Option<u64>,
     timestamp_recent: u32,
     /// The window as upstream Linux keeps it for each socket.
     pub(crate) receive_window: Option<Box<SocketWindow>>,
-    duplicate: Option<(u64, u64)>,
-    recent_ranges: [u64; 4],
     ecn_echo: bool,
     ack: AckPolicy,
     timers: Timers,
@@ -307,16 +305,13 @@ impl Socket {
             ecn_cwr_due: false,
             irs: 0,
             received: 0,
-            out_of_order: VecDeque::new(),
-            ranges: RangeSet::default(),
+            holes: None,
             fin_at: None,
             timestamp_recent: 0,
             receive_window: config.profile.measures_segments().then(|| {
                 let share = config.profile.window_share();
                 Box::new(SocketWindow::new(config.receive_buffer.default, share))
             }),
-            duplicate: None,
-            recent_ranges: [0; 4],
             ecn_echo: false,
             ack: AckPolicy::default(),
             timers: Timers::default(),
@@ -487,6 +482,8 @@ impl Socket {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
         }
+        // A side that sends nothing more has no queue.
+        self.sent = VecDeque::new();
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
@@ -622,8 +619,7 @@ impl Socket {
         self.unsent_bytes = 0;
         self.buffers = None;
         self.refused = Refused::default();
-        self.out_of_order = VecDeque::new();
-        self.ranges = RangeSet::default();
+        self.holes = None;
         self.recovery = Recovery::default();
         self.timers = Timers::default();
         self.ack.stop();
@@ -698,7 +694,7 @@ impl Socket {
 
     /// Bytes that wait at subflow level because something before them is missing.
     pub fn out_of_order_bytes(&self) -> u64 {
-        self.ranges.bytes()
+        self.holes.as_ref().map_or(0, |holes| holes.bytes())
     }
 
     /// Internal variables of the congestion controller.

@@ -3,6 +3,7 @@
 use polypath_wire::tcp::{SackBlocks, Segment};
 
 use super::delayed_ack::QUICK_ACKS;
+use super::holes::{Held, Holes, MOST_BLOCKS};
 use super::timer::Idle;
 use super::{Socket, State};
 use crate::Mib;
@@ -12,14 +13,6 @@ use crate::tcp::context::{Context, Options, Shared};
 
 /// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_RANGES: usize = 2;
-
-/// A segment that waits for something before it. `offset` is where its first byte stands in the connection's stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    seq: u64,
-    offset: u64,
-    len: u32,
-}
 
 /// Option bytes of one SACK block, aligned (RFC 2018 section 3).
 const ONE_BLOCK: u32 = 12;
@@ -42,12 +35,6 @@ impl From<Arrived> for Held {
     }
 }
 
-impl Held {
-    fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-}
-
 impl Socket {
     /// Position of a segment's first byte in the peer's sequence space.
     pub(crate) fn position(&self, segment: &Segment) -> u64 {
@@ -60,14 +47,15 @@ impl Socket {
         let end = seq + u64::from(len);
         if end <= self.received {
             cx.shared.counters.increment(Mib::TcpExtTCPDSACKOldSent);
-            self.duplicate = Some((seq, end));
+            self.holes_mut().came_twice(seq, end);
             let quick = self.quick_acks();
             self.ack.trouble(quick);
             return;
         }
         if seq <= self.received {
             if seq < self.received {
-                self.duplicate = Some((seq, self.received));
+                let received = self.received;
+                self.holes_mut().came_twice(seq, received);
             }
             self.in_order(cx, arrived);
         } else {
@@ -79,12 +67,13 @@ impl Socket {
         let start = self.received;
         self.pass_up(cx, arrived.into());
         let Arrived { len, pushed, .. } = arrived;
+        let waiting = self.out_of_order_bytes();
         let ends = cx.shared.receive.in_sequence(
             self.receive_window.as_deref_mut(),
             len,
             pushed,
             self.received,
-            self.ranges.bytes(),
+            waiting,
             cx.shared.now,
         );
         if ends {
@@ -97,7 +86,7 @@ impl Socket {
         if cx.shared.receive.grew() {
             self.ack.window_grew();
         }
-        if self.ranges.is_empty() {
+        if waiting == 0 {
             let unacknowledged = self.received - self.ack.acknowledged();
             let own = self.receive_window.as_deref();
             let more_than_one = unacknowledged > cx.shared.receive.acknowledges_beyond(own);
@@ -110,30 +99,34 @@ impl Socket {
             self.totals.received += self.received - start;
             return;
         }
+        self.fill_hole(cx, start);
+    }
+
+    /// What arrived in order may reach what waits for it.
+    fn fill_hole(&mut self, cx: &mut Context<impl Options>, start: u64) {
         // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
         self.ack.immediately();
-        while let Some(front) = self
-            .out_of_order
-            .front()
-            .copied()
-            .filter(|front| front.seq <= self.received)
-        {
-            self.out_of_order.pop_front();
-            if front.end() > self.received {
-                self.pass_up(cx, front);
+        let mut received = self.received;
+        while let Some(next) = self.holes_mut().next(received) {
+            if next.end() > received {
+                self.pass_up(cx, next);
+                received = self.received;
             }
         }
-        let before = self.ranges.bytes();
-        self.ranges.remove_below(self.received);
-        let drained = before - self.ranges.bytes();
+        let holes = self.holes_mut();
+        let drained = holes.close_below(received);
+        let (left, span) = (holes.bytes(), holes.span(received));
         cx.shared.receive.held -= drained;
-        let span = self.ranges_span();
         if let Some(own) = &mut self.receive_window {
             own.holds(span);
         }
-        let (left, cause) = (self.ranges.bytes(), cx.shared.arriving.into());
+        let cause = cx.shared.arriving.into();
         (cx.shared.blocking).subflow_advances(cx.path.index, left, cause, cx.shared.now);
         self.totals.received += self.received - start - drained;
+    }
+
+    fn holes_mut(&mut self) -> &mut Holes {
+        self.holes.get_or_insert_default()
     }
 
     fn pass_up(&mut self, cx: &mut Context<impl Options>, held: Held) {
@@ -152,19 +145,19 @@ impl Socket {
         let Arrived { seq, len, .. } = arrived;
         let end = seq + u64::from(len);
         // What was put off is told before, and this segment owes nothing any more (`tcp_sack_new_ofo_skb`).
+        let received = self.received;
         let told = self.negotiated.sack
             && self.ack.compressed() > 0
-            && self.rank_of_range(seq, end) >= EXPECTED_RANGES;
+            && self.holes_mut().rank(seq, end) >= EXPECTED_RANGES;
         if told {
             self.send_compressed(cx);
         }
-        let before = self.ranges.bytes();
-        self.ranges.insert(seq, end, |_, _| {});
-        let fresh = self.ranges.bytes() - before;
-        self.remember_range(seq);
-        let joined = cx.shared.receive.by_subflow()
-            && (self.ranges.find(seq)).is_some_and(|(start, _)| start < seq);
-        let span = self.ranges_span();
+        let by_subflow = cx.shared.receive.by_subflow();
+        let holes = self.holes_mut();
+        let before = holes.bytes();
+        let fresh = holes.extend(seq, end);
+        let joined = by_subflow && holes.joins(seq);
+        let span = holes.span(received);
         let own = self.receive_window.as_deref_mut();
         (cx.shared.receive).out_of_sequence(own, len, before, span, joined);
         if cx.shared.receive.grew() {
@@ -181,53 +174,21 @@ impl Socket {
         }
         if fresh == 0 {
             cx.shared.counters.increment(Mib::TcpExtTCPDSACKOfoSent);
-            self.duplicate = Some((seq, end));
+            self.holes_mut().came_twice(seq, end);
             return;
         }
         cx.shared.counters.increment(Mib::TcpExtTCPOFOQueue);
         cx.shared.receive.held += fresh;
-        (cx.shared.blocking).subflow_holds(cx.path.index, self.ranges.bytes(), cx.shared.now);
+        let waiting = before + fresh;
+        (cx.shared.blocking).subflow_holds(cx.path.index, waiting, cx.shared.now);
         self.totals.received += fresh;
-        let held = Held::from(arrived);
-        let at = match self.out_of_order.back() {
-            Some(last) if last.seq > seq => {
-                self.out_of_order.partition_point(|other| other.seq <= seq)
-            }
-            _ => self.out_of_order.len(),
-        };
-        self.out_of_order.insert(at, held);
-    }
-
-    /// From the next byte expected to the end of the last range.
-    fn ranges_span(&self) -> u64 {
-        self.ranges.highest().saturating_sub(self.received)
-    }
-
-    /// How many ranges were reported since the one that a segment joins; all of them if it joins none.
-    fn rank_of_range(&self, seq: u64, end: u64) -> usize {
-        let known = self.recent_ranges.iter();
-        let mut known = known.filter_map(|&recent| self.ranges.find(recent));
-        let number = known.clone().count();
-        let rank = known.position(|(start, last)| seq <= last && start <= end);
-        rank.unwrap_or(number)
-    }
-
-    /// The most recent range is reported first (RFC 2018 section 4).
-    fn remember_range(&mut self, seq: u64) {
-        let range = self.ranges.find(seq);
-        let recent = &mut self.recent_ranges;
-        let rank = recent
-            .iter()
-            .position(|&other| self.ranges.find(other) == range);
-        let last = rank.unwrap_or(recent.len() - 1);
-        recent[..=last].rotate_right(1);
-        recent[0] = seq;
+        self.holes_mut().hold(arrived.into());
     }
 
     /// Whether there is anything for SACK to say.
     #[inline(always)]
     pub(super) fn has_sack(&self) -> bool {
-        self.duplicate.is_some() || !self.ranges.is_empty()
+        self.holes.as_ref().is_some_and(|holes| !holes.is_empty())
     }
 
     /// Adds SACK blocks within `space` option bytes: a duplicate (RFC 2883), then ranges, most recent first.
@@ -251,26 +212,15 @@ impl Socket {
 
     #[inline(never)]
     fn add_blocks(&mut self, blocks: &mut SackBlocks, space: u32) {
-        let duplicate = self.duplicate.take();
-        if !self.negotiated.sack {
+        let (irs, sack) = (self.irs, self.negotiated.sack);
+        let Some(holes) = &mut self.holes else {
             return;
-        }
-        let most = (space.saturating_sub(4) / 8).min(4) as usize;
-        if let Some((start, end)) = duplicate.filter(|_| most > 0) {
-            blocks.push(wrap(self.irs, start), wrap(self.irs, end));
-        }
-        let mut seen = [None; 4];
-        for (slot, &seq) in seen.iter_mut().zip(&self.recent_ranges) {
-            *slot = self.ranges.find(seq);
-        }
-        for index in 0..seen.len() {
-            let Some((start, end)) = seen[index] else {
-                continue;
-            };
-            if blocks.len() < most && !seen[..index].contains(&seen[index]) {
-                blocks.push(wrap(self.irs, start), wrap(self.irs, end));
-            }
-        }
+        };
+        let most = match sack {
+            true => (space.saturating_sub(4) / 8).min(MOST_BLOCKS as u32) as usize,
+            false => 0,
+        };
+        holes.tell(most, |start, end| blocks.push(wrap(irs, start), wrap(irs, end)));
     }
 
     /// Takes a FIN whose sequence number is `at`. True when it became the next in order.
@@ -301,10 +251,8 @@ impl Socket {
     /// A segment of the peer's FIN came again.
     pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
         self.ack.immediately();
-        if let Some((_, end)) = &mut self.duplicate
-            && self.fin_at == Some(*end)
-        {
-            *end += 1;
+        if let Some(holes) = &mut self.holes {
+            holes.fin_came_twice(self.fin_at);
         }
         if self.state == State::TimeWait {
             self.reduced = true;

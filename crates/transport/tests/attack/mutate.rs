@@ -51,12 +51,12 @@ pub fn flags(rng: &mut Pcg64Mcg) -> Flags {
 
 pub fn dss(rng: &mut Pcg64Mcg, payload: u32) -> Dss {
     let dsn = if rng.random() {
-        Dsn::Long(any_u64(rng))
+        Dsn::Long(any_u64(rng).into())
     } else {
         Dsn::Short(rng.random())
     };
     let ack = if rng.random() {
-        DataAck::Long(any_u64(rng))
+        DataAck::Long(any_u64(rng).into())
     } else {
         DataAck::Short(rng.random())
     };

@@ -422,7 +422,7 @@ impl Script {
         Segment {
             dss: Some(Dss {
                 data_ack: Some(DataAck::Long(
-                    initial_dsn(self.key).wrapping_add(1).wrapping_add(data_ack),
+                    (initial_dsn(self.key).wrapping_add(1).wrapping_add(data_ack)).into(),
                 )),
                 mapping: None,
                 data_fin: false,
@@ -446,9 +446,9 @@ impl Script {
             ..self.ack_at(seq, ack)
         };
         segment.dss = Some(Dss {
-            data_ack: Some(DataAck::Long(initial_dsn(self.key).wrapping_add(1))),
+            data_ack: Some(DataAck::Long(initial_dsn(self.key).wrapping_add(1).into())),
             mapping: Some(Mapping {
-                dsn: Dsn::Long(initial_dsn(PEER_KEY).wrapping_add(1).wrapping_add(offset)),
+                dsn: Dsn::Long((initial_dsn(PEER_KEY).wrapping_add(1).wrapping_add(offset)).into()),
                 subflow_seq: seq as u32,
                 len: len as u16,
                 checksum: None,

@@ -45,8 +45,8 @@ fn mappings_on_two_subflows_cover_the_stream() {
             .socket()
             .initial_sequence();
         assert_eq!(isn.wrapping_add(mapping.subflow_seq), packet.segment.seq);
-        let offset = dsn.wrapping_sub(begin) as usize;
-        assert_eq!(offset as u64, packet.segment.payload.offset);
+        let offset = dsn.get().wrapping_sub(begin) as usize;
+        assert_eq!(offset as u64, { packet.segment.payload.offset });
         covered[offset..offset + usize::from(mapping.len)].fill(true);
         used[packet.subflow] = true;
     }

@@ -99,8 +99,11 @@ fn token_and_idsn_are_hashes_of_the_key() {
             .expect("DSS")
             .data_ack;
         if long {
-            assert_eq!(mapping.dsn, Dsn::Long(first));
-            assert_eq!(acknowledged, Some(DataAck::Long(first.wrapping_add(100))));
+            assert_eq!(mapping.dsn, Dsn::Long(first.into()));
+            assert_eq!(
+                acknowledged,
+                Some(DataAck::Long(first.wrapping_add(100).into()))
+            );
         } else {
             assert_eq!(mapping.dsn, Dsn::Short(first as u32));
             assert_eq!(

@@ -66,7 +66,7 @@ fn a_mapping_of_anywhere_is_dropped() {
             let mut segment = script.mapped(101, 0, 100, 1);
             let dss = segment.dss.as_mut().expect("a mapped segment");
             let mapping = dss.mapping.as_mut().expect("a mapped segment");
-            (mapping.dsn, mapping.len) = (Dsn::Long(dsn), mapped);
+            (mapping.dsn, mapping.len) = (Dsn::Long(dsn.into()), mapped);
             segment.payload.offset = 1 << 50;
             script.inject(segment);
             assert!(script.connection.available() <= 100);

@@ -118,18 +118,18 @@ fn an_acknowledgement_of_the_syn_alone_is_no_fallback() {
 fn acknowledged_up_to(dss: &Dss, dsn: u64) -> bool {
     match dss.data_ack {
         Some(DataAck::Short(ack)) => ack == dsn as u32,
-        Some(DataAck::Long(ack)) => ack == dsn,
+        Some(DataAck::Long(ack)) => ack.get() == dsn,
         None => false,
     }
 }
 
 fn data_ack(script: &Script, offset: u64) -> DataAck {
-    DataAck::Long(initial_dsn(script.key).wrapping_add(1 + offset))
+    DataAck::Long(initial_dsn(script.key).wrapping_add(1 + offset).into())
 }
 
 fn data_fin_mapping(dsn: u64) -> Mapping {
     Mapping {
-        dsn: Dsn::Long(dsn),
+        dsn: Dsn::Long(dsn.into()),
         subflow_seq: 0,
         len: 1,
         checksum: None,

@@ -142,13 +142,13 @@ fn parse_dss(option: &[u8]) -> Option<Dss> {
     }
     let data_ack = match ack_len {
         4 => Some(DataAck::Short(u32_at(option, 4))),
-        8 => Some(DataAck::Long(u64_at(option, 4))),
+        8 => Some(DataAck::Long(u64_at(option, 4).into())),
         _ => None,
     };
     let at = 4 + ack_len;
     let mapping = has(dss::MAPPING).then(|| Mapping {
         dsn: if dsn_len == 8 {
-            Dsn::Long(u64_at(option, at))
+            Dsn::Long(u64_at(option, at).into())
         } else {
             Dsn::Short(u32_at(option, at))
         },
@@ -284,12 +284,12 @@ pub(crate) fn emit_dss(signal: &Dss, out: &mut Vec<u8>) {
     match signal.data_ack {
         None => {}
         Some(DataAck::Short(ack)) => out.extend(ack.to_be_bytes()),
-        Some(DataAck::Long(ack)) => out.extend(ack.to_be_bytes()),
+        Some(DataAck::Long(ack)) => out.extend(ack.get().to_be_bytes()),
     }
     if let Some(mapping) = signal.mapping {
         match mapping.dsn {
             Dsn::Short(dsn) => out.extend(dsn.to_be_bytes()),
-            Dsn::Long(dsn) => out.extend(dsn.to_be_bytes()),
+            Dsn::Long(dsn) => out.extend(dsn.get().to_be_bytes()),
         }
         out.extend(mapping.subflow_seq.to_be_bytes());
         out.extend(mapping.len.to_be_bytes());

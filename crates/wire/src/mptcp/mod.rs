@@ -10,18 +10,37 @@ pub use checksum::{dss_checksum, dss_checksum_over};
 /// The kind of every MPTCP option (RFC 8684 section 3).
 pub const KIND: u8 = 30;
 
+/// Eight bytes of an option, aligned as four are, so that options and the segments that they are in stay small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(Rust, packed(4))]
+pub struct Wide(u64);
+
+impl Wide {
+    #[inline]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for Wide {
+    #[inline]
+    fn from(value: u64) -> Self {
+        Self(value)
+    }
+}
+
 /// A data ACK as sent: four or eight bytes (RFC 8684 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataAck {
     Short(u32),
-    Long(u64),
+    Long(Wide),
 }
 
 /// A data sequence number as sent: four or eight bytes (RFC 8684 section 3.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dsn {
     Short(u32),
-    Long(u64),
+    Long(Wide),
 }
 
 /// A data sequence mapping (RFC 8684 section 3.3.1).

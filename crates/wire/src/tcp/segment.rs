@@ -74,6 +74,7 @@ impl SackBlocks {
 
 /// The stretch of the sender's application stream that a segment carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(Rust, packed(4))]
 pub struct Payload {
     /// Offset of the first byte in the application's stream.
     pub offset: u64,
@@ -99,6 +100,12 @@ pub struct RareOptions {
 impl RareOptions {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Adds an MPTCP option; few segments have more than one.
+    pub fn add_mptcp(&mut self, option: MptcpOption) {
+        self.mptcp.reserve_exact(1);
+        self.mptcp.push(option);
     }
 }
 

@@ -18,14 +18,14 @@ pub fn addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
 fn data_ack() -> impl Strategy<Value = DataAck> {
     prop_oneof![
         any::<u32>().prop_map(DataAck::Short),
-        any::<u64>().prop_map(DataAck::Long)
+        any::<u64>().prop_map(|ack| DataAck::Long(ack.into()))
     ]
 }
 
 fn dsn() -> impl Strategy<Value = Dsn> {
     prop_oneof![
         any::<u32>().prop_map(Dsn::Short),
-        any::<u64>().prop_map(Dsn::Long)
+        any::<u64>().prop_map(|dsn| Dsn::Long(dsn.into()))
     ]
 }
 

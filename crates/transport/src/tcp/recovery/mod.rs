@@ -34,8 +34,8 @@ pub(in crate::tcp) struct Recovery {
     pub sacked: u32,
     pub lost: u32,
     pub retransmitting: u32,
-    /// What the peer SACKed above the cumulative ACK.
-    scoreboard: RangeSet,
+    /// What the peer SACKed above the cumulative ACK, once it did.
+    scoreboard: Option<Box<RangeSet>>,
     /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
     end: u64,
     /// Where undo may return to, while it may.
@@ -71,7 +71,7 @@ impl Default for Recovery {
             sacked: 0,
             lost: 0,
             retransmitting: 0,
-            scoreboard: RangeSet::default(),
+            scoreboard: None,
             end: 0,
             undo_from: None,
             undo_count: -1,
@@ -118,7 +118,20 @@ impl Recovery {
     }
 
     pub fn sacked_ranges(&self) -> usize {
-        self.scoreboard.count()
+        self.scoreboard.as_ref().map_or(0, |ranges| ranges.count())
+    }
+
+    /// The end of the last of them; 0 where there is none.
+    fn highest_sacked(&self) -> u64 {
+        self.scoreboard
+            .as_ref()
+            .map_or(0, |ranges| ranges.highest())
+    }
+
+    /// Whether the peer SACKed all of it.
+    fn is_sacked(&self, start: u64, end: u64) -> bool {
+        let ranges = self.scoreboard.as_ref();
+        ranges.is_some_and(|ranges| ranges.covers(start, end))
     }
 
     fn begin_undo(&mut self, una: u64) {
@@ -204,7 +217,7 @@ impl Socket {
     fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         let ack = unwrap(self.iss, segment.ack, self.una);
         let before = self.una;
-        let highest_sacked = self.recovery.scoreboard.highest();
+        let highest_sacked = self.recovery.highest_sacked();
         if self.paced.is_some() {
             self.note_arrival_of_ack();
         }

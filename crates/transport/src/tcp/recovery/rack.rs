@@ -1,7 +1,5 @@
 //! RACK: loss detection by time (RFC 8985 section 6).
 
-use std::collections::VecDeque;
-
 use super::DUPLICATE_THRESHOLD;
 use super::Delivery;
 use crate::path::CaState;
@@ -34,7 +32,7 @@ pub(in crate::tcp) struct Rack {
     pub(super) decided: u64,
     /// When segments were sent again, and where they begin, in the order of sending (section 6.2 step 5 wants that order; what was sent
     /// once is in it by its sequence numbers). Some are over: delivered, lost again, or sent another time.
-    repeated: VecDeque<(Nanos, u64)>,
+    repeated: Vec<(Nanos, u64)>,
 }
 
 impl Default for Rack {
@@ -51,7 +49,7 @@ impl Default for Rack {
             steps_round: 0,
             persist: 0,
             decided: 0,
-            repeated: VecDeque::new(),
+            repeated: Vec::new(),
         }
     }
 }
@@ -77,7 +75,7 @@ impl Socket {
     ) {
         let highest = match self.recovery.sacked {
             0 => self.una,
-            _ => self.recovery.scoreboard.highest(),
+            _ => self.recovery.highest_sacked(),
         };
         if low >= highest {
             return;
@@ -254,7 +252,7 @@ impl Socket {
             repeated.retain(|&(sent_at, seq)| self.repeated_at(sent_at, seq).is_some());
             self.rack.repeated = repeated;
         }
-        self.rack.repeated.push_back((now, seq));
+        self.rack.repeated.push((now, seq));
     }
 
     /// Where the segment is that was sent again at that time, if that is not over.
@@ -273,6 +271,6 @@ impl Socket {
         let repeated = self.sent.iter().filter(|sent| sent.retransmitted());
         let mut repeated: Vec<_> = repeated.map(|sent| (sent.sent_at, sent.seq)).collect();
         repeated.sort_unstable();
-        self.rack.repeated = repeated.into();
+        self.rack.repeated = repeated;
     }
 }

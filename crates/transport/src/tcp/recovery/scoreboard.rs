@@ -37,9 +37,8 @@ impl Socket {
                 self.take_duplicate_sack(shared, end, delivery);
                 continue;
             }
-            self.recovery
-                .scoreboard
-                .insert(start.max(self.una), end, |a, b| fresh.push((a, b)));
+            let scoreboard = self.recovery.scoreboard.get_or_insert_default();
+            scoreboard.insert(start.max(self.una), end, |a, b| fresh.push((a, b)));
         }
         for &(start, end) in &fresh {
             self.mark_sacked(shared, start, end, highest, delivery);
@@ -80,8 +79,7 @@ impl Socket {
         let mut index = self.sent.partition_point(|sent| sent.end() <= start);
         while let Some(sent) = self.sent.get_mut(index).filter(|sent| sent.seq < end) {
             index += 1;
-            if sent.has(Sent::SACKED) || !self.recovery.scoreboard.covers(sent.seq, sent.data_end())
-            {
+            if sent.has(Sent::SACKED) || !self.recovery.is_sacked(sent.seq, sent.data_end()) {
                 continue;
             }
             if sent.has(Sent::RETRANSMITTING) {
@@ -216,7 +214,9 @@ impl Socket {
         if let Some(buffers) = &mut self.buffers {
             buffers.acknowledge(ack);
         }
-        self.recovery.scoreboard.remove_below(ack);
+        if let Some(scoreboard) = &mut self.recovery.scoreboard {
+            scoreboard.remove_below(ack);
+        }
         if let Some(low) = delivery.overtaken.take() {
             self.note_reordering(shared, low, mss, Mib::TcpExtTCPSACKReorder);
         }

@@ -220,7 +220,9 @@ impl Socket {
             true => (space.saturating_sub(4) / 8).min(MOST_BLOCKS as u32) as usize,
             false => 0,
         };
-        holes.tell(most, |start, end| blocks.push(wrap(irs, start), wrap(irs, end)));
+        holes.tell(most, |start, end| {
+            blocks.push(wrap(irs, start), wrap(irs, end))
+        });
     }
 
     /// Takes a FIN whose sequence number is `at`. True when it became the next in order.

@@ -152,9 +152,9 @@ def _range(of: registry.Parameter) -> str:
     if of.choices:
         return ", ".join(f"`{choice}`" for choice in of.choices)
     if not of.has_unit:
-        return of.kind + _bounds({"minimum": of.minimum, "maximum": of.maximum})
+        return of.measure + _bounds({"minimum": of.minimum, "maximum": of.maximum})
     least = int(of.minimum or 0)
-    return f"{of.kind} from {of.written(least)}" if least > 1 else of.kind
+    return f"{of.measure} from {of.written(least)}" if least > 1 else of.measure
 
 
 def _default(node: Node) -> str:

@@ -1,5 +1,5 @@
-"""A scheduler, a congestion control, a queue discipline and a loss model are a file each and lines in one other; all
-else follows from the registry.
+"""A scheduler, a congestion control, a queue discipline, a loss model and an application are a file each and lines in
+one other; all else follows from the registry.
 
 A copy of the crates gets them; its generic property tests, the command line, the schema, scenarios and the
 documentation must know them.
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError, create_model
@@ -20,8 +21,9 @@ from typer.testing import CliRunner
 
 from polypath import registry
 from polypath.cli import app
-from polypath.scenario import json_schema, models
+from polypath.scenario import Scenario, ScenarioError, declared, json_schema, models, schema
 from polypath.scenario.network import Channel
+from polypath.scenario.tables import Tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -173,6 +175,114 @@ LOSS_LINES: Lines = (
     ),
 )
 
+APPLICATION = """//! The same bytes again and again.
+
+use polypath_net::model::{choice, model};
+use polypath_transport::Nanos;
+
+use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};
+
+model! {
+    "drip",
+    "the same bytes again and again",
+    "tests/test_extension.py";
+    /// Settings of drops.
+    DripConfig {
+        /// Bytes of a drop.
+        drop_bytes: u64 as Size = Integer(100),
+        /// Time from one drop to the next.
+        gap_ns: Nanos as Time,
+        /// Number of drops.
+        count: u64 as Integer.at_least(1).at_most(100) = Integer(3),
+        /// Who hears of the last one.
+        told: Told as Text = Text("nobody"),
+        /// How long it goes on; left out: to the end of the run.
+        duration_ns: Nanos as Period.or_rest(),
+    }
+}
+
+choice! {
+    /// Who hears of something.
+    Told {
+        Nobody = "nobody",
+        Everybody = "everybody",
+    }
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for DripConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        let ends_at = at.start.saturating_add(self.duration_ns);
+        Begun::session(Drip { config: *self, made: 0, next: 0, ends_at })
+    }
+}
+
+struct Drip {
+    config: DripConfig,
+    made: u64,
+    next: Nanos,
+    ends_at: Nanos,
+}
+
+impl Session for Drip {
+    fn run(&mut self, io: &mut Io) {
+        if io.side == Side::Server {
+            if io.connection.at_end() {
+                io.close();
+            }
+            return;
+        }
+        while self.made < self.config.count && io.due(self.next) {
+            io.write(self.config.drop_bytes);
+            self.made += 1;
+            self.next = io.now + self.config.gap_ns;
+        }
+        if self.made == self.config.count || io.due(self.ends_at) {
+            io.close();
+        } else {
+            *io.wake = self.next.min(self.ends_at);
+        }
+    }
+}
+"""
+
+APPLICATION_LINES: Lines = (
+    ("mod fetch;", "mod drip;"),
+    ("pub use fetch::", "pub use drip::DripConfig;"),
+    ("    fetch::ENTRY,", "    drip::ENTRY,"),
+    ("    Fetch(FetchConfig),", "    Drip(DripConfig),"),
+    ("            Self::Fetch(config) =>", "            Self::Drip(config) => (drip::ENTRY, config),"),
+)
+
+DESCRIBE_LAB = """//! Prints what the registry says, and what the server of a plan's application received.
+
+use arrow_cast::display::array_value_to_string;
+use polypath_lab::{CaptureMode, Simulation};
+
+#[test]
+fn describe() {
+    println!("REGISTRY {}", polypath_lab::registry("application").unwrap());
+    let Ok(plan) = std::env::var("POLYPATH_PLAN") else {
+        return;
+    };
+    let mut simulation = Simulation::new(&plan, CaptureMode::None, None).unwrap();
+    simulation.step_until(u64::MAX).unwrap();
+    let recording = simulation.finish().unwrap();
+    let tables = recording.tables();
+    let (_, ends) = tables.iter().find(|(name, _)| *name == "connection_ends").unwrap();
+    let received = ends.column_by_name("server_received_bytes").unwrap();
+    println!("REGISTRY {}", array_value_to_string(received, 0).unwrap());
+}
+"""
+
 DESCRIBE_NETWORK = """//! Prints what the registries say, and takes the models of a plan.
 
 use polypath_net::{LOSS_MODELS, LossConfig, QUEUE_MODELS, QueueConfig};
@@ -239,6 +349,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         registered = network / "src" / kind / "mod.rs"
         registered.write_text(with_lines(registered.read_text(), added))
     (network / "tests" / "describe.rs").write_text(DESCRIBE_NETWORK)
+    lab = tree / "crates" / "lab"
+    (lab / "src" / "application" / "drip.rs").write_text(APPLICATION)
+    registered = lab / "src" / "application" / "mod.rs"
+    registered.write_text(with_lines(registered.read_text(), APPLICATION_LINES))
+    (lab / "tests" / "describe.rs").write_text(DESCRIBE_LAB)
     (tree / "crates" / "transport" / "tests" / "describe.rs").write_text(DESCRIBE)
     return tree
 
@@ -252,7 +367,8 @@ def describes(tree: Path, crate: str, **environment: str) -> list[str]:
 @pytest.fixture(scope="module")
 def described(tree: Path) -> dict[str, str]:
     known = dict(zip(("scheduler", "congestion"), describes(tree, "polypath-transport"), strict=True))
-    return known | dict(zip(("queue", "loss"), describes(tree, "polypath-net"), strict=True))
+    known |= dict(zip(("queue", "loss"), describes(tree, "polypath-net"), strict=True))
+    return known | dict(zip(("application",), describes(tree, "polypath-lab"), strict=True))
 
 
 @pytest.fixture
@@ -263,12 +379,12 @@ def extended(
 ) -> Iterator[None]:
     """The package with the copy's registries in place of its own."""
     read = registry.read
-    models.tables.cache_clear()
+    declared.tables.cache_clear()
     replace_registry(lambda kind: described.get(kind) or read(kind))
     # The native module is not the copy's.
     monkeypatch.setattr(registry, "fault", lambda kind, name, given: None)
     yield
-    models.tables.cache_clear()
+    declared.tables.cache_clear()
 
 
 @pytest.mark.usefixtures("extended")
@@ -320,3 +436,37 @@ def test_a_scenario_takes_a_new_queue_discipline_and_loss_model(tree: Path, monk
     listed = CliRunner().invoke(app, ["algorithms"]).stdout
     assert "How long a packet may have waited" in page
     assert "lifo" in listed
+
+
+@pytest.mark.usefixtures("extended")
+def test_a_scenario_takes_a_new_application(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, Any] = {
+        "duration": "9 s",
+        "host": {"client": {}, "server": {}},
+        "link": {"path": {"ends": ["client", "server"], "rate": "10 Mbps", "delay": "5 ms"}},
+        "application": [{"kind": "drip", "start": "1 s", "drop": "2 kB", "gap": "20 ms"}],
+    }
+    monkeypatch.setattr(schema, "Tables", create_model("Tables", __base__=Tables))
+    extended = create_model("Scenario", __base__=Scenario)
+    plan = extended.from_data(written).plan()
+    [planned] = plan.view["applications"]
+    assert planned["transport"] == "mptcp"
+    work = {"drop_bytes": 2000, "gap_ns": 20_000_000, "count": 3, "told": "nobody", "duration_ns": 8_000_000_000}
+    assert planned["work"] == {"kind": "drip", **work}
+    assert describes(tree, "polypath-lab", POLYPATH_PLAN=plan.json())[1:] == ["6000"]
+    table = json_schema()["$defs"]["Drip"]
+    assert table["required"] == ["kind", "gap"]
+    assert table["properties"]["told"]["enum"] == ["nobody", "everybody"]
+    assert table["properties"]["drop"]["description"] == "Bytes of a drop."
+    for key, value, message in (
+        ("count", 0, "application 1.count: must be at least 1, not 0"),
+        ("told", "nobdy", "application 1.told: 'nobdy' is not nobody or everybody; did you mean 'nobody'?"),
+        ("dorp", "1 kB", "unknown key 'dorp' in application 1; did you mean 'drop'?"),
+        ("kind", "drop", "application 1: unknown kind 'drop'; did you mean 'drip'?"),
+    ):
+        with pytest.raises(ScenarioError) as wrong:
+            extended.from_data({**written, "application": [{**written["application"][0], key: value}]})
+        assert str(wrong.value) == message
+    listed = CliRunner().invoke(app, ["algorithms", "application"]).stdout
+    assert "drip" in listed
+    assert "drop = 100 B" in listed

@@ -64,8 +64,8 @@ class Parameter:
 
     name: str
     kind: str
-    """`integer`, `integers`, `number`, `boolean`, `text` or `texts`; of a model of the network also `packets`, `share`,
-    `period` or `size`, which a scenario writes with a unit."""
+    """`integer`, `integers`, `number`, `boolean`, `text` or `texts`; of a model of the network or an application also
+    `packets`, `share`, `rate`, `time`, `period`, `size` or `depth`, which a scenario writes with a unit."""
     default: Any
     minimum: float | None
     maximum: float | None
@@ -78,10 +78,19 @@ class Parameter:
     required: bool = False
     exclusive: bool = False
     """The minimum itself is not allowed."""
+    rest: bool = False
+    """Left out, it is the time to the end of the run."""
+    seldom: bool = False
+    """A Plan has it only where it is not the default."""
 
     @property
     def has_unit(self) -> bool:
         return self.kind in _WITH_UNIT
+
+    @property
+    def measure(self) -> str:
+        """What it is, for people: whether it may be nothing goes without saying."""
+        return {"period": "time", "depth": "size"}.get(self.kind, self.kind)
 
     def written(self, value: Any) -> Any:
         """The value as a scenario has it: a text where that has a unit."""
@@ -118,6 +127,8 @@ class Entry:
     """Why connections of QUIC cannot have it."""
     not_on_noq: str | None = None
     """Why a host whose stack is noq cannot have it."""
+    transports: tuple[str, ...] = ()
+    """What an application runs over; the first unless a scenario says otherwise."""
 
 
 def _is_integer(value: Any) -> bool:
@@ -131,8 +142,11 @@ def _is_integers(value: Any) -> bool:
 _WITH_UNIT: Mapping[str, Callable[[Any], str]] = {
     "packets": lambda value: units.PACKETS.format(int(value)),
     "share": units.format_share,
+    "rate": units.RATE.format,
+    "time": units.TIME.format,
     "period": units.TIME.format,
     "size": units.SIZE.format,
+    "depth": units.SIZE.format,
 }
 
 _TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
@@ -206,6 +220,8 @@ def entries(kind: Kind) -> dict[str, Entry]:
                 real=parameter.get("real", False),
                 required="default" not in parameter,
                 exclusive=parameter.get("exclusive", False),
+                rest=parameter.get("rest", False),
+                seldom=parameter.get("seldom", False),
             )
             for parameter in item.get("parameters", [])
         )
@@ -217,6 +233,7 @@ def entries(kind: Kind) -> dict[str, Entry]:
             parameters,
             item.get("not_over_quic"),
             item.get("not_on_noq"),
+            tuple(item.get("transports", ())),
         )
     return found
 

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use polypath_lab::bench::WORKS;
-use polypath_lab::plan::Work;
+use polypath_lab::plan::{Stream, Work};
 use polypath_lab::{CaptureMode, Simulation};
 
 const PARTS: u64 = 20;
@@ -28,12 +28,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut plan = (work.plan)(seconds);
     if arguments.next().is_some_and(|word| word == "idle") {
         for application in &mut plan.applications {
-            application.work = Work::Stream {
+            application.work = Work::Stream(Stream {
                 rate_bps: 1,
                 block_bytes: 1,
                 duration_ns: None,
                 reverse: false,
-            };
+            });
         }
     }
     tell("plan", 0);

@@ -9,7 +9,7 @@ use rand_pcg::rand_core::RngCore;
 use serde::Serialize;
 
 use crate::plan::{
-    Application, Attachment, Channel, Choice, Controller, Interface, Link, Loss, Mode, Node,
+    Application, Attachment, Bulk, Channel, Choice, Controller, Interface, Link, Loss, Mode, Node,
     NodeKind, Plan, Queue, QueueAt, Record, Routing, Stack, Transport, VERSION, Work,
 };
 use crate::{CaptureMode, PlanError, Simulation};
@@ -297,12 +297,12 @@ impl Builder {
             program: None,
             group: None,
             server_stack: None,
-            work: Work::Bulk {
+            work: Work::Bulk(Bulk {
                 duration_ns: None,
                 size_bytes: None,
                 reverse: false,
                 reverse_bytes: None,
-            },
+            }),
         });
     }
 }

@@ -12,6 +12,12 @@ mod page;
 mod video;
 mod wifi;
 
+pub use crate::application::{
+    BulkConfig as Bulk, CbrConfig as Cbr, Delivery, FetchConfig as Fetch,
+    MessagesConfig as Messages, OnOffConfig as OnOff, PingConfig as Ping,
+    PingPongConfig as PingPong, RequestResponseConfig as RequestResponse, StreamConfig as Stream,
+    Streams, Tls, Work,
+};
 pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};
 pub use video::{Video, VideoRule};
@@ -469,139 +475,6 @@ pub struct Application {
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     Iperf3,
-}
-
-/// The version of TLS that a fetch runs over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tls {
-    #[serde(rename = "1.2")]
-    V12,
-    #[serde(rename = "1.3")]
-    V13,
-}
-
-/// Which streams of QUIC carry the files of a fetch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Streams {
-    /// Each file has its own.
-    #[default]
-    Each,
-    /// Each file has its own, and those that were asked for first are sent first.
-    Ordered,
-    /// One carries all of them, in order.
-    One,
-}
-
-/// How messages are carried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Delivery {
-    /// In DATAGRAM frames (RFC 9221): what is lost stays lost, and nothing waits for anything else.
-    #[default]
-    Datagrams,
-    /// In order in one stream.
-    Stream,
-}
-
-/// What an application does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Work {
-    /// As many bytes as the connection takes, for a time or up to a size; `reverse`: from server to client. `reverse_bytes` go the other way
-    /// at the same time.
-    Bulk {
-        #[serde(default)]
-        duration_ns: Option<u64>,
-        #[serde(default)]
-        size_bytes: Option<u64>,
-        #[serde(default)]
-        reverse: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reverse_bytes: Option<u64>,
-    },
-    /// `block_bytes` at regular intervals so that `rate_bps` is offered (iperf3 -b).
-    Stream {
-        rate_bps: u64,
-        block_bytes: u64,
-        #[serde(default)]
-        duration_ns: Option<u64>,
-        #[serde(default)]
-        reverse: bool,
-    },
-    /// `count` times: sleep `interval_ns`, send `request_bytes`, wait for `response_bytes`, which the server sends `think_ns` after the request's
-    /// last byte (minitopo's msg). The delay counts from the request's first byte sent to the response's last byte received.
-    RequestResponse {
-        count: u64,
-        interval_ns: u64,
-        request_bytes: u64,
-        response_bytes: u64,
-        #[serde(default)]
-        think_ns: u64,
-    },
-    /// GET over HTTP/1.1: request head, response head, `size_bytes` of body; `count` files one after the other.
-    Fetch {
-        size_bytes: u64,
-        #[serde(default = "one")]
-        count: u64,
-        /// Absent: plain HTTP.
-        #[serde(default)]
-        tls: Option<Tls>,
-        /// Files asked for at once, over QUIC.
-        #[serde(default = "one")]
-        parallel: u64,
-        #[serde(default)]
-        streams: Streams,
-    },
-    /// `bytes` back and forth without pause, `count` times or for a time.
-    PingPong {
-        bytes: u64,
-        #[serde(default)]
-        count: Option<u64>,
-        #[serde(default)]
-        duration_ns: Option<u64>,
-    },
-    /// A message of `bytes` each `interval_ns` over QUIC; `reverse`: from server to client.
-    Messages {
-        bytes: u64,
-        interval_ns: u64,
-        duration_ns: u64,
-        #[serde(default)]
-        delivery: Delivery,
-        #[serde(default)]
-        reverse: bool,
-    },
-    /// Adaptive video over HTTP/1.1.
-    Video(Video),
-    /// A web page, or one more connection of one.
-    Page(Page),
-    /// Echo requests (ICMP), `count` of them or for a time.
-    Ping {
-        interval_ns: u64,
-        payload_bytes: u64,
-        #[serde(default)]
-        count: Option<u64>,
-        #[serde(default)]
-        duration_ns: Option<u64>,
-    },
-    /// UDP datagrams at a constant rate.
-    Cbr {
-        rate_bps: u64,
-        packet_bytes: u64,
-        duration_ns: u64,
-    },
-    /// UDP datagrams at `rate_bps` while on; on and off times exponentially distributed around their means.
-    OnOff {
-        rate_bps: u64,
-        packet_bytes: u64,
-        on_ns: u64,
-        off_ns: u64,
-        duration_ns: u64,
-    },
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// A change at a time.

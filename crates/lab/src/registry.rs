@@ -24,7 +24,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
         "spanning-tree" => serde_json::to_value(bridging::protocol::REGISTRY.describe()).ok()?,
-        "application" => application::describe(),
+        "application" => serde_json::to_value(application::ENTRIES).ok()?,
         _ => return None,
     };
     Some(marked(kind, entries).to_string())

@@ -28,7 +28,7 @@ mod config;
 pub mod events;
 mod ids;
 mod loss;
-mod model;
+pub mod model;
 mod network;
 mod packet;
 mod queue;

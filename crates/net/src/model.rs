@@ -1,4 +1,4 @@
-//! What a registry says of a model, a queue discipline or a loss model, and the settings that follow from it.
+//! What a registry says of a model, a queue discipline, a loss model or what an application does, and the settings that follow from it.
 
 use serde::Serialize;
 
@@ -9,21 +9,42 @@ pub enum Measure {
     Boolean,
     Integer,
     Number,
+    /// One of several words.
+    Text,
     Packets,
     /// A probability.
     Share,
+    /// Bit/s; its field ends in `_bps`.
+    Rate,
+    /// Nanoseconds, which may be none; its field ends in `_ns`.
+    Time,
     /// Nanoseconds; its field ends in `_ns`.
     Period,
     /// Bytes; its field ends in `_bytes`.
     Size,
+    /// Bytes, which may be none; its field ends in `_bytes`.
+    Depth,
 }
 
 impl Measure {
     const fn bounds(self) -> (f64, f64) {
         match self {
             Self::Share => (0.0, 1.0),
-            Self::Boolean | Self::Integer | Self::Number => (f64::NEG_INFINITY, f64::INFINITY),
-            Self::Packets | Self::Period | Self::Size => (1.0, f64::INFINITY),
+            Self::Boolean | Self::Integer | Self::Number | Self::Text => {
+                (f64::NEG_INFINITY, f64::INFINITY)
+            }
+            Self::Time | Self::Depth => (0.0, f64::INFINITY),
+            Self::Packets | Self::Rate | Self::Period | Self::Size => (1.0, f64::INFINITY),
+        }
+    }
+
+    /// What a field has at its end.
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Rate => "_bps",
+            Self::Time | Self::Period => "_ns",
+            Self::Size | Self::Depth => "_bytes",
+            _ => "",
         }
     }
 }
@@ -35,6 +56,7 @@ pub enum Value {
     Boolean(bool),
     Integer(u64),
     Number(f64),
+    Text(&'static str),
     /// Left out, and that means something of its own.
     Absent(()),
 }
@@ -42,7 +64,7 @@ pub enum Value {
 impl Value {
     fn number(self) -> Option<f64> {
         match self {
-            Self::Boolean(_) | Self::Absent(()) => None,
+            Self::Boolean(_) | Self::Text(_) | Self::Absent(()) => None,
             Self::Integer(value) => Some(value as f64),
             Self::Number(value) => Some(value),
         }
@@ -50,8 +72,10 @@ impl Value {
 }
 
 /// The type of a setting.
-pub(crate) trait Setting: Copy {
+pub trait Setting: Copy {
     const REAL: bool = false;
+    /// The words that it may be, where it is a text.
+    const CHOICES: &'static [&'static str] = &[];
 
     fn value(self) -> Value;
 }
@@ -82,16 +106,19 @@ impl Setting for f64 {
     }
 }
 
-impl Setting for Option<u64> {
+impl<T: Setting> Setting for Option<T> {
+    const REAL: bool = T::REAL;
+    const CHOICES: &'static [&'static str] = T::CHOICES;
+
     fn value(self) -> Value {
-        self.map_or(Value::Absent(()), Value::Integer)
+        self.map_or(Value::Absent(()), T::value)
     }
 }
 
 /// A parameter of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// That of its field without a unit at its end.
+    /// That of its field without a unit at its end, unless it is called otherwise.
     pub name: &'static str,
     pub field: &'static str,
     pub kind: Measure,
@@ -104,23 +131,26 @@ pub struct Parameter {
     /// The minimum itself is not allowed.
     pub exclusive: bool,
     pub maximum: f64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub choices: &'static [&'static str],
+    /// Left out of a scenario, it is the time from the start to the end of the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rest: bool,
+    /// A Plan has it only where it is not the default.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub seldom: bool,
     pub description: &'static str,
 }
 
 impl Parameter {
-    pub(crate) const fn new<T: Setting>(
+    pub const fn new<T: Setting>(
         field: &'static str,
         kind: Measure,
         description: &'static str,
     ) -> Self {
-        let unit = match kind {
-            Measure::Period => "_ns",
-            Measure::Size => "_bytes",
-            _ => "",
-        };
         let (minimum, maximum) = kind.bounds();
         Self {
-            name: without(field, unit),
+            name: without(field, kind.unit()),
             field,
             kind,
             real: T::REAL,
@@ -128,35 +158,55 @@ impl Parameter {
             minimum,
             exclusive: false,
             maximum,
+            choices: T::CHOICES,
+            rest: false,
+            seldom: false,
             description: description.trim_ascii(),
         }
     }
 
-    pub(crate) const fn or(self, default: Value) -> Self {
+    pub const fn or(self, default: Value) -> Self {
         Self {
             default: Some(default),
             ..self
         }
     }
 
-    pub(crate) const fn at_least(self, minimum: u64) -> Self {
+    pub const fn at_least(self, minimum: u64) -> Self {
         Self {
             minimum: minimum as f64,
             ..self
         }
     }
 
-    pub(crate) const fn at_most(self, maximum: u64) -> Self {
+    pub const fn at_most(self, maximum: u64) -> Self {
         Self {
             maximum: maximum as f64,
             ..self
         }
     }
 
-    pub(crate) const fn above(self, minimum: u64) -> Self {
+    pub const fn above(self, minimum: u64) -> Self {
         Self {
             exclusive: true,
             ..self.at_least(minimum)
+        }
+    }
+
+    /// What a scenario calls it, where that is not its field's name.
+    pub const fn called(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Left out, it is the rest of the run.
+    pub const fn or_rest(self) -> Self {
+        Self { rest: true, ..self }.or(Value::Absent(()))
+    }
+
+    pub const fn seldom(self) -> Self {
+        Self {
+            seldom: true,
+            ..self
         }
     }
 
@@ -202,7 +252,10 @@ pub struct Model {
 
 impl Model {
     /// Holds the values, in the order of the parameters, against their bounds.
-    pub(crate) fn check(&self, values: &[Value]) -> Result<(), ModelError> {
+    ///
+    /// # Errors
+    /// The first value that is out of them.
+    pub fn check(&self, values: &[Value]) -> Result<(), ModelError> {
         for (parameter, value) in self.parameters.iter().zip(values) {
             if let Some(value) = value.number().filter(|value| !parameter.admits(*value)) {
                 return Err(ModelError::Bounds {
@@ -234,7 +287,9 @@ pub enum ModelError {
     },
 }
 
-/// A model and its settings, declared together: each field has its text, type, measure, bounds and default.
+/// A model and its settings, declared together: each field has its text, type, measure, bounds and default. A module has one, whose name,
+/// text and source come first.
+#[macro_export]
 macro_rules! model {
     (
         $name:literal, $summary:literal, $source:literal;
@@ -242,8 +297,8 @@ macro_rules! model {
         $config:ident {
             $(
                 $(#[doc = $text:literal])+
-                $(#[serde($serde:ident)])?
-                $field:ident: $type:ty as $measure:ident $(.$bound:ident($limit:expr))* $(= $kind:ident($default:expr))?
+                $(#[serde($($serde:tt)+)])?
+                $field:ident: $type:ty as $measure:ident $(.$bound:ident($($limit:expr)?))* $(= $kind:ident($default:expr))?
             ),* $(,)?
         }
     ) => {
@@ -257,7 +312,7 @@ macro_rules! model {
                     $crate::model::Measure::$measure,
                     concat!($($text),+),
                 )
-                $(.$bound($limit))*
+                $(.$bound($($limit)?))*
                 $(.or($crate::model::Value::$kind($default)))?
             ),*],
         };
@@ -268,7 +323,7 @@ macro_rules! model {
         pub struct $config {
             $(
                 $(#[doc = $text])+
-                $(#[serde($serde)])?
+                $(#[serde($($serde)+)])?
                 pub $field: $type,
             )*
         }
@@ -282,4 +337,31 @@ macro_rules! model {
     };
 }
 
-pub(crate) use model;
+/// The words of a setting that is one of several, each with what it stands for.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[$about:meta])+
+        $choice:ident { $( $(#[$note:meta])* $name:ident = $word:literal ),+ $(,)? }
+    ) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $choice {
+            $(
+                $(#[$note])*
+                #[serde(rename = $word)]
+                $name,
+            )+
+        }
+
+        impl $crate::model::Setting for $choice {
+            const CHOICES: &'static [&'static str] = &[$($word),+];
+
+            fn value(self) -> $crate::model::Value {
+                $crate::model::Value::Text(match self { $(Self::$name => $word),+ })
+            }
+        }
+    };
+}
+
+pub use {choice, model};

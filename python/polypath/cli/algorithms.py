@@ -47,7 +47,7 @@ def _told(entry: Entry) -> Text:
 
 def _parameter(parameter: Parameter) -> str:
     if parameter.default is None:
-        return f"{parameter.name}: {parameter.kind}"
+        return f"{parameter.name}: {parameter.measure}"
     default = parameter.written(parameter.default)
     if isinstance(default, bool):
         default = str(default).lower()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from polypath import registry, units
-from polypath.scenario import Plan, Scenario, ScenarioError, quic
+from polypath.scenario import Plan, Scenario, ScenarioError, declared, quic
 from polypath.scenario.fields import is_fixed
 from polypath.scenario.frequency import OFF
 from polypath.scenario.models import BASES
@@ -187,7 +187,7 @@ class _Writer:
                 *(self._program(each) for each in plan.get("programs", ())),
             ],
             "event": [self._event(each) for each in plan["events"]],
-            "record": _fields(plan["record"], {}),
+            "record": _fields(plan["record"]),
         }
         return {name: value for name, value in written.items() if value not in (None, {}, [])}
 
@@ -263,7 +263,7 @@ class _Writer:
         kind = action.pop("kind")
         if kind == "link":
             link = self.links[action.pop("link")]["name"]
-            return {**at, "link": link, **_fields(action, {})}
+            return {**at, "link": link, **_fields(action)}
         where = self._end(action)
         node = self.nodes[action["node"]]
         if kind == "migrate":
@@ -297,15 +297,19 @@ def _algorithm(choice: Data) -> str | dict[str, Any]:
 
 
 def _work(work: Data) -> dict[str, Any]:
-    own = {name: value for name, value in work.items() if name != "kind"}
-    if work["kind"] == "video":
-        segments = own.pop("segments")
-        own["length_ns"] = None if segments is None else segments * work["segment_ns"]
-    if work["kind"] == "page":
-        return _page(work)
-    if "reverse_bytes" in own:
-        own["reverse_size_bytes"] = own.pop("reverse_bytes")
-    return _fields(own, {"bytes": "size"})
+    match work["kind"]:
+        case "page":
+            return _page(work)
+        case "video":
+            return _video(work)
+        case kind:
+            return declared.written(registry.find("application", kind), work)
+
+
+def _video(work: Data) -> dict[str, Any]:
+    own = {name: value for name, value in work.items() if name not in ("kind", "segments")}
+    segments = work["segments"]
+    return _fields({**own, "length_ns": None if segments is None else segments * work["segment_ns"]})
 
 
 def _page(work: Data) -> dict[str, Any]:
@@ -326,7 +330,7 @@ def _page(work: Data) -> dict[str, Any]:
     }
 
 
-def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
+def _fields(values: Data) -> dict[str, Any]:
     """A plan's values by a scenario's names, as text with units; without those that are null."""
     written: dict[str, Any] = {}
     for key, value in values.items():
@@ -336,7 +340,7 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         if key in BASES:
             written[key] = BASES[key].written(value)
         elif key == "rule":
-            written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"}, {})
+            written[key] = {"kind": value["kind"]} | _fields({k: v for k, v in value.items() if k != "kind"})
         elif key == "overhead_bytes":
             written[stem] = value
         elif key in _SHARES:
@@ -344,9 +348,9 @@ def _fields(values: Data, names: Mapping[str, str]) -> dict[str, Any]:
         elif key == "packets":
             written[key] = units.PACKETS.format(int(value))
         elif unit in units.BY_SUFFIX and key != "bytes":
-            written[names.get(key, stem)] = _measured(unit, value)
+            written[stem] = _measured(unit, value)
         elif key == "bytes":
-            written[names.get(key, key)] = units.SIZE.format(value)
+            written[key] = units.SIZE.format(value)
         else:
             written[key] = value
     return written
@@ -364,11 +368,11 @@ def _channel(channel: Data) -> dict[str, Any]:
     own = {name: value for name, value in channel.items() if value != usual.get(name) or name == "queue"}
     trace = own.pop("trace", None)
     if "wifi" in own:
-        return _fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}, {})
+        return _fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None})
     if trace is None:
-        return _fields(own, {})
+        return _fields(own)
     rate = {"trace": trace["name"], "gaps_ms": _opportunities(trace).text()}
-    return {**_fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}, {}), "rate": rate}
+    return {**_fields({**own, "overhead_bytes": channel["overhead_bytes"], "rate_bps": None}), "rate": rate}
 
 
 def _wifi(wifi: Data, media: Sequence[Data]) -> dict[str, Any]:
@@ -378,7 +382,7 @@ def _wifi(wifi: Data, media: Sequence[Data]) -> dict[str, Any]:
         "standard": wifi["standard"],
         "states": [
             {
-                **_fields({"mcs": state["mcs"], "error": state["error"], "dwell_ns": state.get("dwell_ns")}, {}),
+                **_fields({"mcs": state["mcs"], "error": state["error"], "dwell_ns": state.get("dwell_ns")}),
                 **({"next": [units.format_share(each) for each in state["next"]]} if state.get("next") else {}),
             }
             for state in wifi["states"]
@@ -387,7 +391,7 @@ def _wifi(wifi: Data, media: Sequence[Data]) -> dict[str, Any]:
         "width": f"{wifi['width_mhz']} MHz",
         "streams": wifi["streams"],
         "guard": "400 ns" if wifi["short_guard"] else "800 ns",
-        **({} if wifi["standard"] == "802.11a" else {"aggregate": _fields(bounds, {})}),
+        **({} if wifi["standard"] == "802.11a" else {"aggregate": _fields(bounds)}),
         "attempts": wifi["attempts"],
     }
 
@@ -441,12 +445,12 @@ def _settings(values: Data) -> dict[str, Any]:
             written[key] = [units.SIZE.format(size) for size in value]
         elif key == "keepalive":
             written[key] = True
-            written |= {f"keepalive_{name}": each for name, each in _fields(value, {}).items()}
+            written |= {f"keepalive_{name}": each for name, each in _fields(value).items()}
         elif key == "ack_frequency":
             # Its packets are a number, without a unit.
-            written[key] = {**_fields(value, {}), "packets": value["packets"]}
+            written[key] = {**_fields(value), "packets": value["packets"]}
         else:
-            written |= _fields({key: value}, {})
+            written |= _fields({key: value})
     return written
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polypath.scenario import flows
+from polypath.scenario.declared import tables as models
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.models import Discipline
-from polypath.scenario.models import tables as models
 from polypath.scenario.network import Channel
 from polypath.scenario.positions import Path
 from polypath.scenario.script import is_script

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from polypath.scenario import draws
-from polypath.scenario.traffic import AnyApplication, Bulk
+from polypath.scenario.traffic import Application, Bulk
 
 MOST = 50_000
 """Flows of one application: as many as there are ports for, with room for others."""
 _SECOND = 1_000_000_000
 
 
-def arriving(of: Bulk, name: str, pairs: Sequence[AnyApplication], end: int, stream: str) -> list[AnyApplication]:
+def arriving(of: Bulk, name: str, pairs: Sequence[Application], end: int, stream: str) -> list[Application]:
     """A transfer for each flow that begins before `end` (ns), as `of` says; each takes its ends from one of `pairs`."""
     return [
         pairs[draws.below(len(pairs), f"{stream} pair {number}")].model_copy(

@@ -10,6 +10,7 @@ from polypath import units
 from polypath.scenario.algorithms import Middleboxes
 from polypath.scenario.base import Model
 from polypath.scenario.conditions import Conditions
+from polypath.scenario.declared import OneOf
 from polypath.scenario.fields import (
     Addresses,
     Depth,
@@ -20,7 +21,7 @@ from polypath.scenario.fields import (
     Time,
     fault,
 )
-from polypath.scenario.models import Discipline, LossModel, OneOf
+from polypath.scenario.models import Discipline, LossModel
 from polypath.scenario.stack import Stack
 from polypath.scenario.traces import DeliveryTrace, LinkRate
 from polypath.scenario.wifi import Wifi

@@ -12,7 +12,7 @@ from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables
-from polypath.scenario.traffic import AnyApplication
+from polypath.scenario.traffic import Application
 
 #: Settings that noq has rules of its own for, with the only value that says what it does, if one does.
 ITS_OWN: Final[Mapping[str, tuple[Any, str]]] = {
@@ -34,7 +34,7 @@ Level = tuple[Path, Stack]
 """A table of settings, and where it was written."""
 
 
-def faults(tables: Tables, path: Path, application: AnyApplication, side: str, stack: Stack) -> Iterator[Problem]:
+def faults(tables: Tables, path: Path, application: Application, side: str, stack: Stack) -> Iterator[Problem]:
     """What an end of an application cannot have if it is noq. `tables` are as they were written."""
     if stack.stack != NOQ:
         return

@@ -19,21 +19,7 @@ from polypath.scenario.reading import read_text
 from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
-from polypath.scenario.traffic import (
-    AnyApplication,
-    Bulk,
-    Cbr,
-    Event,
-    Fetch,
-    Messages,
-    OnOff,
-    Page,
-    Ping,
-    PingPong,
-    RequestResponse,
-    Stream,
-    Video,
-)
+from polypath.scenario.traffic import Application, Event, MeasuredApplication, Page
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
@@ -260,7 +246,7 @@ class _Builder:
         ]
         return {"programs": found} if found else {}
 
-    def _application(self, application: AnyApplication) -> dict[str, Any]:
+    def _application(self, application: Application) -> dict[str, Any]:
         stacks = (application.client_stack, application.server_stack)
         return {
             "name": application.name,
@@ -280,86 +266,10 @@ class _Builder:
             "work": {"kind": application.kind, **self._work(application)},
         }
 
-    def _work(self, application: AnyApplication) -> dict[str, Any]:
-        rest = self.tables.duration - application.start
-        match application:
-            case Bulk():
-                return {
-                    "duration_ns": application.duration,
-                    "size_bytes": application.size,
-                    "reverse": application.reverse,
-                    **({} if application.reverse_size is None else {"reverse_bytes": application.reverse_size}),
-                }
-            case Stream():
-                return {
-                    "rate_bps": application.rate,
-                    "block_bytes": application.block,
-                    "duration_ns": application.duration,
-                    "reverse": application.reverse,
-                }
-            case RequestResponse():
-                return {
-                    "count": application.count,
-                    "interval_ns": application.interval,
-                    "request_bytes": application.request,
-                    "response_bytes": application.response,
-                    "think_ns": application.think,
-                }
-            case Fetch():
-                return {
-                    "size_bytes": application.size,
-                    "count": application.count,
-                    "tls": application.tls,
-                    "parallel": application.parallel,
-                    "streams": application.streams,
-                }
-            case PingPong():
-                return {"bytes": application.size, "count": application.count, "duration_ns": application.duration}
-            case Messages():
-                gap = application.interval
-                if gap is None and application.rate is not None:
-                    gap = application.size * 8 * 1_000_000_000 // application.rate
-                return {
-                    "bytes": application.size,
-                    "interval_ns": gap,
-                    "duration_ns": application.duration or rest,
-                    "delivery": application.delivery,
-                    "reverse": application.reverse,
-                }
-            case Video():
-                rule, segment = application.rule, application.segment
-                segments = None if application.length is None else -(-application.length // segment)
-                return {
-                    "segment_ns": segment,
-                    "segments": segments,
-                    "rates_bps": application.rates,
-                    "buffer_ns": application.buffer,
-                    "startup_ns": segment if application.startup is None else application.startup,
-                    "rule": {"kind": rule.kind, **rule.planned(application.buffer, segment)},
-                }
-            case Page():
-                return self._page(application)
-            case Ping():
-                return {
-                    "interval_ns": application.interval,
-                    "payload_bytes": application.payload,
-                    "count": application.count,
-                    "duration_ns": application.duration,
-                }
-            case Cbr():
-                return {
-                    "rate_bps": application.rate,
-                    "packet_bytes": application.packet,
-                    "duration_ns": application.duration or rest,
-                }
-            case OnOff():
-                return {
-                    "rate_bps": application.rate,
-                    "packet_bytes": application.packet,
-                    "on_ns": application.on,
-                    "off_ns": application.off,
-                    "duration_ns": application.duration or rest,
-                }
+    def _work(self, application: Application) -> dict[str, Any]:
+        if isinstance(application, Page):
+            return self._page(application)
+        return application.planned(self.tables.duration - application.start)
 
     def _page(self, page: Page) -> dict[str, Any]:
         if page.of is not None:
@@ -437,13 +347,11 @@ def _prefix(address: object, length: int) -> dict[str, Any]:
     return {"address": str(address), "length": length}
 
 
-def _program(application: AnyApplication) -> dict[str, str]:
+def _program(application: Application) -> dict[str, str]:
     """Who plays it, where it is not the project's own program."""
-    match application:
-        case Bulk(program=str(name)) | Stream(program=str(name)):
-            return {"program": name}
-        case _:
-            return {}
+    if isinstance(application, MeasuredApplication) and application.program is not None:
+        return {"program": application.program}
+    return {}
 
 
 def _middleboxes(link: Link) -> dict[str, Any]:

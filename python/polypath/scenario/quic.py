@@ -11,7 +11,7 @@ from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
-from polypath.scenario.traffic import AnyApplication, Fetch, MeasuredApplication
+from polypath.scenario.traffic import Application, MeasuredApplication
 
 TRANSPORTS: Final = ("quic", "mpquic")
 
@@ -42,7 +42,7 @@ OF_QUIC: Final = frozenset({"retry", "ack_frequency"})
 OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "control_path", "send_paths"})
 
 
-def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, AnyApplication]]) -> list[Problem]:
+def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, Application]]) -> list[Problem]:
     """What no application of QUIC can run with, and settings of QUIC's in others.
 
     `written` is the scenario without what was filled in; each application comes with its position among all.
@@ -58,7 +58,7 @@ def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, An
     return [*found, *_migrations(tables, [application for _, application in applications])]
 
 
-def _migrations(tables: Tables, applications: Sequence[AnyApplication]) -> Iterator[Problem]:
+def _migrations(tables: Tables, applications: Sequence[Application]) -> Iterator[Problem]:
     """Only clients of QUIC migrate (RFC 9000 section 9)."""
     for index, event in enumerate(tables.event):
         if event.interface is None or event.migrate_to is None:
@@ -77,7 +77,7 @@ def _migrations(tables: Tables, applications: Sequence[AnyApplication]) -> Itera
                 yield Problem(path, f'{message}; take transport = "quic" there')
 
 
-def _stack(tables: Tables, application: AnyApplication, side: str) -> Stack:
+def _stack(tables: Tables, application: Application, side: str) -> Stack:
     """The complete settings of an end of an application."""
     own: Stack = getattr(application, f"{side}_stack")
     return own if settings(own) else host_stack(tables, getattr(application, side))
@@ -89,7 +89,7 @@ def without_effect(transport: str) -> frozenset[str]:
     return others | (OF_TCP if transport in TRANSPORTS else OF_QUIC)
 
 
-def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterator[Problem]:
+def _settings(tables: Tables, index: int, application: Application) -> Iterator[Problem]:
     """Settings of an application's own that its transport does not have; its hosts' may be for other applications."""
     over = application.transport
     refused = without_effect(over)
@@ -102,15 +102,15 @@ def _settings(tables: Tables, index: int, application: AnyApplication) -> Iterat
                 yield Problem(("application", index, table, key), message)
 
 
-def _faults(tables: Tables, path: Path, application: AnyApplication) -> Iterator[Problem]:
+def _faults(tables: Tables, path: Path, application: Application) -> Iterator[Problem]:
     if application.transport not in TRANSPORTS:
-        if isinstance(application, Fetch):
+        if application.kind == "fetch":
             for key, default in (("parallel", 1), ("streams", "each")):
                 if getattr(application, key) != default:
                     message = f"'{key}' is about streams of QUIC, and the transport is '{application.transport}'"
                     yield Problem((*path, key), message)
         return
-    if isinstance(application, Fetch) and application.tls is not None:
+    if application.kind == "fetch" and application.tls is not None:
         yield Problem((*path, "tls"), "QUIC has a TLS 1.3 handshake of its own (RFC 9001); leave 'tls' out")
     if isinstance(application, MeasuredApplication) and application.program is not None:
         yield Problem((*path, "program"), f"'{application.program}' does not speak QUIC; leave 'program' out")
@@ -121,7 +121,7 @@ def _faults(tables: Tables, path: Path, application: AnyApplication) -> Iterator
         yield from _mtu(tables, path, application, host, stack)
 
 
-def _scheduler(path: Path, application: AnyApplication, host: str, stack: Stack) -> Iterator[Problem]:
+def _scheduler(path: Path, application: Application, host: str, stack: Stack) -> Iterator[Problem]:
     chosen = stack.scheduler
     if application.transport == "quic" or chosen is None or script.is_script(chosen.name):
         return
@@ -131,7 +131,7 @@ def _scheduler(path: Path, application: AnyApplication, host: str, stack: Stack)
         yield Problem(path, message, "default")
 
 
-def _mtu(tables: Tables, path: Path, application: AnyApplication, host: str, stack: Stack) -> Iterator[Problem]:
+def _mtu(tables: Tables, path: Path, application: Application, host: str, stack: Stack) -> Iterator[Problem]:
     version = 6 if application.source is not None and application.source.version == 6 else 4
     least = LEAST_MTU[version]
     mtu = stack.mtu

@@ -24,10 +24,10 @@ from polypath.scenario.tables import (
     described_interfaces,
     host_stack,
 )
-from polypath.scenario.traffic import AnyApplication, AnyEntry, Command, Page
+from polypath.scenario.traffic import AnyEntry, Application, Command, Page
 from polypath.scenario.ways import Ways, opening
 
-Entries = Sequence[tuple[int, AnyApplication]]
+Entries = Sequence[tuple[int, Application]]
 """Applications between hosts, each with its position among all."""
 
 FIRST_PORT = 5001
@@ -131,7 +131,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
     return complete
 
 
-def _pair(application: AnyApplication, clients: list[Address], servers: list[Address]) -> tuple[Any, Any]:
+def _pair(application: Application, clients: list[Address], servers: list[Address]) -> tuple[Any, Any]:
     sources = clients if application.source is None else [application.source]
     destinations = servers if application.destination is None else [application.destination]
     for source in sources:

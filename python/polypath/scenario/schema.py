@@ -12,7 +12,7 @@ from polypath import registry
 from polypath.scenario import script
 from polypath.scenario.algorithms import REGISTRY_KEY
 from polypath.scenario.base import Model, descriptions
-from polypath.scenario.models import OneOf
+from polypath.scenario.declared import OneOf
 from polypath.scenario.positions import Path
 from polypath.scenario.tables import Tables
 

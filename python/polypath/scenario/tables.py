@@ -21,7 +21,7 @@ from polypath.scenario.network import Channel, Host, Interface, Link, Route, Rou
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import Stack, merge
 from polypath.scenario.topologies import AnyTopology
-from polypath.scenario.traffic import AnyApplication, AnyEntry, Bulk, Command, Event, MeasuredApplication, Page, Record
+from polypath.scenario.traffic import AnyEntry, Application, Bulk, Command, Event, MeasuredApplication, Page, Record
 from polypath.scenario.vary import Vary
 from polypath.scenario.wifi import Medium
 
@@ -115,7 +115,7 @@ def attachments(tables: Tables) -> dict[str, tuple[End, End]]:
     return found
 
 
-def between_hosts(tables: Tables) -> list[tuple[int, AnyApplication]]:
+def between_hosts(tables: Tables) -> list[tuple[int, Application]]:
     """The applications with a client and a server, each with its position among all."""
     return [(index, one) for index, one in enumerate(tables.application) if not isinstance(one, Command)]
 
@@ -231,7 +231,7 @@ def network(tables: Tables) -> Tables:
     )
 
 
-def _pairs(application: AnyApplication, name: str, nodes: Tables, seed: int, index: int) -> list[AnyApplication]:
+def _pairs(application: Application, name: str, nodes: Tables, seed: int, index: int) -> list[Application]:
     if application.matrix is None:
         return [application.model_copy(update={"name": name})]
     pairs = matrix_pairs(application.matrix, nodes, seed, index)
@@ -258,7 +258,7 @@ def _stands_for_many(application: AnyEntry) -> bool:
     return application.matrix is not None or arrives or side_by_side or several
 
 
-def _side_by_side(application: AnyApplication) -> Sequence[AnyApplication]:
+def _side_by_side(application: Application) -> Sequence[Application]:
     if isinstance(application, Page) and application.connections > 1:
         return application.side_by_side()
     if not isinstance(application, MeasuredApplication) or application.count == 1:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Final
 
 from polypath import registry
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import NAME_PATTERN
 from polypath.scenario.model import Scenario
 from polypath.scenario.stack import PROFILES
-from polypath.scenario.traffic import StreamApplication
 from polypath.units import RATE, TIME, Quantity, UnitError, nearest
 
-TRANSPORTS: Final[tuple[str, ...]] = get_args(StreamApplication.model_fields["transport"].annotation)
+TRANSPORTS: Final = ("mptcp", "tcp", "mpquic", "quic")
 
 #: Rate and one-way delay of access links by name: round figures of our choosing, to be replaced by one's own.
 KNOWN_PATHS: Final = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
-from polypath.scenario import pages
+from polypath import registry
+from polypath.scenario import declared, pages
 from polypath.scenario.base import Model
+from polypath.scenario.declared import Declared, OneOf
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import IP, Depth, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
@@ -18,15 +20,21 @@ from polypath.scenario.players import AnyRule, Fixed, Throughput
 from polypath.scenario.sizes import AnySizes
 from polypath.scenario.stack import Stack
 
-KIB = 1024
 MS = 1_000_000
+SECOND = 1_000_000_000
 
 _LADDER = (300_000, 750_000, 1_200_000, 1_850_000, 2_850_000, 4_300_000)
 _SHORTEST_SEGMENT = 10 * MS
 
 
-class Application(Model):
-    """What every application has."""
+class Application(Declared):
+    """What runs between a client and a server: what every application has. A kind's own settings, which a checker of
+    types does not see, are those of the registry."""
+
+    registry_kind = "application"
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     name: Name | None = None
     """Left out: its kind, numbered if there are several."""
@@ -56,20 +64,40 @@ class Application(Model):
     """Where its transport differs at the server."""
     group: Name | None = None
     """Whose figures it counts for together with others of the same group; flows that arrive are their application's."""
+    transport: str
 
     @property
     def is_left_out(self) -> bool:
         return False
 
+    @classmethod
+    def table(cls, entry: registry.Entry) -> type[Self]:
+        """The table of a kind, with what only a scenario says of it."""
+        over = Literal[entry.transports], Field(default=entry.transports[0], description=_named(entry.transports))
+        return declared.made(_SAYING_MORE.get(entry.name, cls), entry, entry.name, transport=over)
 
-class StreamApplication(Application):
-    """An application over a byte stream."""
+    def planned(self, rest: int) -> dict[str, Any]:
+        """What a Plan says of its work, where the run ends `rest` ns after its start."""
+        entry = registry.find("application", self.kind)
+        return declared.planned(entry, {each.name: getattr(self, each.name) for each in entry.parameters}, rest)
 
-    transport: Literal["mptcp", "tcp", "mpquic", "quic"] = "mptcp"
-    """Multipath TCP, TCP, Multipath QUIC (RFC 10069), or QUIC."""
+
+_TRANSPORTS: Mapping[str, str] = {
+    "mptcp": "Multipath TCP",
+    "tcp": "TCP",
+    "mpquic": "Multipath QUIC (RFC 10069)",
+    "quic": "QUIC",
+    "udp": "UDP",
+    "icmp": "ICMP",
+}
 
 
-class MeasuredApplication(StreamApplication):
+def _named(transports: Sequence[str]) -> str:
+    *others, last = [_TRANSPORTS[each] for each in transports]
+    return f"{', '.join(others)} or {last}." if others else f"Always {last}."
+
+
+class MeasuredApplication(Application):
     """An application that iperf3 knows, too."""
 
     program: Literal["iperf3"] | None = None
@@ -85,17 +113,8 @@ class MeasuredApplication(StreamApplication):
 
 
 class Bulk(MeasuredApplication):
-    """As many bytes as the connection takes (iperf), for a time, up to a size, or to the end of the run."""
+    """A transfer, which may stand for flows that arrive at random."""
 
-    kind: Literal["bulk"]
-    duration: Period | None = None
-    """How long it sends."""
-    size: Depth | None = None
-    """How much it sends; "0 B": the connection is opened and closed."""
-    reverse: bool = False
-    """The server sends."""
-    reverse_size: Depth | None = None
-    """How much the server sends at the same time, while the client sends `size`."""
     arrivals: float | None = Field(default=None, gt=0, le=1e6)
     """Flows that begin in a second, a Poisson process of all pairs of the matrix together: each is a connection of its
     own between one of the pairs, drawn anew. They begin from `start` on, for `duration` or to the end of the run."""
@@ -126,89 +145,13 @@ class Bulk(MeasuredApplication):
         return self
 
 
-class Stream(MeasuredApplication):
-    """Blocks at regular intervals so that a rate is offered (iperf3 -b)."""
-
-    kind: Literal["stream"]
-    rate: Rate
-    """Offered rate."""
-    block: Size = 128 * KIB
-    """Bytes written at a time (iperf3's default)."""
-    duration: Period | None = None
-    """How long it sends."""
-    reverse: bool = False
-    """The server sends."""
-
-
-class RequestResponse(StreamApplication):
-    """Requests one after the other, each answered: sleep, send, wait."""
-
-    kind: Literal["request-response"]
-    count: int = Field(ge=1, le=10**9)
-    """Number of requests."""
-    interval: Time = 0
-    """Sleep before each request."""
-    request: Size
-    """Bytes of a request."""
-    response: Size
-    """Bytes of a response."""
-    think: Time = 0
-    """Time from the request's last byte to the response's first."""
-
-
-def _version(value: object) -> object:
-    return str(value) if isinstance(value, float) else value
-
-
-class Fetch(StreamApplication):
-    """Files fetched on one connection: over HTTP/1.1, one after the other; over QUIC by HTTP/0.9, each on a stream."""
-
-    kind: Literal["fetch"]
-    size: Size
-    """Bytes of a file."""
-    count: int = Field(default=1, ge=1, le=10**9)
-    """Number of files."""
-    tls: Annotated[Literal["1.2", "1.3"], BeforeValidator(_version)] | None = None
-    """Over TLS: the full handshake of version 1.2 (RFC 5246, two round trips) or 1.3 (RFC 8446, one) comes first and
-    counts for the first file, and records add their bytes; left out: plain HTTP."""
-    parallel: int = Field(default=1, ge=1, le=100)
-    """Files that are asked for at once, over QUIC."""
-    streams: Literal["each", "ordered", "one"] = "each"
-    """Over QUIC: each file has a stream of its own, and all are sent in turn (`each`); the same, and what was asked for
-    first is sent first, by the priority of its stream (`ordered`); all come in order on one stream (`one`)."""
-
-
-class PingPong(StreamApplication):
-    """A message back and forth without pause: the delay that an application sees without a standing queue."""
-
-    kind: Literal["ping-pong"]
-    size: Size
-    """Bytes of the message."""
-    count: int | None = Field(default=None, ge=1, le=10**9)
-    """Number of round trips."""
-    duration: Period | None = None
-    """How long it goes on."""
-
-
 class Messages(Application):
-    """A message at regular intervals over QUIC, each with a delay of its own: a call, a game, a camera."""
+    """Messages, whose interval may be given as a rate."""
 
-    kind: Literal["messages"]
-    transport: Literal["mpquic", "quic"] = "mpquic"
-    """Multipath QUIC (RFC 10069) or QUIC."""
-    size: Size
-    """Bytes of a message."""
     interval: Period | None = None
     """Time from one message to the next; needed unless `rate` is given."""
     rate: Rate | None = None
     """Offered rate; needed unless `interval` is given."""
-    delivery: Literal["datagrams", "stream"] = "datagrams"
-    """In DATAGRAM frames (RFC 9221), which are neither retransmitted nor kept in order, or one after the other in a
-    stream. A message that fits no packet is refused as a datagram."""
-    duration: Period | None = None
-    """How long it sends; left out: to the end of the run."""
-    reverse: bool = False
-    """The server sends."""
 
     @model_validator(mode="after")
     def _one_pace(self) -> Messages:
@@ -216,12 +159,14 @@ class Messages(Application):
             raise fault("messages need either 'interval' or 'rate'")
         return self
 
+    def planned(self, rest: int) -> dict[str, Any]:
+        gap = self.size * 8 * SECOND // self.rate if self.interval is None else self.interval
+        return super().planned(rest) | {"interval_ns": gap}
 
-class Video(StreamApplication):
-    """Adaptive video over HTTP/1.1 (DASH): segments one after the other on one connection, each at the rate that the
-    player's rule chooses; over QUIC all on one stream."""
 
-    kind: Literal["video"]
+class Video(Application):
+    """Adaptive video; over QUIC all of it on one stream."""
+
     rates: list[Rate] = Field(default_factory=lambda: list(_LADDER), max_length=100)
     """Of the representations, ascending; left out: those of Mao et al., SIGCOMM 2017."""
     segment: Period = 4000 * MS
@@ -251,6 +196,16 @@ class Video(StreamApplication):
             raise fault(f"there are {len(self.rates)} rates, numbered from 0", at=("rule", "representation"))
         return self
 
+    def planned(self, rest: int) -> dict[str, Any]:
+        return {
+            "segment_ns": self.segment,
+            "segments": None if self.length is None else -(-self.length // self.segment),
+            "rates_bps": self.rates,
+            "buffer_ns": self.buffer,
+            "startup_ns": self.segment if self.startup is None else self.startup,
+            "rule": {"kind": self.rule.kind, **self.rule.planned(self.buffer, self.segment)},
+        }
+
 
 class PageObject(Model):
     """An object of a page."""
@@ -267,11 +222,9 @@ class PageObject(Model):
     """What the request asks for; left out: made from the name."""
 
 
-class Page(StreamApplication):
-    """A web page: objects that wait for others, over HTTP/1.1 on several connections, one object at a time on each;
-    over QUIC each on a stream of one connection."""
+class Page(Application):
+    """A web page, by its objects: over HTTP/1.1 one at a time on each connection, over QUIC each on a stream of one."""
 
-    kind: Literal["page"]
     objects: list[PageObject] = Field(default_factory=list, max_length=pages.MOST_OBJECTS)
     """The objects; needed unless a file gives them."""
     csv: str | None = None
@@ -325,52 +278,14 @@ class Page(StreamApplication):
         return self
 
 
-class Ping(Application):
-    """ICMP echo requests."""
-
-    kind: Literal["ping"]
-    transport: Literal["icmp"] = "icmp"
-    """Always ICMP."""
-    interval: Period = 1000 * MS
-    """Time from one request to the next."""
-    payload: Size = 56
-    """Bytes in a request after the ICMP header."""
-    count: int | None = Field(default=None, ge=1, le=10**9)
-    """Number of requests."""
-    duration: Period | None = None
-    """How long it goes on."""
-
-
-class Cbr(Application):
-    """UDP datagrams at a constant rate."""
-
-    kind: Literal["cbr"]
-    transport: Literal["udp"] = "udp"
-    """Always UDP."""
-    rate: Rate
-    """Offered rate."""
-    packet: Size = 1200
-    """Bytes of a datagram's payload."""
-    duration: Period | None = None
-    """How long it sends; left out: to the end of the run."""
-
-
-class OnOff(Application):
-    """UDP datagrams in bursts; on and off times are exponentially distributed."""
-
-    kind: Literal["on-off"]
-    transport: Literal["udp"] = "udp"
-    """Always UDP."""
-    rate: Rate
-    """Rate while on."""
-    packet: Size = 1200
-    """Bytes of a datagram's payload."""
-    on: Period
-    """Mean time on."""
-    off: Period
-    """Mean time off."""
-    duration: Period | None = None
-    """How long it sends; left out: to the end of the run."""
+_SAYING_MORE: Mapping[str, type[Application]] = {
+    "bulk": Bulk,
+    "stream": MeasuredApplication,
+    "messages": Messages,
+    "video": Video,
+    "page": Page,
+}
+"""Kinds of which a scenario says more than the registry has settings."""
 
 
 class Command(Model):
@@ -421,10 +336,7 @@ class Command(Model):
             yield "environment", name + value
 
 
-AnyApplication = Bulk | Stream | RequestResponse | Fetch | PingPong | Messages | Video | Page | Ping | Cbr | OnOff
-"""What runs between a client and a server."""
-
-AnyEntry = Annotated[AnyApplication | Command, Field(discriminator="kind")]
+AnyEntry = Annotated[Application | Command, OneOf(Application, Command)]
 
 
 class Event(Model):

@@ -11,7 +11,7 @@ from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Route
 from polypath.scenario.tables import End
 from polypath.scenario.topologies import Topology, Way
-from polypath.scenario.traffic import AnyApplication
+from polypath.scenario.traffic import Application
 
 Pair = tuple[Address, Address]
 """The addresses of a subflow: the client's and the server's."""
@@ -30,7 +30,7 @@ class Ways:
         """What keeps packets on their way where several are as short, of the pairs that were asked for."""
         return list(self._routes.values())
 
-    def pairs(self, application: AnyApplication) -> list[Pair]:
+    def pairs(self, application: Application) -> list[Pair]:
         """The addresses of a connection's subflows, the first one's first; none where the topology does not say."""
         client, server = application.client, application.server
         if not self._made.issuperset((client, server)) or (application.source or application.destination):

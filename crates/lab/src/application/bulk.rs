@@ -1,15 +1,45 @@
 //! As many bytes as the connection takes, for a time or up to a size; or so many from each end at once.
 
+use polypath_net::model::model;
 use polypath_transport::Nanos;
 
-use super::{Io, Session, Side};
+use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};
 
-pub(super) const NAME: &str = "bulk";
-pub(super) const DESCRIPTION: &str =
-    "As many bytes as the connection takes, for a time or up to a size, one way or both";
-pub(super) const SOURCE: &str = "iperf";
+model! {
+    "bulk",
+    "As many bytes as the connection takes, for a time or up to a size, one way or both",
+    "iperf";
+    /// Settings of a transfer.
+    BulkConfig {
+        /// How long it sends.
+        duration_ns: Option<Nanos> as Period = Absent(()),
+        /// How much it sends; "0 B": the connection is opened and closed.
+        size_bytes: Option<u64> as Depth = Absent(()),
+        /// The server sends.
+        #[serde(default)]
+        reverse: bool as Boolean = Boolean(false),
+        /// How much the server sends at the same time, while the client sends `size`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reverse_bytes: Option<u64> as Depth.called("reverse_size").seldom() = Absent(()),
+    }
+}
 
-pub(super) struct Bulk {
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for BulkConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        Begun::session(Bulk::new(at.start, *self))
+    }
+}
+
+struct Bulk {
     sender: Side,
     size: Option<u64>,
     /// What the other end sends meanwhile.
@@ -26,19 +56,12 @@ enum State {
 }
 
 impl Bulk {
-    pub fn new(
-        start: Nanos,
-        duration: Option<Nanos>,
-        size: Option<u64>,
-        back: Option<u64>,
-        reverse: bool,
-    ) -> Self {
-        let sender = if reverse { Side::Server } else { Side::Client };
+    fn new(start: Nanos, config: BulkConfig) -> Self {
         Self {
-            sender,
-            size,
-            back,
-            ends_at: duration.map(|duration| start + duration),
+            sender: Side::sending(config.reverse),
+            size: config.size_bytes,
+            back: config.reverse_bytes,
+            ends_at: config.duration_ns.map(|duration| start + duration),
             state: State::Waiting,
         }
     }

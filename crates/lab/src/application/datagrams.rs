@@ -1,11 +1,10 @@
-//! Applications that send datagrams: ping, constant rate, on and off.
+//! What applications that send datagrams have in common: the sender, and what its receiver counts.
 
 use polypath_net::random;
 use polypath_transport::{Nanos, SECOND};
 use rand_pcg::Pcg64Mcg;
 
 use super::Request;
-use crate::plan::Work;
 
 /// The sender of a datagram application and what its receiver counted.
 pub(crate) struct Datagrams {
@@ -29,7 +28,7 @@ pub(crate) struct Datagrams {
 /// How long the last datagram or echo reply is waited for.
 const LINGER: Nanos = SECOND;
 
-enum Pattern {
+pub(super) enum Pattern {
     Steady,
     /// Mean times, the present burst's end, and the random stream.
     OnOff {
@@ -41,20 +40,19 @@ enum Pattern {
     Echo,
 }
 
-/// IPv4 and UDP headers, as a datagram application's rate counts IP packets.
-fn gap(packet_bytes: u64, rate: u64) -> Nanos {
-    (u128::from(packet_bytes) * 8 * u128::from(SECOND) / u128::from(rate)) as Nanos
+/// Time from one datagram to the next at a rate, which counts payload.
+pub(super) fn gap(packet_bytes: u64, rate_bps: u64) -> Nanos {
+    (u128::from(packet_bytes) * 8 * u128::from(SECOND) / u128::from(rate_bps)) as Nanos
 }
 
 impl Datagrams {
-    /// The datagram application of `work`; nothing for those over connections.
-    pub fn new(work: &Work, start: Nanos, seed: u64, application: usize) -> Option<Self> {
-        let new = |pattern, payload: u64, gap, ends_at, most| Self {
+    pub(super) fn new(pattern: Pattern, payload: u64, gap: Nanos, ends_at: Nanos) -> Self {
+        Self {
             pattern,
             payload: payload as u32,
             gap,
             ends_at,
-            most,
+            most: u64::MAX,
             over_at: None,
             sent: 0,
             received: 0,
@@ -63,58 +61,12 @@ impl Datagrams {
             last_delay: None,
             jitter: None,
             requests: Vec::new(),
-        };
-        Some(match *work {
-            Work::Ping {
-                interval_ns,
-                payload_bytes,
-                count,
-                duration_ns,
-            } => {
-                let ends_at = duration_ns.map_or(Nanos::MAX, |duration| start + duration);
-                new(
-                    Pattern::Echo,
-                    payload_bytes,
-                    interval_ns,
-                    ends_at,
-                    count.unwrap_or(u64::MAX),
-                )
-            }
-            Work::Cbr {
-                rate_bps,
-                packet_bytes,
-                duration_ns,
-            } => new(
-                Pattern::Steady,
-                packet_bytes,
-                gap(packet_bytes, rate_bps),
-                start + duration_ns,
-                u64::MAX,
-            ),
-            Work::OnOff {
-                rate_bps,
-                packet_bytes,
-                on_ns,
-                off_ns,
-                duration_ns,
-            } => {
-                let random = random::stream(seed, "application", application as u64, "on-off");
-                let pattern = Pattern::OnOff {
-                    on: on_ns,
-                    off: off_ns,
-                    until: start,
-                    random,
-                };
-                new(
-                    pattern,
-                    packet_bytes,
-                    gap(packet_bytes, rate_bps),
-                    start + duration_ns,
-                    u64::MAX,
-                )
-            }
-            _ => return None,
-        })
+        }
+    }
+
+    /// No more than so many are sent.
+    pub(super) fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     pub fn echo(&self) -> bool {
@@ -194,12 +146,7 @@ mod tests {
     use super::*;
 
     fn steady() -> Datagrams {
-        let work = Work::Cbr {
-            rate_bps: 1_000_000,
-            packet_bytes: 1000,
-            duration_ns: SECOND,
-        };
-        Datagrams::new(&work, 0, 1, 0).expect("a datagram application")
+        Datagrams::new(Pattern::Steady, 1000, gap(1000, 1_000_000), SECOND)
     }
 
     #[test]

@@ -1,14 +1,82 @@
 //! Files over HTTP/1.1: request head, response head, body of a stated length.
 
+use polypath_net::model::{choice, model};
+
+use super::hq::Hq;
 use super::http::{REQUEST_HEAD, response_head};
 use super::tls::Layer;
-use super::{Io, Request, Session, Side};
-use crate::plan::Tls;
+use super::{
+    Beginning, Begun, CONNECTIONS, Entry, Io, Kind, MOST_REQUESTS, Request, Session, Side,
+};
 
-pub(super) const NAME: &str = "fetch";
-pub(super) const DESCRIPTION: &str = "GET of files over HTTP/1.1, one after the other on a persistent connection; over TLS if asked to";
-pub(super) const SOURCE: &str =
+model! {
+    "fetch",
+    "GET of files over HTTP/1.1, one after the other on a persistent connection, over TLS if asked to; over QUIC by HTTP/0.9, each on a stream",
     "RFC 9112; TLS: RFC 5246, RFC 8446; wget in the SIGCOMM 2020 tutorial, section 2";
+    /// Settings of a fetch.
+    FetchConfig {
+        /// Bytes of a file.
+        size_bytes: u64 as Size.at_least(0),
+        /// Number of files.
+        #[serde(default = "one")]
+        count: u64 as Integer.at_least(1).at_most(MOST_REQUESTS) = Integer(1),
+        /// Over TLS: the full handshake of version 1.2 (RFC 5246, two round trips) or 1.3 (RFC 8446, one) comes first and
+        /// counts for the first file, and records add their bytes; left out: plain HTTP.
+        tls: Option<Tls> as Text = Absent(()),
+        /// Files that are asked for at once, over QUIC.
+        #[serde(default = "one")]
+        parallel: u64 as Integer.at_least(1).at_most(100) = Integer(1),
+        /// Over QUIC: each file has a stream of its own, and all are sent in turn (`each`); the same, and what was asked for
+        /// first is sent first, by the priority of its stream (`ordered`); all come in order on one stream (`one`).
+        #[serde(default)]
+        streams: Streams as Text = Text("each"),
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+choice! {
+    /// The version of TLS that a fetch runs over.
+    Tls {
+        V12 = "1.2",
+        V13 = "1.3",
+    }
+}
+
+choice! {
+    /// Which streams of QUIC carry the files of a fetch.
+    #[derive(Default)]
+    Streams {
+        /// Each file has its own.
+        #[default]
+        Each = "each",
+        /// Each file has its own, and those that were asked for first are sent first.
+        Ordered = "ordered",
+        /// One carries all of them, in order.
+        One = "one",
+    }
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for FetchConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        if at.quic {
+            Begun::session(Hq::new(*self))
+        } else {
+            Begun::session(Fetch::new(*self))
+        }
+    }
+}
 
 /// How far one side has come.
 #[derive(Default)]
@@ -18,7 +86,7 @@ struct Progress {
     heard: u64,
 }
 
-pub(super) struct Fetch {
+struct Fetch {
     tls: &'static Layer,
     /// Heads can be read on the wire.
     plain: bool,
@@ -32,16 +100,15 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    pub fn new(size: u64, count: u64, tls: Option<Tls>) -> Self {
-        let plain = tls.is_none();
-        let tls = Layer::of(tls);
+    fn new(config: FetchConfig) -> Self {
+        let (size, tls) = (config.size_bytes, Layer::of(config.tls));
         Self {
             tls,
-            plain,
+            plain: config.tls.is_none(),
             request: tls.sealed(REQUEST_HEAD.len() as u64),
             response: tls.sealed(response_head(size).len() as u64 + size),
             size,
-            count,
+            count: config.count,
             waiting: false,
             client: Progress::default(),
             server: Progress::default(),

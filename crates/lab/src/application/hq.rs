@@ -1,8 +1,8 @@
 //! Files over HTTP/0.9 on streams of QUIC, as the interoperability tests of QUIC have it: the request is a line, the answer the bytes of
 //! the file up to the end of the stream.
 
+use super::fetch::{FetchConfig, Streams};
 use super::{Io, Request, Session, Side};
-use crate::plan::Streams;
 
 /// `GET /file` with its line end.
 const REQUEST: u64 = "GET /file\r\n".len() as u64;
@@ -20,12 +20,12 @@ pub(super) struct Hq {
 }
 
 impl Hq {
-    pub fn new(size: u64, count: u64, parallel: u64, streams: Streams) -> Self {
+    pub fn new(config: FetchConfig) -> Self {
         Self {
-            size,
-            count,
-            parallel,
-            streams,
+            size: config.size_bytes,
+            count: config.count,
+            parallel: config.parallel,
+            streams: config.streams,
             asked: Vec::new(),
             answered: 0,
             heard: Vec::new(),

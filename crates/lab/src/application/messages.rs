@@ -1,19 +1,64 @@
 //! Messages at regular intervals, each with a delay of its own: in DATAGRAM frames (RFC 9221), or one after the other in a stream.
 
+use polypath_net::model::{choice, model};
 use polypath_transport::{Nanos, SECOND};
 
-use super::{Io, Request, Session, Side};
-use crate::plan::Delivery;
+use super::{Beginning, Begun, Entry, Io, Kind, Request, Session, Side};
+use crate::plan::Transport;
 
-pub(super) const NAME: &str = "messages";
-pub(super) const DESCRIPTION: &str =
-    "Messages at regular intervals over QUIC, in DATAGRAM frames or in a stream";
-pub(super) const SOURCE: &str = "RFC 9221";
+model! {
+    "messages",
+    "Messages at regular intervals over QUIC, in DATAGRAM frames or in a stream",
+    "RFC 9221";
+    /// Settings of messages.
+    MessagesConfig {
+        /// Bytes of a message.
+        bytes: u64 as Size.called("size"),
+        /// Time from one message to the next.
+        interval_ns: Nanos as Period.at_least(0),
+        /// In DATAGRAM frames (RFC 9221), which are neither retransmitted nor kept in order, or one after the other in a
+        /// stream. A message that fits no packet is refused as a datagram.
+        #[serde(default)]
+        delivery: Delivery as Text = Text("datagrams"),
+        /// How long it sends; left out: to the end of the run.
+        duration_ns: Nanos as Period.or_rest(),
+        /// The server sends.
+        #[serde(default)]
+        reverse: bool as Boolean = Boolean(false),
+    }
+}
+
+choice! {
+    /// How messages are carried.
+    #[derive(Default)]
+    Delivery {
+        /// In DATAGRAM frames (RFC 9221): what is lost stays lost, and nothing waits for anything else.
+        #[default]
+        Datagrams = "datagrams",
+        /// In order in one stream.
+        Stream = "stream",
+    }
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: &[Transport::Mpquic, Transport::Quic],
+};
+
+impl Kind for MessagesConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        Begun::session(Messages::new(at.start, *self))
+    }
+}
 
 /// How long the last messages are waited for.
 const LINGER: Nanos = SECOND;
 
-pub(super) struct Messages {
+struct Messages {
     sender: Side,
     delivery: Delivery,
     bytes: u64,
@@ -28,20 +73,13 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub fn new(
-        start: Nanos,
-        bytes: u64,
-        interval: Nanos,
-        duration: Nanos,
-        delivery: Delivery,
-        reverse: bool,
-    ) -> Self {
+    fn new(start: Nanos, config: MessagesConfig) -> Self {
         Self {
-            sender: if reverse { Side::Server } else { Side::Client },
-            delivery,
-            bytes,
-            interval: interval.max(1),
-            ends_at: start.saturating_add(duration),
+            sender: Side::sending(config.reverse),
+            delivery: config.delivery,
+            bytes: config.bytes,
+            interval: config.interval_ns.max(1),
+            ends_at: start.saturating_add(config.duration_ns),
             began_at: None,
             made: 0,
             framed: Vec::new(),

@@ -1,32 +1,147 @@
-//! What applications do: one file a kind.
+//! What applications do: one file a kind, which says its settings.
+//!
+//! A new kind is a file here, and in this one a variant of [`Work`], a line in [`Work::kind`] and one in [`ENTRIES`].
 //!
 //! A session is one application's two ends. Each end sees only its own connection: bytes written at
 //! one end tell the other nothing until they are read there.
 
 mod bulk;
+mod cbr;
 mod datagrams;
 mod fetch;
 mod hq;
 mod http;
 mod messages;
+mod on_off;
 mod page;
+mod ping;
 mod ping_pong;
 mod request_response;
 mod stream;
 mod tls;
 mod video;
 
+use polypath_net::Model;
 use polypath_transport::Nanos;
-
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::capture::Captures;
 use crate::carrier::Carrier;
-use crate::plan::Work;
+use crate::plan::{Page, Transport, Video};
 
+pub use bulk::BulkConfig;
+pub use cbr::CbrConfig;
 pub(crate) use datagrams::Datagrams;
+pub use fetch::{FetchConfig, Streams, Tls};
+pub use messages::{Delivery, MessagesConfig};
+pub use on_off::OnOffConfig;
 pub(crate) use page::{Loaded, Pages};
+pub use ping::PingConfig;
+pub use ping_pong::PingPongConfig;
+pub use request_response::RequestResponseConfig;
+pub use stream::StreamConfig;
 pub(crate) use video::Chunk;
+
+/// The kinds for front ends.
+pub(crate) const ENTRIES: &[Entry] = &[
+    bulk::ENTRY,
+    stream::ENTRY,
+    request_response::ENTRY,
+    fetch::ENTRY,
+    ping_pong::ENTRY,
+    messages::ENTRY,
+    video::ENTRY,
+    page::ENTRY,
+    ping::ENTRY,
+    cbr::ENTRY,
+    on_off::ENTRY,
+];
+
+/// A kind of application as the registry has it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Entry {
+    #[serde(flatten)]
+    pub model: Model,
+    /// What it runs over; the first unless a scenario says otherwise.
+    pub transports: &'static [Transport],
+}
+
+/// The transports that have a byte stream.
+const CONNECTIONS: &[Transport] = &[
+    Transport::Mptcp,
+    Transport::Tcp,
+    Transport::Mpquic,
+    Transport::Quic,
+];
+
+const MOST_REQUESTS: u64 = 1_000_000_000;
+
+/// What an application does, with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Work {
+    Bulk(BulkConfig),
+    Stream(StreamConfig),
+    RequestResponse(RequestResponseConfig),
+    Fetch(FetchConfig),
+    PingPong(PingPongConfig),
+    Messages(MessagesConfig),
+    Video(Video),
+    Page(Page),
+    Ping(PingConfig),
+    Cbr(CbrConfig),
+    OnOff(OnOffConfig),
+}
+
+impl Work {
+    pub(crate) fn kind(&self) -> (Entry, &dyn Kind) {
+        match self {
+            Self::Bulk(config) => (bulk::ENTRY, config),
+            Self::Stream(config) => (stream::ENTRY, config),
+            Self::RequestResponse(config) => (request_response::ENTRY, config),
+            Self::Fetch(config) => (fetch::ENTRY, config),
+            Self::PingPong(config) => (ping_pong::ENTRY, config),
+            Self::Messages(config) => (messages::ENTRY, config),
+            Self::Video(video) => (video::ENTRY, video),
+            Self::Page(page) => (page::ENTRY, page),
+            Self::Ping(config) => (ping::ENTRY, config),
+            Self::Cbr(config) => (cbr::ENTRY, config),
+            Self::OnOff(config) => (on_off::ENTRY, config),
+        }
+    }
+}
+
+/// The settings of a kind, of which an application is made.
+pub(crate) trait Kind {
+    /// What makes them impossible, if anything does.
+    fn fault(&self) -> Option<String>;
+
+    fn begin(&self, at: Beginning) -> Begun;
+}
+
+/// Where and when an application begins.
+pub(crate) struct Beginning<'a> {
+    /// Its place among the plan's.
+    pub number: usize,
+    pub start: Nanos,
+    /// Its connection is one of QUIC.
+    pub quic: bool,
+    /// The plan's.
+    pub seed: u64,
+    pub pages: &'a mut Pages,
+}
+
+/// What runs of an application: the two ends of a connection's, or the sender of datagrams.
+pub(crate) enum Begun {
+    Session(Box<dyn Session>),
+    Datagrams(Datagrams),
+}
+
+impl Begun {
+    fn session(session: impl Session + 'static) -> Self {
+        Self::Session(Box::new(session))
+    }
+}
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +151,11 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// Who sends, given whether the server does.
+    fn sending(reverse: bool) -> Self {
+        if reverse { Self::Server } else { Self::Client }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -177,116 +297,84 @@ pub(crate) trait Session: Send {
     }
 }
 
-/// The session of an application over a connection, by its number; nothing for those that send datagrams.
-pub(crate) fn session(
-    work: &Work,
-    number: usize,
-    quic: bool,
-    start: Nanos,
-    pages: &mut Pages,
-) -> Option<Box<dyn Session>> {
-    Some(match *work {
-        Work::Bulk {
-            duration_ns,
-            size_bytes,
-            reverse,
-            reverse_bytes,
-        } => Box::new(bulk::Bulk::new(
-            start,
-            duration_ns,
-            size_bytes,
-            reverse_bytes,
-            reverse,
-        )),
-        Work::Stream {
-            rate_bps,
-            block_bytes,
-            duration_ns,
-            reverse,
-        } => Box::new(stream::Stream::new(
-            start,
-            rate_bps,
-            block_bytes,
-            duration_ns,
-            reverse,
-        )),
-        Work::RequestResponse {
-            count,
-            interval_ns,
-            request_bytes,
-            response_bytes,
-            think_ns,
-        } => Box::new(request_response::RequestResponse::new(
-            count,
-            interval_ns,
-            request_bytes,
-            response_bytes,
-            think_ns,
-        )),
-        Work::Fetch {
-            size_bytes,
-            count,
-            parallel,
-            streams,
-            ..
-        } if quic => Box::new(hq::Hq::new(size_bytes, count, parallel, streams)),
-        Work::Fetch {
-            size_bytes,
-            count,
-            tls,
-            ..
-        } => Box::new(fetch::Fetch::new(size_bytes, count, tls)),
-        Work::PingPong {
-            bytes,
-            count,
-            duration_ns,
-        } => Box::new(ping_pong::PingPong::new(start, bytes, count, duration_ns)),
-        Work::Messages {
-            bytes,
-            interval_ns,
-            duration_ns,
-            delivery,
-            reverse,
-        } => Box::new(messages::Messages::new(
-            start,
-            bytes,
-            interval_ns,
-            duration_ns,
-            delivery,
-            reverse,
-        )),
-        Work::Page(ref page) => Box::new(page::Browser::new(page, number, quic, pages)),
-        Work::Video(ref video) => Box::new(video::Streaming::new(video)),
-        Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => return None,
-    })
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
 
-/// The kinds for front ends; their fields are those of [`Work`].
-pub(crate) fn describe() -> Value {
-    let entry = |name: &str, description: &str, source: &str| json!({ "name": name, "description": description, "source": source, "parameters": [] });
-    Value::Array(vec![
-        entry(bulk::NAME, bulk::DESCRIPTION, bulk::SOURCE),
-        entry(stream::NAME, stream::DESCRIPTION, stream::SOURCE),
-        entry(
-            request_response::NAME,
-            request_response::DESCRIPTION,
-            request_response::SOURCE,
-        ),
-        entry(fetch::NAME, fetch::DESCRIPTION, fetch::SOURCE),
-        entry(ping_pong::NAME, ping_pong::DESCRIPTION, ping_pong::SOURCE),
-        entry(messages::NAME, messages::DESCRIPTION, messages::SOURCE),
-        entry(video::NAME, video::DESCRIPTION, video::SOURCE),
-        entry(page::NAME, page::DESCRIPTION, page::SOURCE),
-        entry(
-            "ping",
-            "Echo requests (ICMP) at an interval",
-            "RFC 792, RFC 4443 section 4",
-        ),
-        entry("cbr", "UDP datagrams at a constant rate", "iperf -u"),
-        entry(
-            "on-off",
-            "UDP datagrams in exponentially distributed bursts",
-            "ns-2 Application/Traffic/Exponential",
-        ),
-    ])
+    use super::*;
+
+    /// Settings by their fields: defaults, and the least that there can be where there is none.
+    fn usual(model: &Model) -> Value {
+        let mut made = json!({ "kind": model.name });
+        for parameter in model.parameters {
+            made[parameter.field] = match parameter.default {
+                Some(default) if !parameter.rest => json!(default),
+                _ => json!(parameter.minimum as u64),
+            };
+        }
+        made
+    }
+
+    fn read(work: Value) -> Result<Work, String> {
+        let work: Work = serde_json::from_value(work).map_err(|error| error.to_string())?;
+        work.kind().1.fault().map_or(Ok(work), Err)
+    }
+
+    fn declared() -> impl Iterator<Item = &'static Model> {
+        let models = ENTRIES.iter().map(|entry| &entry.model);
+        models.filter(|model| !model.parameters.is_empty())
+    }
+
+    #[test]
+    fn a_kind_takes_what_its_entry_says_and_no_more() {
+        for model in declared() {
+            let work = read(usual(model)).unwrap_or_else(|fault| panic!("{}: {fault}", model.name));
+            assert_eq!(work.kind().0.model, *model);
+            let mut unknown = usual(model);
+            unknown["beyond"] = json!(1);
+            assert!(read(unknown).is_err(), "{}", model.name);
+            for parameter in model.parameters {
+                let (least, most) = (parameter.minimum, parameter.maximum);
+                let below = (least > 0.0).then_some(least - 1.0);
+                let above = most.is_finite().then_some(most + 1.0);
+                for value in below.into_iter().chain(above) {
+                    let mut work = usual(model);
+                    work[parameter.field] = json!(value as u64);
+                    let fault = read(work).expect_err(parameter.name);
+                    assert!(fault.contains(&format!("'{}'", parameter.name)), "{fault}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_plan_may_leave_out_is_the_default() {
+        for model in declared() {
+            let whole = read(usual(model)).expect(model.name);
+            for parameter in model.parameters {
+                let mut short = usual(model);
+                let fields = short.as_object_mut().expect("an object");
+                fields.remove(parameter.field);
+                if let Ok(work) = read(short) {
+                    assert_eq!(work, whole, "{} without {}", model.name, parameter.field);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_setting_of_words_takes_each_of_them_and_no_other() {
+        let words = |model: &'static Model| model.parameters.iter().map(move |it| (model, it));
+        for (model, parameter) in declared().flat_map(words) {
+            let with = |word: &str| {
+                let mut work = usual(model);
+                work[parameter.field] = json!(word);
+                read(work)
+            };
+            assert!(with("other").is_err(), "{}", parameter.name);
+            for word in parameter.choices {
+                assert!(with(word).is_ok(), "{word}");
+            }
+        }
+    }
 }

@@ -4,16 +4,33 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use polypath_net::Model;
 use polypath_transport::Nanos;
 
 use super::http::{request_head, response_head};
-use super::{Io, Request, Session, Side};
+use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Request, Session, Side};
 use crate::plan::Page;
 
-pub(super) const NAME: &str = "page";
-pub(super) const DESCRIPTION: &str = "A web page: objects that wait for others, over several connections of HTTP/1.1 or on streams of QUIC";
-pub(super) const SOURCE: &str =
-    "RFC 9112 section 9.4; HAR 1.2; Wang et al., NSDI 2013 (dependencies of a page's objects)";
+/// Its objects are no settings with a unit, a bound and a default each: a scenario has its own words for them.
+pub(super) const ENTRY: Entry = Entry {
+    model: Model {
+        name: "page",
+        summary: "A web page: objects that wait for others, over several connections of HTTP/1.1 or on streams of QUIC",
+        source: "RFC 9112 section 9.4; HAR 1.2; Wang et al., NSDI 2013 (dependencies of a page's objects)",
+        parameters: &[],
+    },
+    transports: CONNECTIONS,
+};
+
+impl Kind for Page {
+    fn fault(&self) -> Option<String> {
+        Page::fault(self).map(str::to_owned)
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        Begun::session(Browser::new(self, at.number, at.quic, at.pages))
+    }
+}
 
 /// When an object was asked for, and when all of it had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +113,7 @@ impl Load {
 #[derive(Default)]
 pub(crate) struct Pages(BTreeMap<usize, Arc<Mutex<Load>>>);
 
-pub(super) struct Browser {
+struct Browser {
     load: Arc<Mutex<Load>>,
     /// The application that this is.
     own: usize,
@@ -129,7 +146,7 @@ struct Wanted {
 }
 
 impl Browser {
-    pub fn new(page: &Page, own: usize, quic: bool, pages: &mut Pages) -> Self {
+    fn new(page: &Page, own: usize, quic: bool, pages: &mut Pages) -> Self {
         let owner = page.of.unwrap_or(own);
         let load = pages.0.entry(owner);
         let load = load.or_insert_with(|| Arc::new(Mutex::new(Load::new(page))));

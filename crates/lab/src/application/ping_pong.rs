@@ -1,15 +1,43 @@
 //! The same bytes back and forth: delay without a standing queue.
 
+use polypath_net::model::model;
 use polypath_transport::Nanos;
 
-use super::{Io, Request, Session, Side};
+use super::{
+    Beginning, Begun, CONNECTIONS, Entry, Io, Kind, MOST_REQUESTS, Request, Session, Side,
+};
 
-pub(super) const NAME: &str = "ping-pong";
-pub(super) const DESCRIPTION: &str =
-    "Bytes back and forth without pause: application delay without a standing queue";
-pub(super) const SOURCE: &str = "K. Levente 2017, measuring MPTCP settings (delay measurement)";
+model! {
+    "ping-pong",
+    "Bytes back and forth without pause: application delay without a standing queue",
+    "K. Levente 2017, measuring MPTCP settings (delay measurement)";
+    /// Settings of a message that goes back and forth.
+    PingPongConfig {
+        /// Bytes of the message.
+        bytes: u64 as Size.called("size"),
+        /// Number of round trips.
+        count: Option<u64> as Integer.at_least(1).at_most(MOST_REQUESTS) = Absent(()),
+        /// How long it goes on.
+        duration_ns: Option<Nanos> as Period = Absent(()),
+    }
+}
 
-pub(super) struct PingPong {
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for PingPongConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        Begun::session(PingPong::new(at.start, *self))
+    }
+}
+
+struct PingPong {
     bytes: u64,
     count: u64,
     ends_at: Nanos,
@@ -18,10 +46,11 @@ pub(super) struct PingPong {
 }
 
 impl PingPong {
-    pub fn new(start: Nanos, bytes: u64, count: Option<u64>, duration: Option<Nanos>) -> Self {
+    fn new(start: Nanos, config: PingPongConfig) -> Self {
+        let duration = config.duration_ns;
         Self {
-            bytes,
-            count: count.unwrap_or(u64::MAX),
+            bytes: config.bytes,
+            count: config.count.unwrap_or(u64::MAX),
             ends_at: duration.map_or(Nanos::MAX, |duration| start + duration),
             received: 0,
             heard: 0,

@@ -1,62 +1,89 @@
 //! Requests at an interval, each answered before the next is sent.
 
+use std::collections::VecDeque;
+
+use polypath_net::model::model;
 use polypath_transport::Nanos;
 
-use super::{Io, Request, Session, Side};
+use super::{
+    Beginning, Begun, CONNECTIONS, Entry, Io, Kind, MOST_REQUESTS, Request, Session, Side,
+};
 
-pub(super) const NAME: &str = "request-response";
-pub(super) const DESCRIPTION: &str =
-    "Requests at an interval, each answered before the next; the delay of each is recorded";
-pub(super) const SOURCE: &str = "minitopo's msg, the SIGCOMM 2020 tutorial, section 2";
+model! {
+    "request-response",
+    "Requests at an interval, each answered before the next; the delay of each is recorded",
+    "minitopo's msg, the SIGCOMM 2020 tutorial, section 2";
+    /// Settings of requests and responses. The delay of one counts from the request's first byte sent to the response's last byte received.
+    RequestResponseConfig {
+        /// Number of requests.
+        count: u64 as Integer.at_least(1).at_most(MOST_REQUESTS),
+        /// Sleep before each request.
+        interval_ns: Nanos as Time = Integer(0),
+        /// Bytes of a request.
+        request_bytes: u64 as Size,
+        /// Bytes of a response.
+        response_bytes: u64 as Size,
+        /// Time from the request's last byte to the response's first.
+        #[serde(default)]
+        think_ns: Nanos as Time = Integer(0),
+    }
+}
 
-pub(super) struct RequestResponse {
-    count: u64,
-    interval: Nanos,
-    request: u64,
-    response: u64,
-    think: Nanos,
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for RequestResponseConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, _: Beginning) -> Begun {
+        Begun::session(RequestResponse::new(*self))
+    }
+}
+
+struct RequestResponse {
+    config: RequestResponseConfig,
     /// The client's side: when the next request is due, and bytes of the present answer received.
     next_at: Option<Nanos>,
     waiting: bool,
     received: u64,
     /// The server's side: bytes received beyond whole requests, and when answers are due.
     heard: u64,
-    answers: std::collections::VecDeque<Nanos>,
+    answers: VecDeque<Nanos>,
 }
 
 impl RequestResponse {
-    pub fn new(count: u64, interval: Nanos, request: u64, response: u64, think: Nanos) -> Self {
+    fn new(config: RequestResponseConfig) -> Self {
         Self {
-            count,
-            interval,
-            request,
-            response,
-            think,
+            config,
             next_at: None,
             waiting: false,
             received: 0,
             heard: 0,
-            answers: std::collections::VecDeque::new(),
+            answers: VecDeque::new(),
         }
     }
 
     fn client(&mut self, io: &mut Io) {
         if self.waiting {
             self.received += io.arrived;
-            if self.received < self.response {
+            if self.received < self.config.response_bytes {
                 return;
             }
-            self.received -= self.response;
+            self.received -= self.config.response_bytes;
             self.waiting = false;
             if let Some(last) = io.requests.last_mut() {
                 last.delay = Some(io.now - last.sent_at);
             }
             self.next_at = None;
         }
-        if io.requests.len() as u64 >= self.count {
+        if io.requests.len() as u64 >= self.config.count {
             return io.close();
         }
-        let at = *self.next_at.get_or_insert(io.now + self.interval);
+        let at = *self.next_at.get_or_insert(io.now + self.config.interval_ns);
         if !io.due(at) {
             *io.wake = at;
             return;
@@ -66,18 +93,18 @@ impl RequestResponse {
             delay: None,
         });
         self.waiting = true;
-        io.write(self.request);
+        io.write(self.config.request_bytes);
     }
 
     fn server(&mut self, io: &mut Io) {
         self.heard += io.arrived;
-        while self.heard >= self.request {
-            self.heard -= self.request;
-            self.answers.push_back(io.now + self.think);
+        while self.heard >= self.config.request_bytes {
+            self.heard -= self.config.request_bytes;
+            self.answers.push_back(io.now + self.config.think_ns);
         }
         while self.answers.front().is_some_and(|&at| io.due(at)) {
             self.answers.pop_front();
-            io.write(self.response);
+            io.write(self.config.response_bytes);
         }
         match self.answers.front() {
             Some(&at) => *io.wake = at,

@@ -1,14 +1,46 @@
 //! Blocks at regular intervals, so that a rate is offered.
 
+use polypath_net::model::model;
 use polypath_transport::{Nanos, SECOND};
 
-use super::{Io, Session, Side};
+use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};
 
-pub(super) const NAME: &str = "stream";
-pub(super) const DESCRIPTION: &str = "Blocks at regular intervals, so that a rate is offered";
-pub(super) const SOURCE: &str = "iperf3 -b";
+const KIB: u64 = 1024;
 
-pub(super) struct Stream {
+model! {
+    "stream",
+    "Blocks at regular intervals, so that a rate is offered",
+    "iperf3 -b";
+    /// Settings of a stream.
+    StreamConfig {
+        /// Offered rate.
+        rate_bps: u64 as Rate,
+        /// Bytes written at a time (iperf3's default).
+        block_bytes: u64 as Size = Integer(128 * KIB),
+        /// How long it sends.
+        duration_ns: Option<Nanos> as Period = Absent(()),
+        /// The server sends.
+        #[serde(default)]
+        reverse: bool as Boolean = Boolean(false),
+    }
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    model: MODEL,
+    transports: CONNECTIONS,
+};
+
+impl Kind for StreamConfig {
+    fn fault(&self) -> Option<String> {
+        self.within_bounds().err().map(|error| error.to_string())
+    }
+
+    fn begin(&self, at: Beginning) -> Begun {
+        Begun::session(Stream::new(at.start, *self))
+    }
+}
+
+struct Stream {
     sender: Side,
     block: u64,
     rate: u64,
@@ -19,19 +51,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub fn new(
-        start: Nanos,
-        rate: u64,
-        block: u64,
-        duration: Option<Nanos>,
-        reverse: bool,
-    ) -> Self {
-        let sender = if reverse { Side::Server } else { Side::Client };
+    fn new(start: Nanos, config: StreamConfig) -> Self {
         Self {
-            sender,
-            block,
-            rate,
-            ends_at: duration.map(|duration| start + duration),
+            sender: Side::sending(config.reverse),
+            block: config.block_bytes,
+            rate: config.rate_bps,
+            ends_at: config.duration_ns.map(|duration| start + duration),
             began_at: None,
             blocks: 0,
             start,

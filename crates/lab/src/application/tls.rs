@@ -3,7 +3,7 @@
 //! The lengths are worked out from the RFCs' message formats for a handshake over X25519 with AES-128-GCM and one RSA certificate of 2,048
 //! bits, of 800 bytes, without session tickets. Libraries differ by some hundred bytes, and not in the number of flights.
 
-use crate::plan::Tls;
+use super::fetch::Tls;
 
 /// A version's handshake and record layer.
 pub(super) struct Layer {

@@ -31,7 +31,7 @@ use polypath_transport::quic::Spares;
 use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
 
 use crate::PlanError;
-use crate::application::{Datagrams, Frames, Pages, Request, Session, Side, session};
+use crate::application::{Beginning, Begun, Datagrams, Frames, Pages, Request, Session, Side};
 use crate::build::{self, Built, SharedConfigs, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::carrier::Carrier;
@@ -329,23 +329,17 @@ impl Simulation {
         };
         let source = settings.source.map_or_else(|| first(client), Ok)?;
         let destination = settings.destination.map_or_else(|| first(server), Ok)?;
-        let work = &settings.work;
-        let fault = match work {
-            plan::Work::Video(video) => video.fault(),
-            plan::Work::Page(page) => page.fault().or_else(|| self.stray_page(page, index)),
-            _ => None,
-        };
-        if let Some(fault) = fault {
+        let (entry, kind) = settings.work.kind();
+        if let Some(fault) = kind.fault().or_else(|| self.stray_page(index)) {
             return Err(PlanError::invalid(&*place, fault));
         }
-        let datagrams = Datagrams::new(work, settings.start_ns, self.plan.seed, index);
-        let over_connection = settings.transport.has_connection();
-        if over_connection == datagrams.is_some() {
+        if !entry.transports.contains(&settings.transport) {
             return Err(PlanError::invalid(
                 &*place,
                 format!("{:?} cannot do this work", settings.transport).to_lowercase(),
             ));
         }
+        let over_connection = settings.transport.has_connection();
         let mut noq = [None; 2];
         let configs = if over_connection {
             let multipath = settings.transport.is_multipath();
@@ -365,16 +359,18 @@ impl Simulation {
         } else {
             None
         };
-        let (start, session) = (
-            settings.start_ns,
-            session(
-                work,
-                index,
-                settings.transport.is_quic(),
-                settings.start_ns,
-                &mut self.pages,
-            ),
-        );
+        let start = settings.start_ns;
+        let begun = kind.begin(Beginning {
+            number: index,
+            start,
+            quic: settings.transport.is_quic(),
+            seed: self.plan.seed,
+            pages: &mut self.pages,
+        });
+        let (session, datagrams) = match begun {
+            Begun::Session(session) => (Some(session), None),
+            Begun::Datagrams(datagrams) => (None, Some(datagrams)),
+        };
         let ports = if over_connection {
             (0, settings.port)
         } else {
@@ -410,13 +406,15 @@ impl Simulation {
         Ok(())
     }
 
-    /// What is wrong where a connection has no objects of its own: another one before it has to have them.
-    fn stray_page(&self, page: &plan::Page, index: usize) -> Option<&'static str> {
-        let of = page.of?;
-        let before = &self.plan.applications[..index];
+    /// What is wrong where a page's connection has no objects of its own: another one before it has to have them.
+    fn stray_page(&self, index: usize) -> Option<String> {
+        let (before, own) = self.plan.applications.split_at(index);
+        let plan::Work::Page(plan::Page { of: Some(of), .. }) = own[0].work else {
+            return None;
+        };
         let owner = before.get(of).map(|owner| &owner.work);
         let owns = matches!(owner, Some(plan::Work::Page(owner)) if owner.of.is_none());
-        (!owns).then_some("no application before it has the page that it is of")
+        (!owns).then(|| "no application before it has the page that it is of".to_owned())
     }
 
     /// Subflows and paths that their clients know to be established.

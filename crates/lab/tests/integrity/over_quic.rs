@@ -95,22 +95,15 @@ fn fit(draw: &mut Draw, stack: &mut Stack) {
 
 /// More files than over TCP, on streams of their own or on one.
 fn files(draw: &mut Draw, work: &mut Work) {
-    if let Work::Fetch {
-        size_bytes,
-        count,
-        tls,
-        parallel,
-        streams,
-    } = work
-    {
-        *tls = None;
-        *size_bytes = (*size_bytes).max(1);
-        *parallel = draw.integer(1, 8);
-        *streams = draw.pick(&[Streams::Each, Streams::Each, Streams::One]);
+    if let Work::Fetch(fetch) = work {
+        fetch.tls = None;
+        fetch.size_bytes = fetch.size_bytes.max(1);
+        fetch.parallel = draw.integer(1, 8);
+        fetch.streams = draw.pick(&[Streams::Each, Streams::Each, Streams::One]);
         if draw.chance(0.2) {
             // More streams than the peer admits at first.
-            *count = draw.integer(100, 300);
-            *size_bytes = 1 + *size_bytes % 1_000;
+            fetch.count = draw.integer(100, 300);
+            fetch.size_bytes = 1 + fetch.size_bytes % 1_000;
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use arrow_cast::display::array_value_to_string;
-use polypath_lab::plan::{Plan, Work};
+use polypath_lab::plan::{Bulk, Plan, Work};
 use polypath_lab::{CaptureMode, Recording, Simulation};
 
 use crate::air;
@@ -96,10 +96,10 @@ fn add(sums: &mut Sums, recording: &Recording) {
 /// What moves on little data, or after a while only, shows in transfers that go on.
 fn longer(plan: &mut Plan) {
     for application in &mut plan.applications {
-        if let Work::Bulk {
+        if let Work::Bulk(Bulk {
             size_bytes: Some(bytes),
             ..
-        } = &mut application.work
+        }) = &mut application.work
         {
             *bytes = LONGER.max(*bytes);
         }

@@ -170,29 +170,23 @@ fn halved(work: &Work) -> Work {
     let mut work = work.clone();
     let half = |value: &mut u64| *value = (*value / 2).max(1);
     match &mut work {
-        Work::Bulk { size_bytes, .. } => size_bytes.iter_mut().for_each(half),
-        Work::RequestResponse {
-            count,
-            request_bytes,
-            response_bytes,
-            ..
-        } => [count, request_bytes, response_bytes]
-            .into_iter()
-            .for_each(half),
-        Work::Fetch {
-            size_bytes, count, ..
-        } => [size_bytes, count].into_iter().for_each(half),
-        Work::PingPong { bytes, count, .. } => {
-            half(bytes);
-            count.iter_mut().for_each(half);
+        Work::Bulk(bulk) => bulk.size_bytes.iter_mut().for_each(half),
+        Work::RequestResponse(requests) => {
+            half(&mut requests.count);
+            half(&mut requests.request_bytes);
+            half(&mut requests.response_bytes);
+        }
+        Work::Fetch(fetch) => {
+            half(&mut fetch.size_bytes);
+            half(&mut fetch.count);
+        }
+        Work::PingPong(ping_pong) => {
+            half(&mut ping_pong.bytes);
+            ping_pong.count.iter_mut().for_each(half);
         }
         Work::Video(video) => video.segments.iter_mut().for_each(half),
-        Work::Stream { duration_ns, .. } => duration_ns.iter_mut().for_each(half),
-        Work::Page(_)
-        | Work::Ping { .. }
-        | Work::Cbr { .. }
-        | Work::OnOff { .. }
-        | Work::Messages { .. } => {}
+        Work::Stream(stream) => stream.duration_ns.iter_mut().for_each(half),
+        Work::Page(_) | Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) | Work::Messages(_) => {}
     }
     work
 }

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use polypath_lab::plan::{
-    Action, Application, Attachment, Choice, Direction, Event, Keepalive, Loss, NodeKind, Plan,
-    Queue, QueueAt, Routing, Stack, Streams, Tls, Transport, Video, VideoRule, Work,
+    Action, Application, Attachment, Bulk, Cbr, Choice, Direction, Event, Fetch, Keepalive, Loss,
+    NodeKind, OnOff, Ping, PingPong, Plan, Queue, QueueAt, RequestResponse, Routing, Stack, Stream,
+    Streams, Tls, Transport, Video, VideoRule, Work,
 };
 
 use crate::air;
@@ -213,8 +214,8 @@ fn add_searches(draw: &mut Draw, plan: &mut Plan) {
 
 fn add_tls(draw: &mut Draw, plan: &mut Plan) {
     for application in &mut plan.applications {
-        if let Work::Fetch { tls, .. } = &mut application.work {
-            *tls = draw.pick(&[None, Some(Tls::V12), Some(Tls::V13)]);
+        if let Work::Fetch(fetch) = &mut application.work {
+            fetch.tls = draw.pick(&[None, Some(Tls::V12), Some(Tls::V13)]);
         }
     }
 }
@@ -222,12 +223,12 @@ fn add_tls(draw: &mut Draw, plan: &mut Plan) {
 /// Of files that are fetched in the open, one in three is a video that is never ahead of its buffer.
 fn add_video(draw: &mut Draw, plan: &mut Plan) {
     for application in &mut plan.applications {
-        let Work::Fetch {
+        let Work::Fetch(Fetch {
             size_bytes,
             count,
             tls: None,
             ..
-        } = application.work
+        }) = application.work
         else {
             continue;
         };
@@ -285,18 +286,18 @@ pub fn limit(stack: &Stack) -> Option<u64> {
 pub fn bytes_depend_on_time(work: &Work) -> bool {
     matches!(
         work,
-        Work::Bulk {
+        Work::Bulk(Bulk {
             duration_ns: Some(_),
             ..
-        } | Work::Stream { .. }
+        }) | Work::Stream(_)
     )
 }
 
 fn application(draw: &mut Draw, plan: &Plan, index: usize) -> Application {
     let work = work(draw, index);
     let transport = match work {
-        Work::Ping { .. } => Transport::Icmp,
-        Work::Cbr { .. } | Work::OnOff { .. } => Transport::Udp,
+        Work::Ping(_) => Transport::Icmp,
+        Work::Cbr(_) | Work::OnOff(_) => Transport::Udp,
         _ => draw.pick(&[Transport::Tcp, Transport::Mptcp, Transport::Mptcp]),
     };
     let (source, destination) = match draw.chance(0.5) {
@@ -357,7 +358,7 @@ fn work(draw: &mut Draw, index: usize) -> Work {
     match draw.pick(&kinds).as_str() {
         "bulk" => {
             let timed = draw.chance(0.2);
-            Work::Bulk {
+            Work::Bulk(Bulk {
                 duration_ns: timed.then(|| draw.magnitude(20 * MS, 3 * SECOND)),
                 size_bytes: match timed {
                     true => draw.maybe(0.5, |draw| draw.magnitude(1, 300_000)),
@@ -365,54 +366,54 @@ fn work(draw: &mut Draw, index: usize) -> Work {
                 },
                 reverse,
                 reverse_bytes: None,
-            }
+            })
         }
-        "stream" => Work::Stream {
+        "stream" => Work::Stream(Stream {
             rate_bps: draw.magnitude(20_000, 2_000_000),
             block_bytes: draw.magnitude(100, 20_000),
             duration_ns: Some(draw.magnitude(20 * MS, 8 * SECOND)),
             reverse,
-        },
-        "request-response" => Work::RequestResponse {
+        }),
+        "request-response" => Work::RequestResponse(RequestResponse {
             count: draw.integer(1, 10),
             interval_ns: draw.pick(&[0, 100 * MS, 2 * SECOND]),
             request_bytes: draw.magnitude(1, 20_000),
             response_bytes: draw.magnitude(1, 40_000),
             think_ns: draw.pick(&[0, 0, 5 * MS, 300 * MS]),
-        },
-        "fetch" => Work::Fetch {
+        }),
+        "fetch" => Work::Fetch(Fetch {
             size_bytes: draw.magnitude(1, 150_000) - 1,
             count: draw.integer(1, 4),
             tls: None,
             parallel: 1,
             streams: Streams::Each,
-        },
+        }),
         "ping-pong" => {
             let timed = draw.chance(0.3);
-            Work::PingPong {
+            Work::PingPong(PingPong {
                 bytes: draw.magnitude(1, 10_000),
                 count: Some(draw.integer(1, 20)),
                 duration_ns: timed.then(|| draw.magnitude(10 * MS, 4 * SECOND)),
-            }
+            })
         }
-        "ping" => Work::Ping {
+        "ping" => Work::Ping(Ping {
             interval_ns: draw.magnitude(10 * MS, SECOND),
             payload_bytes: draw.integer(0, 1_400),
             count: Some(draw.integer(1, 50)),
             duration_ns: None,
-        },
-        "cbr" => Work::Cbr {
+        }),
+        "cbr" => Work::Cbr(Cbr {
             rate_bps: draw.magnitude(20_000, 5_000_000),
             packet_bytes: draw.integer(1, 1_400),
             duration_ns: draw.magnitude(10 * MS, 2 * SECOND),
-        },
-        "on-off" => Work::OnOff {
+        }),
+        "on-off" => Work::OnOff(OnOff {
             rate_bps: draw.magnitude(20_000, 5_000_000),
             packet_bytes: draw.integer(100, 1_400),
             on_ns: draw.magnitude(10 * MS, SECOND),
             off_ns: draw.magnitude(10 * MS, SECOND),
             duration_ns: draw.magnitude(10 * MS, 4 * SECOND),
-        },
+        }),
         name => panic!("applications of kind {name} are not drawn yet"),
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use arrow_cast::display::array_value_to_string;
-use polypath_lab::plan::{Application, Loss, Plan, Tls, Transport, Work};
+use polypath_lab::plan::{
+    Application, Bulk, Fetch, Loss, Messages, PingPong, Plan, RequestResponse, Stream, Tls,
+    Transport, Work,
+};
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
 use serde::{Deserialize, Serialize};
 
@@ -507,37 +510,37 @@ impl<'a> Run<'a> {
     ) -> [u64; 2] {
         let directed = |reverse: bool, bytes: u64| if reverse { [bytes, 0] } else { [0, bytes] };
         match application.work {
-            Work::Bulk {
+            Work::Bulk(Bulk {
                 size_bytes: Some(size),
                 duration_ns: None,
                 reverse_bytes: Some(back),
                 ..
-            } => [back, size],
-            Work::Bulk {
+            }) => [back, size],
+            Work::Bulk(Bulk {
                 size_bytes: Some(size),
                 duration_ns: None,
                 reverse,
                 ..
-            } => directed(reverse, size),
-            Work::Bulk { reverse, .. } | Work::Stream { reverse, .. } => {
+            }) => directed(reverse, size),
+            Work::Bulk(Bulk { reverse, .. }) | Work::Stream(Stream { reverse, .. }) => {
                 let side = if reverse { "server" } else { "client" };
                 directed(reverse, self.sent_up_to(id, side))
             }
-            Work::RequestResponse {
+            Work::RequestResponse(RequestResponse {
                 count,
                 request_bytes,
                 response_bytes,
                 ..
-            } => [count * response_bytes, count * request_bytes],
-            Work::Fetch {
+            }) => [count * response_bytes, count * request_bytes],
+            Work::Fetch(Fetch {
                 size_bytes, count, ..
-            } if application.transport.is_quic() => [count * size_bytes, count * FILE_REQUEST],
-            Work::Fetch {
+            }) if application.transport.is_quic() => [count * size_bytes, count * FILE_REQUEST],
+            Work::Fetch(Fetch {
                 size_bytes,
                 count,
                 tls,
                 ..
-            } => {
+            }) => {
                 // The handshake's bytes from the server and from the client, and those of a record besides its plaintext.
                 let (hellos, record) = match tls {
                     None => ([0, 0], 0),
@@ -564,9 +567,9 @@ impl<'a> Run<'a> {
             }
             // Random scenarios have none.
             Work::Page(_) => [0; 2],
-            Work::PingPong { bytes, .. } => [requests * bytes; 2],
-            Work::Messages { bytes, reverse, .. } => directed(reverse, requests * bytes),
-            Work::Ping { .. } | Work::Cbr { .. } | Work::OnOff { .. } => [0; 2],
+            Work::PingPong(PingPong { bytes, .. }) => [requests * bytes; 2],
+            Work::Messages(Messages { bytes, reverse, .. }) => directed(reverse, requests * bytes),
+            Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) => [0; 2],
         }
     }
 

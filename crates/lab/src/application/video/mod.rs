@@ -5,18 +5,36 @@ mod rule;
 
 use std::collections::VecDeque;
 
+use polypath_net::Model;
+
 use super::http::{request_head, response_head};
-use super::{Io, Request, Session, Side};
+use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Request, Session, Side};
 use crate::plan::Video;
 pub(crate) use player::Chunk;
 use player::{Next, Player};
 
-pub(super) const NAME: &str = "video";
-pub(super) const DESCRIPTION: &str = "Adaptive video over HTTP/1.1 (DASH): segments one after the other into a player's buffer, each at the rate that a rule chooses";
-pub(super) const SOURCE: &str =
-    "ISO/IEC 23009-1; rules: Yin et al., SIGCOMM 2015, and Huang et al., SIGCOMM 2014";
+/// A scenario says how long it is, a Plan how many segments that makes and what its rule comes to, so that they share no settings.
+pub(super) const ENTRY: Entry = Entry {
+    model: Model {
+        name: "video",
+        summary: "Adaptive video over HTTP/1.1 (DASH): segments one after the other into a player's buffer, each at the rate that a rule chooses; over QUIC all on one stream",
+        source: "ISO/IEC 23009-1; rules: Yin et al., SIGCOMM 2015, and Huang et al., SIGCOMM 2014",
+        parameters: &[],
+    },
+    transports: CONNECTIONS,
+};
 
-pub(super) struct Streaming {
+impl Kind for Video {
+    fn fault(&self) -> Option<String> {
+        Video::fault(self).map(str::to_owned)
+    }
+
+    fn begin(&self, _: Beginning) -> Begun {
+        Begun::session(Streaming::new(self))
+    }
+}
+
+struct Streaming {
     player: Player,
     /// Bytes of the answer that the client still waits for.
     missing: u64,
@@ -33,7 +51,7 @@ struct Wanted {
 }
 
 impl Streaming {
-    pub fn new(video: &Video) -> Self {
+    fn new(video: &Video) -> Self {
         Self {
             player: Player::new(video.clone()),
             missing: 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from polypath import registry
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import iperf3
 from polypath.engines.namespaces.kernel import Kernel
@@ -16,6 +17,9 @@ _OF_A_SOCKET = ("congestion", "nagle", "cork", "keepalive", "user_timeout_ns")
 
 #: In seconds (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL).
 _LONGEST_KEEPALIVE = 32_767
+
+#: The programs of kinds that send datagrams.
+_OF_DATAGRAMS = {"cbr": "datagrams", "on-off": "datagrams", "ping": "ping"}
 
 _REQUEST_HEAD = "GET {path} HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
@@ -54,11 +58,10 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
     if application["source"]:
         options["source"] = application["source"]
     match application["transport"]:
-        case "udp":
-            part, work = "datagrams", _datagrams(application["work"], plan["seed"] + index)
-            options |= {"sample": plan["record"]["interval_ns"]}
-        case "icmp":
-            part, work = "ping", _ping(application["work"])
+        case "udp" | "icmp":
+            part, work = _of_datagrams(application["work"]), _settings(application["work"])
+            if part == "datagrams":
+                options |= {"seed": plan["seed"] + index, "sample": plan["record"]["interval_ns"]}
         case transport:
             if iperf3.plays(application):
                 part, work = iperf3.NAME, iperf3.work(plan, application)
@@ -141,30 +144,10 @@ def _stream_work(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
     work = plan["applications"][index]["work"]
     match work["kind"]:
         case "bulk":
-            return {
-                "work": "bulk",
-                "duration": work["duration_ns"],
-                "size": work["size_bytes"],
-                "back": work.get("reverse_bytes"),
-                "reverse": int(work["reverse"]),
-            }
-        case "stream":
-            return {
-                "work": "stream",
-                "rate": work["rate_bps"],
-                "block": work["block_bytes"],
-                "duration": work["duration_ns"],
-                "reverse": int(work["reverse"]),
-            }
-        case "request-response":
-            return {
-                "work": "request-response",
-                "count": work["count"],
-                "interval": work["interval_ns"],
-                "request": work["request_bytes"],
-                "response": work["response_bytes"],
-                "think": work["think_ns"],
-            }
+            settings = _settings(work)
+            return {"work": "bulk", "back": settings.pop("reverse_size"), **settings}
+        case "stream" | "request-response" as kind:
+            return {"work": kind, **_settings(work)}
         case "fetch":
             return _fetch(work)
         case "ping-pong":
@@ -181,6 +164,19 @@ def _stream_work(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
             return {"work": "page", "objects": _objects(_owner(plan, index))} | _heads()
         case kind:
             raise EngineError(f"Linux has no application '{kind}' over TCP")
+
+
+def _of_datagrams(work: Mapping[str, Any]) -> str:
+    kind = work["kind"]
+    if kind not in _OF_DATAGRAMS:
+        raise EngineError(f"Linux has no application '{kind}' that sends datagrams")
+    return _OF_DATAGRAMS[kind]
+
+
+def _settings(work: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kind is told, by the names that a scenario has for it."""
+    given = {each.name: work.get(each.field) for each in registry.find("application", work["kind"]).parameters}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in given.items()}
 
 
 def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,19 +270,3 @@ def _page(application: Application) -> str:
             )
         lines.append(" ".join(map(str, [each["size_bytes"], each["think_ns"], each["path"], *each["after"]])))
     return "".join(f"{line}\n" for line in lines)
-
-
-def _datagrams(work: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    common = {"rate": work["rate_bps"], "packet": work["packet_bytes"], "duration": work["duration_ns"], "seed": seed}
-    if work["kind"] == "on-off":
-        return common | {"on": work["on_ns"], "off": work["off_ns"]}
-    return common
-
-
-def _ping(work: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "interval": work["interval_ns"],
-        "payload": work["payload_bytes"],
-        "count": work["count"],
-        "duration": work["duration_ns"],
-    }

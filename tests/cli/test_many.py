@@ -132,7 +132,7 @@ def test_figures_take_no_search_for_each_subflow(
 
 def swept(connections: int, late: int) -> StoredSweep:
     """Two seeds at each of two rates; connection n has n Mbps and takes n s, and the last `late` do not finish."""
-    axes = [Axis("rate", ("1", "2"), (1.0, 2.0), "Mbps"), Axis("seed", ("1", "2"), (1.0, 2.0), None)]
+    axes = [Axis("rate", ("1", "2"), (1.0, 2.0), "Mbps"), Axis("seed", ("1", "2"), (1.0, 2.0), "")]
     each: list[dict[str, Any]] = [
         {
             "connection": f"c{n}",

@@ -44,7 +44,9 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 @pytest.fixture
-def tarball(tmp_path: Path) -> Path:
+def tarball(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The source of a kernel of two files, for which there is room everywhere."""
+    monkeypatch.setattr(source, "_ROOM", 0)
     root = tmp_path / "linux-7"
     (root / "arch/um").mkdir(parents=True)
     (root / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
@@ -79,6 +81,14 @@ def test_the_tree_follows_the_recipe_and_nothing_else_is_touched(tmp_path: Path,
 def test_a_patch_that_does_not_fit_is_named(tmp_path: Path, recipe: Recipe, tarball: Path) -> None:
     (recipe.folder / "patches/0001.patch").write_text(PATCH.format(value=1000).replace("default 100", "default 300"))
     with pytest.raises(KernelError, match=r"0001\.patch does not apply"):
+        Tree(tmp_path / "work").prepare(source.given(tarball), recipe)
+
+
+def test_a_disk_without_room_is_named(
+    tmp_path: Path, recipe: Recipe, tarball: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_ROOM", 1 << 62)
+    with pytest.raises(KernelError, match=r"need 3 GB in .*work"):
         Tree(tmp_path / "work").prepare(source.given(tarball), recipe)
 
 

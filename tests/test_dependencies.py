@@ -51,14 +51,16 @@ PYTHON = {
 
 #: What each crate may use of the others, tests included.
 RUST = {
+    "polypath-settings": set(),
     "polypath-wire": set(),
-    "polypath-net": set(),
+    "polypath-net": {"polypath-settings"},
     "polypath-switch": {"polypath-wire", "polypath-net"},
-    "polypath-transport": {"polypath-wire"},
+    "polypath-transport": {"polypath-settings", "polypath-wire"},
     "polypath-trace": {"polypath-wire"},
     "polypath-capture": {"polypath-wire", "polypath-trace"},
     "polypath-noq": {"polypath-transport"},
     "polypath-lab": {
+        "polypath-settings",
         "polypath-wire",
         "polypath-net",
         "polypath-switch",

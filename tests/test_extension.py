@@ -81,7 +81,7 @@ QUEUE = """//! Last in, first out.
 
 use super::{ByFlow, Dropped, Marks, Queued};
 use crate::ids::Nanos;
-use crate::model::model;
+use polypath_settings::model;
 
 model! {
     "lifo",
@@ -141,7 +141,7 @@ QUEUE_LINES: Lines = (
 
 LOSS = """//! Loses one packet in so many, always the same ones.
 
-use crate::model::model;
+use polypath_settings::model;
 
 model! {
     "every-nth",
@@ -177,7 +177,7 @@ LOSS_LINES: Lines = (
 
 APPLICATION = """//! The same bytes again and again.
 
-use polypath_net::model::{choice, model};
+use polypath_settings::{choice, model};
 use polypath_transport::Nanos;
 
 use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};

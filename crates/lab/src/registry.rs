@@ -1,9 +1,10 @@
 //! The registries of all crates under one roof, as JSON for front ends.
 
 use polypath_net::{
-    LOSS_MODELS, LossConfig, ModelError, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
+    LOSS_MODELS, LossConfig, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
 };
 use polypath_noq as noq;
+use polypath_settings::ModelError;
 use polypath_transport::{congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::channel::{Trace, TraceError};
 use crate::ids::Nanos;
 use crate::loss::LossConfig;
-use crate::model::ModelError;
 use crate::queue::QueueConfig;
 use crate::wifi::WifiConfig;
+use polypath_settings::ModelError;
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]

@@ -28,7 +28,6 @@ mod config;
 pub mod events;
 mod ids;
 mod loss;
-pub mod model;
 mod network;
 mod packet;
 mod queue;
@@ -45,7 +44,6 @@ pub use loss::{
     GilbertElliottConfig, LossConfig, MODELS as LOSS_MODELS, RandomConfig,
     TimedGilbertElliottConfig,
 };
-pub use model::{Measure, Model, ModelError, Parameter, Value};
 pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{

@@ -1,8 +1,7 @@
 //! What the registries of queue disciplines and loss models say is what the models take.
 
-use polypath_net::{
-    LOSS_MODELS, LossConfig, Measure, Model, ModelError, Parameter, QUEUE_MODELS, QueueConfig,
-};
+use polypath_net::{LOSS_MODELS, LossConfig, QUEUE_MODELS, QueueConfig};
+use polypath_settings::{Measure, Model, ModelError, Parameter};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! As many bytes as the connection takes, for a time or up to a size; or so many from each end at once.
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};

@@ -1,6 +1,6 @@
 //! UDP datagrams at a constant rate.
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::datagrams::{Datagrams, Pattern, gap};

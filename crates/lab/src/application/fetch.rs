@@ -1,6 +1,6 @@
 //! Files over HTTP/1.1: request head, response head, body of a stated length.
 
-use polypath_net::model::{choice, model};
+use polypath_settings::{choice, model};
 
 use super::hq::Hq;
 use super::http::{REQUEST_HEAD, response_head};

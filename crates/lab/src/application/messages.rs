@@ -1,6 +1,6 @@
 //! Messages at regular intervals, each with a delay of its own: in DATAGRAM frames (RFC 9221), or one after the other in a stream.
 
-use polypath_net::model::{choice, model};
+use polypath_settings::{choice, model};
 use polypath_transport::{Nanos, SECOND};
 
 use super::{Beginning, Begun, Entry, Io, Kind, Request, Session, Side};

@@ -21,7 +21,7 @@ mod stream;
 mod tls;
 mod video;
 
-use polypath_net::Model;
+use polypath_settings::Model;
 use polypath_transport::Nanos;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! UDP datagrams in bursts.
 
-use polypath_net::model::model;
 use polypath_net::random;
+use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::datagrams::{Datagrams, Pattern, gap};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polypath_net::Model;
+use polypath_settings::Model;
 use polypath_transport::Nanos;
 
 use super::http::{request_head, response_head};

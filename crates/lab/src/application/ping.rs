@@ -1,6 +1,6 @@
 //! Echo requests (ICMP): the delay of a path, and what it loses.
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::{MILLISECOND, Nanos};
 
 use super::datagrams::{Datagrams, Pattern};

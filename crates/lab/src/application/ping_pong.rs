@@ -1,6 +1,6 @@
 //! The same bytes back and forth: delay without a standing queue.
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::{

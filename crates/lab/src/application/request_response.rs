@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::{

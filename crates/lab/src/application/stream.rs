@@ -1,6 +1,6 @@
 //! Blocks at regular intervals, so that a rate is offered.
 
-use polypath_net::model::model;
+use polypath_settings::model;
 use polypath_transport::{Nanos, SECOND};
 
 use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};

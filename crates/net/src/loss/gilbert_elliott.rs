@@ -2,8 +2,8 @@
 
 use rand::RngCore;
 
-use crate::model::model;
 use crate::random::chance;
+use polypath_settings::model;
 
 model! {
     "gilbert-elliott",

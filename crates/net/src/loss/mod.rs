@@ -10,10 +10,10 @@ use rand::RngCore;
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
-use crate::model::{Model, ModelError};
 use crate::random::chance;
 use gilbert_elliott::GilbertElliott;
 pub use gilbert_elliott::GilbertElliottConfig;
+use polypath_settings::{Model, ModelError};
 pub use random::RandomConfig;
 use timed_gilbert_elliott::TimedGilbertElliott;
 pub use timed_gilbert_elliott::TimedGilbertElliottConfig;

@@ -1,6 +1,6 @@
 //! Losses that know nothing of each other.
 
-use crate::model::model;
+use polypath_settings::model;
 
 model! {
     "random",

@@ -3,8 +3,8 @@
 use rand::RngCore;
 
 use crate::Nanos;
-use crate::model::model;
 use crate::random::{chance, decay};
+use polypath_settings::model;
 
 model! {
     "timed-gilbert-elliott",

@@ -2,8 +2,8 @@
 
 use super::Verdict;
 use crate::ids::Nanos;
-use crate::model::model;
 use crate::packet::DropReason;
+use polypath_settings::model;
 
 const MS: Nanos = 1_000_000;
 

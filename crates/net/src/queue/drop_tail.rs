@@ -1,8 +1,8 @@
 //! First in, first out.
 
 use super::{Occupancy, Verdict};
-use crate::model::model;
 use crate::packet::DropReason;
+use polypath_settings::model;
 
 model! {
     "drop-tail",

@@ -10,8 +10,8 @@ use rand_pcg::Pcg64Mcg;
 use super::flows::Flows;
 use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued};
 use crate::ids::Nanos;
-use crate::model::model;
 use crate::packet::DropReason;
+use polypath_settings::model;
 
 model! {
     "drr",

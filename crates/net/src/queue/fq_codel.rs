@@ -8,8 +8,8 @@ use super::codel::{Control, Goal, Leaving};
 use super::flows::Flows;
 use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued, Verdict};
 use crate::ids::Nanos;
-use crate::model::model;
 use crate::packet::DropReason;
+use polypath_settings::model;
 
 const MS: Nanos = 1_000_000;
 

@@ -16,7 +16,6 @@ use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Nanos;
-use crate::model::{Model, ModelError};
 use crate::packet::{DropReason, Store};
 use codel::Codel;
 pub use codel::CodelConfig;
@@ -28,6 +27,7 @@ use fq_codel::FqCodel;
 pub use fq_codel::FqCodelConfig;
 use pie::Pie;
 pub use pie::PieConfig;
+use polypath_settings::{Model, ModelError};
 use red::Red;
 pub use red::RedConfig;
 

@@ -5,9 +5,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Verdict;
 use crate::ids::Nanos;
-use crate::model::model;
 use crate::packet::DropReason;
 use crate::random::uniform;
+use polypath_settings::model;
 
 const MS: Nanos = 1_000_000;
 const MOST_GAIN: u64 = 1000;

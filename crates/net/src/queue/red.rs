@@ -3,9 +3,9 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::{Occupancy, Verdict};
-use crate::model::{ModelError, model};
 use crate::packet::DropReason;
 use crate::random::uniform;
+use polypath_settings::{ModelError, model};
 
 model! {
     "red",

@@ -5,7 +5,7 @@ mod rule;
 
 use std::collections::VecDeque;
 
-use polypath_net::Model;
+use polypath_settings::Model;
 
 use super::http::{request_head, response_head};
 use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Request, Session, Side};

@@ -1,4 +1,5 @@
-//! What a registry says of a model, a queue discipline, a loss model or what an application does, and the settings that follow from it.
+//! What a setting is: its name, unit, bounds, default and text. A table of settings is declared once, with its type; what reads scenarios,
+//! checks them and lists what there is follows from it.
 
 use serde::Serialize;
 
@@ -302,18 +303,18 @@ macro_rules! model {
             ),* $(,)?
         }
     ) => {
-        pub(super) const MODEL: $crate::model::Model = $crate::model::Model {
+        pub(super) const MODEL: $crate::Model = $crate::Model {
             name: $name,
             summary: $summary,
             source: $source,
             parameters: &[$(
-                $crate::model::Parameter::new::<$type>(
+                $crate::Parameter::new::<$type>(
                     stringify!($field),
-                    $crate::model::Measure::$measure,
+                    $crate::Measure::$measure,
                     concat!($($text),+),
                 )
                 $(.$bound($($limit)?))*
-                $(.or($crate::model::Value::$kind($default)))?
+                $(.or($crate::Value::$kind($default)))?
             ),*],
         };
 
@@ -330,8 +331,8 @@ macro_rules! model {
 
         impl $config {
             /// Holds every setting against its bounds.
-            pub(super) fn within_bounds(&self) -> Result<(), $crate::model::ModelError> {
-                MODEL.check(&[$($crate::model::Setting::value(self.$field)),*])
+            pub(super) fn within_bounds(&self) -> Result<(), $crate::ModelError> {
+                MODEL.check(&[$($crate::Setting::value(self.$field)),*])
             }
         }
     };
@@ -354,14 +355,12 @@ macro_rules! choice {
             )+
         }
 
-        impl $crate::model::Setting for $choice {
+        impl $crate::Setting for $choice {
             const CHOICES: &'static [&'static str] = &[$($word),+];
 
-            fn value(self) -> $crate::model::Value {
-                $crate::model::Value::Text(match self { $(Self::$name => $word),+ })
+            fn value(self) -> $crate::Value {
+                $crate::Value::Text(match self { $(Self::$name => $word),+ })
             }
         }
     };
 }
-
-pub use {choice, model};

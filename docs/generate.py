@@ -34,6 +34,7 @@ HEADINGS: dict[registry.Kind, str] = {
     "spanning-tree": "Spanning tree protocols",
     "application": "Applications",
     "topology": "Topologies",
+    "profile": "Profiles",
 }
 
 
@@ -65,7 +66,8 @@ def algorithms() -> str:
         for entry in registry.entries(kind).values():
             parts += [f"### `{entry.name}`", f"{entry.description}.", f"Source: {entry.source}" if entry.source else ""]
             if entry.parameters:
-                rows = [
+                rows = [(f"`{key}`", "name", f"`{name}`", "") for key, name in entry.algorithms.items()]
+                rows += [
                     (f"`{each.name}`", _range(each), _literal(each.written(each.default)), each.description)
                     for each in entry.parameters
                 ]

@@ -1,5 +1,5 @@
 """A scheduler, a congestion control, a queue discipline, a loss model and an application are a file each and lines in
-one other; all else follows from the registry.
+one other, a setting of the transport a line and its use; all else follows from the registry.
 
 A copy of the crates gets them; its generic property tests, the command line, the schema, scenarios and the
 documentation must know them.
@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,52 @@ APPLICATION_LINES: Lines = (
     ("            Self::Fetch(config) =>", "            Self::Drip(config) => (drip::ENTRY, config),"),
 )
 
+#: A setting and its use, each with what it goes before.
+SETTING_LINES: Lines = (
+    (
+        "        ..\n        profile:",
+        "        /// Naps of whoever acknowledges.\n        #[serde(default)]\n"
+        "        naps: u32 as Integer.at_most(9).only(TCP).seldom() = 0,",
+    ),
+)
+USE_LINES: Lines = (
+    (
+        "        let shortest = config.delayed_ack_ns;",
+        '        let trip = std::env::var_os("POLYPATH_TRIP").is_some();\n'
+        '        assert!(config.naps == 0 || !trip, "asked for {} naps", config.naps);',
+    ),
+)
+
+#: In a process of its own, since the table of a host's settings is made when it is imported.
+NAPPING = """
+import json, sys
+from polypath import registry
+described, read = json.load(sys.stdin), registry.read
+registry.read = lambda kind: described.get(kind) or read(kind)
+from polypath.scenario import Scenario, ScenarioError, json_schema
+from polypath.formats import plan as plans
+
+written = {
+    "duration": "9 s",
+    "defaults": {"naps": 4},
+    "host": {"client": {}, "server": {"naps": 0}},
+    "link": {"path": {"ends": ["client", "server"], "rate": "10 Mbps", "delay": "5 ms"}},
+    "application": [{"kind": "bulk", "transport": "tcp", "size": "20 kB"}],
+}
+scenario = Scenario.from_data(written)
+wrong = []
+for place in ({"defaults": {"naps": 10}}, {"defaults": {"nap": 1}}, {"application": [{**written["application"][0],
+              "transport": "quic", "stack": {"naps": 2}}]}):
+    try:
+        Scenario.from_data({**written, **place})
+    except ScenarioError as error:
+        wrong.append(str(error))
+plan = scenario.plan()
+schema = json_schema()
+print(json.dumps({"plan": plan.json(), "wrong": wrong, "again": plans.scenario_of(plan, "the plan").plan().json(),
+                  "schema": json.dumps(schema)}))
+"""
+
 DESCRIBE_LAB = """//! Prints what the registry says, and what the server of a plan's application received.
 
 use arrow_cast::display::array_value_to_string;
@@ -270,6 +317,7 @@ use polypath_lab::{CaptureMode, Simulation};
 #[test]
 fn describe() {
     println!("REGISTRY {}", polypath_lab::registry("application").unwrap());
+    println!("REGISTRY {}", polypath_lab::registry("profile").unwrap());
     let Ok(plan) = std::env::var("POLYPATH_PLAN") else {
         return;
     };
@@ -354,6 +402,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     registered = lab / "src" / "application" / "mod.rs"
     registered.write_text(with_lines(registered.read_text(), APPLICATION_LINES))
     (lab / "tests" / "describe.rs").write_text(DESCRIBE_LAB)
+    for where, added_lines in (("config/mod.rs", SETTING_LINES), ("tcp/delayed_ack.rs", USE_LINES)):
+        changed = source / where
+        changed.write_text(with_lines(changed.read_text(), added_lines))
     (tree / "crates" / "transport" / "tests" / "describe.rs").write_text(DESCRIBE)
     return tree
 
@@ -368,7 +419,7 @@ def describes(tree: Path, crate: str, **environment: str) -> list[str]:
 def described(tree: Path) -> dict[str, str]:
     known = dict(zip(("scheduler", "congestion"), describes(tree, "polypath-transport"), strict=True))
     known |= dict(zip(("queue", "loss"), describes(tree, "polypath-net"), strict=True))
-    return known | dict(zip(("application",), describes(tree, "polypath-lab"), strict=True))
+    return known | dict(zip(("application", "profile"), describes(tree, "polypath-lab"), strict=True))
 
 
 @pytest.fixture
@@ -453,7 +504,7 @@ def test_a_scenario_takes_a_new_application(tree: Path, monkeypatch: pytest.Monk
     assert planned["transport"] == "mptcp"
     work = {"drop_bytes": 2000, "gap_ns": 20_000_000, "count": 3, "told": "nobody", "duration_ns": 8_000_000_000}
     assert planned["work"] == {"kind": "drip", **work}
-    assert describes(tree, "polypath-lab", POLYPATH_PLAN=plan.json())[1:] == ["6000"]
+    assert describes(tree, "polypath-lab", POLYPATH_PLAN=plan.json())[2:] == ["6000"]
     table = json_schema()["$defs"]["Drip"]
     assert table["required"] == ["kind", "gap"]
     assert table["properties"]["told"]["enum"] == ["nobody", "everybody"]
@@ -470,3 +521,29 @@ def test_a_scenario_takes_a_new_application(tree: Path, monkeypatch: pytest.Monk
     listed = CliRunner().invoke(app, ["algorithms", "application"]).stdout
     assert "drip" in listed
     assert "drop = 100 B" in listed
+
+
+def test_a_scenario_takes_a_new_setting_of_the_transport(tree: Path, described: dict[str, str]) -> None:
+    command = [sys.executable, "-c", NAPPING]
+    told = subprocess.run(command, input=json.dumps(described), capture_output=True, text=True, check=True)
+    found = json.loads(told.stdout)
+    client, server = json.loads(found["plan"])["nodes"]
+    assert client["stack"]["naps"] == 4
+    assert "naps" not in server["stack"]
+    assert found["again"] == found["plan"]
+    assert "Naps of whoever acknowledges." in found["schema"]
+    assert found["wrong"] == [
+        "defaults.naps: must be at most 9, not 10",
+        "unknown key 'nap' in defaults; did you mean 'naps'?",
+        "application 1.stack.naps: 'naps' changes nothing for an application over quic; leave it out",
+    ]
+    plan = json.loads(found["plan"])
+    for node in plan["nodes"]:
+        node["stack"]["naps"] = 4
+    asked = cargo(tree, "polypath-lab", "--test", "describe", POLYPATH_PLAN=json.dumps(plan), POLYPATH_TRIP="1")
+    assert asked.returncode != 0
+    assert "asked for 4 naps" in asked.stdout + asked.stderr
+    assert describes(tree, "polypath-lab", POLYPATH_PLAN=found["plan"])[2:] == ["20000"]
+    plan["nodes"][0]["stack"]["naps"] = 10
+    refused = cargo(tree, "polypath-lab", "--test", "describe", POLYPATH_PLAN=json.dumps(plan))
+    assert "'naps' of the stack must be between 0 and 9, not 10" in refused.stdout + refused.stderr

@@ -10,7 +10,7 @@ import importlib
 import json
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -30,6 +30,7 @@ Kind = Literal[
     "spanning-tree",
     "application",
     "topology",
+    "profile",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -45,6 +46,7 @@ TITLES: dict[Kind, str] = {
     "spanning-tree": "spanning tree protocol",
     "application": "application",
     "topology": "topology",
+    "profile": "profile",
 }
 
 
@@ -82,6 +84,8 @@ class Parameter:
     """Left out, it is the time to the end of the run."""
     seldom: bool = False
     """A Plan has it only where it is not the default."""
+    only: str = ""
+    """Of what alone it is a setting (`tcp`, `quic`, `mpquic`; the first two with what is multipath); empty: of all."""
 
     @property
     def has_unit(self) -> bool:
@@ -129,6 +133,13 @@ class Entry:
     """Why a host whose stack is noq cannot have it."""
     transports: tuple[str, ...] = ()
     """What an application runs over; the first unless a scenario says otherwise."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What a profile sets, as a Plan has it."""
+
+    @property
+    def algorithms(self) -> Mapping[str, str]:
+        """The names of the algorithms that a profile sets."""
+        return {key: each["name"] for key, each in self.settings.items() if isinstance(each, dict)}
 
 
 def _is_integer(value: Any) -> bool:
@@ -222,6 +233,7 @@ def entries(kind: Kind) -> dict[str, Entry]:
                 exclusive=parameter.get("exclusive", False),
                 rest=parameter.get("rest", False),
                 seldom=parameter.get("seldom", False),
+                only=parameter.get("only", ""),
             )
             for parameter in item.get("parameters", [])
         )
@@ -234,6 +246,7 @@ def entries(kind: Kind) -> dict[str, Entry]:
             item.get("not_over_quic"),
             item.get("not_on_noq"),
             tuple(item.get("transports", ())),
+            item.get("settings", {}),
         )
     return found
 

@@ -8,6 +8,8 @@ use polypath_net::{DropTailConfig, random};
 use rand_pcg::rand_core::RngCore;
 use serde::Serialize;
 
+use polypath_transport::{Buffer, Config, Profile};
+
 use crate::plan::{
     Application, Attachment, Bulk, Channel, Choice, Controller, Interface, Link, Loss, Mode, Node,
     NodeKind, Plan, Queue, QueueAt, Record, Routing, Stack, Transport, VERSION, Work,
@@ -137,50 +139,28 @@ fn address(number: usize) -> IpAddr {
 }
 
 fn stack(congestion: &str, subflows: u64) -> Stack {
-    let choice = |name: &str| Choice {
-        name: name.into(),
-        parameters: Default::default(),
-    };
-    let mut path_manager = choice(if subflows > 1 {
+    let mut path_manager = Choice::from(if subflows > 1 {
         "ndiffports"
     } else {
         "default"
     });
     if subflows > 1 {
-        path_manager
-            .parameters
-            .insert("num_subflows".into(), subflows.into());
+        let parameters = &mut path_manager.parameters;
+        parameters.insert("num_subflows".into(), subflows.into());
     }
+    let buffer = Buffer::from([1 << 22; 3]);
     Stack {
         stack: None,
-        profile: "mptcp.org".into(),
-        scheduler: choice("default"),
-        path_manager,
-        congestion: choice(congestion),
-        receive_buffer: [1 << 22; 3],
-        send_buffer: [1 << 22; 3],
-        autotuning: false,
-        mtu: 1500,
-        initial_window: 10,
-        sack: true,
-        timestamps: false,
-        window_scaling: true,
-        ecn: false,
-        checksum: false,
-        nagle: true,
-        cork: false,
-        rto_min_ns: 200_000_000,
-        rto_initial_ns: 1_000_000_000,
-        delayed_ack_ns: 40_000_000,
-        keepalive: None,
-        user_timeout_ns: 0,
-        mtu_probing: None,
-        recovery: None,
-        ack_path: None,
-        control_path: None,
-        send_paths: Vec::new(),
-        retry: false,
-        ack_frequency: None,
+        config: Config {
+            path_manager,
+            congestion: congestion.into(),
+            receive_buffer: buffer,
+            send_buffer: buffer,
+            autotuning: false,
+            timestamps: false,
+            checksum: false,
+            ..Profile::MptcpOrg.config()
+        },
     }
 }
 
@@ -380,7 +360,7 @@ fn derangement(count: usize) -> Vec<usize> {
 
 fn two_paths(transport: Transport, seconds: f64) -> Plan {
     let mut stack = stack("lia", 1);
-    stack.path_manager.name = "fullmesh".into();
+    stack.config.path_manager.name = "fullmesh".into();
     let mut builder = Builder::new("two-paths", seconds, stack);
     let access = channel(10_000_000_000, 1_000, 10_000);
     let bottleneck = channel(100_000_000, 10_000_000, 166);
@@ -422,8 +402,8 @@ fn dumbbell(seconds: f64) -> Plan {
 
 fn long_fat_pipe(seconds: f64) -> Plan {
     let mut stack = stack("cubic", 1);
-    stack.receive_buffer = [1 << 29; 3];
-    stack.send_buffer = [1 << 29; 3];
+    stack.config.receive_buffer = [1 << 29; 3].into();
+    stack.config.send_buffer = [1 << 29; 3].into();
     let mut builder = Builder::new("long-fat-pipe", seconds, stack);
     let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
     builder.link(client, server, &channel(10_000_000_000, 50_000_000, 8_000));

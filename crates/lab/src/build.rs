@@ -12,10 +12,7 @@ use polypath_net::{
     Topology, Trace, TraceError,
 };
 use polypath_noq as noq;
-use polypath_transport::config::{
-    Buffer, Choice, Config, Foreign, Keepalive, MtuProbing, Profile, WindowReduction,
-};
-use polypath_transport::{AckFrequency, AckPath, ControlPath, MILLISECOND};
+use polypath_transport::{AckFrequency, Config, Elsewhere, Foreign, MILLISECOND, Profile};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -270,7 +267,7 @@ fn check_tbf(plan: &Plan, channel: &plan::Channel) -> Result<(), String> {
     let own = own.flat_map(|each| [&each.client_stack, &each.server_stack]);
     let hosts = plan.nodes.iter().map(|node| &node.stack);
     let mut stacks = hosts.chain(own).flatten();
-    if stacks.any(|stack| stack.profile == "mptcp.org") {
+    if stacks.any(|stack| stack.config.profile == Profile::MptcpOrg) {
         return Err("tbf in a host is followed in the profiles 'linux' and 'rfc' only".to_owned());
     }
     Ok(())
@@ -327,80 +324,13 @@ fn config(
     place: &str,
     foreign: Option<&Arc<dyn Foreign>>,
 ) -> Result<Arc<Config>, PlanError> {
-    let profile = Profile::by_name(&stack.profile).ok_or_else(|| {
-        PlanError::invalid(
-            place,
-            format!("no stack profile is called \"{}\"", stack.profile),
-        )
-    })?;
-    let probing = stack.mtu_probing.as_deref().unwrap_or("off");
-    let mtu_probing = MtuProbing::by_name(probing).ok_or_else(|| {
-        let problem = format!("mtu_probing is off, black-hole or on, not \"{probing}\"");
-        PlanError::invalid(place, problem)
-    })?;
-    let recovery = stack.recovery.as_deref().unwrap_or("prr");
-    let window_reduction = WindowReduction::by_name(recovery).ok_or_else(|| {
-        let problem = format!("recovery is prr or classic, not \"{recovery}\"");
-        PlanError::invalid(place, problem)
-    })?;
-    let ack_path = stack.ack_path.as_deref().unwrap_or("same");
-    let ack_path = AckPath::by_name(ack_path).ok_or_else(|| {
-        let problem = format!("ack_path is same, fastest or scheduler, not \"{ack_path}\"");
-        PlanError::invalid(place, problem)
-    })?;
-    let control_path = stack.control_path.as_deref().unwrap_or("fastest");
-    let control_path = ControlPath::by_name(control_path).ok_or_else(|| {
-        let problem = format!("control_path is fastest or scheduler, not \"{control_path}\"");
-        PlanError::invalid(place, problem)
-    })?;
-    let ack_frequency = ack_frequency(stack, place)?;
-    let buffer = |sizes: [u64; 3]| Buffer {
-        minimum: sizes[0],
-        default: sizes[1],
-        maximum: sizes[2],
-    };
-    let choice = |choice: &plan::Choice| Choice {
-        name: choice.name.clone(),
-        parameters: choice.parameters.clone().into_iter().collect(),
-    };
+    ask(stack.config.ack_frequency.as_ref(), place)?;
     let config = Config {
-        profile,
-        scheduler: choice(&stack.scheduler),
-        path_manager: choice(&stack.path_manager),
-        congestion: choice(&stack.congestion),
-        receive_buffer: buffer(stack.receive_buffer),
-        send_buffer: buffer(stack.send_buffer),
-        autotuning: stack.autotuning,
-        mtu: stack.mtu,
-        initial_window: stack.initial_window,
-        sack: stack.sack,
-        timestamps: stack.timestamps,
-        window_scaling: stack.window_scaling,
-        ecn: stack.ecn,
-        checksum: stack.checksum,
-        nagle: stack.nagle,
-        cork: stack.cork,
-        rto_min: stack.rto_min_ns,
-        rto_initial: stack.rto_initial_ns,
-        delayed_ack: stack.delayed_ack_ns,
-        keepalive: stack.keepalive.map(|keepalive| Keepalive {
-            time: keepalive.time_ns,
-            interval: keepalive.interval_ns,
-            probes: keepalive.probes,
-        }),
-        user_timeout: stack.user_timeout_ns,
-        mtu_probing,
-        window_reduction,
-        ack_path,
-        control_path,
-        send_paths: stack.send_paths.clone(),
-        retry: stack.retry,
-        ack_frequency,
         mptcp,
-        foreign: foreign.cloned(),
-        ..Config::default()
+        foreign: foreign.cloned().map(Elsewhere),
+        ..stack.config.clone()
     };
-    config.check().map_err(|error| PlanError::Registry {
+    config.check().map_err(|error| PlanError::Stack {
         place: place.into(),
         error,
     })?;
@@ -415,24 +345,20 @@ const NOQ_PATHS: NonZeroU32 = NonZeroU32::new(8).expect("above 0");
 /// Bounds of a delay of acknowledgements that is asked for: what both stacks offer, and what the draft admits.
 const ACK_DELAYS_NS: Range<u64> = MILLISECOND..(1 << 14) * MILLISECOND;
 
-/// What a stack asks of its peers' acknowledgements.
-fn ack_frequency(stack: &plan::Stack, place: &str) -> Result<Option<AckFrequency>, PlanError> {
-    let Some(asked) = &stack.ack_frequency else {
-        return Ok(None);
-    };
+/// Whether a stack can ask that of its peers' acknowledgements.
+fn ask(asked: Option<&AckFrequency>, place: &str) -> Result<(), PlanError> {
     let invalid = |problem: &str| Err(PlanError::invalid(place, problem));
+    let Some(asked) = asked else {
+        return Ok(());
+    };
     if asked.packets == 0 {
         return invalid("ack_frequency is about one packet at least");
     }
     let within = |delay| ACK_DELAYS_NS.contains(&delay);
-    if !asked.max_delay_ns.is_none_or(within) {
+    if !asked.max_delay.is_none_or(within) {
         return invalid("max_delay_ns of ack_frequency is at least 1 ms and below 16384 ms");
     }
-    Ok(Some(AckFrequency {
-        packets: asked.packets,
-        max_delay: asked.max_delay_ns,
-        reordering: asked.reordering,
-    }))
+    Ok(())
 }
 
 /// The settings of noq where it is the stack; nothing for Polypath's own.
@@ -451,31 +377,33 @@ pub(crate) fn noq_settings(
     if !transport.is_quic() {
         return invalid("noq speaks QUIC and nothing else".into());
     }
+    let config = &stack.config;
+    ask(config.ack_frequency.as_ref(), place)?;
     let chosen = [
-        ("congestion", &stack.congestion),
-        ("path-manager", &stack.path_manager),
+        ("congestion", &config.congestion),
+        ("path-manager", &config.path_manager),
     ];
     for (kind, choice) in chosen {
         if let Some(reason) = registry::not_on_noq(kind, &choice.name) {
             return invalid(format!("noq has no {kind} {}: {reason}", choice.name));
         }
     }
-    let Some(congestion) = noq::Congestion::by_name(&stack.congestion.name) else {
-        return invalid(format!("noq has no congestion {}", stack.congestion.name));
+    let Some(congestion) = noq::Congestion::by_name(&config.congestion.name) else {
+        return invalid(format!("noq has no congestion {}", config.congestion.name));
     };
     let headers = if ipv6 { UDP_HEADERS.1 } else { UDP_HEADERS.0 };
-    let longest = stack.mtu.saturating_sub(headers);
+    let longest = config.mtu.saturating_sub(headers);
     let longest = u16::try_from(longest).unwrap_or(u16::MAX);
     Ok(Some(noq::Settings {
         congestion,
-        initial_window: stack.initial_window,
-        receive_window: stack.receive_buffer[2],
-        send_window: stack.send_buffer[2],
+        initial_window: config.initial_window,
+        receive_window: config.receive_buffer.maximum,
+        send_window: config.send_buffer.maximum,
         longest_datagram: longest.min(noq::LONGEST_DATAGRAM),
         paths: transport.is_multipath().then_some(NOQ_PATHS),
-        keepalive: stack.keepalive.map(|keepalive| keepalive.time_ns),
-        retry: stack.retry,
-        ack_frequency: ack_frequency(stack, place)?,
+        keepalive: config.keepalive.map(|keepalive| keepalive.time),
+        retry: config.retry,
+        ack_frequency: config.ack_frequency,
         ..noq::Settings::default()
     }))
 }

@@ -22,6 +22,11 @@ pub enum PlanError {
     #[error("{place}: {error}")]
     Registry { place: String, error: RegistryError },
     #[error("{place}: {error}")]
+    Stack {
+        place: String,
+        error: polypath_transport::ConfigError,
+    },
+    #[error("{place}: {error}")]
     Channel { place: String, error: ConfigError },
     #[error("{place}: {error}")]
     Topology { place: String, error: TopologyError },

@@ -20,6 +20,8 @@ pub use crate::application::{
 };
 pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};
+use polypath_transport::Config;
+pub use polypath_transport::{AckFrequency, Choice, Keepalive};
 pub use video::{Video, VideoRule};
 pub use wifi::{Medium, Wifi, WifiState};
 
@@ -317,100 +319,15 @@ pub struct Prefix {
     pub length: u8,
 }
 
-/// A named algorithm with its parameters, as the registries know it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Choice {
-    pub name: String,
-    #[serde(default)]
-    pub parameters: BTreeMap<String, serde_json::Value>,
-}
-
-/// A host's transport settings.
+/// Who speaks for a host, and its transport settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
     /// Who speaks QUIC: `polypath` or `noq`; absent: `polypath`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// `rfc`, `mptcp.org` or `linux`.
-    pub profile: String,
-    pub scheduler: Choice,
-    pub path_manager: Choice,
-    pub congestion: Choice,
-    /// Receive buffer: minimum, default, maximum in bytes (tcp_rmem).
-    pub receive_buffer: [u64; 3],
-    /// Send buffer: minimum, default, maximum in bytes (tcp_wmem).
-    pub send_buffer: [u64; 3],
-    /// Whether the receive buffer grows by itself (tcp_moderate_rcvbuf).
-    pub autotuning: bool,
-    pub mtu: u32,
-    /// Initial window in segments (RFC 6928).
-    pub initial_window: u32,
-    pub sack: bool,
-    pub timestamps: bool,
-    pub window_scaling: bool,
-    pub ecn: bool,
-    /// Ask for DSS checksums (RFC 8684 section 3.3).
-    pub checksum: bool,
-    pub nagle: bool,
-    /// Whether small segments wait for more (TCP_CORK).
-    #[serde(default)]
-    pub cork: bool,
-    pub rto_min_ns: u64,
-    pub rto_initial_ns: u64,
-    pub delayed_ack_ns: u64,
-    /// Absent: idle peers are not probed.
-    #[serde(default)]
-    pub keepalive: Option<Keepalive>,
-    /// How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit.
-    #[serde(default)]
-    pub user_timeout_ns: u64,
-    /// Whether a sender looks for the path's MTU itself: `off`, `black-hole` or `on` (tcp_mtu_probing); absent: `off`.
-    #[serde(default)]
-    pub mtu_probing: Option<String>,
-    /// How the window shrinks in loss recovery: `prr` or `classic`; absent: `prr`.
-    #[serde(default)]
-    pub recovery: Option<String>,
-    /// Which path of Multipath QUIC carries acknowledgements: `same`, `fastest` or `scheduler`; absent: `same`.
-    #[serde(default)]
-    pub ack_path: Option<String>,
-    /// Which path of Multipath QUIC carries control frames: `fastest` or `scheduler`; absent: `fastest`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control_path: Option<String>,
-    /// Ids of the paths of Multipath QUIC that this host sends on; none: all.
-    #[serde(default)]
-    pub send_paths: Vec<u64>,
-    /// Whether a server of QUIC has clients return a token first.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub retry: bool,
-    /// How often a peer of QUIC is asked to acknowledge; absent: this is neither asked for nor offered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ack_frequency: Option<AckFrequency>,
-}
-
-/// What a peer of QUIC is asked for (draft-ietf-quic-ack-frequency-14 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AckFrequency {
-    /// Ack-eliciting packets that are acknowledged together.
-    pub packets: u32,
-    /// Longest delay of an acknowledgement; absent: the peer's own.
-    #[serde(default)]
-    pub max_delay_ns: Option<u64>,
-    /// Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many.
-    pub reordering: u32,
-}
-
-/// Probes of an idle peer (RFC 9293 section 3.8.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keepalive {
-    /// Silence before the first.
-    pub time_ns: u64,
-    pub interval_ns: u64,
-    /// So many unanswered mean that the peer is gone.
-    pub probes: u32,
+    #[serde(flatten)]
+    pub config: Config,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

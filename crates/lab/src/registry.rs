@@ -5,14 +5,14 @@ use polypath_net::{
 };
 use polypath_noq as noq;
 use polypath_settings::ModelError;
-use polypath_transport::{congestion, path_manager, scheduler};
+use polypath_transport::{Profile, congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::{application, bridging, control, middlebox};
 
 /// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`,
-/// `spanning-tree`, `application`) as a JSON list of
+/// `spanning-tree`, `application`, `profile`) as a JSON list of
 /// `{name, description, source, parameters}`; nothing for another kind.
 pub fn registry(kind: &str) -> Option<String> {
     let entries = match kind {
@@ -25,6 +25,7 @@ pub fn registry(kind: &str) -> Option<String> {
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,
         "spanning-tree" => serde_json::to_value(bridging::protocol::REGISTRY.describe()).ok()?,
+        "profile" => serde_json::to_value(Profile::ALL.map(Profile::describe)).ok()?,
         "application" => serde_json::to_value(application::ENTRIES).ok()?,
         _ => return None,
     };

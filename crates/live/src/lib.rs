@@ -28,6 +28,8 @@ pub enum LiveError {
     Settings(#[from] serde_json::Error),
     #[error("{0}")]
     Algorithm(#[from] polypath_transport::registry::RegistryError),
+    #[error(transparent)]
+    Config(#[from] polypath_transport::ConfigError),
     #[error("{0}")]
     Plan(#[from] polypath_lab::PlanError),
     #[error("node {0} has no interface {1}")]

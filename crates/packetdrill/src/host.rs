@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use polypath_transport::{Buffer, Choice, Config, MILLISECOND, MtuProbing, Profile};
+use polypath_transport::{Buffer, Choice, Config, Limits, MtuProbing, Profile};
 use serde_json::json;
 
 use crate::unsupported;
@@ -159,7 +159,7 @@ impl Host {
 
     /// A connection's settings: upstream Linux with this host's sysctls (Documentation/networking/ip-sysctl.rst, mptcp-sysctl.rst).
     pub fn config(&self, multipath: bool) -> Config {
-        let base = Config::default();
+        let base = Profile::Linux.config();
         let name = |key: &str| format!("net.ipv4.tcp_{key}");
         let mut path_manager = Choice::from("endpoints");
         let limit = |key: &str| self.limits.get(key).copied().unwrap_or(0);
@@ -175,8 +175,6 @@ impl Host {
         set("subflows", json!(limit("subflows")));
         set("add_addr_accepted", json!(limit("add_addr_accepted")));
         Config {
-            profile: Profile::Linux,
-            scheduler: "linux".into(),
             path_manager,
             congestion: self
                 .sysctl(&name("congestion_control"))
@@ -191,10 +189,12 @@ impl Host {
             window_scaling: self.flag(&name("window_scaling"), true),
             ecn: self.sysctl(&name("ecn")) == Some("1"),
             checksum: self.flag("net.mptcp.checksum_enabled", false),
-            least_burst: self.number(&name("min_tso_segs"), base.least_burst),
-            rto_min: 200 * MILLISECOND,
-            syn_retries: self.number(&name("syn_retries"), base.syn_retries),
-            retries: self.number(&name("retries2"), base.retries),
+            limits: Limits {
+                least_burst: self.number(&name("min_tso_segs"), base.limits.least_burst),
+                syn_retries: self.number(&name("syn_retries"), base.limits.syn_retries),
+                retries: self.number(&name("retries2"), base.limits.retries),
+                ..base.limits
+            },
             mtu_probing: match self.sysctl(&name("mtu_probing")) {
                 Some("1") => MtuProbing::BlackHole,
                 Some("2") => MtuProbing::On,

@@ -27,7 +27,7 @@ impl Options {
     pub fn apply(&self, config: &mut Config) {
         config.nagle = !self.nodelay;
         config.cork = self.cork;
-        config.user_timeout = u64::from(self.user_timeout) * MILLISECOND;
+        config.user_timeout_ns = u64::from(self.user_timeout) * MILLISECOND;
         config.keepalive = self.keepalive.then_some(KEEPALIVE);
         if let Some(bytes) = self.send_buffer {
             config.send_buffer.default = bytes;

@@ -140,6 +140,9 @@ pub struct Parameter {
     /// A Plan has it only where it is not the default.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub seldom: bool,
+    /// Of what alone it is a setting; empty: of all.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub only: &'static str,
     pub description: &'static str,
 }
 
@@ -162,6 +165,7 @@ impl Parameter {
             choices: T::CHOICES,
             rest: false,
             seldom: false,
+            only: "",
             description: description.trim_ascii(),
         }
     }
@@ -211,6 +215,11 @@ impl Parameter {
         }
     }
 
+    /// A setting of that alone.
+    pub const fn only(self, only: &'static str) -> Self {
+        Self { only, ..self }
+    }
+
     fn admits(&self, value: f64) -> bool {
         let low_enough = value <= self.maximum && value.is_finite();
         low_enough && (value > self.minimum || value == self.minimum && !self.exclusive)
@@ -257,18 +266,30 @@ impl Model {
     /// # Errors
     /// The first value that is out of them.
     pub fn check(&self, values: &[Value]) -> Result<(), ModelError> {
-        for (parameter, value) in self.parameters.iter().zip(values) {
-            if let Some(value) = value.number().filter(|value| !parameter.admits(*value)) {
-                return Err(ModelError::Bounds {
-                    model: self.name,
-                    parameter: parameter.name,
-                    expected: parameter.expected(),
-                    value,
-                });
-            }
-        }
-        Ok(())
+        within_bounds(self.name, self.parameters, values)
     }
+}
+
+/// Holds the values, in the order of the parameters, against their bounds; `model` is what they are of.
+///
+/// # Errors
+/// The first value that is out of them.
+pub fn within_bounds(
+    model: &'static str,
+    parameters: &[Parameter],
+    values: &[Value],
+) -> Result<(), ModelError> {
+    for (parameter, value) in parameters.iter().zip(values) {
+        if let Some(value) = value.number().filter(|value| !parameter.admits(*value)) {
+            return Err(ModelError::Bounds {
+                model,
+                parameter: parameter.name,
+                expected: parameter.expected(),
+                value,
+            });
+        }
+    }
+    Ok(())
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -333,6 +354,74 @@ macro_rules! model {
             /// Holds every setting against its bounds.
             pub(super) fn within_bounds(&self) -> Result<(), $crate::ModelError> {
                 MODEL.check(&[$($crate::Setting::value(self.$field)),*])
+            }
+        }
+    };
+}
+
+/// A struct of settings, each with its text, type, measure, bounds and default, and behind `..` fields that nothing else is made from.
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[$about:meta])+
+        $config:ident {
+            $(
+                $(#[doc = $text:literal])+
+                $(#[serde($($serde:tt)+)])?
+                $field:ident: $type:ty as $measure:ident $(.$bound:ident($($limit:expr)?))* = $default:expr,
+            )*
+            ..
+            $(
+                $(#[$note:meta])*
+                $other:ident: $other_type:ty = $other_default:expr,
+            )*
+        }
+    ) => {
+        $(#[$about])+
+        pub struct $config {
+            $(
+                $(#[doc = $text])+
+                $(#[serde($($serde)+)])?
+                pub $field: $type,
+            )*
+            $(
+                $(#[$note])*
+                pub $other: $other_type,
+            )*
+        }
+
+        impl Default for $config {
+            fn default() -> Self {
+                Self {
+                    $($field: $default,)*
+                    $($other: $other_default,)*
+                }
+            }
+        }
+
+        impl $config {
+            const DECLARED: &[$crate::Parameter] = &[$(
+                $crate::Parameter::new::<$type>(
+                    stringify!($field),
+                    $crate::Measure::$measure,
+                    concat!($($text),+),
+                )
+                $(.$bound($($limit)?))*
+            ),*];
+
+            fn values(&self) -> Vec<$crate::Value> {
+                vec![$($crate::Setting::value(self.$field)),*]
+            }
+
+            /// The declared settings, with what they are here as their defaults.
+            pub fn described(&self) -> Vec<$crate::Parameter> {
+                let declared = Self::DECLARED.iter().zip(self.values());
+                declared.map(|(setting, value)| setting.or(value)).collect()
+            }
+
+            /// Holds every declared setting against its bounds.
+            fn within_bounds(&self) -> Result<(), $crate::ModelError> {
+                $crate::within_bounds("the stack", Self::DECLARED, &self.values())
             }
         }
     };

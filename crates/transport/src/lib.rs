@@ -24,8 +24,8 @@ pub mod tcp;
 mod transmit;
 
 pub use config::{
-    AckFrequency, AckPath, Buffer, Choice, Config, ControlPath, Foreign, Keepalive, MtuProbing,
-    Profile, WindowReduction,
+    AckFrequency, AckPath, Buffer, Choice, Config, ConfigError, ControlPath, Elsewhere, Foreign,
+    Keepalive, Limits, MtuProbing, Profile, WindowReduction,
 };
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};

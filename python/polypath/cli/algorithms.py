@@ -38,8 +38,9 @@ def algorithms(
 
 def _told(entry: Entry) -> Text:
     told = Text(printable(entry.description))
-    if entry.parameters:
-        told.append("\n" + printable(", ".join(map(_parameter, entry.parameters))), "cyan")
+    algorithms = [f"{key} = {name}" for key, name in entry.algorithms.items()]
+    if algorithms or entry.parameters:
+        told.append("\n" + printable(", ".join([*algorithms, *map(_parameter, entry.parameters)])), "cyan")
     if entry.source:
         told.append("\n" + printable(entry.source), "dim")
     return told

@@ -14,22 +14,14 @@ from polypath.scenario.frequency import OFF
 from polypath.scenario.models import BASES
 from polypath.scenario.plan import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
-from polypath.scenario.stack import DEFAULT_PROFILE, PROFILES
+from polypath.scenario.stack import ALGORITHMS, BUFFERS, DEFAULT_PROFILE, of_profile
 from polypath.scenario.traces import Opportunities
 from polypath.scenario.wifi import highest_rate_bps
 
 Data = Mapping[str, Any]
 
 _SHARES: Final = frozenset({"error", "reorder", "duplicate", "corrupt", "safety"})
-_SELDOM: Final = ("retry", "ack_path", "control_path", "mtu_probing", "recovery", "send_paths")
-"""Settings that a plan may leave out, by the names that they have in both."""
-_ALGORITHMS: Final[Mapping[str, registry.Kind]] = {
-    "scheduler": "scheduler",
-    "path_manager": "path-manager",
-    "congestion": "congestion",
-}
 _KINDS: Final = ("host", "router", "switch")
-_BUFFERS: Final = ("receive_buffer", "send_buffer")
 
 
 def load(path: Path) -> Scenario:
@@ -124,11 +116,11 @@ def _own_stack(application: Data, side: str, host: Data) -> dict[str, Any] | Non
 def _normal_stack(stack: Data | None) -> dict[str, Any] | None:
     if stack is None:
         return None
-    chosen = {name: _normal_choice(kind, stack[name]) for name, kind in _ALGORITHMS.items()}
-    usual = PROFILES[stack["profile"]].settings
-    seldom = {name: stack.get(name) or usual[name] for name in _SELDOM}
+    chosen = {name: _normal_choice(kind, stack[name]) for name, kind in ALGORITHMS.items()}
+    known = registry.find("profile", stack["profile"]).parameters
+    left_out = {each.field: each.default for each in known if stack.get(each.field) is None}
     asked = {"max_delay_ns": None, **(stack.get("ack_frequency") or OFF.planned())}
-    return {**stack, **chosen, **seldom, "ack_frequency": asked}
+    return {**stack, **chosen, **left_out, "send_paths": stack.get("send_paths") or [], "ack_frequency": asked}
 
 
 def _normal_choice(kind: registry.Kind, choice: Data) -> dict[str, Any]:
@@ -426,9 +418,9 @@ def _profile(stack: Data) -> dict[str, Any]:
 
 def _shortened(name: str, value: Any) -> Any:
     """An algorithm without the parameters that are its defaults."""
-    if name not in _ALGORITHMS:
+    if name not in ALGORITHMS:
         return value
-    defaults = {each.name: each.default for each in registry.find(_ALGORITHMS[name], value["name"]).parameters}
+    defaults = {each.name: each.default for each in registry.find(ALGORITHMS[name], value["name"]).parameters}
     kept = {key: each for key, each in value["parameters"].items() if each != defaults.get(key)}
     return {"name": value["name"], "parameters": kept}
 
@@ -439,9 +431,9 @@ def _settings(values: Data) -> dict[str, Any]:
         if value is None:
             if key == "keepalive":
                 written[key] = False
-        elif key in _ALGORITHMS:
+        elif key in ALGORITHMS:
             written[key] = _algorithm(_shortened(key, value))
-        elif key in _BUFFERS:
+        elif key in BUFFERS:
             written[key] = [units.SIZE.format(size) for size in value]
         elif key == "keepalive":
             written[key] = True
@@ -455,7 +447,7 @@ def _settings(values: Data) -> dict[str, Any]:
 
 
 def _probing(profile: str) -> dict[str, Any]:
-    settings = PROFILES[profile].settings
+    settings = of_profile(profile)
     return {"interval_ns": settings["keepalive_interval"], "probes": settings["keepalive_probes"]}
 
 

@@ -63,6 +63,13 @@ def made(base: type[Any], entry: registry.Entry, name: str, **more: Any) -> type
     )
 
 
+def optional(entry: registry.Entry) -> dict[str, tuple[Any, Any]]:
+    """The settings of an entry as fields that may be left out, whatever they are then."""
+    return {
+        each.name: (_of(each) | None, Field(default=None, description=each.description)) for each in entry.parameters
+    }
+
+
 @cache
 def tables(base: type[Declared]) -> Mapping[str, type[Declared]]:
     """The table of each entry, by name."""
@@ -108,10 +115,15 @@ def written(entry: registry.Entry, plan: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": entry.name} | {each.name: each.written(value) for each, value in given}
 
 
-def _field(parameter: registry.Parameter) -> tuple[Any, Any]:
+def _of(parameter: registry.Parameter) -> Any:
     of: Any = _one_of(parameter.choices) if parameter.choices else _TYPES[parameter.kind]
     for bound in _bounds(parameter):
         of = Annotated[of, bound]
+    return of
+
+
+def _field(parameter: registry.Parameter) -> tuple[Any, Any]:
+    of = _of(parameter)
     if parameter.required:
         return of, Field(description=parameter.description)
     optional = of if parameter.default is not None else of | None

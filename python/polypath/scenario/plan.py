@@ -10,13 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polypath.scenario import quic, script
+from polypath import registry
+from polypath.scenario import declared, quic, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.models import Discipline, LossModel
 from polypath.scenario.network import Channel, Host, Interface, Link
 from polypath.scenario.reading import read_text
-from polypath.scenario.stack import NOQ, SETTINGS, Stack, settings
+from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
 from polypath.scenario.traffic import Application, Event, MeasuredApplication, Page
@@ -359,56 +360,25 @@ def _middleboxes(link: Link) -> dict[str, Any]:
 
 
 def _stack(stack: Stack) -> dict[str, Any]:
-    assert stack.scheduler is not None
-    assert stack.path_manager is not None
-    assert stack.congestion is not None
+    assert stack.profile is not None
+    profile = registry.find("profile", stack.profile)
+    probing = {
+        "time_ns": stack.keepalive_time,
+        "interval_ns": stack.keepalive_interval,
+        "probes": stack.keepalive_probes,
+    }
+    asked = stack.ack_frequency
     return {
         # A plan names only who is not Polypath.
         **({"stack": NOQ} if stack.stack == NOQ else {}),
         "profile": stack.profile,
-        "scheduler": resolved("scheduler", stack.scheduler),
-        "path_manager": resolved("path-manager", stack.path_manager),
-        "congestion": resolved("congestion", stack.congestion),
-        "receive_buffer": stack.receive_buffer,
-        "send_buffer": stack.send_buffer,
-        "autotuning": stack.autotuning,
-        "mtu": stack.mtu,
-        "initial_window": stack.initial_window,
-        "sack": stack.sack,
-        "timestamps": stack.timestamps,
-        "window_scaling": stack.window_scaling,
-        "ecn": stack.ecn,
-        "checksum": stack.checksum,
-        "nagle": stack.nagle,
-        "cork": stack.cork,
-        "rto_min_ns": stack.rto_min,
-        "rto_initial_ns": stack.rto_initial,
-        "delayed_ack_ns": stack.delayed_ack,
-        "keepalive": {
-            "time_ns": stack.keepalive_time,
-            "interval_ns": stack.keepalive_interval,
-            "probes": stack.keepalive_probes,
-        }
-        if stack.keepalive
-        else None,
-        "user_timeout_ns": stack.user_timeout,
-        "mtu_probing": stack.mtu_probing,
-        "recovery": stack.recovery,
-        "ack_path": stack.ack_path,
+        **{name: resolved(kind, getattr(stack, name)) for name, kind in ALGORITHMS.items()},
+        **{name: getattr(stack, name) for name in BUFFERS},
+        **declared.planned(profile, {each.name: getattr(stack, each.name) for each in profile.parameters}),
+        "keepalive": probing if stack.keepalive else None,
         "send_paths": stack.send_paths,
-    } | _seldom(stack)
-
-
-def _seldom(stack: Stack) -> dict[str, Any]:
-    """Settings that a plan has only where they differ from what is usual."""
-    found: dict[str, Any] = {}
-    if stack.control_path != "fastest":
-        found["control_path"] = stack.control_path
-    if stack.retry:
-        found["retry"] = True
-    if stack.ack_frequency is not None and stack.ack_frequency.packets:
-        found["ack_frequency"] = stack.ack_frequency.planned()
-    return found
+        **({"ack_frequency": asked.planned()} if asked is not None and asked.packets else {}),
+    }
 
 
 _NO_LOSS: Mapping[str, Any] = {"kind": "none"}

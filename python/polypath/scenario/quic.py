@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from polypath import registry
 from polypath.scenario import noq, script
 from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
-from polypath.scenario.stack import NOQ, Stack, settings
+from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
 from polypath.scenario.traffic import Application, MeasuredApplication
 
@@ -19,27 +20,15 @@ TRANSPORTS: Final = ("quic", "mpquic")
 LEAST_MTU: Final = {4: 1228, 6: 1248}
 
 
-#: Settings that QUIC has other rules for, or no use of.
-OF_TCP: Final = frozenset(
-    {
-        "sack",
-        "timestamps",
-        "window_scaling",
-        "checksum",
-        "nagle",
-        "cork",
-        "rto_min",
-        "rto_initial",
-        "delayed_ack",
-        "keepalive_interval",
-        "keepalive_probes",
-        "user_timeout",
-        "mtu_probing",
-        "recovery",
-    }
-)
-OF_QUIC: Final = frozenset({"retry", "ack_frequency"})
-OF_MULTIPATH_QUIC: Final = frozenset({"ack_path", "control_path", "send_paths"})
+#: Settings of TCP, Multipath TCP included; of QUIC; and of Multipath QUIC, beside those that the engine declares.
+OF_TCP: Final = frozenset({"keepalive_interval", "keepalive_probes"})
+OF_QUIC: Final = frozenset({"ack_frequency"})
+OF_MULTIPATH_QUIC: Final = frozenset({"send_paths"})
+
+
+def _only(what: str) -> frozenset[str]:
+    known = registry.find("profile", DEFAULT_PROFILE).parameters
+    return frozenset(each.name for each in known if each.only == what)
 
 
 def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, Application]]) -> list[Problem]:
@@ -83,10 +72,11 @@ def _stack(tables: Tables, application: Application, side: str) -> Stack:
     return own if settings(own) else host_stack(tables, getattr(application, side))
 
 
+@cache
 def without_effect(transport: str) -> frozenset[str]:
     """The settings that a transport has no use of."""
-    others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC
-    return others | (OF_TCP if transport in TRANSPORTS else OF_QUIC)
+    others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC | _only("mpquic")
+    return others | (OF_TCP | _only("tcp") if transport in TRANSPORTS else OF_QUIC | _only("quic"))
 
 
 def _settings(tables: Tables, index: int, application: Application) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from polypath import registry
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import NAME_PATTERN
 from polypath.scenario.model import Scenario
-from polypath.scenario.stack import PROFILES
+from polypath.scenario.stack import of_profile
 from polypath.units import RATE, TIME, Quantity, UnitError, nearest
 
 TRANSPORTS: Final = ("mptcp", "tcp", "mpquic", "quic")
@@ -135,7 +135,7 @@ def choices(what: str) -> list[str]:
         case "application":
             return list(APPLICATIONS)
         case "profile":
-            return list(PROFILES)
+            return list(registry.entries("profile"))
         case "scheduler":
             return list(registry.entries("scheduler"))
         case _:
@@ -196,7 +196,7 @@ def _defaults(wanted: Wanted) -> Iterator[str]:
 
 
 def _usual(key: str, profile: str) -> str:
-    return str(getattr(PROFILES[profile].settings[key], "name", ""))
+    return str(getattr(of_profile(profile)[key], "name", ""))
 
 
 def _path(number: int, path: Path) -> Iterator[str]:

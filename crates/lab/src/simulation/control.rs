@@ -453,7 +453,7 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         .map(|node| &node.stack)
         .chain(own)
         .flatten();
-    if stacks.any(|stack| stack.path_manager.name == "binder") {
+    if stacks.any(|stack| stack.config.path_manager.name == "binder") {
         return invalid(
             "path manager binder steers packets through routers, and switches have tables".into(),
         );

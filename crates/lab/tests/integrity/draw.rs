@@ -1,6 +1,6 @@
 //! What a scenario is made of, drawn from one seeded stream.
 
-use std::collections::BTreeMap;
+use serde_json::Map;
 use std::net::Ipv4Addr;
 
 use polypath_lab::plan::Choice;
@@ -59,7 +59,7 @@ impl Draw {
     pub fn choice(&mut self, kind: &str) -> Choice {
         let entry = self.pick(&entries(kind));
         let declared = entry["parameters"].as_array().cloned().unwrap_or_default();
-        let mut parameters = BTreeMap::new();
+        let mut parameters = Map::new();
         for parameter in declared {
             if let Some(value) = self.maybe(0.5, |draw| draw.parameter(&parameter)) {
                 parameters.insert(text(&parameter["name"]), value);

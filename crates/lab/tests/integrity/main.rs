@@ -180,9 +180,9 @@ fn every_stream_arrives_whole_over_the_air() {
 fn every_algorithm_of_the_registries_takes_part() {
     type Pick = fn(&Stack) -> &Choice;
     let kinds: [(&str, Pick); 3] = [
-        ("scheduler", |stack| &stack.scheduler),
-        ("congestion", |stack| &stack.congestion),
-        ("path-manager", |stack| &stack.path_manager),
+        ("scheduler", |stack| &stack.config.scheduler),
+        ("congestion", |stack| &stack.config.congestion),
+        ("path-manager", |stack| &stack.config.path_manager),
     ];
     let boxes: BTreeSet<String> = (0..100)
         .flat_map(|seed| {

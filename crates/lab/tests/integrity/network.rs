@@ -6,6 +6,7 @@ use polypath_lab::plan::{
     Attachment, Channel, Interface, Link, Loss, Node, NodeKind, Plan, Queue, QueueAt, Record,
     Routing, Stack, VERSION,
 };
+use polypath_transport::{Buffer, Config, Profile};
 
 use polypath_net::{
     CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, GilbertElliottConfig, PieConfig,
@@ -149,41 +150,35 @@ pub fn stack(draw: &mut Draw, small_mtu: bool) -> Stack {
     let buffer = |draw: &mut Draw| {
         let default = draw.magnitude(2_900, 300_000);
         let minimum = draw.pick(&[default, 2_900]);
-        [minimum, default, default * draw.pick(&[1, 1, 8])]
+        Buffer::from([minimum, default, default * draw.pick(&[1, 1, 8])])
     };
     Stack {
         stack: None,
-        profile: draw.pick(&["rfc", "mptcp.org", "linux"]).into(),
-        scheduler: draw.choice("scheduler"),
-        path_manager: draw.choice("path-manager"),
-        congestion: draw.choice("congestion"),
-        receive_buffer: buffer(draw),
-        send_buffer: buffer(draw),
-        autotuning: draw.chance(0.5),
-        mtu: match small_mtu {
-            true => draw.pick(&[1500, 1500, 576, 9000]),
-            false => draw.pick(&[1500, 1500, 1280, 9000]),
+        config: Config {
+            profile: draw.pick(&Profile::ALL),
+            scheduler: draw.choice("scheduler"),
+            path_manager: draw.choice("path-manager"),
+            congestion: draw.choice("congestion"),
+            receive_buffer: buffer(draw),
+            send_buffer: buffer(draw),
+            autotuning: draw.chance(0.5),
+            mtu: match small_mtu {
+                true => draw.pick(&[1500, 1500, 576, 9000]),
+                false => draw.pick(&[1500, 1500, 1280, 9000]),
+            },
+            initial_window: draw.pick(&[10, 10, 1, 2, 40]),
+            sack: draw.chance(0.8),
+            timestamps: draw.chance(0.8),
+            window_scaling: draw.chance(0.8),
+            ecn: draw.chance(0.5),
+            checksum: draw.chance(0.4),
+            nagle: draw.chance(0.5),
+            cork: draw.chance(0.2),
+            rto_min_ns: draw.pick(&[200 * MS, 200 * MS, SECOND]),
+            rto_initial_ns: SECOND,
+            delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),
+            ..Config::default()
         },
-        initial_window: draw.pick(&[10, 10, 1, 2, 40]),
-        sack: draw.chance(0.8),
-        timestamps: draw.chance(0.8),
-        window_scaling: draw.chance(0.8),
-        ecn: draw.chance(0.5),
-        checksum: draw.chance(0.4),
-        nagle: draw.chance(0.5),
-        cork: draw.chance(0.2),
-        rto_min_ns: draw.pick(&[200 * MS, 200 * MS, SECOND]),
-        rto_initial_ns: SECOND,
-        delayed_ack_ns: draw.pick(&[40 * MS, 40 * MS, 200 * MS, MS]),
-        keepalive: None,
-        user_timeout_ns: 0,
-        mtu_probing: None,
-        recovery: None,
-        ack_path: None,
-        control_path: None,
-        send_paths: Vec::new(),
-        retry: false,
-        ack_frequency: None,
     }
 }
 

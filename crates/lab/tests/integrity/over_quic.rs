@@ -1,8 +1,9 @@
 //! Scenarios over QUIC: those of TCP with other connections in them, and what only QUIC has.
 
-use std::collections::BTreeMap;
+use serde_json::Map;
 
 use polypath_lab::plan::{AckFrequency, Choice, Plan, Stack, Streams, Transport, Work};
+use polypath_transport::{AckPath, Config, ControlPath};
 use serde_json::{Value, json};
 
 use crate::draw::{Draw, entries};
@@ -24,7 +25,7 @@ const CONTROL_FIRST: u64 = FIRST + LATER_QUEUES;
 pub fn turn(plan: &mut Plan, seed: u64) {
     let draw = &mut Draw::of(seed, "quic");
     for stack in stacks(plan) {
-        fit(draw, stack);
+        fit(draw, &mut stack.config);
     }
     for (index, application) in plan.applications.iter_mut().enumerate() {
         let stays = draw.chance(STAYS) && index > 0;
@@ -47,9 +48,9 @@ pub fn turn(plan: &mut Plan, seed: u64) {
 /// Two hosts in three want to be acknowledged more or less often than by default, and offer their peers the same.
 fn ask_for_acks(draw: &mut Draw, plan: &mut Plan) {
     for stack in stacks(plan) {
-        stack.ack_frequency = draw.maybe(0.67, |draw| AckFrequency {
+        stack.config.ack_frequency = draw.maybe(0.67, |draw| AckFrequency {
             packets: draw.integer(1, 40) as u32,
-            max_delay_ns: draw.maybe(0.5, |draw| draw.integer(1, 200) * 1_000_000),
+            max_delay: draw.maybe(0.5, |draw| draw.integer(1, 200) * 1_000_000),
             reordering: draw.integer(0, 6) as u32,
         });
     }
@@ -58,7 +59,8 @@ fn ask_for_acks(draw: &mut Draw, plan: &mut Plan) {
 /// On one host in three, control frames go where the scheduler wants them.
 fn place_control(draw: &mut Draw, plan: &mut Plan) {
     for stack in stacks(plan) {
-        stack.control_path = draw.maybe(0.33, |_| "scheduler".into());
+        let scheduled = draw.maybe(0.33, |_| ControlPath::Scheduler);
+        stack.config.control_path = scheduled.unwrap_or_default();
     }
 }
 
@@ -74,22 +76,23 @@ fn stacks(plan: &mut Plan) -> impl Iterator<Item = &mut Stack> {
 }
 
 /// What QUIC does not have is drawn again.
-fn fit(draw: &mut Draw, stack: &mut Stack) {
+fn fit(draw: &mut Draw, config: &mut Config) {
     let barred = |name: &str| {
         let all = entries("scheduler");
         let found = all.into_iter().find(|entry| entry["name"] == name);
         found.is_some_and(|entry| entry["not_over_quic"].is_string())
     };
-    while barred(&stack.scheduler.name) {
-        stack.scheduler = draw.choice("scheduler");
+    while barred(&config.scheduler.name) {
+        config.scheduler = draw.choice("scheduler");
     }
-    stack.mtu = stack.mtu.max(LEAST_MTU);
-    stack.ack_path = draw.maybe(0.5, |draw| {
-        draw.pick(&["same", "fastest", "scheduler"]).into()
+    config.mtu = config.mtu.max(LEAST_MTU);
+    let drawn = draw.maybe(0.5, |draw| {
+        draw.pick(&[AckPath::Same, AckPath::Fastest, AckPath::Scheduler])
     });
-    stack.retry = draw.chance(0.2);
+    config.ack_path = drawn.unwrap_or_default();
+    config.retry = draw.chance(0.2);
     if draw.chance(0.1) {
-        stack.send_paths = vec![draw.integer(0, 2)];
+        config.send_paths = vec![draw.integer(0, 2)];
     }
 }
 
@@ -116,11 +119,12 @@ fn translate(draw: &mut Draw, plan: &mut Plan) {
         return;
     }
     let link = draw.integer(0, plan.links.len() as u64 - 1) as usize;
-    let parameters: BTreeMap<String, Value> = [
+    let parameters: Map<String, Value> = [
         ("timeout_s".to_owned(), json!(draw.number(1.0, 4.0))),
         ("keep_ports".to_owned(), json!(false)),
     ]
-    .into();
+    .into_iter()
+    .collect();
     plan.links[link].middleboxes.push(Choice {
         name: "nat".into(),
         parameters,

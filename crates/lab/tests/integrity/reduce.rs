@@ -1,6 +1,7 @@
 //! Makes a plan that fails smaller, as long as it fails in the same way.
 
-use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, QueueAt, Stack, Work};
+use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, QueueAt, Work};
+use polypath_transport::{Config, MtuProbing, Profile};
 
 use crate::draw::{MS, SECOND};
 use crate::runner::attempt;
@@ -89,7 +90,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
                         true => &mut application.client_stack,
                         false => &mut application.server_stack,
                     };
-                    own.as_deref_mut().into_iter().for_each(plain);
+                    own.as_mut()
+                        .into_iter()
+                        .for_each(|own| plain(&mut own.config));
                 });
             }
         }
@@ -99,9 +102,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for node in 0..plan.nodes.len() {
         for plain in PLAIN {
             offer(&|plan| {
-                (plan.nodes[node].stack.as_deref_mut())
+                (plan.nodes[node].stack.as_mut())
                     .into_iter()
-                    .for_each(plain)
+                    .for_each(|own| plain(&mut own.config))
             });
         }
         for interface in 0..plan.nodes[node].interfaces.len() {
@@ -141,30 +144,23 @@ const CALM: [fn(&mut Channel); 10] = [
     |channel| (channel.rate_bps, channel.delay_ns) = (Some(10_000_000), 10 * MS),
 ];
 
-const PLAIN: [fn(&mut Stack); 12] = [
-    |stack| stack.profile = "rfc".into(),
-    |stack| stack.scheduler = named("default"),
-    |stack| stack.path_manager = named("default"),
-    |stack| stack.congestion = named("reno"),
-    |stack| stack.receive_buffer = [200_000; 3],
-    |stack| stack.send_buffer = [200_000; 3],
-    |stack| (stack.mtu, stack.mtu_probing) = (1_500, None),
-    |stack| (stack.keepalive, stack.user_timeout_ns) = (None, 0),
-    |stack| (stack.nagle, stack.cork) = (true, false),
-    |stack| (stack.sack, stack.timestamps, stack.window_scaling) = (true, true, true),
-    |stack| (stack.ecn, stack.checksum, stack.autotuning) = (false, false, false),
-    |stack| {
-        stack.initial_window = 10;
-        (stack.rto_min_ns, stack.delayed_ack_ns) = (SECOND / 5, 40 * MS);
+const PLAIN: [fn(&mut Config); 12] = [
+    |config| config.profile = Profile::Rfc,
+    |config| config.scheduler = "default".into(),
+    |config| config.path_manager = "default".into(),
+    |config| config.congestion = "reno".into(),
+    |config| config.receive_buffer = [200_000; 3].into(),
+    |config| config.send_buffer = [200_000; 3].into(),
+    |config| (config.mtu, config.mtu_probing) = (1_500, MtuProbing::Off),
+    |config| (config.keepalive, config.user_timeout_ns) = (None, 0),
+    |config| (config.nagle, config.cork) = (true, false),
+    |config| (config.sack, config.timestamps, config.window_scaling) = (true, true, true),
+    |config| (config.ecn, config.checksum, config.autotuning) = (false, false, false),
+    |config| {
+        config.initial_window = 10;
+        (config.rto_min_ns, config.delayed_ack_ns) = (SECOND / 5, 40 * MS);
     },
 ];
-
-fn named(name: &str) -> polypath_lab::plan::Choice {
-    polypath_lab::plan::Choice {
-        name: name.into(),
-        parameters: Default::default(),
-    }
-}
 
 fn halved(work: &Work) -> Work {
     let mut work = work.clone();

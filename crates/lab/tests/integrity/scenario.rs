@@ -7,6 +7,7 @@ use polypath_lab::plan::{
     NodeKind, OnOff, Ping, PingPong, Plan, Queue, QueueAt, RequestResponse, Routing, Stack, Stream,
     Streams, Tls, Transport, Video, VideoRule, Work,
 };
+use polypath_transport::{MtuProbing, Profile, WindowReduction};
 
 use crate::air;
 use crate::draw::{Draw, MS, SECOND, entries};
@@ -97,7 +98,7 @@ impl Scenario {
 /// The client opens a subflow between each two addresses.
 fn mesh(plan: &mut Plan) {
     if let Some(stack) = &mut plan.nodes[CLIENT].stack {
-        stack.path_manager = Choice {
+        stack.config.path_manager = Choice {
             name: "fullmesh".into(),
             parameters: Default::default(),
         };
@@ -163,7 +164,7 @@ fn add_host_queues(draw: &mut Draw, plan: &mut Plan) {
     let own = plan.applications.iter();
     let own = own.flat_map(|each| [&each.client_stack, &each.server_stack]);
     let mut stacks = stacks.chain(own).flatten();
-    let tbf = !stacks.any(|stack| stack.profile == "mptcp.org");
+    let tbf = !stacks.any(|stack| stack.config.profile == Profile::MptcpOrg);
     for link in &mut plan.links {
         for (end, side) in [(link.a, &mut link.forward), (link.b, &mut link.backward)] {
             if is_host(end) && draw.chance(0.7) {
@@ -191,13 +192,13 @@ fn add_limits(draw: &mut Draw, plan: &mut Plan) {
     let applications = plan.applications.iter_mut();
     let own = applications.flat_map(|each| [&mut each.client_stack, &mut each.server_stack]);
     for stack in hosts.chain(own).flatten() {
-        stack.keepalive = draw.maybe(0.5, |draw| Keepalive {
-            time_ns: draw.magnitude(SECOND, 60 * SECOND),
-            interval_ns: draw.magnitude(100 * MS, 10 * SECOND),
+        stack.config.keepalive = draw.maybe(0.5, |draw| Keepalive {
+            time: draw.magnitude(SECOND, 60 * SECOND),
+            interval: draw.magnitude(100 * MS, 10 * SECOND),
             probes: draw.integer(1, 9) as u32,
         });
         if draw.chance(0.5) {
-            stack.user_timeout_ns = draw.magnitude(SECOND, 100 * SECOND);
+            stack.config.user_timeout_ns = draw.magnitude(SECOND, 100 * SECOND);
         }
     }
 }
@@ -208,7 +209,11 @@ fn add_searches(draw: &mut Draw, plan: &mut Plan) {
         return;
     }
     for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
-        stack.mtu_probing = draw.maybe(0.8, |draw| draw.pick(&["black-hole", "on"]).into());
+        stack.config.mtu_probing = draw
+            .maybe(0.8, |draw| {
+                draw.pick(&[MtuProbing::BlackHole, MtuProbing::On])
+            })
+            .unwrap_or_default();
     }
 }
 
@@ -267,17 +272,18 @@ fn add_classic_recovery(draw: &mut Draw, plan: &mut Plan) {
         return;
     }
     for stack in plan.nodes.iter_mut().filter_map(|node| node.stack.as_mut()) {
-        stack.recovery = draw.maybe(0.6, |_| "classic".into());
+        let classic = draw.maybe(0.6, |_| WindowReduction::AtOnce);
+        stack.config.recovery = classic.unwrap_or_default();
     }
 }
 
 /// How long the peer must have been silent at least before a side gives an established connection up for a limit of its own.
 pub fn limit(stack: &Stack) -> Option<u64> {
-    let timeout = Some(stack.user_timeout_ns).filter(|limit| *limit > 0);
-    let probed = stack.keepalive.map(|keepalive| {
-        let all = keepalive.interval_ns * u64::from(keepalive.probes);
+    let timeout = Some(stack.config.user_timeout_ns).filter(|limit| *limit > 0);
+    let probed = stack.config.keepalive.map(|keepalive| {
+        let all = keepalive.interval * u64::from(keepalive.probes);
         // A user timeout ends the probing early, but not before the first probe had its time.
-        keepalive.time_ns + timeout.map_or(all, |_| keepalive.interval_ns.min(all))
+        keepalive.time + timeout.map_or(all, |_| keepalive.interval.min(all))
     });
     timeout.into_iter().chain(probed).min()
 }

@@ -8,6 +8,7 @@ use polypath_lab::plan::{
     Transport, Work,
 };
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
+use polypath_transport::Profile;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::SECOND;
@@ -218,7 +219,8 @@ impl<'a> Run<'a> {
     fn hears_unmarked(&self, host: &str) -> bool {
         let peer = if host == "client" { SERVER } else { CLIENT };
         let mut applications = self.plan.applications.iter();
-        let linux = applications.any(|it| stack_of(self.plan, it, peer).profile == "linux");
+        let linux =
+            applications.any(|it| stack_of(self.plan, it, peer).config.profile == Profile::Linux);
         let stripped = middleboxes(self.plan).any(|name| name == "strip-options");
         linux && stripped && !self.rows("events", &[("kind", "reset")]).is_empty()
     }
@@ -366,7 +368,7 @@ impl<'a> Run<'a> {
     /// The least timeout of the side that waits longer.
     fn shortest_timeout(&self, application: &Application) -> u64 {
         let sides = [CLIENT, SERVER].into_iter();
-        let least = sides.map(|node| stack_of(self.plan, application, node).rto_min_ns);
+        let least = sides.map(|node| stack_of(self.plan, application, node).config.rto_min_ns);
         least.max().unwrap_or(0)
     }
 
@@ -477,7 +479,10 @@ impl<'a> Run<'a> {
             .last()
             .map_or(0, |sample| number(sample, "send_queue_bytes"));
         let node = if side == "client" { CLIENT } else { SERVER };
-        let probes = stack_of(self.plan, application, node).keepalive.is_some();
+        let probes = stack_of(self.plan, application, node)
+            .config
+            .keepalive
+            .is_some();
         let plausible = match end {
             None => unsent == 0 && !(probes && self.established(id, side)),
             Some("finished" | "timed-out" | "unreachable") => true,

@@ -116,7 +116,7 @@ impl Run<'_> {
     }
 
     fn asks_for_tokens(&self, application: &Application) -> bool {
-        stack_of(self.plan, application, SERVER).retry
+        stack_of(self.plan, application, SERVER).config.retry
     }
 
     /// Whether losses come in bursts that last until packets end them, so that all probes of an idle timeout may fall into one.

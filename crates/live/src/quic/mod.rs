@@ -19,7 +19,7 @@ mod sockets;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use polypath_transport::registry::RegistryError;
+use polypath_transport::ConfigError;
 use polypath_transport::{Config, SECOND};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct Algorithms {
 }
 
 impl Algorithms {
-    fn config(&self) -> Result<Arc<Config>, RegistryError> {
+    fn config(&self) -> Result<Arc<Config>, ConfigError> {
         let mut config = Config {
             mptcp: !self.single,
             ..Config::default()

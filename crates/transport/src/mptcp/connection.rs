@@ -211,7 +211,7 @@ impl Connection {
         self.tends_queues |= self.paced;
         self.paths.push(Path {
             buffer: config.send_buffer.default,
-            least_burst: config.least_burst.max(1),
+            least_burst: config.limits.least_burst.max(1),
             ..Path::new(mss.into(), config.initial_window)
         });
         self.subflows.push(Subflow::new(tuple, ids, socket, join));

@@ -117,7 +117,7 @@ impl Path {
             memory: 0,
             buffer: 0,
             pacing_rate: 0,
-            least_burst: crate::config::LEAST_BURST,
+            least_burst: crate::config::Limits::default().least_burst,
             paced: false,
             acked: 0,
             between_losses: 0,

@@ -30,7 +30,7 @@ const MIN_WINDOW: Nanos = 300 * crate::SECOND;
 /// implementation and finds 100 ms and less to do better (section 4). With the exact clock of a simulator G would be nothing, and on a steady
 /// RTT the timeout would come down to SRTT itself. A minimum RTO below that, as data centres have it, takes a clock as fine.
 fn granularity(config: &Config) -> i64 {
-    microseconds(config.rto_min).min(100_000)
+    microseconds(config.rto_min_ns).min(100_000)
 }
 
 impl RttEstimator {
@@ -51,7 +51,7 @@ impl RttEstimator {
             self.srtt = rtt << 3;
             self.mdev = rtt << 1;
             self.rttvar = if config.profile.rto_adds_minimum() {
-                self.mdev.max(microseconds(config.rto_min))
+                self.mdev.max(microseconds(config.rto_min_ns))
             } else {
                 self.mdev.max(granularity(config))
             };
@@ -80,7 +80,7 @@ impl RttEstimator {
                 self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
             }
             self.round_end = next;
-            self.mdev_max = microseconds(config.rto_min);
+            self.mdev_max = microseconds(config.rto_min_ns);
         }
     }
 
@@ -95,9 +95,9 @@ impl RttEstimator {
     /// Retransmission timeout before backoff.
     pub fn rto(&self, config: &Config) -> Nanos {
         if self.srtt == 0 {
-            return config.rto_initial;
+            return config.rto_initial_ns;
         }
-        self.timeout.clamp(config.rto_min, config.rto_max)
+        self.timeout.clamp(config.rto_min_ns, config.limits.rto_max)
     }
 
     pub fn srtt(&self) -> Nanos {
@@ -132,7 +132,7 @@ mod tests {
         let linux = profile != Profile::Rfc;
         let config = Config {
             profile,
-            rto_min: if linux { 200 * MS } else { SECOND },
+            rto_min_ns: if linux { 200 * MS } else { SECOND },
             ..Config::default()
         };
         let mut estimator = RttEstimator::default();
@@ -163,7 +163,7 @@ mod tests {
     fn a_minimum_below_the_granularity_is_kept_in_the_rfc() {
         let config = Config {
             profile: Profile::Rfc,
-            rto_min: 10 * MS,
+            rto_min_ns: 10 * MS,
             ..Config::default()
         };
         let mut rtt = RttEstimator::default();

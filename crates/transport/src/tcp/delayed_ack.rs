@@ -185,7 +185,7 @@ impl AckPolicy {
 
     /// New data arrived: adapts the delay to the gaps between segments. `quick`: ACKs without delay at the start and after a pause.
     pub fn data_received(&mut self, now: Nanos, rto: Nanos, quick: u8, config: &Config) {
-        let shortest = config.delayed_ack;
+        let shortest = config.delayed_ack_ns;
         if self.delay == 0 {
             self.quick = self.quick.max(quick);
             self.delay = shortest;
@@ -216,15 +216,15 @@ impl AckPolicy {
 
     /// Puts the ACK off.
     pub fn postpone(&mut self, now: Nanos, srtt: Nanos, config: &Config) {
-        let mut delay = self.delay.max(config.delayed_ack);
-        if delay > config.delayed_ack {
+        let mut delay = self.delay.max(config.delayed_ack_ns);
+        if delay > config.delayed_ack_ns {
             let mut longest = if self.interactive {
                 LONGEST_DELAY
             } else {
                 crate::SECOND / 2
             };
             if srtt > 0 {
-                longest = longest.min(srtt.max(config.delayed_ack));
+                longest = longest.min(srtt.max(config.delayed_ack_ns));
             }
             delay = delay.min(longest);
         }

@@ -35,7 +35,7 @@ impl Socket {
             if self.probed_at <= self.last_heard() {
                 self.probes = 0;
             }
-            let given_up = match cx.shared.config.user_timeout {
+            let given_up = match cx.shared.config.user_timeout_ns {
                 0 => self.probes >= keepalive.probes,
                 timeout => idle >= timeout && self.probes > 0,
             };

@@ -294,7 +294,7 @@ impl Socket {
             probed_at: 0,
             answer_after: 0,
             recovery: Recovery::default(),
-            window_reduction: config.window_reduction,
+            window_reduction: config.recovery,
             rack: Rack::default(),
             rtt: RttEstimator::default(),
             congestion,

@@ -67,7 +67,7 @@ pub fn tcp() -> Config {
     Config {
         mptcp: false,
         congestion: "reno".into(),
-        rto_min: RTO_MIN,
+        rto_min_ns: RTO_MIN,
         ..Config::default()
     }
 }
@@ -76,7 +76,7 @@ pub fn tcp() -> Config {
 pub fn mptcp() -> Config {
     Config {
         congestion: "reno".into(),
-        rto_min: RTO_MIN,
+        rto_min_ns: RTO_MIN,
         ..Config::default()
     }
 }

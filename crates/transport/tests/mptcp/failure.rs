@@ -10,7 +10,7 @@
 //! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
 //! | nor must the end of a side that only received | `a_receiver_ends_although_its_fastest_path_died` |
 
-use polypath_transport::{Buffer, CloseReason, Config, EventKind, Mib, Profile, Purpose};
+use polypath_transport::{Buffer, CloseReason, Config, EventKind, Limits, Mib, Profile, Purpose};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
@@ -202,7 +202,10 @@ fn mp_tcprst_says_why() {
 #[test]
 fn the_death_of_every_path_ends_the_connection() {
     let config = Config {
-        retries: 5,
+        limits: Limits {
+            retries: 5,
+            ..Limits::default()
+        },
         ..mptcp()
     };
     let mut pair = meshed(&config, &[10 * MS, 20 * MS]);

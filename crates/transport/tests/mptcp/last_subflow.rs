@@ -97,7 +97,7 @@ fn a_join_revives_a_connection_without_subflows() {
 fn a_join_that_nobody_hears_of_starts_the_minute_anew() {
     let open = format!("20 s open {} {}", client_address(1), server_address(0));
     let mut settings = config(Profile::Linux, &[open]);
-    settings.syn_retries = 1;
+    settings.limits.syn_retries = 1;
     let mut pair = sending(&settings, 50_000_000);
     pair.links[1].up = false;
     let killed = kill(&mut pair);

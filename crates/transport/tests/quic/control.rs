@@ -7,7 +7,7 @@ use polypath_transport::quic::Transmit;
 use polypath_transport::registry::RegistryError;
 use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
 use polypath_transport::{
-    AckPath, Buffer, Choice, Config, ControlPath, Foreign, MILLISECOND as MS, SECOND,
+    AckPath, Buffer, Choice, Config, ControlPath, Elsewhere, Foreign, MILLISECOND as MS, SECOND,
 };
 use polypath_wire::quic::Frame;
 
@@ -92,7 +92,7 @@ fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
 
 fn with(chooser: &Chooser, control_path: ControlPath, ack_path: AckPath) -> Config {
     Config {
-        foreign: Some(Arc::new(chooser.clone())),
+        foreign: Some(Elsewhere(Arc::new(chooser.clone()))),
         control_path,
         ack_path,
         ..multipath()

@@ -10,7 +10,7 @@
 //! | duplicates and losses | `a_repeated_syn_draws_the_syn_ack_again`, `a_repeated_syn_ack_draws_the_third_ack_again`, `handshake_survives_any_single_loss` |
 //! | sequence numbers wrap | `sequence_numbers_wrap` |
 
-use polypath_transport::{CloseReason, Config, Connection, Segment};
+use polypath_transport::{CloseReason, Config, Connection, Limits, Segment};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{PEER_ISN, Peer, Script};
@@ -131,7 +131,10 @@ fn a_tiny_mss_is_raised() {
 #[test]
 fn a_syn_is_repeated_with_doubled_timeouts_and_then_given_up() {
     let config = Config {
-        syn_retries: 3,
+        limits: Limits {
+            syn_retries: 3,
+            ..Limits::default()
+        },
         ..tcp()
     };
     let mut script = Script::client(&config, Peer::default());

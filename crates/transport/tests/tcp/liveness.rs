@@ -32,7 +32,7 @@ const QUICK: Keepalive = Keepalive {
 fn connected(keepalive: Option<Keepalive>, user_timeout: u64) -> Script {
     let config = Config {
         keepalive,
-        user_timeout,
+        user_timeout_ns: user_timeout,
         ..tcp()
     };
     Script::connected(&config, Peer::default(), 20 * MS)
@@ -145,7 +145,7 @@ fn the_user_timeout_ends_retransmission() {
 fn the_user_timeout_ends_a_closed_window() {
     for (timeout, ends) in [(0, false), (30 * SECOND, true)] {
         let config = Config {
-            user_timeout: timeout,
+            user_timeout_ns: timeout,
             ..tcp()
         };
         let peer = Peer {

@@ -14,7 +14,9 @@
 //! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
 
 use polypath_transport::path::CaState;
-use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile, Purpose, WindowReduction};
+use polypath_transport::{
+    CloseReason, Config, EventKind, Limits, Mib, Profile, Purpose, WindowReduction,
+};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -191,7 +193,7 @@ fn prr_sends_in_proportion_to_what_arrives() {
 #[test]
 fn classic_recovery_halves_the_window_at_once() {
     let config = Config {
-        window_reduction: WindowReduction::AtOnce,
+        recovery: WindowReduction::AtOnce,
         ..tcp()
     };
     for sack in [true, false] {
@@ -390,8 +392,8 @@ fn the_timeout_is_srtt_plus_four_deviations() {
 fn a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout() {
     for rtt in [300 * MS, 1_500 * MS] {
         let config = Config {
-            rto_min: Config::default().rto_min,
-            rto_initial: 3 * SECOND,
+            rto_min_ns: Config::default().rto_min_ns,
+            rto_initial_ns: 3 * SECOND,
             ..tcp()
         };
         let mut script = Script::connected(&config, Peer::default(), rtt);
@@ -445,7 +447,10 @@ fn timeouts_double_up_to_the_maximum() {
 fn too_many_timeouts_end_the_connection() {
     let mut script = Script::connected(
         &Config {
-            retries: 4,
+            limits: Limits {
+                retries: 4,
+                ..Limits::default()
+            },
             ..tcp()
         },
         without_sack(),

@@ -12,7 +12,7 @@ from typing import Final
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
 from polypath.engines.namespaces.kernel import Kernel, Stack
-from polypath.scenario.stack import PROFILES
+from polypath.scenario.stack import of_profile
 
 #: A user, network, mount and process namespace of their own, which end with the process that asked for them.
 NAMESPACES: Final = (
@@ -55,7 +55,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
 
 
 def _rto_min_of_profile(stack: Stack) -> int:
-    return int(PROFILES[stack["profile"]].settings["rto_min"])
+    return int(of_profile(stack["profile"])["rto_min"])
 
 
 @dataclass(frozen=True)

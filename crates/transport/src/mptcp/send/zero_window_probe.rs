@@ -26,7 +26,7 @@ impl Connection {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {
             let mut wait = self.connection_timeout(self.send.probes);
-            let timeout = self.shared.config.user_timeout;
+            let timeout = self.shared.config.user_timeout_ns;
             if timeout > 0 && window_closed && self.send.probes > 0 {
                 let passed = self.shared.now - self.send.probed_since;
                 wait = wait.min(timeout.saturating_sub(passed).max(MILLISECOND));
@@ -53,8 +53,8 @@ impl Connection {
             .filter(|(_, path)| path.established)
             .map(|(socket, _)| socket.retransmission_timeout(&self.shared))
             .max()
-            .unwrap_or(self.shared.config.rto_initial);
-        (longest << attempts.min(16)).min(self.shared.config.rto_max)
+            .unwrap_or(self.shared.config.rto_initial_ns);
+        (longest << attempts.min(16)).min(self.shared.config.limits.rto_max)
     }
 
     pub(in crate::mptcp) fn on_connection_timers(&mut self) {
@@ -75,7 +75,9 @@ impl Connection {
             self.send.probes += 1;
             self.send.unanswered += 1;
             self.send.probe_at = NEVER;
-            if self.send.unanswered > self.shared.config.retries || self.window_closed_too_long() {
+            if self.send.unanswered > self.shared.config.limits.retries
+                || self.window_closed_too_long()
+            {
                 self.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
                 return self.end(CloseReason::TimedOut);
             }
@@ -93,10 +95,10 @@ impl Connection {
         if self.send.fin_at <= self.shared.now {
             // While data is on its way, its own timeouts say whether the peer is there.
             if self.send.outstanding() {
-                let half = self.shared.config.retries / 2;
+                let half = self.shared.config.limits.retries / 2;
                 self.send.fin_count = self.send.fin_count.min(half);
             }
-            if self.send.fin_count > self.shared.config.retries {
+            if self.send.fin_count > self.shared.config.limits.retries {
                 return self.end(CloseReason::TimedOut);
             }
             self.send_data_fin();
@@ -108,7 +110,7 @@ impl Connection {
         if self.send.probes == 1 {
             self.send.probed_since = self.shared.now;
         }
-        let timeout = self.shared.config.user_timeout;
+        let timeout = self.shared.config.user_timeout_ns;
         let closed = self.send.unsent() > 0 && self.window_closed();
         closed && timeout > 0 && self.shared.now - self.send.probed_since >= timeout
     }

@@ -81,7 +81,7 @@ impl Socket {
 
     /// The host's queue has refused it as often as a peer may be silent.
     pub(crate) fn stuck(&self, shared: &Shared) -> bool {
-        self.refused.probes > shared.config.retries
+        self.refused.probes > shared.config.limits.retries
     }
 
     /// The segments from `index` on were not sent.

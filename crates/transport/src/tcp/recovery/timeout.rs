@@ -29,10 +29,10 @@ impl Socket {
             return false;
         }
         let timeout = match self.rtt.srtt() {
-            0 => shared.config.rto_initial,
+            0 => shared.config.rto_initial_ns,
             srtt if self.sent.len() == 1 => {
                 let config = &shared.config;
-                2 * srtt + config.profile.ack_delay_budget(config.rto_min)
+                2 * srtt + config.profile.ack_delay_budget(config.rto_min_ns)
             }
             srtt => 2 * srtt + 2 * MILLISECOND,
         };
@@ -121,7 +121,7 @@ impl Socket {
     /// The retransmission timeout, doubled for each that passed and within its maximum (RFC 6298 section 5.5).
     fn backed_off(&self, shared: &Shared) -> Nanos {
         let rto = self.rtt.rto(&shared.config) << self.recovery.backoff.min(16);
-        rto.min(shared.config.rto_max)
+        rto.min(shared.config.limits.rto_max)
     }
 
     /// Sets the timer for the oldest segment in flight (RFC 6298 section 5.1, 5.3).
@@ -183,14 +183,14 @@ impl Socket {
             return true;
         }
         let limit = if self.state.synchronised() {
-            cx.shared.config.retries
+            cx.shared.config.limits.retries
         } else {
-            cx.shared.config.syn_retries
+            cx.shared.config.limits.syn_retries
         };
         if self.recovery.timeouts == 0 {
             self.recovery.first_timeout = self.first_repetition(cx.shared.now);
         }
-        let timeout = cx.shared.config.user_timeout;
+        let timeout = cx.shared.config.user_timeout_ns;
         let gives_up_at = match timeout {
             0 => crate::NEVER,
             _ => self.recovery.first_timeout + timeout,

@@ -1,0 +1,332 @@
+//! How a host's transport is set.
+
+mod profile;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use polypath_settings::{ModelError, choice, settings};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::congestion::{self, CongestionControl};
+use crate::path_manager::{self, PathManager};
+use crate::registry::RegistryError;
+use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::{MILLISECOND, Nanos, SECOND};
+
+pub use profile::{Profile, ProfileEntry};
+
+/// Minimum, default and maximum size of a buffer in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 3]", into = "[u64; 3]")]
+pub struct Buffer {
+    pub minimum: u64,
+    pub default: u64,
+    pub maximum: u64,
+}
+
+impl From<[u64; 3]> for Buffer {
+    fn from([minimum, default, maximum]: [u64; 3]) -> Self {
+        Self {
+            minimum,
+            default,
+            maximum,
+        }
+    }
+}
+
+impl From<Buffer> for [u64; 3] {
+    fn from(of: Buffer) -> Self {
+        [of.minimum, of.default, of.maximum]
+    }
+}
+
+choice! {
+    /// When a sender looks for the path's MTU itself (RFC 4821, Linux tcp_mtu_probing: 0, 1, 2).
+    #[derive(Default)]
+    MtuProbing {
+        #[default]
+        Off = "off",
+        /// Once timeouts make it suspect that packets vanish for their length.
+        BlackHole = "black-hole",
+        /// From the first segment on.
+        On = "on",
+    }
+}
+
+/// Probes of an idle peer (RFC 9293 section 3.8.4): after how long, then how often, and how many unanswered mean that it is gone
+/// (Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keepalive {
+    #[serde(rename = "time_ns")]
+    pub time: Nanos,
+    #[serde(rename = "interval_ns")]
+    pub interval: Nanos,
+    pub probes: u32,
+}
+
+choice! {
+    /// How the window shrinks in loss recovery.
+    #[derive(Default)]
+    WindowReduction {
+        /// In proportion to what arrives (RFC 6937), as Linux does since version 3.2.
+        #[default]
+        Proportional = "prr",
+        /// To the slow-start threshold at once (RFC 6675 section 5, RFC 6582 section 3.2).
+        AtOnce = "classic",
+    }
+}
+
+choice! {
+    /// Which path of Multipath QUIC carries an acknowledgement that no data packet takes along (RFC 10069 section 5.1 leaves it open).
+    #[derive(Default)]
+    AckPath {
+        /// The one that it is about.
+        #[default]
+        Same = "same",
+        /// The one of lowest smoothed RTT.
+        Fastest = "fastest",
+        /// The one that the packet scheduler chooses for it.
+        Scheduler = "scheduler",
+    }
+}
+
+choice! {
+    /// Which path of Multipath QUIC carries control frames that no data packet takes along.
+    #[derive(Default)]
+    ControlPath {
+        /// The one of lowest smoothed RTT, a backup only where there is no other.
+        #[default]
+        Fastest = "fastest",
+        /// The one that the packet scheduler chooses for it.
+        Scheduler = "scheduler",
+    }
+}
+
+/// How often a peer of QUIC is asked to acknowledge (draft-ietf-quic-ack-frequency-14 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AckFrequency {
+    /// Ack-eliciting packets that are acknowledged together.
+    pub packets: u32,
+    /// Longest delay of an acknowledgement; absent: the peer's own.
+    #[serde(rename = "max_delay_ns", default)]
+    pub max_delay: Option<Nanos>,
+    /// Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many.
+    pub reordering: u32,
+}
+
+/// An algorithm by name, with parameters, as the registries know it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    pub name: String,
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+}
+
+impl From<&str> for Choice {
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            parameters: Map::new(),
+        }
+    }
+}
+
+/// Makes algorithms that are written elsewhere, for example in Python.
+pub trait Foreign: Debug + Send + Sync {
+    /// The scheduler chosen; nothing where the name is none of its own.
+    fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
+
+    /// The path manager chosen; nothing where the name is none of its own.
+    fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>>;
+}
+
+/// Another maker of algorithms, where there is one.
+#[derive(Clone, Debug)]
+pub struct Elsewhere(pub Arc<dyn Foreign>);
+
+impl PartialEq for Elsewhere {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// What no scenario says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Segments that leave together at least, as far as they are there, where the profile groups them (tcp_min_tso_segs).
+    pub least_burst: u32,
+    pub rto_max: Nanos,
+    /// Timeouts in a row until an established connection is given up (tcp_retries2).
+    pub retries: u32,
+    /// SYNs in a row until an attempt is given up (tcp_syn_retries).
+    pub syn_retries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            least_burst: 2,
+            rto_max: 120 * SECOND,
+            retries: 15,
+            syn_retries: 6,
+        }
+    }
+}
+
+/// Of TCP and Multipath TCP.
+const TCP: &str = "tcp";
+/// Of QUIC and Multipath QUIC.
+const QUIC: &str = "quic";
+const MULTIPATH_QUIC: &str = "mpquic";
+
+settings! {
+    /// A host's transport settings, as a Plan has them too.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    Config {
+        /// Whether the receive buffer grows by itself (tcp_moderate_rcvbuf).
+        autotuning: bool as Boolean = true,
+        /// Largest IP packet in bytes.
+        mtu: u32 as Integer.at_least(576).at_most(65_535) = 1500,
+        /// Initial congestion window in segments (RFC 6928).
+        initial_window: u32 as Integer.at_least(1).at_most(1000) = 10,
+        /// Selective acknowledgements (RFC 2018).
+        sack: bool as Boolean.only(TCP) = true,
+        /// Timestamps (RFC 7323 section 3).
+        timestamps: bool as Boolean.only(TCP) = true,
+        /// Window scaling (RFC 7323 section 2).
+        window_scaling: bool as Boolean.only(TCP) = true,
+        /// Explicit congestion notification (RFC 3168).
+        ecn: bool as Boolean = false,
+        /// Ask for DSS checksums (RFC 8684 section 3.3).
+        checksum: bool as Boolean.only(TCP) = false,
+        /// Nagle's algorithm (RFC 896); off is TCP_NODELAY.
+        nagle: bool as Boolean.only(TCP) = true,
+        /// Whether what is smaller than a segment waits for more (TCP_CORK, stronger than TCP_NODELAY): as long as something
+        /// is in flight, then a retransmission timeout of at least 200 ms. The end of the stream takes it along, in the profile
+        /// `linux` over TCP only.
+        #[serde(default)]
+        cork: bool as Boolean.only(TCP) = false,
+        /// Least retransmission timeout (RFC 6298 section 2.4).
+        rto_min_ns: Nanos as Period.only(TCP) = SECOND,
+        /// Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1).
+        rto_initial_ns: Nanos as Period.only(TCP) = SECOND,
+        /// Longest delay of an acknowledgement (RFC 1122 section 4.2.3.2).
+        delayed_ack_ns: Nanos as Time.only(TCP) = 40 * MILLISECOND,
+        /// How long retransmission, a closed window or silence under keep-alive may last (TCP_USER_TIMEOUT); 0: no limit.
+        #[serde(default)]
+        user_timeout_ns: Nanos as Time.only(TCP) = 0,
+        /// Whether a sender looks for the path's MTU itself (RFC 4821, tcp_mtu_probing): `off`, `black-hole` (once timeouts
+        /// make it suspect that packets vanish for their length) or `on` (from the first segment).
+        #[serde(default, deserialize_with = "or_default")]
+        mtu_probing: MtuProbing as Text.only(TCP) = MtuProbing::Off,
+        /// How the window shrinks in loss recovery: `prr` (in proportion to what arrives, RFC 6937) or `classic` (to the
+        /// threshold at once, so that nothing new leaves until as much has arrived; RFC 6675, RFC 6582).
+        #[serde(default, deserialize_with = "or_default")]
+        recovery: WindowReduction as Text.only(TCP) = WindowReduction::Proportional,
+        /// Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
+        /// lowest RTT, or the one that the packet scheduler gives them.
+        #[serde(default, deserialize_with = "or_default")]
+        ack_path: AckPath as Text.only(MULTIPATH_QUIC) = AckPath::Same,
+        /// Which path of Multipath QUIC carries packets of control frames alone, such as limits, connection ids and a path's
+        /// status: the one of lowest RTT, or the one that the packet scheduler gives them. Probes and challenges are of a path
+        /// and stay on it.
+        #[serde(default, deserialize_with = "or_default")]
+        control_path: ControlPath as Text.only(MULTIPATH_QUIC).seldom() = ControlPath::Fastest,
+        /// Whether a server of QUIC has each client return a token before it keeps anything of it (RFC 9000 section 8.1.2);
+        /// that takes a round trip.
+        #[serde(default)]
+        retry: bool as Boolean.only(QUIC).seldom() = false,
+        ..
+        profile: Profile = Profile::Rfc,
+        scheduler: Choice = "default".into(),
+        path_manager: Choice = "fullmesh".into(),
+        congestion: Choice = "cubic".into(),
+        /// In bytes (tcp_rmem).
+        receive_buffer: Buffer = Buffer { minimum: 4096, default: 131_072, maximum: 6_291_456 },
+        /// In bytes (tcp_wmem).
+        send_buffer: Buffer = Buffer { minimum: 4096, default: 16_384, maximum: 4_194_304 },
+        /// Absent: no keep-alive, as sockets are by default.
+        #[serde(default)]
+        keepalive: Option<Keepalive> = None,
+        /// Ids of the paths of Multipath QUIC that this host sends on while one of them works; none: all.
+        #[serde(default)]
+        send_paths: Vec<u64> = Vec::new(),
+        /// QUIC offers its peer to acknowledge less often, and asks the same of a peer that offers it; absent: neither.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ack_frequency: Option<AckFrequency> = None,
+        #[serde(skip)]
+        limits: Limits = Limits::default(),
+        /// Use several paths when the peer does too; a Plan says it of each application.
+        #[serde(skip)]
+        mptcp: bool = true,
+        /// Asked for a scheduler or path manager before the registries.
+        #[serde(skip)]
+        foreign: Option<Elsewhere> = None,
+    }
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Algorithm(#[from] RegistryError),
+    #[error(transparent)]
+    Setting(#[from] ModelError),
+}
+
+impl Config {
+    pub fn make_congestion(&self) -> Result<Box<dyn CongestionControl>, RegistryError> {
+        congestion::REGISTRY.make(&self.congestion.name, &self.congestion.parameters)
+    }
+
+    /// Whether subflows take more than their windows admit: with a scheduler that fills queues, and in upstream MPTCP with any, since there a
+    /// data fragment goes to a subflow as a whole.
+    pub(crate) fn fills_queues(&self, scheduler: &dyn Scheduler) -> bool {
+        scheduler.fills_queues() || (self.mptcp && self.profile.buffers_by_subflow())
+    }
+
+    pub fn make_scheduler(&self) -> Result<Box<dyn Scheduler>, RegistryError> {
+        let elsewhere = self.foreign.as_ref();
+        elsewhere
+            .and_then(|foreign| foreign.0.scheduler(&self.scheduler))
+            .unwrap_or_else(|| {
+                scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
+            })
+    }
+
+    /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
+    pub fn make_rescuer(&self) -> Result<Rescuer, RegistryError> {
+        let elsewhere = self.foreign.as_ref();
+        if elsewhere.is_some_and(|foreign| foreign.0.scheduler(&self.scheduler).is_some()) {
+            return Ok(Rescuer::default());
+        }
+        scheduler::rescuer(&self.scheduler.name, &self.scheduler.parameters)
+    }
+
+    pub fn make_path_manager(&self) -> Result<Box<dyn PathManager>, RegistryError> {
+        let elsewhere = self.foreign.as_ref();
+        elsewhere
+            .and_then(|foreign| foreign.0.path_manager(&self.path_manager))
+            .unwrap_or_else(|| {
+                path_manager::REGISTRY.make(&self.path_manager.name, &self.path_manager.parameters)
+            })
+    }
+
+    /// Checks that every algorithm and parameter exists, and that every setting is within its bounds.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.make_congestion()?;
+        self.make_scheduler()?;
+        self.make_path_manager()?;
+        Ok(self.within_bounds()?)
+    }
+}

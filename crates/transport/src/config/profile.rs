@@ -1,0 +1,218 @@
+//! What implementations do where specifications leave room.
+
+use polypath_settings::{Parameter, choice};
+use serde::Serialize;
+
+use super::{Buffer, Config};
+use crate::{MILLISECOND, Nanos, SECOND};
+
+choice! {
+    /// Which implementation to follow where specifications leave room or implementations differ.
+    Profile {
+        /// The RFCs to the letter.
+        Rfc = "rfc",
+        /// The out-of-tree kernel of multipath-tcp.org, v0.9x.
+        MptcpOrg = "mptcp.org",
+        /// Upstream Linux.
+        Linux = "linux",
+    }
+}
+
+/// What a profile sets, as a registry says it.
+#[derive(Debug, Serialize)]
+pub struct ProfileEntry {
+    pub name: Profile,
+    pub description: &'static str,
+    pub source: &'static str,
+    /// The declared settings, with what they are in this profile as their defaults.
+    pub parameters: Vec<Parameter>,
+    /// All of them, as in a Plan.
+    pub settings: Config,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Profile {
+    pub const ALL: [Self; 3] = [Self::Rfc, Self::MptcpOrg, Self::Linux];
+
+    /// What a host of this profile has that says nothing else.
+    pub fn config(self) -> Config {
+        let base = Config {
+            profile: self,
+            ..Config::default()
+        };
+        match self {
+            Self::Rfc => Config {
+                congestion: "lia".into(),
+                checksum: true,
+                ..base
+            },
+            Self::MptcpOrg => Config {
+                congestion: "olia".into(),
+                receive_buffer: Buffer {
+                    minimum: 10_240,
+                    default: 87_380,
+                    maximum: 16 * MIB,
+                },
+                checksum: true,
+                rto_min_ns: 200 * MILLISECOND,
+                ..base
+            },
+            Self::Linux => Config {
+                scheduler: "linux".into(),
+                path_manager: "default".into(),
+                rto_min_ns: 200 * MILLISECOND,
+                ..base
+            },
+        }
+    }
+
+    /// What a registry says of it.
+    pub fn describe(self) -> ProfileEntry {
+        let (description, source) = match self {
+            Self::Rfc => (
+                "the specifications' algorithms and retransmission timeout, with Linux's other timers and its buffers",
+                "RFC 8684, RFC 6356 (lia), RFC 6928, RFC 6298",
+            ),
+            Self::MptcpOrg => (
+                "the out-of-tree kernel that the literature of 2012-2020 measured, as minitopo sets it up",
+                "mptcp.org v0.9x; minitopo's defaults",
+            ),
+            Self::Linux => (
+                "the upstream kernel; without configured endpoints it opens no further subflows by itself",
+                "Linux, net/mptcp, Documentation/networking/mptcp-sysctl.rst, ip-sysctl.rst",
+            ),
+        };
+        let settings = self.config();
+        ProfileEntry {
+            name: self,
+            description,
+            source,
+            parameters: settings.described(),
+            settings,
+        }
+    }
+
+    /// Whether a subflow of the path manager's takes only what arrives at its address's interface (Linux `__mptcp_subflow_connect`,
+    /// `sk_bound_dev_if`, for endpoints with a device, as `ip mptcp endpoint add .. dev ..` makes them).
+    pub(crate) fn binds_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether RTO is srtt plus a variance of at least the minimum RTO (Linux), or the larger of minimum and RFC 6298's sum.
+    pub fn rto_adds_minimum(self) -> bool {
+        self != Self::Rfc
+    }
+
+    /// How long a peer may hold back the acknowledgement of a single segment, as far as a tail loss probe allows for it: 200 ms where RFC 8985
+    /// section 7.2 leaves the budget to the sender, the least timeout in Linux (`tcp_schedule_loss_probe`).
+    pub(crate) fn ack_delay_budget(self, rto_min: Nanos) -> Nanos {
+        if self == Self::Rfc {
+            200 * MILLISECOND
+        } else {
+            rto_min
+        }
+    }
+
+    /// Whether a probe timeout that new data sets is limited by the time since the oldest segment in flight left (Linux `tcp_rto_delta_us`), or
+    /// since the last acknowledgement (RFC 8985 section 7.2 with RFC 6298 section 5.3).
+    pub(crate) fn times_oldest_segment(self) -> bool {
+        self != Self::Rfc
+    }
+
+    /// Whether the only subflow ever may fall back in mid-stream, as long as it carried nothing twice (Linux `allow_infinite_fallback`), at the
+    /// price that what a peer repeats at connection level, and no option marks, is taken for new data. RFC 8684 section 3.7 has such a subflow
+    /// reset.
+    pub(crate) fn falls_back_late(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a subflow's timeout puts it out of service and hands its data to the others (mptcp.org, RFC 8684 section 3.3.6), or the
+    /// connection has a timer of its own (upstream Linux).
+    pub fn reinjects_on_timeout(self) -> bool {
+        self != Self::Linux
+    }
+
+    /// Whether a full queue of the own host is congestion and the segment stays unsent (Linux `tcp_write_xmit`), or a loss like any other.
+    pub fn hears_local_drops(self) -> bool {
+        self != Self::Rfc
+    }
+
+    /// Whether a socket hands over no more while a queue of its host holds enough of it (TCP small queues).
+    pub fn keeps_small_queues(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
+    /// others end it at once.
+    pub(crate) fn close_timeout(self) -> Nanos {
+        if self == Self::Linux { 60 * SECOND } else { 0 }
+    }
+
+    /// Repetitions of a SYN or SYN/ACK that leave the initial window as it is: none by RFC 5681 section 3.1, one in Linux since the initial
+    /// timeout is a second (`tcp_init_transfer`).
+    pub(crate) fn forgiven_syns(self) -> u32 {
+        u32::from(self == Self::Linux)
+    }
+
+    /// Whether each subflow has a send buffer, and the connection the sum of them (upstream Linux), or the connection one buffer.
+    pub fn buffers_by_subflow(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a subflow in TIME-WAIT acknowledges without options of Multipath TCP (Linux `tcp_time_wait`).
+    pub(crate) fn forgets_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a plain TCP sender follows a right edge of the peer's window that moves left, and sends less than a segment of what waits only
+    /// when the timer of window probes says so (Linux `tcp_may_update_window`, `tcp_snd_wnd_test`, `tcp_write_wakeup`).
+    pub(crate) fn follows_windows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether, without SACK, a packet that a duplicate ACK stood for is not counted again once it is acknowledged (Linux
+    /// `tcp_remove_reno_sacks`).
+    pub(crate) fn counts_duplicates_once(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether the acknowledgement that reports a mark is the first by which the window shrinks (Linux `tcp_fastretrans_alert`,
+    /// `tcp_try_to_open`), or the one after it.
+    pub(crate) fn reduces_at_the_mark(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether data ACKs and data sequence numbers take eight bytes.
+    pub fn long_dsn(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// The part of the receive buffer that is offered as window, numerator over 256 (Linux tcp_adv_win_scale 1, scaling_ratio 128).
+    pub fn window_share(self) -> u64 {
+        if self == Self::Rfc { 256 } else { 128 }
+    }
+
+    /// Whether that part follows what segments cost, and windows and round trips are taken as upstream Linux takes them today
+    /// (`scaling_ratio`, `tcp_measure_rcv_mss`, `tcp_rcvbuf_grow`).
+    pub fn measures_segments(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a writer that filled the buffer waits until a third of it is free (Linux `sk_stream_write_space`), and TCP charges what
+    /// the data costs in memory.
+    pub fn writes_in_bursts(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether packets that arrive at one instant are all taken in before readers and writers run, and before a subflow sends what another
+    /// one's packet gives it (Linux softirq, `MPTCP_DELEGATE_SEND`).
+    pub fn processes_run_last(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether out-of-order data shrinks the window although it lies inside it (Linux `tcp_space`).
+    pub fn out_of_order_counts(self) -> bool {
+        self != Self::Rfc
+    }
+}

@@ -1,10 +1,12 @@
 """Plans that the guest can have become commands; others are refused in one line. No kernel is needed here."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from polypath import registry
 from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import iperf3, paths, shaping
 from polypath.engines.namespaces.kernel import Kernel
@@ -142,6 +144,23 @@ def test_what_the_kernel_lacks_is_refused_with_the_reason(
     said = refusal(change)
     assert words in said
     assert "\n" not in said
+
+
+def test_a_setting_that_no_kernel_is_told_is_refused(
+    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = registry.find
+
+    def with_naps(kind: registry.Kind, name: str) -> registry.Entry:
+        entry = find(kind, name)
+        naps = replace(entry.parameters[0], name="naps", field="naps", default=0, only="tcp")
+        return replace(entry, parameters=(*entry.parameters, naps))
+
+    def change(plan: Plan) -> None:
+        monkeypatch.setattr(registry, "find", with_naps)
+        plan["nodes"][0]["stack"]["naps"] = 4
+
+    assert "no kernel can be told 'naps'; leave it out" in refusal(change)
 
 
 def test_a_queue_in_packets_is_serialised_packet_by_packet(scenario: Callable[..., Scenario]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from polypath import registry
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import algorithms
 
@@ -15,6 +16,27 @@ _FIXED: Final = {"rto_initial_ns": 1_000_000_000, "delayed_ack_ns": 40_000_000}
 
 _MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
 
+
+#: What the rest of the transport's settings becomes here, of a route, an interface or a socket.
+_KNOWN: Final = frozenset(
+    {
+        "autotuning",
+        "mtu",
+        "initial_window",
+        "sack",
+        "timestamps",
+        "window_scaling",
+        "ecn",
+        "checksum",
+        "nagle",
+        "cork",
+        "rto_min_ns",
+        "user_timeout_ns",
+        "mtu_probing",
+        "recovery",
+        *_FIXED,
+    }
+)
 
 _ANY_RECEIVE_BUFFER: Final = (7, 0)
 """Before it net.ipv4.tcp_rmem may be one byte: so it is in 6.12, and no longer in 7.2."""
@@ -46,6 +68,10 @@ class Kernel:
 
     def settings(self, stack: Stack) -> dict[str, object]:
         """A host's transport settings as files below /proc/sys/net. Raises EngineError."""
+        for each in registry.find("profile", stack["profile"]).parameters:
+            of_kernel = each.only in ("", "tcp") and each.field not in _KNOWN
+            if of_kernel and stack.get(each.field, each.default) != each.default:
+                raise EngineError(f"no kernel can be told '{each.name}'; leave it out")
         for name, value in _FIXED.items():
             if stack[name] != value:
                 raise EngineError(f"Linux has {name.removesuffix('_ns')} {value / 1e6:g} ms only: a constant")

@@ -230,6 +230,7 @@ impl Parameter {
             minimum, maximum, ..
         } = *self;
         match (self.exclusive, maximum.is_finite()) {
+            (_, true) if minimum.is_infinite() => format!("at most {maximum}"),
             (true, true) => format!("above {minimum} and at most {maximum}"),
             (true, false) => format!("above {minimum}"),
             (false, true) => format!("between {minimum} and {maximum}"),

@@ -107,7 +107,7 @@ fn host() -> impl Strategy<Value = Config> {
         0..scheduler::REGISTRY.entries.len(),
         0..congestion::REGISTRY.entries.len(),
         0..path_manager::REGISTRY.entries.len(),
-        0..Profile::NAMES.len(),
+        0..Profile::ALL.len(),
     );
     let switches = (
         prop::bool::weighted(0.8),
@@ -130,7 +130,7 @@ fn host() -> impl Strategy<Value = Config> {
             scheduler: scheduler::REGISTRY.entries[scheduler].name.into(),
             congestion: congestion::REGISTRY.entries[controller].name.into(),
             path_manager: path_manager::REGISTRY.entries[manager].name.into(),
-            profile: Profile::NAMES[profile].1,
+            profile: Profile::ALL[profile],
             sack,
             timestamps,
             window_scaling,

@@ -1,5 +1,6 @@
 //! From a plan to a network and to transport settings.
 
+mod layout;
 mod shared;
 mod wifi;
 
@@ -8,8 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use polypath_net::{
-    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, NodeId, NodeKind, Prefix,
-    Topology, Trace, TraceError,
+    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, Trace, TraceError,
 };
 use polypath_noq as noq;
 use polypath_transport::{AckFrequency, Config, Elsewhere, Foreign, MILLISECOND, Profile};
@@ -17,6 +17,7 @@ use polypath_transport::{AckFrequency, Config, Elsewhere, Foreign, MILLISECOND, 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
 use crate::registry;
+pub(crate) use layout::{LaidOut, Layout};
 pub(crate) use shared::SharedConfigs;
 
 /// The network of a plan, and the channels of its links. `B` is what its packets carry.
@@ -31,42 +32,15 @@ pub struct Built<B> {
 /// # Errors
 /// What the plan says that no network can be.
 pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
-    let mut topology = Topology::new();
-    let mut interfaces = Vec::new();
+    let mut layout = Layout::default();
     for node in &plan.nodes {
-        let id = topology.add_node(match node.kind {
-            plan::NodeKind::Host if node.forwards => NodeKind::ForwardingHost,
-            plan::NodeKind::Host => NodeKind::Host,
-            plan::NodeKind::Router => NodeKind::Router,
-            plan::NodeKind::Switch => NodeKind::Switch,
-        });
-        let mut own = Vec::new();
-        for interface in &node.interfaces {
-            let place = || format!("interface {}:{}", node.name, interface.name);
-            let id = topology.add_interface(id);
-            for address in &interface.addresses {
-                topology
-                    .add_address(id, *address)
-                    .map_err(|error| PlanError::Topology {
-                        place: place(),
-                        error,
-                    })?;
-            }
-            own.push(id);
-        }
-        interfaces.push(own);
+        let interfaces = node.interfaces.iter();
+        let interfaces = interfaces.map(|own| (&*own.name, &*own.addresses));
+        layout.node(&node.name, node.kind, node.forwards, interfaces)?;
     }
     let mut channels = Vec::new();
     for link in &plan.links {
         let place = format!("link {}", link.name);
-        let end = |attachment: plan::Attachment| {
-            let node = interfaces
-                .get(attachment.node)
-                .ok_or_else(|| missing(&place, "node", attachment.node))?;
-            node.get(attachment.interface)
-                .copied()
-                .ok_or_else(|| missing(&place, "interface", attachment.interface))
-        };
         let [forward, backward] = [&link.forward, &link.backward].map(|side| {
             let config = channel(side).map_err(|error| PlanError::Channel {
                 place: place.clone(),
@@ -74,13 +48,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
             })?;
             over_the_air(config, side, plan).map_err(|why| PlanError::invalid(&*place, why))
         });
-        let pair = topology
-            .connect(end(link.a)?, end(link.b)?, forward?, backward?)
-            .map_err(|error| PlanError::Topology {
-                place: place.clone(),
-                error,
-            })?;
-        channels.push(pair);
+        channels.push(layout.link(&link.name, (link.a, link.b), forward?, backward?)?);
         for (end, side) in [(link.a, &link.forward), (link.b, &link.backward)] {
             let node = &plan.nodes[end.node];
             if !side.queue_at.is_link() && node.kind != plan::NodeKind::Host {
@@ -95,7 +63,13 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
             }
         }
     }
-    add_routes(plan, &mut topology, &interfaces)?;
+    for route in &plan.routes {
+        layout.route(route)?;
+    }
+    let LaidOut {
+        mut topology,
+        interfaces,
+    } = layout.finish();
     topology.set_equal_paths(match plan.routing {
         plan::Routing::ShortestPath | plan::Routing::Spread => EqualPaths::LeastDelay,
         plan::Routing::Ecmp => EqualPaths::Ecmp { seed: plan.seed },
@@ -114,41 +88,6 @@ fn missing(place: &str, kind: &'static str, index: usize) -> PlanError {
         kind,
         index,
     }
-}
-
-fn add_routes(
-    plan: &Plan,
-    topology: &mut Topology,
-    interfaces: &[Vec<InterfaceId>],
-) -> Result<(), PlanError> {
-    for (index, route) in plan.routes.iter().enumerate() {
-        let place = format!("route {index}");
-        let prefix = |prefix: plan::Prefix| {
-            Prefix::new(prefix.address, prefix.length).map_err(|error| PlanError::Prefix {
-                place: place.clone(),
-                error,
-            })
-        };
-        let node = interfaces
-            .get(route.node)
-            .ok_or_else(|| missing(&place, "node", route.node))?;
-        let out = *node
-            .get(route.interface)
-            .ok_or_else(|| missing(&place, "interface", route.interface))?;
-        let source = route.source.map(prefix).transpose()?;
-        topology
-            .add_route(
-                NodeId(route.node as u32),
-                source,
-                prefix(route.destination)?,
-                out,
-            )
-            .map_err(|error| PlanError::Topology {
-                place: place.clone(),
-                error,
-            })?;
-    }
-    Ok(())
 }
 
 fn schedule<B: Clone>(

@@ -21,7 +21,7 @@ PYTHON = {
     "scenario": {"errors", "notebook", "registry", "units"},
     "formats": {"errors", "registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
-    "results": {"errors", "notebook"},
+    "results": {"_core", "errors", "notebook"},
     "capture": {"_core", "errors", "results"},
     "engines": {"_core", "capture", "errors", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},

@@ -7,6 +7,9 @@ from typing import Literal, final
 class PlanError(ValueError):
     """The plan is not one that the simulator can run; the message is one line."""
 
+class Undetermined(ValueError):
+    """Which of several paths is taken is up to the run."""
+
 class ScriptError(RuntimeError):
     """An algorithm in Python failed: what, the instance, the method, the seconds; its cause is what was raised."""
 
@@ -172,6 +175,23 @@ class Recording:
     @property
     def sha256(self) -> str:
         """Hash of all tables, equal for equal runs."""
+
+@final
+class Routes:
+    """The ways of packets in a plan's network, as the simulator routes them; read once for many questions.
+
+    Of the plan it takes nodes, links and what is said of routes. Raises PlanError for a network that there cannot be.
+    """
+
+    def __new__(cls, plan_json: str) -> Routes: ...
+    def way(
+        self, node: int, source: str | None, destination: str
+    ) -> list[tuple[int, Literal["forward", "backward"]]] | None:
+        """The links that a packet from `source` at a node crosses to `destination`, and in which direction each.
+
+        None where no way leads there. Without a source only a router or switch sends. Raises Undetermined where the
+        plan's routing lets flows choose and there is a choice; ValueError for what is no address.
+        """
 
 @final
 class Simulation:

@@ -3,6 +3,7 @@
 import pytest
 
 from polypath.results import paths
+from polypath.results.routing import PathOfSubflow, Routing
 from polypath.scenario import Scenario
 
 NETWORK = """
@@ -34,11 +35,11 @@ size = "1 MB"
 """
 
 
-def found(text: str, *ends: str) -> tuple[dict[str, object], list[paths.PathOfSubflow]]:
+def found(text: str, *ends: str) -> tuple[dict[str, object], list[PathOfSubflow]]:
     plan = Scenario.parse(text, "x").plan().data
     server = next(node for node in plan["nodes"] if node["name"] == "server")
     address = server["interfaces"][0]["addresses"][0]
-    return plan, paths.of_connection(plan, plan["applications"][0], [(end, address) for end in ends])
+    return plan, Routing(plan).of_connection(plan["applications"][0], [(end, address) for end in ends])
 
 
 def test_routes_rates_and_times() -> None:
@@ -93,7 +94,7 @@ def test_the_last_link_is_that_of_the_address() -> None:
     plan = Scenario.parse(NETWORK + DIRECT.replace('["b", "a"]', '["b", "server:eth1"]'), "x").plan().data
     application = plan["applications"][0]
     addresses = [interface["addresses"][0] for interface in plan["nodes"][1]["interfaces"]]
-    ways = paths.of_connection(plan, application, [("eth0", address) for address in addresses])
+    ways = Routing(plan).of_connection(application, [("eth0", address) for address in addresses])
     names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in ways]
     assert names == [["wifi", "short"], ["wifi", "long", "direct"]]
 
@@ -105,13 +106,9 @@ def test_no_rate_and_no_way() -> None:
     assert found(NETWORK, "eth9")[1] == []
 
 
-def test_where_a_host_forwards_nothing_is_said_of_the_paths() -> None:
-    text = NETWORK.replace("[router.b]", "[host.b]\nforwards = true")
-    plan, known = found(text, "eth0")
-    assert len(known) == 1
-    assert found(text, "eth0", "eth1")[1] == []
-    with pytest.raises(paths.Undetermined):
-        paths.way(plan, 0, "eth1", plan["nodes"][1]["interfaces"][0]["addresses"][0])  # type: ignore[index]
+def test_a_path_leads_over_a_host_that_forwards() -> None:
+    plan, (lte,) = found(NETWORK.replace("[router.b]", "[host.b]\nforwards = true"), "eth1")
+    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", "long", "short"]  # type: ignore[index]
 
 
 def test_closed_forms() -> None:

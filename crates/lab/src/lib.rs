@@ -19,6 +19,7 @@ mod quic;
 mod record;
 mod registry;
 mod simulation;
+mod ways;
 
 pub use build::{Built, build};
 pub use capture::CaptureMode;
@@ -30,3 +31,4 @@ pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
 pub use registry::{fault, registry, wifi_rates};
 pub use simulation::{MiddleboxReport, Simulation, Step, SwitchTotals, Totals};
+pub use ways::{Undetermined, Ways};

@@ -234,6 +234,28 @@ impl Topology {
         Ok(self.routing.intern(&path))
     }
 
+    /// Whether the node of some channel on a route begins several paths of fewest hops and no static route decides there: by
+    /// [`EqualPaths`] flows may differ in what they take.
+    ///
+    /// # Errors
+    /// As [`Topology::route`].
+    pub fn has_choice(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+    ) -> Result<bool, RouteError> {
+        let (path, query) = self.search(from, src, dst, 0)?;
+        let mut begins = path.iter().map(|channel| {
+            let from = self.edges[channel.index()].from;
+            self.interfaces[from.index()].node
+        });
+        Ok(begins.any(|node| {
+            let fixed = self.fixed(node, query).is_some();
+            !fixed && !self.sends_by_source(node, query) && self.candidates(node, query).count() > 1
+        }))
+    }
+
     /// As [`Topology::route`] through the owners of the addresses in `via`, in this order: a loose source route (RFC 791 section 3.1).
     ///
     /// # Errors
@@ -281,6 +303,27 @@ impl Topology {
         dst: IpAddr,
         label: u64,
     ) -> Result<Vec<ChannelId>, RouteError> {
+        let (path, query) = self.search(from, src, dst, label)?;
+        if self.routing.equal == EqualPaths::InTurn
+            && let Some(gate) = query.gate
+        {
+            for channel in &path {
+                let from = self.edges[channel.index()].from;
+                let node = self.interfaces[from.index()].node;
+                *self.routing.placed.entry((node, gate)).or_default() += 1;
+            }
+        }
+        Ok(path)
+    }
+
+    /// The channels of a route, and by which interface of the destination's they were found.
+    fn search(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+        label: u64,
+    ) -> Result<(Vec<ChannelId>, Query), RouteError> {
         if from.index() >= self.nodes.len() {
             return Err(RouteError::UnknownNode(from));
         }
@@ -307,20 +350,10 @@ impl Topology {
             gate,
         };
         self.measure(query);
-        let (path, gate) = match self.walk(query) {
-            Ok(path) => (path, gate),
-            Err(refused) => self.walk_to_another_interface(query).ok_or(refused)?,
-        };
-        if self.routing.equal == EqualPaths::InTurn
-            && let Some(gate) = gate
-        {
-            for channel in &path {
-                let from = self.edges[channel.index()].from;
-                let node = self.interfaces[from.index()].node;
-                *self.routing.placed.entry((node, gate)).or_default() += 1;
-            }
+        match self.walk(query) {
+            Ok(path) => Ok((path, query)),
+            Err(refused) => self.walk_to_another_interface(query).ok_or(refused),
         }
-        Ok(path)
     }
 
     /// The route over these channels, each of which must begin at the node where the one before it ends; nothing for another list or none.
@@ -425,10 +458,7 @@ impl Topology {
 
     /// The way to a host where none leads to the link of the interface that owns the address: the shortest to another interface of that
     /// host. Hosts take packets to any of their addresses on every interface, as Linux does (the weak host model, RFC 1122 section 3.3.4.2).
-    fn walk_to_another_interface(
-        &mut self,
-        query: Query,
-    ) -> Option<(Vec<ChannelId>, Option<NodeId>)> {
+    fn walk_to_another_interface(&mut self, query: Query) -> Option<(Vec<ChannelId>, Query)> {
         let host = &self.nodes[query.to.index()];
         if !host.kind.is_host() {
             return None;
@@ -445,7 +475,7 @@ impl Topology {
                 ..query
             };
             self.measure(other);
-            found.extend(self.walk(other).ok().map(|path| (path, gate)));
+            found.extend(self.walk(other).ok().map(|path| (path, other)));
         }
         let delay = |path: &[ChannelId]| {
             path.iter()
@@ -459,19 +489,10 @@ impl Topology {
 
     /// The interface by which packets leave a node.
     fn choose(&self, node: NodeId, query: Query) -> Result<InterfaceId, RouteError> {
-        let here = &self.nodes[node.index()];
-        let chosen = here
-            .routes
-            .iter()
-            .filter(|route| route.matches(query.src, query.dst))
-            .min_by_key(|route| {
-                let source = route.source.map(|source| source.length());
-                Reverse((source, route.destination.length()))
-            });
-        if let Some(route) = chosen {
-            return Ok(route.out);
+        if let Some(out) = self.fixed(node, query) {
+            return Ok(out);
         }
-        if here.kind.is_host() && (node == query.from || !here.kind.forwards()) {
+        if self.sends_by_source(node, query) {
             return self
                 .owner(query.src)
                 .filter(|interface| self.interfaces[interface.index()].node == node)
@@ -488,6 +509,38 @@ impl Topology {
         })
     }
 
+    /// The interface of the static route that counts at a node.
+    fn fixed(&self, node: NodeId, query: Query) -> Option<InterfaceId> {
+        let routes = self.nodes[node.index()].routes.iter();
+        let chosen = routes
+            .filter(|route| route.matches(query.src, query.dst))
+            .min_by_key(|route| {
+                let source = route.source.map(|source| source.length());
+                Reverse((source, route.destination.length()))
+            });
+        chosen.map(|route| route.out)
+    }
+
+    /// Whether packets leave a node by the interface that owns their source.
+    fn sends_by_source(&self, node: NodeId, query: Query) -> bool {
+        let kind = self.nodes[node.index()].kind;
+        kind.is_host() && (node == query.from || !kind.forwards())
+    }
+
+    /// The interfaces of a forwarding node, other than the gate, on paths of fewest hops.
+    fn candidates(&self, node: NodeId, query: Query) -> impl Iterator<Item = InterfaceId> + '_ {
+        let known = query.gate.and_then(|gate| self.distances(gate, query));
+        let of = move |node: NodeId| {
+            let rank = self.nodes[node.index()].rank?;
+            Some(known?[rank as usize])
+        };
+        let hops = of(node).map(|(hops, _)| hops);
+        here_interfaces(self, node).filter(move |interface| {
+            let beyond = self.neighbour(*interface).and_then(|(_, next)| of(next));
+            matches!((beyond, hops), (Some((beyond, _)), Some(hops)) if beyond < hops)
+        })
+    }
+
     /// The interface on a shortest path from a forwarding node.
     fn shortest(&self, node: NodeId, query: Query) -> Option<InterfaceId> {
         let gate = query.gate?;
@@ -500,16 +553,9 @@ impl Topology {
             let rank = self.nodes[node.index()].rank?;
             Some(distances[rank as usize])
         };
-        let (hops, delay) = of(node).filter(|distance| *distance != UNREACHED)?;
-        let closer = |interface: &InterfaceId| {
-            let (channel, next) = self.neighbour(*interface)?;
-            let beyond = of(next)?;
-            (beyond.0 < hops).then_some((channel, beyond))
-        };
+        let (_, delay) = of(node).filter(|distance| *distance != UNREACHED)?;
         let picked = |number: u64| {
-            let candidates: Vec<InterfaceId> = here_interfaces(self, node)
-                .filter(|interface| closer(interface).is_some())
-                .collect();
+            let candidates: Vec<InterfaceId> = self.candidates(node, query).collect();
             let count = candidates.len().max(1) as u64;
             candidates.get((number % count) as usize).copied()
         };
@@ -524,14 +570,16 @@ impl Topology {
                     .copied()
                     .unwrap_or_default(),
             ),
-            EqualPaths::LeastDelay => here_interfaces(self, node)
-                .filter_map(|interface| Some((interface, closer(&interface)?)))
-                .filter(|(_, (channel, beyond))| {
+            EqualPaths::LeastDelay => self
+                .candidates(node, query)
+                .filter_map(|interface| {
+                    let (channel, next) = self.neighbour(interface)?;
                     let link = self.edges[channel.index()].config.delay;
-                    link.saturating_add(beyond.1) == delay
+                    let beyond = of(next)?.1;
+                    (link.saturating_add(beyond) == delay).then_some((channel, interface))
                 })
-                .min_by_key(|(_, (channel, _))| *channel)
-                .map(|(interface, _)| interface),
+                .min_by_key(|(channel, _)| *channel)
+                .map(|(_, interface)| interface),
         }
     }
 

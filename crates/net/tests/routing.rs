@@ -213,6 +213,36 @@ fn ecmp_uses_every_shortest_path_about_equally() {
 }
 
 #[test]
+fn flows_have_a_choice_where_shortest_paths_branch_and_no_static_route_decides() {
+    let (mut topology, [client, left, right, last, _], links) = diamond();
+    let (here, there) = (ip("10.0.1.1"), ip("10.0.9.1"));
+    let choice = |topology: &mut Topology| topology.has_choice(client, here, there).unwrap();
+    // From the left router over the right one takes a hop more.
+    assert!(!choice(&mut topology));
+    let [out, _] = link(&mut topology, left, last, 9);
+    assert!(choice(&mut topology));
+    topology
+        .add_route(left, None, prefix("10.0.9.0", 24), out)
+        .unwrap();
+    assert!(!choice(&mut topology));
+    // Hosts choose nothing themselves: their packets leave by the source's interface.
+    link(&mut topology, client, left, 1);
+    assert!(!choice(&mut topology));
+    let [out, _] = links[4];
+    topology
+        .add_route(
+            left,
+            Some(prefix("10.0.1.1", 32)),
+            prefix("10.0.9.1", 32),
+            out,
+        )
+        .unwrap();
+    link(&mut topology, right, last, 1);
+    assert!(choice(&mut topology));
+    assert!(topology.has_choice(client, here, ip("192.0.2.1")).is_err());
+}
+
+#[test]
 fn hosts_do_not_forward_and_errors_name_the_nodes() {
     let mut topology = Topology::new();
     let [a, b, c] = [NodeKind::Host; 3].map(|kind| topology.add_node(kind));

@@ -6,6 +6,7 @@ mod live;
 mod panics;
 mod quic;
 mod recording;
+mod routes;
 mod scripts;
 mod simulation;
 mod views;
@@ -26,6 +27,13 @@ pyo3::create_exception!(
     "The plan is not one that the simulator can run; the message is one line."
 );
 
+pyo3::create_exception!(
+    polypath._core,
+    Undetermined,
+    pyo3::exceptions::PyValueError,
+    "Which of several paths is taken is up to the run."
+);
+
 #[pymodule]
 mod _core {
     use pyo3::exceptions::PyKeyError;
@@ -42,11 +50,13 @@ mod _core {
     #[pymodule_export]
     use crate::recording::Recording;
     #[pymodule_export]
+    use crate::routes::Routes;
+    #[pymodule_export]
     use crate::simulation::Simulation;
     #[pymodule_export]
     use crate::views::{Address, Flow, Path, PathManagerView, View};
     #[pymodule_export]
-    use crate::{PlanError, ScriptError};
+    use crate::{PlanError, ScriptError, Undetermined};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from polypath.cli.console import out, table
 from polypath.cli.jobs import Job
-from polypath.results.paths import PathOfSubflow
 from polypath.results.routes import Route, is_determined, routes, stack
+from polypath.results.routing import PathOfSubflow
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, format_share

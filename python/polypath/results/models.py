@@ -15,6 +15,7 @@ import polars as pl
 from polypath.results import metrics, paths
 from polypath.results.measures import Figure
 from polypath.results.recording import Recording
+from polypath.results.routing import PathOfSubflow, Routing
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Model:
         return self.compute(*bound.args, **bound.kwargs)
 
 
-def _found(recording: Recording, connection: str) -> tuple[list[paths.PathOfSubflow], bool]:
+def _found(recording: Recording, connection: str) -> tuple[list[PathOfSubflow], bool]:
     """The paths of established subflows, and whether most bytes go from server to client."""
     of = metrics.connection(recording, connection)
     application = recording.plan["applications"][of.application]
@@ -45,7 +46,8 @@ def _found(recording: Recording, connection: str) -> tuple[list[paths.PathOfSubf
         for subflow in metrics.subflows(recording, of)
         if subflow.established_ns is not None
     ]
-    return paths.of_connection(recording.plan, application, ends), paths.is_reverse(application)
+    routing = recording.once("routing", lambda: Routing(recording.plan))
+    return routing.of_connection(application, ends), paths.is_reverse(application)
 
 
 def _paths(recording: Recording, connection: str) -> tuple[float | None, float | None]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.results import paths
+from polypath.results.routing import Routing
 
 
 @dataclass(frozen=True)
@@ -128,22 +129,23 @@ _ASKING = frozenset({"request-response", "fetch", "video", "page", "ping-pong", 
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A run's rows without its place, from its summary and its plan."""
     applications = {each["name"]: each for each in plan["applications"]}
+    routing = Routing(plan)
     return [
-        {**_row(connection, application), **_by_the_plan(connection, plan, application)}
+        {**_row(connection, application), **_by_the_plan(connection, plan, application, routing)}
         for connection in summary["connections"]
         for application in [applications[connection["name"]]]
     ]
 
 
 def _by_the_plan(
-    connection: Mapping[str, Any], plan: Mapping[str, Any], application: Mapping[str, Any]
+    connection: Mapping[str, Any], plan: Mapping[str, Any], application: Mapping[str, Any], routing: Routing
 ) -> dict[str, float | None]:
     ends = [
         (subflow["interface"], subflow["destination"].rpartition(":")[0].strip("[]"))
         for subflow in connection["subflows"]
         if subflow["established_s"] is not None
     ]
-    found = paths.of_connection(plan, application, ends)
+    found = routing.of_connection(application, ends)
     rate = paths.rate_bps(plan, found, reverse=paths.is_reverse(application))
     rtt = max((path.rtt_s for path in found), default=None)
     return {

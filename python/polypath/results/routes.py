@@ -9,10 +9,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
-from polypath.results.paths import PathOfSubflow, Undetermined, owner, way
+from polypath.results.routing import PathOfSubflow, Routing, Undetermined
 
 MULTIPATH: Final = frozenset({"mptcp", "mpquic"})
 
@@ -54,9 +53,8 @@ class Route:
 
 def routes(plan: Mapping[str, Any]) -> list[Route]:
     """Every route of every application, in the plan's order, an application's first pair first."""
-    known: dict[tuple[int, str, str], PathOfSubflow | None] = {}
-    find = partial(_known, plan, known)
-    return [route for index in range(len(plan["applications"])) for route in _of_application(plan, index, find)]
+    known = _Known(Routing(plan))
+    return [route for index in range(len(plan["applications"])) for route in _of_application(plan, index, known)]
 
 
 def is_determined(plan: Mapping[str, Any], found: Sequence[Route]) -> bool:
@@ -85,27 +83,29 @@ def stack(plan: Mapping[str, Any], application: Mapping[str, Any], side: str) ->
     return own
 
 
-def _known(
-    plan: Mapping[str, Any],
-    known: dict[tuple[int, str, str], PathOfSubflow | None],
-    node: int,
-    interface: str,
-    address: str,
-) -> PathOfSubflow | None:
-    key = (node, interface, address)
-    if key not in known:
-        try:
-            known[key] = way(plan, node, interface, address)
-        except Undetermined:
-            known[key] = None
-    return known[key]
+class _Known:
+    """Ways that were asked for; None where the run chooses among several, or none leads there."""
+
+    def __init__(self, routing: Routing) -> None:
+        self.owner = routing.owner
+        self._routing = routing
+        self._found: dict[tuple[str, str], PathOfSubflow | None] = {}
+
+    def way(self, source: str, destination: str) -> PathOfSubflow | None:
+        key = (source, destination)
+        if key not in self._found:
+            try:
+                self._found[key] = self._routing.between(source, destination)
+            except Undetermined:
+                self._found[key] = None
+        return self._found[key]
 
 
-def _of_application(plan: Mapping[str, Any], index: int, find: Any) -> Iterator[Route]:
+def _of_application(plan: Mapping[str, Any], index: int, known: _Known) -> Iterator[Route]:
     application = plan["applications"][index]
     first = (application["source"], application["destination"])
     for source, destination in _pairs(plan, application, first):
-        here, there = owner(plan, source), owner(plan, destination)
+        here, there = known.owner(source), known.owner(destination)
         if here is None or there is None:
             continue
         near, far = (plan["nodes"][node]["interfaces"][number] for node, number in (here, there))
@@ -116,8 +116,8 @@ def _of_application(plan: Mapping[str, Any], index: int, find: Any) -> Iterator[
             interface=near["name"],
             first=(source, destination) == first,
             backup=bool(near["backup"] or far["backup"]),
-            there=find(here[0], near["name"], destination),
-            back=find(there[0], far["name"], source),
+            there=known.way(source, destination),
+            back=known.way(destination, source),
         )
 
 

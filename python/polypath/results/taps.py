@@ -8,10 +8,11 @@ from itertools import combinations
 from math import comb
 from typing import Any, Final
 
-from polypath.results import metrics, paths
+from polypath.results import metrics
 from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
 from polypath.results.recording import Recording
+from polypath.results.routing import PathOfSubflow, Routing, Undetermined
 
 #: A connection, a subflow, and the side that sends.
 Flow = tuple[int, int, Side]
@@ -55,6 +56,7 @@ def ways(recording: Recording) -> Ways:
     hops: dict[Flow, Sequence[int]] = {}
     ends: dict[int, frozenset[int]] = {}
     plan = recording.plan
+    routing = Routing(plan)
     for connection in metrics.connections(recording):
         if connection.id is None:
             continue
@@ -63,20 +65,16 @@ def ways(recording: Recording) -> Ways:
         for row in recording.table("subflow_ends").filter(connection=connection.id).iter_rows(named=True):
             addresses = (row["source"], row["destination"])
             for side, (here, there) in zip(SIDES, (addresses, addresses[::-1]), strict=True):
-                found = _way(plan, here, there)
+                found = _way(routing, here, there)
                 if found is not None:
                     hops[connection.id, row["subflow"], side] = [hop.link for hop in found.hops]
     return Ways(plan, hops, ends)
 
 
-def _way(plan: Mapping[str, Any], here: str, there: str) -> paths.PathOfSubflow | None:
-    place = paths.owner(plan, here)
-    if place is None:
-        return None
-    interface = plan["nodes"][place[0]]["interfaces"][place[1]]["name"]
+def _way(routing: Routing, here: str, there: str) -> PathOfSubflow | None:
     try:
-        return paths.way(plan, place[0], interface, there)
-    except paths.Undetermined:
+        return routing.between(here, there)
+    except Undetermined:
         return None
 
 

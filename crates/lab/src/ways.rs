@@ -1,0 +1,177 @@
+//! Which way packets take by a plan, before anything runs.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use polypath_net::{ChannelConfig, NodeId, Topology};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::PlanError;
+use crate::build::{LaidOut, Layout};
+use crate::plan::{self, Attachment, Direction, Routing};
+
+/// What a plan says of ways. The rest is not read: a plan that another engine ran has more than this one takes.
+#[derive(Deserialize)]
+struct Ground {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    #[serde(default)]
+    routes: Vec<plan::Route>,
+    #[serde(default)]
+    routing: Routing,
+    controller: Option<Controller>,
+    bridging: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    name: String,
+    kind: plan::NodeKind,
+    #[serde(default)]
+    forwards: bool,
+    interfaces: Vec<plan::Interface>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    name: String,
+    a: Attachment,
+    b: Attachment,
+    forward: Channel,
+    backward: Channel,
+}
+
+#[derive(Deserialize)]
+struct Channel {
+    #[serde(default)]
+    delay_ns: u64,
+}
+
+#[derive(Deserialize)]
+struct Controller {
+    routing: Option<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// How far flows differ in their ways.
+#[derive(Clone, Copy)]
+enum Freedom {
+    /// Not at all.
+    None,
+    /// Each takes one of the paths of fewest hops.
+    Shortest,
+    /// Each takes any path.
+    AnyPath,
+    /// Routers and switches decide among themselves.
+    AnyForwarding,
+}
+
+impl Freedom {
+    fn of(ground: &Ground) -> Self {
+        if ground.bridging.is_some() {
+            return Self::AnyForwarding;
+        }
+        match &ground.controller {
+            Some(Controller { routing: None }) => Self::AnyForwarding,
+            Some(Controller {
+                routing: Some(routing),
+            }) => match &*routing.name {
+                "spanning-tree" | "spread" => Self::AnyForwarding,
+                _ => Self::Shortest,
+            },
+            None => match ground.routing {
+                Routing::ShortestPath => Self::None,
+                Routing::Ecmp | Routing::InTurn => Self::Shortest,
+                Routing::Spread => Self::AnyPath,
+            },
+        }
+    }
+}
+
+/// Which of several ways a packet takes is up to the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("which of several paths is taken is up to the run")]
+pub struct Undetermined;
+
+/// The ways in a plan's network.
+pub struct Ways {
+    topology: Topology,
+    freedom: Freedom,
+}
+
+impl Ways {
+    /// Reads the network of a plan in JSON: nodes, links and what it says of routes.
+    ///
+    /// # Errors
+    /// Why there is no such network.
+    pub fn new(plan: &str) -> Result<Self, PlanError> {
+        let ground: Ground = serde_json::from_str(plan)?;
+        let mut layout = Layout::default();
+        for node in &ground.nodes {
+            let interfaces = node.interfaces.iter();
+            let interfaces = interfaces.map(|own| (&*own.name, &*own.addresses));
+            layout.node(&node.name, node.kind, node.forwards, interfaces)?;
+        }
+        for link in &ground.links {
+            let [forward, backward] = [&link.forward, &link.backward].map(|side| ChannelConfig {
+                delay: side.delay_ns,
+                ..ChannelConfig::default()
+            });
+            layout.link(&link.name, (link.a, link.b), forward, backward)?;
+        }
+        for route in &ground.routes {
+            layout.route(route)?;
+        }
+        let LaidOut { topology, .. } = layout.finish();
+        Ok(Self {
+            topology,
+            freedom: Freedom::of(&ground),
+        })
+    }
+
+    /// The links that a packet from `source` at a node crosses to `destination`, in order; nothing where none lead there.
+    /// Without a source it is one that no route names, as only routers and switches can send it.
+    ///
+    /// # Errors
+    /// The plan lets each flow choose, and here there is a choice.
+    pub fn way(
+        &mut self,
+        node: usize,
+        source: Option<IpAddr>,
+        destination: IpAddr,
+    ) -> Result<Option<Vec<(usize, Direction)>>, Undetermined> {
+        let unspecified = match destination {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let source = source.unwrap_or(unspecified);
+        let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
+        let topology = &mut self.topology;
+        let Ok(route) = topology.route(node, source, destination, 0) else {
+            return Ok(None);
+        };
+        let path: Vec<_> = topology.path(route).collect();
+        let choice = match self.freedom {
+            Freedom::None => false,
+            Freedom::Shortest => topology.has_choice(node, source, destination) == Ok(true),
+            Freedom::AnyPath => {
+                let cost = |channel| if path.contains(&channel) { 1 << 64 } else { 1 };
+                topology.cheapest(node, source, destination, cost).as_ref() != Some(&path)
+            }
+            Freedom::AnyForwarding => path.len() > 1,
+        };
+        if choice {
+            return Err(Undetermined);
+        }
+        // Links are laid out in the plan's order, with two channels each.
+        let link = |channel: polypath_net::ChannelId| match channel.index() % 2 {
+            0 => (channel.index() / 2, Direction::Forward),
+            _ => (channel.index() / 2, Direction::Backward),
+        };
+        Ok(Some(path.into_iter().map(link).collect()))
+    }
+}

@@ -1,0 +1,119 @@
+"""Which way packets take by a plan: the simulator's answer, as links in order, with the time that they take."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from polypath import _core
+from polypath.results.errors import MetricError
+from polypath.results.metrics import SECOND
+
+Direction = Literal["forward", "backward"]
+
+_READ = ("nodes", "links", "routes", "routing", "controller", "bridging")
+"""What of a plan is about ways."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A link in the direction from client to server."""
+
+    link: int
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class PathOfSubflow:
+    """The way of one subflow, from client to server."""
+
+    hops: tuple[Hop, ...]
+    rtt_s: float
+
+
+class Undetermined(MetricError):
+    """Which of several equal paths is taken is up to the run."""
+
+
+class Routing:
+    """The ways in a plan's network; made once for many questions."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self._plan = plan
+        self._owners = {
+            address: (node, number)
+            for node, each in enumerate(plan["nodes"])
+            for number, interface in enumerate(each["interfaces"])
+            for address in interface.get("addresses", ())
+        }
+
+    def owner(self, address: str) -> tuple[int, int] | None:
+        """The node and the interface that have an address."""
+        return self._owners.get(address)
+
+    def of_connection(self, application: Mapping[str, Any], ends: Sequence[tuple[str, str]]) -> list[PathOfSubflow]:
+        """The paths of subflows, each given by its interface at the client and its destination's address.
+
+        A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths.
+        """
+        try:
+            found = [self.way(int(application["client"]), interface, address) for interface, address in ends]
+        except Undetermined:
+            return []
+        return [path for path in found if path is not None]
+
+    def way(self, client: int, interface: str, address: str) -> PathOfSubflow | None:
+        """From a host's interface to an address; None where no way leads there.
+
+        The packets' source is the interface's first address of that IP version. Raises Undetermined where the run
+        chooses among several ways.
+        """
+        version = ipaddress.ip_address(address).version
+        interfaces = self._plan["nodes"][client]["interfaces"]
+        owned = next((each["addresses"] for each in interfaces if each["name"] == interface), ())
+        source = next((each for each in owned if ipaddress.ip_address(each).version == version), None)
+        return None if source is None else self.between(source, address)
+
+    def between(self, source: str, destination: str) -> PathOfSubflow | None:
+        """From one address to another; None where no way leads there. Raises Undetermined as `way`."""
+        ends = self.owner(source), self.owner(destination)
+        if ends[0] is None or ends[1] is None:
+            return None
+        hops = self._hops(ends[0], ends[1], source, destination)
+        if hops is None:
+            return None
+        links = [self._plan["links"][hop.link] for hop in hops]
+        delay = sum(link[way]["delay_ns"] for link in links for way in ("forward", "backward"))
+        return PathOfSubflow(hops, delay / SECOND)
+
+    def _hops(
+        self, here: tuple[int, int], there: tuple[int, int], source: str, destination: str
+    ) -> tuple[Hop, ...] | None:
+        if "capture" in self._plan:
+            return self._captured.get((here, there))
+        try:
+            found = self._native.way(here[0], source, destination)
+        except _core.Undetermined as error:
+            raise Undetermined(str(error)) from None
+        return None if found is None else tuple(Hop(link, direction) for link, direction in found)
+
+    @cached_property
+    def _native(self) -> _core.Routes:
+        try:
+            return _core.Routes(json.dumps({key: self._plan[key] for key in _READ if key in self._plan}))
+        except _core.PlanError as error:
+            raise MetricError(f"the plan's network cannot be: {error}") from error
+
+    @cached_property
+    def _captured(self) -> dict[tuple[tuple[int, int], tuple[int, int]], tuple[Hop, ...]]:
+        """What was captured has a link for each pair of addresses and no routes: an interface has as many links."""
+        found: dict[tuple[tuple[int, int], tuple[int, int]], tuple[Hop, ...]] = {}
+        for number, link in reversed(list(enumerate(self._plan["links"]))):
+            a, b = ((link[end]["node"], link[end]["interface"]) for end in "ab")
+            found[b, a] = (Hop(number, "backward"),)
+            found[a, b] = (Hop(number, "forward"),)
+        return found

@@ -184,13 +184,11 @@ class Routes:
     """
 
     def __new__(cls, plan_json: str) -> Routes: ...
-    def way(
-        self, node: int, source: str | None, destination: str
-    ) -> list[tuple[int, Literal["forward", "backward"]]] | None:
+    def way(self, node: int, source: str, destination: str) -> list[tuple[int, Literal["forward", "backward"]]] | None:
         """The links that a packet from `source` at a node crosses to `destination`, and in which direction each.
 
-        None where no way leads there. Without a source only a router or switch sends. Raises Undetermined where the
-        plan's routing lets flows choose and there is a choice; ValueError for what is no address.
+        None where no way leads there. Raises Undetermined where the plan's routing lets flows choose and there is a
+        choice; ValueError for what is no address.
         """
 
 @final

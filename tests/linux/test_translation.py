@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import iperf3, paths, shaping
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
+from polypath.results.routing import Routing
 from polypath.scenario import Scenario
 
 Plan = dict[str, Any]
@@ -301,6 +303,35 @@ ends = ["s1", "server:eth1"]
             hop = network.next_hop(other, address, out=out)
             assert hop is not None
             assert hop.to == End(owner.node, out)
+
+
+def test_of_equal_paths_routers_take_the_simulator_s() -> None:
+    described = """
+[host.client]
+[host.server]
+[router.a.interface.second]
+[router.a.interface.first]
+[router.b]
+[link.access]
+ends = ["client", "a:access"]
+[link.one]
+ends = ["a:first", "b:one"]
+[link.two]
+ends = ["a:second", "b:two"]
+[link.last]
+ends = ["b:last", "server"]
+"""
+    plan = Scenario.parse(described, "equal").plan(None).data
+    (client, server), (a, _) = (
+        [each for each in range(4) if plan["nodes"][each]["kind"] == k] for k in ("host", "router")
+    )
+    source, destination = (plan["nodes"][each]["interfaces"][0]["addresses"][0] for each in (client, server))
+    hop = Network(plan).next_hop(a, ip_address(destination))
+    way = Routing(plan).between(source, destination)
+    assert hop is not None
+    assert way is not None
+    taken = plan["links"][way.hops[1].link]
+    assert (hop.out, hop.to) == tuple(End(**taken[end]) for end in "ab")
 
 
 @pytest.mark.parametrize(

@@ -31,4 +31,4 @@ pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
 pub use registry::{fault, registry, wifi_rates};
 pub use simulation::{MiddleboxReport, Simulation, Step, SwitchTotals, Totals};
-pub use ways::{Undetermined, Ways};
+pub use ways::{Undetermined, Way, Ways};

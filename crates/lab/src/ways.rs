@@ -1,8 +1,8 @@
 //! Which way packets take by a plan, before anything runs.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use polypath_net::{ChannelConfig, NodeId, Topology};
+use polypath_net::{ChannelConfig, ChannelId, NodeId, Topology};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -97,6 +97,9 @@ impl Freedom {
 #[error("which of several paths is taken is up to the run")]
 pub struct Undetermined;
 
+/// Links in order, and in which direction each is crossed.
+pub type Way = Vec<(usize, Direction)>;
+
 /// The ways in a plan's network.
 pub struct Ways {
     topology: Topology,
@@ -134,21 +137,15 @@ impl Ways {
     }
 
     /// The links that a packet from `source` at a node crosses to `destination`, in order; nothing where none lead there.
-    /// Without a source it is one that no route names, as only routers and switches can send it.
     ///
     /// # Errors
     /// The plan lets each flow choose, and here there is a choice.
     pub fn way(
         &mut self,
         node: usize,
-        source: Option<IpAddr>,
+        source: IpAddr,
         destination: IpAddr,
-    ) -> Result<Option<Vec<(usize, Direction)>>, Undetermined> {
-        let unspecified = match destination {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let source = source.unwrap_or(unspecified);
+    ) -> Result<Option<Way>, Undetermined> {
         let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
         let topology = &mut self.topology;
         let Ok(route) = topology.route(node, source, destination, 0) else {
@@ -168,7 +165,7 @@ impl Ways {
             return Err(Undetermined);
         }
         // Links are laid out in the plan's order, with two channels each.
-        let link = |channel: polypath_net::ChannelId| match channel.index() % 2 {
+        let link = |channel: ChannelId| match channel.index() % 2 {
             0 => (channel.index() / 2, Direction::Forward),
             _ => (channel.index() / 2, Direction::Backward),
         };

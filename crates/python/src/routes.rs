@@ -25,14 +25,13 @@ impl Routes {
         Ok(Self { ways })
     }
 
-    #[pyo3(signature = (node, source, destination))]
     fn way(
         &mut self,
         node: usize,
-        source: Option<&str>,
+        source: &str,
         destination: &str,
     ) -> PyResult<Option<Vec<(usize, &'static str)>>> {
-        let (source, destination) = (source.map(address).transpose()?, address(destination)?);
+        let (source, destination) = (address(source)?, address(destination)?);
         let found = guarded(|| self.ways.way(node, source, destination))?;
         let found = found.map_err(|error| Undetermined::new_err(error.to_string()))?;
         let hop = |(link, direction)| match direction {

@@ -6,13 +6,15 @@ hop by it, and no address resolution ever runs.
 
 from __future__ import annotations
 
-import heapq
 import ipaddress
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from polypath import _core
 from polypath.engines.base import EngineError
 
 Data = Mapping[str, Any]
@@ -23,6 +25,9 @@ _DEVICE = re.compile(r"^[A-Za-z0-9_.-]{1,15}$")
 _RESERVED = frozenset({"lo", "br0", "all", "default"})
 _MOST_NODES = 1000
 LARGEST_MTU = 65535
+
+_NOBODY = {4: "0.0.0.0", 6: "::"}
+"""Whom packets are from of which only the destination counts."""
 
 
 @dataclass(frozen=True, order=True)
@@ -43,6 +48,19 @@ class Hop:
 
     out: End
     to: End
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way from a node: the interface that it leaves by, and those by which it enters each further node."""
+
+    leaves: End
+    enters: tuple[End, ...]
+    delay_ns: int
+
+    def after(self, first: _Way) -> _Way:
+        """Both, one after the other."""
+        return _Way(first.leaves, (*first.enters, *self.enters), first.delay_ns + self.delay_ns)
 
 
 def namespace(node: int) -> str:
@@ -82,9 +100,8 @@ class Network:
         self._gateways = {
             end: index + 1 for index, end in enumerate(sorted(end for end in self.link_at if self.speaks_ip(end.node)))
         }
-        self._distances = {
-            end: self._distance_to(end) for end in sorted(set(self.owner.values()) | self.link_at.keys())
-        }
+        self._routes = _core.Routes(json.dumps({"nodes": self.nodes, "links": self.links}))
+        self._ways: dict[tuple[int, Any], _Way | None] = {}
 
     def speaks_ip(self, node: int) -> bool:
         return bool(self.nodes[node]["kind"] != "switch")
@@ -147,57 +164,65 @@ class Network:
                 if port != peer:
                     yield from self._beyond(port, seen | {peer.node})
 
-    def _distance_to(self, target: End) -> dict[int, tuple[int, int]]:
-        """From each node that can reach the interface: fewest links, then least propagation delay in ns."""
-        if target not in self.link_at:
-            return {}
-        found: dict[int, tuple[int, int]] = {}
-        first = self.link_at[target][1]
-        waiting = [(1, self._delay_towards(target), first.node)]
-        while waiting:
-            hops, delay, node = heapq.heappop(waiting)
-            if node in found:
-                continue
-            found[node] = (hops, delay)
-            if self.is_host(node):
-                continue
-            for end in self.ends(node):
-                peer = self.link_at[end][1]
-                if peer.node not in found:
-                    heapq.heappush(waiting, (hops + 1, delay + self._delay_towards(end), peer.node))
-        return found
+    def next_hop(self, node: int, address: Any, out: int | None = None) -> Hop | None:
+        """The next hop from a node to an address, by the interface `out` or by any; None where there is none.
+
+        Routers and switches send as the simulator's do without static routes, which are rules of their own. A host,
+        which there sends by its source's interface, here takes that of the shortest way.
+        """
+        if out is None and not self.is_host(node):
+            way = self._way(node, address)
+            return None if way is None else Hop(way.leaves, self._next(way))
+        ends = [end for end in self.ends(node) if out is None or end.interface == out]
+        ways = [way for end in ends if (way := self._way_by(end, address)) is not None]
+        if not ways:
+            return None
+        best = min(ways, key=lambda way: self._rank(way, address))
+        return Hop(best.leaves, self._next(best))
+
+    def _rank(self, way: _Way, address: Any) -> tuple[bool, int, int, End]:
+        """The address's own link first, then fewest links behind the next hop, then least delay."""
+        behind = len(way.enters) - way.enters.index(self._next(way))
+        return way.enters[-1] != self.owner[address], behind, way.delay_ns, way.leaves
+
+    def _next(self, way: _Way) -> End:
+        return next(end for end in way.enters if self.speaks_ip(end.node))
+
+    def _way_by(self, end: End, address: Any) -> _Way | None:
+        """A way to an address that begins at an interface."""
+        peer, target = self.link_at[end][1], self.owner[address].node
+        first = _Way(end, (peer,), self._delay_towards(peer))
+        if peer.node == target:
+            return first
+        if self.is_host(peer.node):
+            return None
+        # A switch may have none but over this node, and one to another address of the same host (the weak host model).
+        others = (each for each, owner in self.owner.items() if owner.node == target and self.is_host(target))
+        for each in chain((address,), others):
+            further = self._way(peer.node, each)
+            if further is not None and self._next(way := further.after(first)).node != end.node:
+                return way
+        return None
+
+    def _way(self, node: int, address: Any) -> _Way | None:
+        """The simulator's way from a router or switch."""
+        if (node, address) not in self._ways:
+            self._ways[node, address] = self._asked(node, address)
+        return self._ways[node, address]
+
+    def _asked(self, node: int, address: Any) -> _Way | None:
+        found = self._routes.way(node, _NOBODY[address.version], str(address))
+        if found is None:
+            return None
+        begins = [self.sender(link, direction) for link, direction in found]
+        enters = tuple(self.link_at[end][1] for end in begins)
+        return _Way(begins[0], enters, sum(self._delay_towards(end) for end in enters))
 
     def _delay_towards(self, end: End) -> int:
         """The propagation delay of the link at `end` in the direction towards it."""
         link = self.links[self.link_at[end][0]]
         direction = "forward" if link["b"] == {"node": end.node, "interface": end.interface} else "backward"
         return int(link[direction]["delay_ns"])
-
-    def next_hop(self, node: int, address: Any, out: int | None = None) -> Hop | None:
-        """The next hop from a node to an address, by the interface `out` or by any; None where there is none."""
-        target = self.owner[address]
-        candidates = self._towards(node, target, out)
-        if not candidates and self.is_host(target.node):
-            # The weak host model: a host takes packets to any of its addresses on every interface.
-            candidates = [hop for end in self.ends(target.node) for hop in self._towards(node, end, out)]
-        if not candidates:
-            return None
-        _, _, end, to = min(candidates)
-        return Hop(end, to)
-
-    def _towards(self, node: int, target: End, out: int | None) -> list[tuple[int, int, End, End]]:
-        """The next hops from a node to an interface: links and delay from there on, and the two ends of the hop."""
-        candidates = []
-        for end in self.ends(node):
-            if out is not None and end.interface != out:
-                continue
-            for to in self._beyond(end):
-                if to == target:
-                    candidates.append((0, 0, end, to))
-                elif not self.is_host(to.node) and to.node in self._distances[target]:
-                    hops, delay = self._distances[target][to.node]
-                    candidates.append((hops, delay + self._delay_towards(self.link_at[end][1]), end, to))
-        return candidates
 
 
 def _devices(node: Data) -> list[str]:

@@ -224,6 +224,9 @@ class Simulation:
     def recording(self) -> Recording:
         """Ends the run, finished or not, closes its captures and gives what was recorded. At most once."""
 
+def check(plan_json: str, load: Callable[[str, str], object] | None = None) -> str | None:
+    """The first thing that makes a plan impossible, as Simulation raises it; None where it can run. `load` as there."""
+
 def carry(
     plan_json: str, ports_json: str, interfaces: Sequence[int], stop: int, now_ns: int, log: str
 ) -> tuple[int, int, int, int]:

@@ -309,19 +309,19 @@ def test_of_equal_paths_routers_take_the_simulator_s() -> None:
     described = """
 [host.client]
 [host.server]
-[router.a.interface.second]
-[router.a.interface.first]
+[router.a]
 [router.b]
 [link.access]
 ends = ["client", "a:access"]
 [link.one]
-ends = ["a:first", "b:one"]
+ends = ["a", "b"]
 [link.two]
-ends = ["a:second", "b:two"]
+ends = ["a", "b"]
 [link.last]
 ends = ["b:last", "server"]
 """
     plan = Scenario.parse(described, "equal").plan(None).data
+    plan["links"][1:3] = plan["links"][2:0:-1]
     (client, server), (a, _) = (
         [each for each in range(4) if plan["nodes"][each]["kind"] == k] for k in ("host", "router")
     )

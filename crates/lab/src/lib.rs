@@ -30,5 +30,5 @@ pub use middlebox::Tally;
 pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
 pub use registry::{fault, registry, wifi_rates};
-pub use simulation::{MiddleboxReport, Simulation, Step, SwitchTotals, Totals};
+pub use simulation::{MiddleboxReport, Simulation, Step, SwitchTotals, Totals, check};
 pub use ways::{Undetermined, Way, Ways};

@@ -52,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::routes::Routes;
     #[pymodule_export]
-    use crate::simulation::Simulation;
+    use crate::simulation::{Simulation, check};
     #[pymodule_export]
     use crate::views::{Address, Flow, Path, PathManagerView, View};
     #[pymodule_export]

@@ -15,6 +15,17 @@ use crate::recording::Recording;
 use crate::scripts::{Fate, Scripts};
 use crate::{PlanError, ScriptError};
 
+/// What makes a plan impossible, as [`Simulation`] would say it; nothing where it can run.
+#[pyfunction]
+#[pyo3(signature = (plan_json, load = None))]
+pub fn check(py: Python<'_>, plan_json: &str, load: Option<Py<PyAny>>) -> PyResult<Option<String>> {
+    let scripts = load.map(Scripts::new).map(Arc::new);
+    let foreign = scripts.clone().map(|scripts| scripts as Arc<dyn Foreign>);
+    let choosers = scripts.as_deref().map(|scripts| scripts as &dyn Choosers);
+    let found = py.detach(|| guarded(|| polypath_lab::check(plan_json, foreign, choosers)))?;
+    Ok(found.err().map(|error| error.to_string()))
+}
+
 /// Steps a simulation on Python's behalf; Python's other threads go on meanwhile.
 #[pyclass(module = "polypath._core")]
 pub struct Simulation {

@@ -66,13 +66,11 @@ def check(plan: Plan) -> None:
     loader = script.Loader()
     network = Plan({key: value for key, value in plan.view.items() if key != "programs"})
     try:
-        _core.Simulation(network.json(), "none", None, loader)
-    except _core.ScriptError as error:
-        raise script.failed(error) from error
-    except (_core.PlanError, RuntimeError) as error:
-        if loader.failure is not None:
-            raise loader.failure from error
-        raise EngineError(" ".join(str(error).split())) from error
+        problem = _core.check(network.json(), loader)
+    except RuntimeError as error:
+        problem = str(error)
+    if problem is not None:
+        raise loader.failure or EngineError(" ".join(problem.split()))
 
 
 def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress, program: Program | None = None) -> bool:

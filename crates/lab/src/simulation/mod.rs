@@ -152,6 +152,19 @@ const OUTPUTS_A_HEARING: u64 = 1 << 6;
 /// Where datagram applications' source ports begin.
 const FIRST_PRIVATE_PORT: u16 = 49_152;
 
+/// Prepares the run of a plan in JSON, with algorithms of which the registries know nothing, and runs nothing.
+///
+/// # Errors
+/// Why the plan cannot run.
+pub fn check(
+    plan: &str,
+    foreign: Option<Arc<dyn Foreign>>,
+    choosers: Option<&dyn Choosers>,
+) -> Result<(), PlanError> {
+    let plan = serde_json::from_str(plan)?;
+    Simulation::with_foreign(plan, CaptureMode::None, None, foreign, choosers).map(drop)
+}
+
 impl Simulation {
     /// Prepares the run of a plan in JSON. Captures are written to `directory`.
     ///

@@ -19,7 +19,7 @@ PYTHON = {
     "registry": {"_core", "errors", "units"},
     # what a notebook shows of them is imported when one asks
     "scenario": {"errors", "notebook", "registry", "units"},
-    "formats": {"errors", "registry", "results", "scenario", "units"},
+    "formats": {"_core", "errors", "registry", "results", "scenario", "units"},
     "labs": {"scenario", "units"},
     "results": {"_core", "errors", "notebook"},
     "capture": {"_core", "errors", "results"},

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from polypath import _core
 from polypath.cli import notes
-from polypath.engines import get
+from polypath.engines import EngineError, get
 from polypath.formats.plan import scenario_of
 from polypath.results import Recording, measures, metrics, summary, video
-from polypath.scenario import Scenario, ScenarioError
+from polypath.scenario import Plan, Scenario, ScenarioError
 
 SECOND = 1_000_000_000
 TEXT = """
@@ -187,3 +188,27 @@ def test_what_cannot_be_played_is_refused_with_its_line(line: str, message: str)
         Scenario.parse(text, "film.toml")
     assert f"film.toml:{text.count(chr(10))}: " in str(caught.value)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rates_bps": [1_000_000, 500_000]}, "rates_bps: the rates rise from one to the next"),
+        ({"rates_bps": []}, "rates_bps: a video needs a rate"),
+        ({"rates_bps": [0]}, "rates_bps: a rate is above 0"),
+        ({"segment_ns": 9_999_999}, "segment_ns: a segment plays for 10 ms at least"),
+        ({"buffer_ns": SECOND}, "buffer_ns: the buffer has no room for a segment"),
+        (
+            {"rule": {"kind": "fixed", "representation": 6}},
+            "rule.representation: there are 6 rates, numbered from 0",
+        ),
+    ],
+)
+def test_a_plan_of_what_cannot_be_played_names_the_field(change: dict[str, Any], message: str) -> None:
+    data = Scenario.parse(TEXT[: TEXT.index("rates =")], "film.toml").plan().data
+    assert _core.check(Plan(data).json()) is None
+    work = data["applications"][0]["work"]
+    work |= change
+    assert _core.check(Plan(data).json()) == f"application film: {message}"
+    with pytest.raises(EngineError, match=f"^application film: {message}$"):
+        get("sim").run(Plan(data))

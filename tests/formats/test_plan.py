@@ -176,6 +176,23 @@ size = "1 MB"
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("delay_ns", None, "the simulator cannot run this plan: not a plan: invalid type: null, expected u64"),
+        ("reorder", None, "the simulator cannot run this plan: not a plan: invalid type: null, expected f64"),
+        ("reorder", "x", "this is no whole plan: something in it is not of its kind"),
+    ],
+)
+def test_a_plan_that_the_simulator_refuses_is_none(key: str, value: object, words: str) -> None:
+    text = '[host.client]\n[host.server]\n[link.l]\nends = ["client", "server"]\n'
+    data = Scenario.parse(text, "x.toml").plan().data
+    plans.scenario_of(Plan(data), "plan.json")
+    data["links"][0]["forward"][key] = value
+    with pytest.raises(ScenarioError, match=words):
+        plans.scenario_of(Plan(data), "plan.json")
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"routing": "nearest"}, "routing"),

@@ -9,7 +9,8 @@ use polypath_transport::{Profile, congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::{application, bridging, control, middlebox};
+use crate::application::{self, Work};
+use crate::{bridging, control, middlebox};
 
 /// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`,
 /// `spanning-tree`, `application`, `profile`) as a JSON list of
@@ -73,8 +74,8 @@ fn schedulers() -> Option<Value> {
 
 const NO_QUEUES: &str = "it hands data to the queues of subflows, and a path of QUIC has none";
 
-/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has, of a spanning tree protocol, or of a model of the network, whose
-/// fields these are; nothing where they fit, or for other kinds.
+/// What is wrong with the parameters (a JSON object) of an algorithm that the transport has, of a spanning tree protocol, or of a model of the network or an
+/// application, whose fields these are; nothing where they fit, or for other kinds.
 pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
     let given: Map<String, Value> = serde_json::from_str(parameters).ok()?;
     let error = match kind {
@@ -87,16 +88,17 @@ pub fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
         },
         "queue" => return misfit(name, given, QueueConfig::check),
         "loss" => return misfit(name, given, LossConfig::check),
+        "application" => return misfit(name, given, Work::check),
         _ => None,
     };
     error.map(|error| error.to_string())
 }
 
-/// What is wrong with the settings of a model of the network.
-fn misfit<M: DeserializeOwned>(
+/// What is wrong with the settings of a model of the network or of an application.
+fn misfit<M: DeserializeOwned, E: ToString>(
     name: &str,
     mut given: Map<String, Value>,
-    check: impl Fn(&M) -> Result<(), ModelError>,
+    check: impl Fn(&M) -> Result<(), E>,
 ) -> Option<String> {
     given.insert("kind".to_owned(), name.into());
     match serde_json::from_value(given.into()) {

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from polypath import registry, units
+from polypath import _core, registry, units
 from polypath.scenario import Plan, Scenario, ScenarioError, declared, quic
 from polypath.scenario.fields import is_fixed
 from polypath.scenario.frequency import OFF
@@ -27,13 +27,15 @@ _KINDS: Final = ("host", "router", "switch")
 def load(path: Path) -> Scenario:
     """The scenario of a plan's file.
 
-    Raises ScenarioError where the file is no plan, and where no scenario has this plan, with the first difference.
+    Raises ScenarioError where the file is no plan or one that the simulator refuses, and where no scenario has this
+    plan, with the first difference.
     """
     return scenario_of(Plan.load(path), str(path))
 
 
 def scenario_of(plan: Plan, filename: str) -> Scenario:
-    """The scenario whose plan it is; `filename` is for errors. Raises ScenarioError as `load`."""
+    """The scenario whose plan it is; `filename` is for errors. Raises ScenarioError as `load`, and for a plan that the
+    simulator refuses."""
     try:
         given = normal(plan.data)
         scenario = Scenario.from_data(_Writer(given).data())
@@ -41,7 +43,7 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
         raise ScenarioError(f"no scenario has this plan: {error.message}", filename) from error
     except KeyError as error:
         raise ScenarioError(f"this is no whole plan: {error} is missing", filename) from error
-    except (TypeError, IndexError, AttributeError, ValueError) as error:
+    except (TypeError, IndexError, AttributeError, ValueError, ArithmeticError) as error:
         raise ScenarioError("this is no whole plan: something in it is not of its kind", filename) from error
     made = normal(scenario.plan().data)
     for one, other in zip(given["applications"], made["applications"], strict=True):
@@ -49,6 +51,9 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
         one.update({end: other[end] for end in ("source", "destination") if one.get(end) is None})
     for place, wanted, found in _differences(given, made):
         raise ScenarioError(f"no scenario has this plan: {place} is {wanted!r}, and would be {found!r}", filename)
+    network = Plan({name: value for name, value in plan.data.items() if name != "programs"})
+    if problem := _core.check(network.json()):
+        raise ScenarioError(f"the simulator cannot run this plan: {problem}", filename)
     return scenario
 
 

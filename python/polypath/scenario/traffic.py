@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -16,7 +15,7 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import IP, Depth, Name, Period, Rate, Size, Time, fault
 from polypath.scenario.matrices import AnyMatrix
 from polypath.scenario.network import Loss, Queue
-from polypath.scenario.players import AnyRule, Fixed, Throughput
+from polypath.scenario.players import AnyRule, Throughput
 from polypath.scenario.sizes import AnySizes
 from polypath.scenario.stack import Stack
 
@@ -24,7 +23,6 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 
 _LADDER = (300_000, 750_000, 1_200_000, 1_850_000, 2_850_000, 4_300_000)
-_SHORTEST_SEGMENT = 10 * MS
 
 
 class Application(Declared):
@@ -182,18 +180,12 @@ class Video(Application):
 
     @model_validator(mode="after")
     def _fits(self) -> Video:
-        if not self.rates:
-            raise fault("a video needs a rate", at=("rates",))
-        if any(after <= before for before, after in itertools.pairwise(self.rates)):
-            raise fault("the rates rise from one to the next", at=("rates",))
-        if self.segment < _SHORTEST_SEGMENT:
-            raise fault("a segment plays for 10 ms at least", at=("segment",))
-        if self.buffer < self.segment:
-            raise fault("the buffer has no room for a segment", at=("buffer",))
+        if problem := registry.fault("application", "video", self.planned(0)):
+            field, _, message = problem.partition(": ")
+            raise fault(message, at=tuple(part.partition("_")[0] for part in field.split(".")))
         if self.startup is not None and self.startup > self.buffer:
+            # The simulator's player then begins when no more fits.
             raise fault("more than the buffer holds never comes", at=("startup",))
-        if isinstance(self.rule, Fixed) and self.rule.representation >= len(self.rates):
-            raise fault(f"there are {len(self.rates)} rates, numbered from 0", at=("rule", "representation"))
         return self
 
     def planned(self, rest: int) -> dict[str, Any]:

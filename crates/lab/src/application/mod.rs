@@ -94,6 +94,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// What makes its settings impossible.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.kind().1.fault().map_or(Ok(()), Err)
+    }
+
     pub(crate) fn kind(&self) -> (Entry, &dyn Kind) {
         match self {
             Self::Bulk(config) => (bulk::ENTRY, config),

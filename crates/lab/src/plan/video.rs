@@ -1,5 +1,6 @@
 //! Adaptive video: what a player is told.
 
+use polypath_transport::MILLISECOND;
 use serde::{Deserialize, Serialize};
 
 /// Segments of `segment_ns` each, in one of several representations.
@@ -30,16 +31,28 @@ pub enum VideoRule {
     Fixed { representation: u32 },
 }
 
+/// A player asks for no shorter ones.
+const SHORTEST_SEGMENT_NS: u64 = 10 * MILLISECOND;
+
 impl Video {
-    /// What makes it impossible, if anything does.
-    pub fn fault(&self) -> Option<&'static str> {
-        let ascending = self.rates_bps.windows(2).all(|pair| pair[0] < pair[1]);
-        if self.rates_bps.first().is_none_or(|&rate| rate == 0) || !ascending {
-            Some("a video needs rates above 0, ascending")
-        } else if self.segment_ns == 0 {
-            Some("a segment of a video needs a length")
+    /// What makes it impossible, if anything does, behind the field that is to change.
+    pub fn fault(&self) -> Option<String> {
+        let descending = self.rates_bps.windows(2).any(|pair| pair[0] >= pair[1]);
+        let rates = self.rates_bps.len();
+        if rates == 0 {
+            Some("rates_bps: a video needs a rate".into())
+        } else if self.rates_bps[0] == 0 {
+            Some("rates_bps: a rate is above 0".into())
+        } else if descending {
+            Some("rates_bps: the rates rise from one to the next".into())
+        } else if self.segment_ns < SHORTEST_SEGMENT_NS {
+            Some("segment_ns: a segment plays for 10 ms at least".into())
         } else if self.buffer_ns < self.segment_ns {
-            Some("a video's buffer has no room for a segment")
+            Some("buffer_ns: the buffer has no room for a segment".into())
+        } else if matches!(self.rule, VideoRule::Fixed { representation } if representation as usize >= rates)
+        {
+            let problem = format!("there are {rates} rates, numbered from 0");
+            Some(format!("rule.representation: {problem}"))
         } else {
             None
         }

@@ -26,7 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 impl Kind for Video {
     fn fault(&self) -> Option<String> {
-        Video::fault(self).map(str::to_owned)
+        Video::fault(self)
     }
 
     fn begin(&self, _: Beginning) -> Begun {

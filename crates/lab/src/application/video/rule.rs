@@ -19,7 +19,7 @@ pub(super) fn choose(video: &Video, chunks: &[Chunk], buffered_ns: u64) -> usize
             let last = chunks.last().map_or(0, |chunk| chunk.representation);
             buffer(rates, last as usize, buffered_ns, reservoir_ns, cushion_ns)
         }
-        VideoRule::Fixed { representation } => (representation as usize).min(rates.len() - 1),
+        VideoRule::Fixed { representation } => representation as usize,
     }
 }
 

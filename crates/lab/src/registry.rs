@@ -4,7 +4,6 @@ use polypath_net::{
     LOSS_MODELS, LossConfig, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
 };
 use polypath_noq as noq;
-use polypath_settings::ModelError;
 use polypath_transport::{Profile, congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

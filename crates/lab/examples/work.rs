@@ -1,10 +1,57 @@
-//! Runs a benchmark's work and prints how many packet-hops it was: `work W1 [SECONDS]`. Made to run under valgrind.
+//! Runs a benchmark's work and prints how many packet-hops it was and what it cost: `work W1 [SECONDS]`. Made to run under valgrind, too.
+
+use polypath_lab::bench::{self, Report};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Measured {
+    #[serde(flatten)]
+    report: Report,
+    /// Of the simulation without set-up.
+    cpu_seconds: f64,
+    set_up_cpu_seconds: f64,
+    /// Most resident so far; on Linux alone.
+    memory_mb: Option<f64>,
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().ok_or("usage: work NAME [SECONDS]")?;
     let seconds = arguments.next().map(|text| text.parse()).transpose()?;
-    let report = polypath_lab::bench::run(&name, seconds).ok_or("no such work")??;
-    println!("{}", serde_json::to_string(&report)?);
+    let began = cpu_seconds();
+    let mut prepared = bench::prepare(&name, seconds).ok_or("no such work")??;
+    let ready = cpu_seconds();
+    prepared.simulate()?;
+    let cpu_seconds = cpu_seconds() - ready;
+    let memory_mb = peak_megabytes();
+    let measured = Measured {
+        report: prepared.report()?,
+        cpu_seconds,
+        set_up_cpu_seconds: ready - began,
+        memory_mb,
+    };
+    println!("{}", serde_json::to_string(&measured)?);
     Ok(())
+}
+
+fn cpu_seconds() -> f64 {
+    // SAFETY: zeros are a valid `rusage`, which getrusage fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    [usage.ru_utime, usage.ru_stime]
+        .iter()
+        .map(|time| time.tv_sec as f64 + time.tv_usec as f64 / 1e6)
+        .sum()
+}
+
+fn peak_megabytes() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024.0 / 1e6)
 }

@@ -111,27 +111,70 @@ pub struct Report {
 /// # Errors
 /// Those of [`Simulation::from_plan`].
 pub fn run(name: &str, seconds: Option<f64>) -> Option<Result<Report, PlanError>> {
-    let work = WORKS.iter().find(|work| work.name == name)?;
-    let seconds = seconds.unwrap_or(work.seconds);
-    Some(report(work, seconds))
+    let prepared = prepare(name, seconds)?;
+    Some(prepared.and_then(|mut prepared| {
+        prepared.simulate()?;
+        prepared.report()
+    }))
 }
 
-fn report(work: &Definition, seconds: f64) -> Result<Report, PlanError> {
-    let plan = (work.plan)(seconds);
-    let pairs = plan.applications.len();
-    let mut simulation = Simulation::from_plan(plan, CaptureMode::None, None)?;
-    simulation.step_until(u64::MAX)?;
-    let packet_hops = simulation.packet_hops();
-    let delivered = simulation.delivered_bytes();
-    let recording = simulation.finish()?;
-    Ok(Report {
-        work: work.name,
-        description: work.description,
-        simulated_seconds: seconds,
-        packet_hops,
-        share_of_capacity: delivered as f64 * 8.0 / seconds / (work.capacity * pairs as f64),
-        subflows: recording.subflow_ends.len(),
-    })
+/// A work that is set up and not yet run, for who measures the two apart.
+pub struct Prepared {
+    work: &'static Definition,
+    seconds: f64,
+    pairs: usize,
+    simulation: Simulation,
+}
+
+/// Sets a work up; nothing for an unknown name.
+///
+/// # Errors
+/// Those of [`Simulation::from_plan`].
+pub fn prepare(name: &str, seconds: Option<f64>) -> Option<Result<Prepared, PlanError>> {
+    let work = WORKS.iter().find(|work| work.name == name)?;
+    Some(Prepared::new(work, seconds.unwrap_or(work.seconds)))
+}
+
+impl Prepared {
+    fn new(work: &'static Definition, seconds: f64) -> Result<Self, PlanError> {
+        let plan = (work.plan)(seconds);
+        let pairs = plan.applications.len();
+        let simulation = Simulation::from_plan(plan, CaptureMode::None, None)?;
+        Ok(Self {
+            work,
+            seconds,
+            pairs,
+            simulation,
+        })
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::step_until`].
+    pub fn simulate(&mut self) -> Result<(), PlanError> {
+        self.simulation.step_until(u64::MAX)?;
+        Ok(())
+    }
+
+    /// What it did.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::finish`].
+    pub fn report(mut self) -> Result<Report, PlanError> {
+        let packet_hops = self.simulation.packet_hops();
+        let delivered = self.simulation.delivered_bytes();
+        let recording = self.simulation.finish()?;
+        let capacity = self.work.capacity * self.pairs as f64;
+        Ok(Report {
+            work: self.work.name,
+            description: self.work.description,
+            simulated_seconds: self.seconds,
+            packet_hops,
+            share_of_capacity: delivered as f64 * 8.0 / self.seconds / capacity,
+            subflows: recording.subflow_ends.len(),
+        })
+    }
 }
 
 fn address(number: usize) -> IpAddr {

@@ -1,6 +1,7 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
+# make bench-htsim  the works beside csg-htsim, which is cloned and built; ROUNDS=n of each, REPOSITORY=path or URL of another clone
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover
@@ -30,7 +31,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench clean tools \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
@@ -240,6 +241,15 @@ coverage: build
 
 bench: build
 	@$(BIN)/polypath bench
+
+ROUNDS ?= 5
+
+bench-htsim: $(VENV)/.ready
+	@.ci/need 'command -v git' git
+	@.ci/need 'command -v g++' g++
+	@cargo build --release --locked --quiet -p polypath-lab --example work
+	@$(BIN)/python benches/htsim/side_by_side.py target/release/examples/work --rounds $(ROUNDS) \
+	    $(if $(REPOSITORY),--source $(REPOSITORY)) --out docs/performance.md
 
 clean:
 	rm -rf $(VENV) $(NATIVE) $(PAGE) target docs/_build

@@ -1,0 +1,296 @@
+// Runs a work of crates/lab/src/bench.rs on csg-htsim and prints what it was and what it cost as a line of JSON:
+//
+//     works W1 [SECONDS]
+//
+// Networks are made of htsim's Queue (drop-tail) and Pipe. Its FatTreeTopology has other queues, which drop at random before they are
+// full or hold 1,000 packets, and makes every path of a pair where a few are used.
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "config.h"
+#include "eventlist.h"
+#include "mtcp.h"
+#include "network.h"
+#include "pipe.h"
+#include "queue.h"
+#include "route.h"
+#include "tcp.h"
+
+namespace {
+
+uint64_t packet_hops = 0;
+
+// A packet in a pipe has left the queue of its link, which is when Polypath counts it. An increment and a jump a hop.
+class CountingPipe final : public Pipe {
+public:
+    using Pipe::Pipe;
+
+    void receivePacket(Packet &packet) override {
+        ++packet_hops;
+        Pipe::receivePacket(packet);
+    }
+};
+
+struct Channel {
+    uint64_t mbps;
+    double delay_us;
+    int packets;
+};
+
+class Line {
+public:
+    Line(const Channel &channel, EventList &events)
+        : queue(speedFromMbps(channel.mbps), memFromPkt(channel.packets), events, nullptr),
+          pipe(timeFromUs(channel.delay_us), events) {}
+
+    void append_to(Route &route) {
+        route.push_back(&queue);
+        route.push_back(&pipe);
+    }
+
+private:
+    Queue queue;
+    CountingPipe pipe;
+};
+
+struct Link {
+    Link(const Channel &channel, EventList &events) : up(channel, events), down(channel, events) {}
+
+    Line up, down;
+};
+
+using Links = std::vector<std::unique_ptr<Link>>;
+
+Links links(size_t count, const Channel &channel, EventList &events) {
+    Links made;
+    made.reserve(count);
+    for (size_t index = 0; index < count; ++index)
+        made.push_back(std::make_unique<Link>(channel, events));
+    return made;
+}
+
+// The links from a sender up, and those down to its receiver from there on.
+struct Path {
+    std::vector<Link *> up, down;
+
+    Route *forth(PacketSink &end) const { return route(up, down, end); }
+
+    // Acknowledgements go back the same way.
+    Route *back(PacketSink &end) const {
+        return route({down.rbegin(), down.rend()}, {up.rbegin(), up.rend()}, end);
+    }
+
+private:
+    static Route *route(const std::vector<Link *> &up, const std::vector<Link *> &down, PacketSink &end) {
+        auto *made = new Route(int(2 * (up.size() + down.size()) + 1));
+        for (Link *link : up)
+            link->up.append_to(*made);
+        for (Link *link : down)
+            link->down.append_to(*made);
+        made->push_back(&end);
+        return made;
+    }
+};
+
+// The objects of a run live as long as the process, as in htsim's own programs.
+class Run {
+public:
+    explicit Run(double seconds) : events(EventList::getTheEventList()), random(1) {
+        EventList::setEndtime(timeFromSec(seconds));
+        srand(1);
+        timers = new TcpRtxTimerScanner(timeFromMs(10), events);
+    }
+
+    void tcp(const Path &path) {
+        subflow(path, nullptr);
+        ++pairs;
+    }
+
+    // COUPLED_INC is LIA: alpha of RFC 6356, increase capped by that of TCP.
+    void mptcp(const std::vector<Path> &paths) {
+        auto *connection = new MultipathTcpSrc(COUPLED_INC, events, nullptr);
+        for (const Path &path : paths)
+            subflow(path, connection);
+        ++pairs;
+    }
+
+    uint64_t below(uint64_t bound) { return random() % bound; }
+
+    uint64_t delivered_bytes() const {
+        uint64_t total = 0;
+        for (const TcpSink *sink : sinks)
+            total += sink->_cumulative_ack;
+        return total;
+    }
+
+    EventList &events;
+    size_t pairs = 0;
+    std::vector<TcpSink *> sinks;
+
+private:
+    void subflow(const Path &path, MultipathTcpSrc *connection) {
+        auto *source = new TcpSrc(nullptr, nullptr, events);
+        auto *sink = new TcpSink();
+        timers->registerTcp(*source);
+        if (connection != nullptr)
+            connection->addSubflow(source);
+        source->connect(*path.forth(*sink), *path.back(*source), *sink, 0);
+        sinks.push_back(sink);
+    }
+
+    std::mt19937_64 random;
+    TcpRtxTimerScanner *timers;
+};
+
+// A k-ary fat-tree (Al-Fares et al., SIGCOMM 2008).
+class FatTree {
+public:
+    FatTree(size_t k, EventList &events) : half(k / 2), hosts(k * half * half) {
+        const Channel channel{100, 10, 100};
+        to_edge = links(hosts, channel, events);
+        to_aggregation = links(hosts, channel, events);
+        to_core = links(hosts, channel, events);
+    }
+
+    // By an aggregation switch of each pod and a core switch above it.
+    Path path(size_t from, size_t to, size_t aggregation, size_t core) const {
+        const size_t edges[] = {from / half, to / half};
+        const size_t pods[] = {edges[0] / half, edges[1] / half};
+        Path path{{to_edge[from].get()}, {}};
+        if (edges[0] != edges[1])
+            path.up.push_back(to_aggregation[edges[0] * half + aggregation].get());
+        if (pods[0] != pods[1]) {
+            path.up.push_back(to_core[(pods[0] * half + aggregation) * half + core].get());
+            path.down.push_back(to_core[(pods[1] * half + aggregation) * half + core].get());
+        }
+        if (edges[0] != edges[1])
+            path.down.push_back(to_aggregation[edges[1] * half + aggregation].get());
+        path.down.push_back(to_edge[to].get());
+        return path;
+    }
+
+    const size_t half, hosts;
+
+private:
+    Links to_edge, to_aggregation, to_core;
+};
+
+// A permutation without fixed points: a single cycle (Sattolo's algorithm).
+std::vector<size_t> derangement(size_t count, Run &run) {
+    std::vector<size_t> order(count);
+    for (size_t index = 0; index < count; ++index)
+        order[index] = index;
+    for (size_t index = count - 1; index > 0; --index)
+        std::swap(order[index], order[run.below(index)]);
+    return order;
+}
+
+void fat_tree(Run &run, size_t k, size_t subflows) {
+    const auto &tree = *new FatTree(k, run.events);
+    const std::vector<size_t> receivers = derangement(tree.hosts, run);
+    for (size_t sender = 0; sender < tree.hosts; ++sender) {
+        std::vector<Path> paths;
+        for (size_t subflow = 0; subflow < subflows; ++subflow) {
+            const size_t aggregation = run.below(tree.half), core = run.below(tree.half);
+            paths.push_back(tree.path(sender, receivers[sender], aggregation, core));
+        }
+        if (subflows > 1)
+            run.mptcp(paths);
+        else
+            run.tcp(paths.front());
+    }
+}
+
+void two_paths(Run &run) {
+    const Channel access{10'000, 1, 10'000};
+    const auto &middle = *new Links(links(2, {100, 10'000, 166}, run.events));
+    for (size_t connection = 0; connection < 16; ++connection) {
+        const auto &client = *new Links(links(2, access, run.events));
+        auto *server = new Link(access, run.events);
+        std::vector<Path> paths;
+        for (size_t index = 0; index < 2; ++index)
+            paths.push_back({{client[index].get(), middle[index].get()}, {server}});
+        run.mptcp(paths);
+    }
+}
+
+void dumbbell(Run &run) {
+    const Channel access{1'000, 1'000, 1'000};
+    auto *middle = new Link({100, 10'000, 100}, run.events);
+    for (size_t connection = 0; connection < 16; ++connection) {
+        auto *client = new Link(access, run.events), *server = new Link(access, run.events);
+        run.tcp({{client, middle}, {server}});
+    }
+}
+
+struct Work {
+    const char *name;
+    double seconds;
+    void (*set_up)(Run &);
+};
+
+const Work WORKS[] = {
+    {"W1", 3, [](Run &run) { fat_tree(run, 8, 8); }},
+    {"W2", 3, [](Run &run) { fat_tree(run, 8, 1); }},
+    {"W3", 30, two_paths},
+    {"W4", 0.05, [](Run &run) { fat_tree(run, 16, 8); }},
+    {"W5", 0.01, [](Run &run) { fat_tree(run, 32, 8); }},
+    {"W6", 30, dumbbell},
+};
+
+double cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval &time) { return double(time.tv_sec) + double(time.tv_usec) / 1e6; };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// getrusage counts what the process had before exec as well.
+double peak_megabytes() {
+    std::ifstream status("/proc/self/status");
+    std::string line;
+    while (std::getline(status, line))
+        if (line.rfind("VmHWM:", 0) == 0)
+            return std::strtod(line.c_str() + 6, nullptr) * 1024 / 1e6;
+    return 0;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+    const Work *work = nullptr;
+    for (const Work &known : WORKS)
+        if (count > 1 && std::string(known.name) == arguments[1])
+            work = &known;
+    if (work == nullptr) {
+        std::fprintf(stderr, "usage: works W1|W2|W3|W4|W5|W6 [SECONDS]\n");
+        return 2;
+    }
+    const double seconds = count > 2 ? std::strtod(arguments[2], nullptr) : work->seconds;
+    std::cout.setstate(std::ios::failbit); // htsim tells of each timeout
+
+    const double began = cpu_seconds();
+    Run run(seconds);
+    work->set_up(run);
+    const double ready = cpu_seconds();
+    while (EventList::doNextEvent()) {
+    }
+    const double over = cpu_seconds();
+
+    const double capacity = 100e6 * double(run.pairs);
+    std::printf("{\"work\": \"%s\", \"simulated_seconds\": %g, \"packet_hops\": %llu, \"share_of_capacity\": %.6f, "
+                "\"subflows\": %zu, \"cpu_seconds\": %.6f, \"set_up_cpu_seconds\": %.6f, \"memory_mb\": %.1f}\n",
+                work->name, seconds, static_cast<unsigned long long>(packet_hops),
+                double(run.delivered_bytes()) * 8 / seconds / capacity, run.sinks.size(), over - ready, ready - began,
+                peak_megabytes());
+}

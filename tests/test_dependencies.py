@@ -51,15 +51,17 @@ PYTHON = {
 
 #: What each crate may use of the others, tests included.
 RUST = {
+    "polypath-prefetch": set(),
     "polypath-settings": set(),
     "polypath-wire": set(),
-    "polypath-net": {"polypath-settings"},
+    "polypath-net": {"polypath-prefetch", "polypath-settings"},
     "polypath-switch": {"polypath-wire", "polypath-net"},
-    "polypath-transport": {"polypath-settings", "polypath-wire"},
+    "polypath-transport": {"polypath-prefetch", "polypath-settings", "polypath-wire"},
     "polypath-trace": {"polypath-wire"},
     "polypath-capture": {"polypath-wire", "polypath-trace"},
     "polypath-noq": {"polypath-transport"},
     "polypath-lab": {
+        "polypath-prefetch",
         "polypath-settings",
         "polypath-wire",
         "polypath-net",

@@ -1,6 +1,7 @@
 //! The network as it runs: clock, events, packets.
 
 mod air;
+mod look_ahead;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -223,6 +224,12 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.events.another_at(self.now)
     }
 
+    /// Whether there is so much that caches do not hold it.
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        self.events.is_crowded()
+    }
+
     /// Moves the clock forward to `to`, but not past the next event. Gives the time now.
     pub fn advance_to(&mut self, to: Nanos) -> Nanos {
         let limit = self.next_event_time().unwrap_or(NEVER);
@@ -385,8 +392,28 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         until: Nanos,
         obs: &mut O,
     ) -> Option<Occurrence<B>> {
+        if self.is_crowded() {
+            return self.poll_crowded(until, obs);
+        }
+        self.go_on::<false, O>(until, obs)
+    }
+
+    #[inline(never)]
+    fn poll_crowded<O: Observer<B>>(&mut self, until: Nanos, obs: &mut O) -> Option<Occurrence<B>> {
+        self.go_on::<true, O>(until, obs)
+    }
+
+    #[inline(always)]
+    fn go_on<const CROWDED: bool, O: Observer<B>>(
+        &mut self,
+        until: Nanos,
+        obs: &mut O,
+    ) -> Option<Occurrence<B>> {
         while let Some((at, id)) = self.events.pop_until(until) {
             self.now = at;
+            if CROWDED {
+                self.look_ahead(obs);
+            }
             let channel = id.wrapping_sub(FIRST_CHANNEL);
             if (channel as usize) < self.channels.len() {
                 if let Some(arrived) = self.arrive(channel, obs) {

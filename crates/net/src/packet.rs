@@ -79,6 +79,9 @@ pub trait Observer<B> {
     /// A packet of `len` bytes has crossed a channel and goes on from `position` in the table of paths: see [`crate::Network::positions`].
     fn crossed(&mut self, _at: Nanos, _position: u32, _len: u32) {}
 
+    /// The packet is likely to be delivered soon: after few other events, or (`next`) after one.
+    fn expects(&self, _packet: &Packet<B>, _next: bool) {}
+
     /// The channel took the packet: it is sent at once or waits.
     fn enqueued(&mut self, _at: Nanos, _channel: ChannelId, _packet: &Packet<B>) {}
 
@@ -122,6 +125,20 @@ impl<B> Store<B> {
             headers: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
+        }
+    }
+
+    /// A packet that is there.
+    #[inline(always)]
+    pub fn peek(&self, slot: u32) -> Option<&Packet<B>> {
+        self.packets.get(slot as usize)?.as_ref()
+    }
+
+    /// Has a packet fetched.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: u32) {
+        if let Some(packet) = self.packets.get(slot as usize) {
+            polypath_prefetch::prefetch(packet);
         }
     }
 

@@ -158,6 +158,9 @@ impl Simulation {
             let endpoint = endpoint as usize;
             let owns_nothing = segment.rare.is_none();
             let mut waits = false;
+            if self.network.is_crowded() {
+                self.prefetch(endpoint, subflow as usize);
+            }
             if let Some(connection) = self.endpoints[endpoint].tcp_mut() {
                 connection.take_in(subflow as usize, segment, arrival, now);
                 waits = connection.processes_wait();

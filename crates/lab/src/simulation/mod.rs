@@ -5,6 +5,7 @@ mod connections;
 mod control;
 mod datagrams;
 mod events;
+mod expecting;
 mod guard;
 mod host_queues;
 mod listener;
@@ -45,6 +46,7 @@ use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use control::Control;
 pub use control::SwitchTotals;
+use expecting::Expecting;
 use guard::Guard;
 use listener::Extra;
 pub use middleboxes::MiddleboxReport;
@@ -504,7 +506,10 @@ impl Simulation {
         }
         for _ in 0..OUTPUTS_A_STEP {
             let output = if self.unwatched {
-                match self.network.poll_in_place(until, &mut ()) {
+                match self
+                    .network
+                    .poll_in_place(until, &mut Expecting(&self.captures.flows, &self.endpoints))
+                {
                     Some(Occurrence::Arrived {
                         interface, parcel, ..
                     }) => {

@@ -126,6 +126,24 @@ impl Line {
         self.head == self.tail
     }
 
+    /// Has fetched where the next entry is put.
+    #[inline(always)]
+    pub fn prefetch_tail(&self) {
+        if let Some(entry) = self
+            .ring
+            .get(self.tail as usize & self.ring.len().wrapping_sub(1))
+        {
+            polypath_prefetch::prefetch(entry);
+        }
+    }
+
+    /// Slot of the entry at `head`, and the entry behind it.
+    #[inline(always)]
+    pub fn fronts(&self) -> (u32, Option<&Entry>) {
+        let index = (self.head + 1) as usize & self.ring.len().wrapping_sub(1);
+        (self.front, self.ring.get(index))
+    }
+
     /// When the first packet arrives; never if there is none.
     #[inline]
     pub fn next_arrival(&self) -> Nanos {

@@ -126,6 +126,18 @@ impl Channel {
         &self.general.config
     }
 
+    /// Has fetched where the next packet is put.
+    #[inline(always)]
+    pub fn prefetch_tail(&self) {
+        self.line.prefetch_tail();
+    }
+
+    /// The slot of the packet that arrives next, and the entry behind it.
+    #[inline(always)]
+    pub fn front(&self) -> (u32, Option<&line::Entry>) {
+        self.line.fronts()
+    }
+
     /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.
     #[inline]
     pub fn is_plain(&self) -> bool {

@@ -38,6 +38,16 @@ pub trait EventQueue {
         self.peek().is_some_and(|(at, _)| at == now)
     }
 
+    /// Whether so much is pending that what it is about does not stay in caches.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    /// What comes up after so many others, where that is known without looking for it.
+    fn upcoming(&self, _after: usize) -> Option<u32> {
+        None
+    }
+
     /// Removes the first event, unless it is later than `until`.
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)>;
 }

@@ -15,6 +15,10 @@ const FAR_LISTS: usize = 1 << FAR_BITS;
 /// In a slot of more events than this they are sorted; among fewer the first is found by looking at all.
 const FEW: u32 = 6;
 
+/// Entities of which there is more than caches hold: 2^`CROWDED`. Slots then have some 16 events each, which are sorted, so that it is known
+/// what comes next.
+const CROWDED: u32 = 12;
+
 /// End of a list.
 const NIL: u32 = u32::MAX;
 /// In `prev` of an entity in the near level, which is linked in one direction only.
@@ -35,6 +39,8 @@ const NOWHERE: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub struct Wheel {
     shift: u32,
+    /// There are so many entities that every slot of several events is sorted.
+    crowded: bool,
     /// The slot that was reached. No pending event lies in an earlier one.
     cursor: u64,
     /// Where the first far list begins, as a slot. It lies beyond the cursor.
@@ -301,11 +307,15 @@ impl Wheel {
 
 impl EventQueue for Wheel {
     fn with_entities(entities: u32) -> Self {
-        // About one event in four slots when each entity has one every 100 us or so.
-        let shift = 15u32.saturating_sub(entities.max(1).ilog2()).clamp(5, 12);
+        // About one event in four slots when each entity has one every 100 us or so, or 16 in each.
+        let magnitude = entities.max(1).ilog2();
+        let crowded = magnitude >= CROWDED;
+        let entities_a_slot = if crowded { 21u32 } else { 15 };
+        let shift = entities_a_slot.saturating_sub(magnitude).clamp(5, 12);
         let levels = (64 - shift - NEAR_BITS).div_ceil(FAR_BITS) as usize;
         Self {
             shift,
+            crowded,
             cursor: 0,
             far_next: NOWHERE,
             open: Vec::new(),
@@ -386,6 +396,17 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
+    fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    #[inline(always)]
+    fn upcoming(&self, after: usize) -> Option<u32> {
+        let index = self.open.len().checked_sub(after + 1)?;
+        Some(self.open[index] as u32)
+    }
+
+    #[inline(always)]
     fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, u32)> {
         loop {
             if let Some(key) = self.open.last() {
@@ -418,6 +439,13 @@ impl EventQueue for Wheel {
                 self.clear_near(index);
                 self.cursor = slot;
                 return Some((at, id));
+            }
+            if self.crowded {
+                if slot << self.shift > until {
+                    return None;
+                }
+                self.open_near(slot);
+                continue;
             }
             let other = &mut self.nodes[second as usize];
             if other.next != NIL {
@@ -475,7 +503,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_wheel_gives_the_heaps_order(steps in proptest::collection::vec(step(), 1..400), entities in 1u32..2000) {
+        fn the_wheel_gives_the_heaps_order(steps in proptest::collection::vec(step(), 1..400), entities in prop_oneof![1u32..2000, 4096u32..9000]) {
             let mut wheel = Wheel::with_entities(entities);
             let mut heap = Heap::with_entities(entities);
             let mut count = entities;

@@ -39,6 +39,15 @@ impl Connection {
         }
     }
 
+    /// Has fetched what a subflow needs for an arriving segment.
+    #[inline(always)]
+    pub fn prefetch(&self, me: usize) {
+        if let (Some(subflow), Some(path)) = (self.subflows.get(me), self.paths.get(me)) {
+            polypath_prefetch::prefetch(subflow);
+            polypath_prefetch::prefetch(path);
+        }
+    }
+
     /// Takes a segment that arrived on a subflow. Where processes wait then, [`Connection::run_processes`] is to follow the instant's last
     /// packet.
     #[inline(never)]

@@ -39,7 +39,7 @@ const NOWHERE: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub struct Wheel {
     shift: u32,
-    /// There are so many entities that every slot of several events is sorted.
+    /// There are so many entities that every slot of more than two events is sorted.
     crowded: bool,
     /// The slot that was reached. No pending event lies in an earlier one.
     cursor: u64,
@@ -265,6 +265,13 @@ impl Wheel {
         head: u32,
         until: Nanos,
     ) -> Result<Option<(Nanos, u32)>, Sorted> {
+        if self.crowded {
+            if slot << self.shift > until {
+                return Ok(None);
+            }
+            self.open_near(slot);
+            return Err(Sorted);
+        }
         let Node { at, next, .. } = self.nodes[head as usize];
         let mut first = (at, head);
         let (mut before, mut last) = (NIL, head);
@@ -439,13 +446,6 @@ impl EventQueue for Wheel {
                 self.clear_near(index);
                 self.cursor = slot;
                 return Some((at, id));
-            }
-            if self.crowded {
-                if slot << self.shift > until {
-                    return None;
-                }
-                self.open_near(slot);
-                continue;
             }
             let other = &mut self.nodes[second as usize];
             if other.next != NIL {

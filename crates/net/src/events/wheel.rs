@@ -1,6 +1,8 @@
 //! A calendar that rolls on (Brown 1988) over a hierarchical timing wheel (Varghese and Lauck 1987), whose lists run through the entities
 //! themselves.
 
+use polypath_prefetch::prefetch;
+
 use super::EventQueue;
 use crate::ids::{NEVER, Nanos};
 
@@ -47,6 +49,8 @@ pub struct Wheel {
     far_next: u64,
     /// Events of the cursor's slot if there were many, the last one first: offset from the slot's start above, entity below.
     open: Vec<u64>,
+    /// An entity of the slot after the open one, whose node has been fetched.
+    ahead: u32,
     nodes: Vec<Node>,
     /// First entity of each near slot.
     near: Box<[u32; NEAR_SLOTS]>,
@@ -252,6 +256,29 @@ impl Wheel {
             id = next;
         }
         self.open.sort_unstable_by(|a, b| b.cmp(a));
+        if self.crowded {
+            self.ahead = match self.next_near() {
+                NOWHERE => NIL,
+                slot => self.near[(slot & NEAR_MASK) as usize],
+            };
+            self.fetch_ahead();
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_ahead(&self) {
+        if let Some(node) = self.nodes.get(self.ahead as usize) {
+            prefetch(node);
+        }
+    }
+
+    /// Goes one entity further in the slot after the open one, so that its list is in cache when it is walked.
+    #[inline(always)]
+    fn go_ahead(&mut self) {
+        if let Some(node) = self.nodes.get(self.ahead as usize) {
+            self.ahead = node.next;
+            self.fetch_ahead();
+        }
     }
 
     /// Takes the first event out of a near slot of several, of which `head` is one, unless it is later than `until`.
@@ -326,6 +353,7 @@ impl EventQueue for Wheel {
             cursor: 0,
             far_next: NOWHERE,
             open: Vec::new(),
+            ahead: NIL,
             nodes: vec![ABSENT; entities as usize],
             near: Box::new([NIL; NEAR_SLOTS]),
             near_words: [0; NEAR_SLOTS / 64],
@@ -422,6 +450,7 @@ impl EventQueue for Wheel {
                     return None;
                 }
                 self.open.pop();
+                self.go_ahead();
                 self.nodes[id as usize].at = NEVER;
                 return Some((at, id));
             }

@@ -139,7 +139,7 @@ class Entry:
     @property
     def algorithms(self) -> Mapping[str, str]:
         """The names of the algorithms that a profile sets."""
-        return {key: each["name"] for key, each in self.settings.items() if isinstance(each, dict)}
+        return {key: each["name"] for key, each in self.settings.items() if isinstance(each, dict) and "name" in each}
 
 
 def _is_integer(value: Any) -> bool:

@@ -263,7 +263,7 @@ fn config(
     place: &str,
     foreign: Option<&Arc<dyn Foreign>>,
 ) -> Result<Arc<Config>, PlanError> {
-    ask(stack.config.ack_frequency.as_ref(), place)?;
+    check_ack_frequency(stack.config.ack_frequency.as_ref(), place)?;
     let config = Config {
         mptcp,
         foreign: foreign.cloned().map(Elsewhere),
@@ -285,7 +285,7 @@ const NOQ_PATHS: NonZeroU32 = NonZeroU32::new(8).expect("above 0");
 const ACK_DELAYS_NS: Range<u64> = MILLISECOND..(1 << 14) * MILLISECOND;
 
 /// Whether a stack can ask that of its peers' acknowledgements.
-fn ask(asked: Option<&AckFrequency>, place: &str) -> Result<(), PlanError> {
+fn check_ack_frequency(asked: Option<&AckFrequency>, place: &str) -> Result<(), PlanError> {
     let invalid = |problem: &str| Err(PlanError::invalid(place, problem));
     let Some(asked) = asked else {
         return Ok(());
@@ -317,7 +317,6 @@ pub(crate) fn noq_settings(
         return invalid("noq speaks QUIC and nothing else".into());
     }
     let config = &stack.config;
-    ask(config.ack_frequency.as_ref(), place)?;
     let chosen = [
         ("congestion", &config.congestion),
         ("path-manager", &config.path_manager),

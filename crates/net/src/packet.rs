@@ -128,12 +128,6 @@ impl<B> Store<B> {
         }
     }
 
-    /// A packet that is there.
-    #[inline(always)]
-    pub fn peek(&self, slot: u32) -> Option<&Packet<B>> {
-        self.packets.get(slot as usize)?.as_ref()
-    }
-
     /// Has a packet fetched.
     #[inline(always)]
     pub fn prefetch(&self, slot: u32) {

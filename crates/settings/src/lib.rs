@@ -360,10 +360,12 @@ macro_rules! model {
     };
 }
 
-/// A struct of settings, each with its text, type, measure, bounds and default, and behind `..` fields that nothing else is made from.
+/// A struct of settings, each with its text, type, measure, bounds and default, and behind `..` fields that nothing else is made from. What
+/// the settings are of comes first, for messages.
 #[macro_export]
 macro_rules! settings {
     (
+        $of:literal;
         $(#[$about:meta])+
         $config:ident {
             $(
@@ -422,7 +424,7 @@ macro_rules! settings {
 
             /// Holds every declared setting against its bounds.
             fn within_bounds(&self) -> Result<(), $crate::ModelError> {
-                $crate::within_bounds("the stack", Self::DECLARED, &self.values())
+                $crate::within_bounds($of, Self::DECLARED, &self.values())
             }
         }
     };

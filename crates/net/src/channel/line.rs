@@ -139,7 +139,7 @@ impl Line {
 
     /// Slot of the entry at `head`, and the entry behind it.
     #[inline(always)]
-    pub fn fronts(&self) -> (u32, Option<&Entry>) {
+    pub fn front(&self) -> (u32, Option<&Entry>) {
         let index = (self.head + 1) as usize & self.ring.len().wrapping_sub(1);
         (self.front, self.ring.get(index))
     }

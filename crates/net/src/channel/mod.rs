@@ -135,7 +135,7 @@ impl Channel {
     /// The slot of the packet that arrives next, and the entry behind it.
     #[inline(always)]
     pub fn front(&self) -> (u32, Option<&line::Entry>) {
-        self.line.fronts()
+        self.line.front()
     }
 
     /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.

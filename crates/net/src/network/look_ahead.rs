@@ -50,13 +50,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
                 next.prefetch_tail();
             }
             if next == END
-                && let Some(packet) = self.store.peek(slot)
+                && let Some(packet) = self.store.packet(slot)
             {
                 obs.expects(packet, false);
             }
         }
         if let Some((slot, &END)) = place(0)
-            && let Some(packet) = self.store.peek(slot)
+            && let Some(packet) = self.store.packet(slot)
         {
             obs.expects(packet, true);
         }

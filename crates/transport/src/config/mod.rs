@@ -185,6 +185,7 @@ const QUIC: &str = "quic";
 const MULTIPATH_QUIC: &str = "mpquic";
 
 settings! {
+    "the stack";
     /// A host's transport settings, as a Plan has them too.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     Config {

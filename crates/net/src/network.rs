@@ -263,7 +263,14 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         obs: &mut O,
     ) {
         self.totals.injected += 1;
-        let Some(position) = self.topology.routing.starts.get(route.index()).copied() else {
+        let Some(position) = self
+            .topology
+            .routing
+            .paths
+            .starts
+            .get(route.index())
+            .copied()
+        else {
             self.totals.lost += 1;
             return;
         };
@@ -279,14 +286,21 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             corrupted: false,
             body: make(),
         }));
-        let first = self.topology.routing.table[position as usize];
+        let first = self.topology.routing.paths.table[position as usize];
         self.enter(first, slot, len, obs);
     }
 
     /// Sends a packet on from where it was delivered, as [`Network::inject`] would, its marks and faults kept.
     pub fn forward<O: Observer<B>>(&mut self, route: RouteId, packet: Packet<B>, obs: &mut O) {
         self.totals.injected += 1;
-        let Some(position) = self.topology.routing.starts.get(route.index()).copied() else {
+        let Some(position) = self
+            .topology
+            .routing
+            .paths
+            .starts
+            .get(route.index())
+            .copied()
+        else {
             self.totals.lost += 1;
             return;
         };
@@ -297,7 +311,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             hop: 0,
             ..packet
         });
-        let first = self.topology.routing.table[position as usize];
+        let first = self.topology.routing.paths.table[position as usize];
         self.enter(first, slot, len, obs);
     }
 
@@ -638,7 +652,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         let header = &mut self.store.headers[slot as usize];
         header.position += 1;
         let (len, position) = (header.len, header.position);
-        let next = self.topology.routing.table[position as usize];
+        let next = self.topology.routing.paths.table[position as usize];
         if O::COUNTS {
             obs.crossed(self.now, position, len);
         }
@@ -666,7 +680,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     fn located(&mut self, slot: u32) -> Option<&Packet<B>> {
         let position = self.store.headers[slot as usize].position;
         let packet = self.store.packet_mut(slot)?;
-        packet.hop = (position - self.topology.routing.starts[packet.route.index()]) as u16;
+        packet.hop = (position - self.topology.routing.paths.starts[packet.route.index()]) as u16;
         Some(packet)
     }
 

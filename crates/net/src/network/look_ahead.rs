@@ -28,7 +28,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
                 prefetch(entry);
             }
         }
-        let table = &self.topology.routing.table;
+        let table = &self.topology.routing.paths.table;
         let place = |after| {
             let (slot, _) = channel(after)?.front();
             let header = self.store.headers.get(slot as usize)?;

@@ -1,75 +1,21 @@
 //! Routes: from a host's address to another's, as interned lists of channels.
 
+mod distances;
+mod paths;
+mod prefix;
+
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 
 use crate::ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId};
 use crate::random::mix;
 use crate::topology::Topology;
-
-/// Follows the last channel of a path in the table of paths.
-pub(crate) const END: u32 = u32::MAX;
-
-/// Addresses that agree with `address` in their first `length` bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    length: u8,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the prefix length of {address} must be at most {limit}, not {length}", limit = bits(*.address).1)]
-pub struct PrefixError {
-    pub address: IpAddr,
-    pub length: u8,
-}
-
-/// An address's bits, left-aligned in 128, and how many there are.
-fn bits(address: IpAddr) -> (u128, u8) {
-    match address {
-        IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
-        IpAddr::V6(v6) => (v6.to_bits(), 128),
-    }
-}
-
-impl Prefix {
-    /// # Errors
-    /// A length beyond the address's bits.
-    pub fn new(address: IpAddr, length: u8) -> Result<Self, PrefixError> {
-        if length > bits(address).1 {
-            return Err(PrefixError { address, length });
-        }
-        Ok(Self { address, length })
-    }
-
-    pub fn length(&self) -> u8 {
-        self.length
-    }
-
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let (own, width) = bits(self.address);
-        let (other, other_width) = bits(address);
-        let mask = u128::MAX
-            .checked_shl(128 - u32::from(self.length))
-            .unwrap_or(0);
-        width == other_width && (own ^ other) & mask == 0
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct StaticRoute {
-    pub source: Option<Prefix>,
-    pub destination: Prefix,
-    pub out: InterfaceId,
-}
-
-impl StaticRoute {
-    fn matches(&self, src: IpAddr, dst: IpAddr) -> bool {
-        self.destination.contains(dst) && self.source.is_none_or(|source| source.contains(src))
-    }
-}
+use distances::{Measured, Round, Towards};
+pub(crate) use paths::{END, Paths};
+pub(crate) use prefix::StaticRoute;
+pub use prefix::{Prefix, PrefixError};
 
 /// How a node chooses among its channels on paths of fewest hops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,69 +75,20 @@ fn list(nodes: &[NodeId]) -> String {
     names.join(", ")
 }
 
-/// How far a forwarding node is from another: (hops, propagation delay).
-type Distance = (u32, Nanos);
-
-const UNREACHED: Distance = (u32::MAX, Nanos::MAX);
-
 /// The routes found so far and what was computed on the way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routing {
     equal: EqualPaths,
     /// How many routes lead through a node towards another: whose turn it is.
     placed: BTreeMap<(NodeId, NodeId), u64>,
-    /// To each node that was asked for, from every node that forwards, by rank.
-    distances: BTreeMap<NodeId, Vec<Distance>>,
-    /// The same to the gate of the last query that went round hosts that forward.
-    round: Option<(Round, Vec<Distance>)>,
-    /// By a hash of the path; where two have the same, the second has the next number.
-    known: BTreeMap<u64, RouteId>,
-    /// All paths, each followed by [`END`].
-    pub table: Vec<u32>,
-    /// Where each route's path starts in `table`.
-    pub starts: Vec<u32>,
+    measured: Measured,
+    pub paths: Paths,
 }
 
 impl Routing {
     pub fn forget_distances(&mut self) {
-        self.distances.clear();
-        self.round = None;
+        self.measured = Measured::default();
     }
-
-    fn intern(&mut self, path: &[ChannelId]) -> RouteId {
-        let mut key = (path.iter()).fold(0, |key, channel| mix(key ^ u64::from(channel.0)));
-        while let Some(&route) = self.known.get(&key) {
-            if self.leads_over(route, path) {
-                return route;
-            }
-            key = key.wrapping_add(1);
-        }
-        let route = self.append(path);
-        self.known.insert(key, route);
-        route
-    }
-
-    fn leads_over(&self, route: RouteId, path: &[ChannelId]) -> bool {
-        let laid = self.table[self.starts[route.index()] as usize..].iter();
-        let own = path.iter().map(|channel| channel.0).chain([END]);
-        own.zip(laid).all(|(own, laid)| own == *laid)
-    }
-
-    fn append(&mut self, path: &[ChannelId]) -> RouteId {
-        let route = RouteId(self.starts.len() as u32);
-        self.starts.push(self.table.len() as u32);
-        self.table.extend(path.iter().map(|channel| channel.0));
-        self.table.push(END);
-        route
-    }
-}
-
-/// A way to a gate that does not lead through its own ends where these are hosts that forward: it begins and ends at the links of the
-/// interfaces that own the addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Round {
-    gate: NodeId,
-    ends: [NodeId; 2],
 }
 
 /// What a route is looked for between.
@@ -211,6 +108,7 @@ impl Topology {
     /// How routes that are asked for from now on choose between shortest paths.
     pub fn set_equal_paths(&mut self, equal: EqualPaths) {
         self.routing.equal = equal;
+        self.routing.forget_distances();
     }
 
     /// The route of packets from `src` at node `from` to `dst`.
@@ -231,7 +129,7 @@ impl Topology {
         label: u64,
     ) -> Result<RouteId, RouteError> {
         let path = self.find(from, src, dst, label)?;
-        Ok(self.routing.intern(&path))
+        Ok(self.routing.paths.intern(&path))
     }
 
     /// Whether the node of some channel on a route begins several paths of fewest hops and no static route decides there: by
@@ -246,13 +144,14 @@ impl Topology {
         dst: IpAddr,
     ) -> Result<bool, RouteError> {
         let (path, query) = self.search(from, src, dst, 0)?;
+        let towards = self.towards(query);
         let mut begins = path.iter().map(|channel| {
             let from = self.edges[channel.index()].from;
             self.interfaces[from.index()].node
         });
         Ok(begins.any(|node| {
             let fixed = self.fixed(node, query).is_some();
-            !fixed && !self.sends_by_source(node, query) && self.candidates(node, query).count() > 1
+            !fixed && !self.sends_by_source(node, query) && self.choices(node, towards) > 1
         }))
     }
 
@@ -293,7 +192,7 @@ impl Topology {
                 destination: dst,
             });
         }
-        Ok(self.routing.intern(&path))
+        Ok(self.routing.paths.intern(&path))
     }
 
     fn find(
@@ -358,28 +257,22 @@ impl Topology {
 
     /// The route over these channels, each of which must begin at the node where the one before it ends; nothing for another list or none.
     pub fn route_over(&mut self, path: &[ChannelId]) -> Option<RouteId> {
-        self.joined(path).then(|| self.routing.intern(path))
+        self.joined(path).then(|| self.routing.paths.intern(path))
     }
 
     /// As [`Topology::route_over`], but a route that no other call gives.
     pub(crate) fn lay(&mut self, path: &[ChannelId]) -> Option<RouteId> {
-        self.joined(path).then(|| self.routing.append(path))
+        self.joined(path).then(|| self.routing.paths.append(path))
     }
 
     /// Ends a route behind each of its channels. An interned one would stay cut for whoever asks next.
     pub(crate) fn cut(&mut self, route: RouteId) {
-        let positions = self.positions(route);
-        for position in positions.skip(1) {
-            self.routing.table[position as usize] = END;
-        }
+        self.routing.paths.cut(route);
     }
 
     /// Where a route stands in the table of paths, its end included; empty if there is no such route.
     pub(crate) fn positions(&self, route: RouteId) -> Range<u32> {
-        let starts = &self.routing.starts;
-        let end = self.routing.table.len() as u32;
-        let of = |index: usize| starts.get(index).copied().unwrap_or(end);
-        of(route.index())..of(route.index() + 1)
+        self.routing.paths.positions(route)
     }
 
     /// Whether each of these channels begins where the one before it ends, and there are any.
@@ -397,15 +290,7 @@ impl Topology {
 
     /// The channels of a route; empty if there is no such route.
     pub fn path(&self, route: RouteId) -> impl Iterator<Item = ChannelId> + '_ {
-        let start = self
-            .routing
-            .starts
-            .get(route.index())
-            .map_or(self.routing.table.len(), |start| *start as usize);
-        self.routing.table[start..]
-            .iter()
-            .take_while(|channel| **channel != END)
-            .map(|channel| ChannelId(*channel))
+        self.routing.paths.of(route)
     }
 
     /// The sum of a route's propagation delays as built.
@@ -416,24 +301,19 @@ impl Topology {
     }
 
     /// The channel that leaves an interface and the node that it reaches.
-    fn neighbour(&self, interface: InterfaceId) -> Option<(ChannelId, NodeId)> {
+    pub(crate) fn neighbour(&self, interface: InterfaceId) -> Option<(ChannelId, NodeId)> {
         let channel = self.interfaces[interface.index()].channel?;
         let far = self.edges[channel.index()].to;
         Some((channel, self.interfaces[far.index()].node))
     }
 
     fn walk(&self, query: Query) -> Result<Vec<ChannelId>, RouteError> {
+        let towards = self.towards(query);
         let mut path = Vec::new();
         let mut visited = vec![query.from];
         loop {
             let node = visited[visited.len() - 1];
-            let out = self.choose(node, query)?;
-            let (channel, next) = self.neighbour(out).ok_or(RouteError::NoLink {
-                interface: out,
-                node,
-                from: query.from,
-                destination: query.dst,
-            })?;
+            let (channel, next) = self.choose(node, query, towards)?;
             path.push(channel);
             if next == query.to {
                 return Ok(path);
@@ -487,24 +367,35 @@ impl Topology {
             .min_by_key(|(path, _)| (path.len(), delay(path)))
     }
 
-    /// The interface by which packets leave a node.
-    fn choose(&self, node: NodeId, query: Query) -> Result<InterfaceId, RouteError> {
-        if let Some(out) = self.fixed(node, query) {
-            return Ok(out);
-        }
-        if self.sends_by_source(node, query) {
-            return self
-                .owner(query.src)
-                .filter(|interface| self.interfaces[interface.index()].node == node)
-                .ok_or(RouteError::ForeignSource {
-                    node,
-                    source_address: query.src,
-                });
-        }
-        self.shortest(node, query).ok_or(RouteError::Unreachable {
-            at: node,
+    /// The channel by which packets leave a node, and the node that it reaches.
+    fn choose(
+        &self,
+        node: NodeId,
+        query: Query,
+        towards: Option<Towards<'_>>,
+    ) -> Result<(ChannelId, NodeId), RouteError> {
+        let out = if let Some(out) = self.fixed(node, query) {
+            out
+        } else if self.sends_by_source(node, query) {
+            let owner = self.owner(query.src);
+            let own = owner.filter(|out| self.interfaces[out.index()].node == node);
+            own.ok_or(RouteError::ForeignSource {
+                node,
+                source_address: query.src,
+            })?
+        } else {
+            let shortest = towards.and_then(|towards| self.shortest(node, query, towards));
+            return shortest.ok_or(RouteError::Unreachable {
+                at: node,
+                from: query.from,
+                to: query.to,
+                destination: query.dst,
+            });
+        };
+        self.neighbour(out).ok_or(RouteError::NoLink {
+            interface: out,
+            node,
             from: query.from,
-            to: query.to,
             destination: query.dst,
         })
     }
@@ -527,60 +418,46 @@ impl Topology {
         kind.is_host() && (node == query.from || !kind.forwards())
     }
 
-    /// The interfaces of a forwarding node, other than the gate, on paths of fewest hops.
-    fn candidates(&self, node: NodeId, query: Query) -> impl Iterator<Item = InterfaceId> + '_ {
-        let known = query.gate.and_then(|gate| self.distances(gate, query));
-        let of = move |node: NodeId| {
-            let rank = self.nodes[node.index()].rank?;
-            Some(known?[rank as usize])
-        };
-        let hops = of(node).map(|(hops, _)| hops);
-        here_interfaces(self, node).filter(move |interface| {
-            let beyond = self.neighbour(*interface).and_then(|(_, next)| of(next));
-            matches!((beyond, hops), (Some((beyond, _)), Some(hops)) if beyond < hops)
-        })
+    /// How many links of a node are on paths of fewest hops.
+    fn choices(&self, node: NodeId, towards: Option<Towards<'_>>) -> usize {
+        let rank = self.nodes[node.index()].rank;
+        let found = towards.zip(rank);
+        found.map_or(0, |(towards, rank)| towards.candidates(node, rank).count())
     }
 
-    /// The interface on a shortest path from a forwarding node.
-    fn shortest(&self, node: NodeId, query: Query) -> Option<InterfaceId> {
+    /// The first channel of a shortest path from a forwarding node.
+    fn shortest(
+        &self,
+        node: NodeId,
+        query: Query,
+        towards: Towards<'_>,
+    ) -> Option<(ChannelId, NodeId)> {
         let gate = query.gate?;
         if node == gate {
-            let channel = self.interfaces[query.target.index()].channel?;
-            return Some(self.edges[channel.index()].to);
+            let (channel, _) = self.neighbour(query.target)?;
+            return Some((self.opposite(channel), query.to));
         }
-        let distances = self.distances(gate, query)?;
-        let of = |node: NodeId| {
-            let rank = self.nodes[node.index()].rank?;
-            Some(distances[rank as usize])
-        };
-        let (_, delay) = of(node).filter(|distance| *distance != UNREACHED)?;
+        let rank = self.nodes[node.index()].rank?;
+        if !towards.reaches(rank) {
+            return None;
+        }
         let picked = |number: u64| {
-            let candidates: Vec<InterfaceId> = self.candidates(node, query).collect();
-            let count = candidates.len().max(1) as u64;
-            candidates.get((number % count) as usize).copied()
+            let count = towards.candidates(node, rank).count().max(1) as u64;
+            towards
+                .candidates(node, rank)
+                .nth((number % count) as usize)
         };
-        match self.routing.equal {
+        let link = match self.routing.equal {
             EqualPaths::Ecmp { seed } => {
                 picked(mix(mix(seed ^ mix(query.label)) ^ u64::from(node.0)))
             }
-            EqualPaths::InTurn => picked(
-                self.routing
-                    .placed
-                    .get(&(node, gate))
-                    .copied()
-                    .unwrap_or_default(),
-            ),
-            EqualPaths::LeastDelay => self
-                .candidates(node, query)
-                .filter_map(|interface| {
-                    let (channel, next) = self.neighbour(interface)?;
-                    let link = self.edges[channel.index()].config.delay;
-                    let beyond = of(next)?.1;
-                    (link.saturating_add(beyond) == delay).then_some((channel, interface))
-                })
-                .min_by_key(|(channel, _)| *channel)
-                .map(|(_, interface)| interface),
-        }
+            EqualPaths::InTurn => {
+                let placed = self.routing.placed.get(&(node, gate));
+                picked(placed.copied().unwrap_or_default())
+            }
+            EqualPaths::LeastDelay => towards.quickest(self, node, rank),
+        };
+        link.map(|link| (link.channel, link.next))
     }
 
     fn round(&self, gate: NodeId, query: Query) -> Option<Round> {
@@ -589,14 +466,10 @@ impl Topology {
         ends.into_iter().any(relays).then_some(Round { gate, ends })
     }
 
-    fn distances(&self, gate: NodeId, query: Query) -> Option<&Vec<Distance>> {
-        match self.round(gate, query) {
-            None => self.routing.distances.get(&gate),
-            Some(asked) => {
-                let (known, distances) = self.routing.round.as_ref()?;
-                (*known == asked).then_some(distances)
-            }
-        }
+    fn towards(&self, query: Query) -> Option<Towards<'_>> {
+        let gate = query.gate?;
+        let measured = &self.routing.measured;
+        measured.towards(gate, self.round(gate, query))
     }
 
     /// Computes the distances to a query's gate, unless they are known.
@@ -604,52 +477,13 @@ impl Topology {
         let Some(gate) = query.gate else {
             return;
         };
-        if self.distances(gate, query).is_some() {
+        if self.towards(query).is_some() {
             return;
         }
-        match self.round(gate, query) {
-            None => {
-                let distances = self.distances_to(gate, |_| true);
-                self.routing.distances.insert(gate, distances);
-            }
-            Some(round) => {
-                let distances = self.distances_to(gate, |node| !round.ends.contains(&node));
-                self.routing.round = Some((round, distances));
-            }
-        }
+        let round = self.round(gate, query);
+        let with_delays = self.routing.equal == EqualPaths::LeastDelay;
+        let mut measured = std::mem::take(&mut self.routing.measured);
+        measured.measure(self, gate, round, with_delays);
+        self.routing.measured = measured;
     }
-
-    /// The distances to a node over those that are `open`: breadth first, backwards.
-    fn distances_to(&self, gate: NodeId, open: impl Fn(NodeId) -> bool) -> Vec<Distance> {
-        let mut distances = vec![UNREACHED; self.forwarders as usize];
-        if let Some(rank) = self.nodes[gate.index()].rank {
-            distances[rank as usize] = (0, 0);
-        }
-        let mut queue = VecDeque::from([gate]);
-        while let Some(node) = queue.pop_front() {
-            let (hops, delay) = self.nodes[node.index()]
-                .rank
-                .map_or((0, 0), |rank| distances[rank as usize]);
-            for interface in here_interfaces(self, node) {
-                let Some((channel, before)) = self.neighbour(interface) else {
-                    continue;
-                };
-                let Some(rank) = self.nodes[before.index()].rank.filter(|_| open(before)) else {
-                    continue;
-                };
-                let inward = &self.edges[channel.index() ^ 1].config;
-                let found = (hops + 1, delay.saturating_add(inward.delay));
-                let known = &mut distances[rank as usize];
-                if *known == UNREACHED {
-                    queue.push_back(before);
-                }
-                *known = found.min(*known);
-            }
-        }
-        distances
-    }
-}
-
-fn here_interfaces(topology: &Topology, node: NodeId) -> impl Iterator<Item = InterfaceId> + '_ {
-    topology.nodes[node.index()].interfaces.iter().copied()
 }

@@ -1,6 +1,5 @@
 //! Growable columns of one type each, and their form in Arrow.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
+use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use crate::table::Text;
@@ -116,7 +116,7 @@ pub(crate) struct Strings {
     rows: Vec<u32>,
     /// In the order of first appearance.
     distinct: Vec<Text>,
-    positions: BTreeMap<Text, u32>,
+    positions: FxHashMap<Text, u32>,
 }
 
 impl Strings {

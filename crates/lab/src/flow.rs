@@ -161,24 +161,6 @@ pub fn label(source: SocketAddr, destination: SocketAddr) -> u64 {
     })
 }
 
-/// Where packets of a conversation arrive: the node, its address and port, and the sender's. Of these there are many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    node: u32,
-    own: (IpAddr, u16),
-    peer: (IpAddr, u16),
-}
-
-impl Place {
-    pub fn new(node: usize, own: SocketAddr, peer: SocketAddr) -> Self {
-        Self {
-            node: node as u32,
-            own: (own.ip(), own.port()),
-            peer: (peer.ip(), peer.port()),
-        }
-    }
-}
-
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
@@ -216,6 +198,15 @@ impl End {
         match self {
             Self::Subflow { endpoint, .. } => Some(endpoint),
             _ => None,
+        }
+    }
+
+    /// It, or the other one of two that change places.
+    pub fn exchanged(self, one: Self, other: Self) -> Self {
+        match self {
+            end if end == one => other,
+            end if end == other => one,
+            end => end,
         }
     }
 }

@@ -11,7 +11,7 @@ use polypath_wire::tcp::header_len;
 use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, Flow, Place, ip_header_len};
+use crate::flow::{Body, Content, End, Flow, ip_header_len};
 use crate::origins::Origins;
 use crate::record::sampled;
 
@@ -477,7 +477,7 @@ impl Simulation {
             }
             self.captures.flows[flow as usize].first_dsn = first_dsn;
             self.demultiplexer
-                .insert(Place::new(node, tuple.local, tuple.remote), end);
+                .insert(node, tuple.local, tuple.remote, end);
             self.find_host_queue(index, subflow, flow);
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);

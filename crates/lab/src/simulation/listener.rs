@@ -19,7 +19,7 @@ use super::{Owner, Simulation};
 use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, Flow, Place};
+use crate::flow::{Body, Content, End, Flow};
 
 /// A listener's connection that no application has.
 pub(super) struct Extra {
@@ -66,10 +66,7 @@ impl Simulation {
         };
         let syn = segment.flags.contains(Flags::SYN);
         let opens = syn && !segment.flags.intersects(Flags::ACK | Flags::RST) && !packet.corrupted;
-        let known = self
-            .demultiplexer
-            .get(&Place::new(node, destination, source))
-            .copied();
+        let known = self.demultiplexer.get(node, destination, source);
         if let Some(end) = known
             && !(opens && self.gives_way(end, segment))
         {
@@ -182,7 +179,7 @@ impl Simulation {
             endpoint: index as u32,
             subflow: subflow as u32,
         };
-        self.demultiplexer.insert(opening.place(), end);
+        self.receive_by(end, opening);
         self.follow_up(index);
     }
 
@@ -210,7 +207,7 @@ impl Simulation {
             endpoint: index as u32,
             subflow: 0,
         };
-        self.demultiplexer.insert(opening.place(), end);
+        self.receive_by(end, opening);
         self.follow_up(index);
     }
 
@@ -255,6 +252,11 @@ impl Simulation {
         self.host_counters(node).absorb(old.counters());
     }
 
+    fn receive_by(&mut self, end: End, opening: &Opening<'_>) {
+        let Tuple { local, remote } = opening.tuple;
+        self.demultiplexer.insert(opening.node, local, remote, end);
+    }
+
     fn accept(&self, stream: Stream, index: usize, opening: &Opening<'_>) -> Connection {
         let now = self.network.now();
         self.make(stream, index, |mut host| {
@@ -283,7 +285,7 @@ impl Simulation {
         let end = End::Extra {
             index: index as u32,
         };
-        self.demultiplexer.insert(opening.place(), end);
+        self.receive_by(end, opening);
         self.follow_extra(index);
     }
 
@@ -369,27 +371,17 @@ impl Simulation {
         if let Some(token) = new {
             self.tokens.insert((node, token), number);
         }
-        let places = (
-            End::Extra {
-                index: index as u32,
-            },
-            End::Subflow {
-                endpoint: number as u32,
-                subflow: 0,
-            },
-        );
-        let exchange = |end: &mut End| {
-            if *end == places.0 {
-                *end = places.1;
-            } else if *end == places.1 {
-                *end = places.0;
-            }
+        let extra = End::Extra {
+            index: index as u32,
         };
-        self.demultiplexer.values_mut().for_each(exchange);
-        let flows = self.captures.flows.iter_mut();
-        flows
-            .filter_map(|flow| flow.receiver.as_mut())
-            .for_each(exchange);
+        let own = End::Subflow {
+            endpoint: number as u32,
+            subflow: 0,
+        };
+        self.demultiplexer.exchange(extra, own);
+        for flow in &mut self.captures.flows {
+            flow.receiver = flow.receiver.map(|end| end.exchanged(extra, own));
+        }
         self.recall_mtu(number, 0);
     }
 
@@ -417,10 +409,4 @@ pub(super) fn counted<'a>(
         found.entry(node).or_default().push(counters);
     }
     found
-}
-
-impl Opening<'_> {
-    fn place(&self) -> Place {
-        Place::new(self.node, self.tuple.local, self.tuple.remote)
-    }
 }

@@ -4,6 +4,7 @@ mod bridges;
 mod connections;
 mod control;
 mod datagrams;
+mod demultiplexer;
 mod events;
 mod expecting;
 mod guard;
@@ -40,12 +41,13 @@ use crate::control::Choosers;
 use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::error::route_problem;
-use crate::flow::{Body, End, Place};
+use crate::flow::Body;
 use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use control::Control;
 pub use control::SwitchTotals;
+use demultiplexer::Demultiplexer;
 use expecting::Expecting;
 use guard::Guard;
 use listener::Extra;
@@ -101,7 +103,7 @@ pub struct Simulation {
     pages: Pages,
     endpoints: Vec<Endpoint>,
     extras: Vec<Extra>,
-    demultiplexer: BTreeMap<Place, End>,
+    demultiplexer: Demultiplexer,
     /// MPTCP connections by node and token.
     tokens: BTreeMap<(usize, u32), usize>,
     /// The flows of routers' reports of long packets, by channel and the flow that they are about.
@@ -245,7 +247,7 @@ impl Simulation {
             pages: Pages::default(),
             endpoints: Vec::new(),
             extras: Vec::new(),
-            demultiplexer: BTreeMap::new(),
+            demultiplexer: Demultiplexer::default(),
             tokens: BTreeMap::new(),
             reports: BTreeMap::new(),
             answers: BTreeMap::new(),

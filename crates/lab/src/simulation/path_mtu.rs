@@ -10,7 +10,7 @@ use polypath_wire::quic::ConnectionId;
 
 use super::Simulation;
 use crate::carrier::Carrier;
-use crate::flow::{Body, Content, End, Flow, Place, Quoted, ip_header_len};
+use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
 use crate::plan::Plan;
 use crate::quic::Quic;
 
@@ -181,10 +181,8 @@ impl Simulation {
             let (first, len) = (sealed.destination(), sealed.len());
             return self.tell_quic_too_big(about.flow, first, len, *mtu);
         }
-        let end = self
-            .demultiplexer
-            .get(&Place::new(node, source, destination));
-        let (Content::Tcp(segment), Some(&End::Subflow { endpoint, subflow })) =
+        let end = self.demultiplexer.get(node, source, destination);
+        let (Content::Tcp(segment), Some(End::Subflow { endpoint, subflow })) =
             (&about.body.content, end)
         else {
             return;

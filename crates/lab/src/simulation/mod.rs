@@ -284,6 +284,7 @@ impl Simulation {
         for index in 0..simulation.plan.applications.len() {
             simulation.add_application(index, &mut configs)?;
         }
+        simulation.forget_stacks();
         for index in 0..simulation.plan.events.len() {
             if !matches!(simulation.plan.events[index].action, Action::Link { .. }) {
                 let timer = simulation.new_timer(Owner::Event(index));
@@ -293,6 +294,16 @@ impl Simulation {
             }
         }
         Ok(simulation)
+    }
+
+    /// What stacks say is in the connections' configurations from here on.
+    fn forget_stacks(&mut self) {
+        for node in &mut self.plan.nodes {
+            node.stack = None;
+        }
+        for application in &mut self.plan.applications {
+            (application.client_stack, application.server_stack) = (None, None);
+        }
     }
 
     /// Writes a qlog of each side of each connection of QUIC to `directory`, which is to be new or empty. To be called before the first step.

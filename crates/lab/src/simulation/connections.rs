@@ -156,7 +156,7 @@ impl Simulation {
             };
             let now = self.network.now();
             let endpoint = endpoint as usize;
-            let owns_nothing = segment.rare.is_none();
+            let owns_nothing = segment.owns_nothing();
             let mut waits = false;
             if self.network.is_crowded() {
                 self.prefetch(endpoint, subflow as usize);
@@ -360,7 +360,7 @@ impl Simulation {
         }
         let endpoint = &self.endpoints[index];
         let Some(connection) = endpoint.tcp() else {
-            transmit.segment.rare = None;
+            transmit.segment = Segment::default();
             return;
         };
         let segment = &transmit.segment;
@@ -387,6 +387,7 @@ impl Simulation {
             // What has a destructor is taken, and the rest copied, so that nothing is left to be written.
             content: Content::Tcp(Segment {
                 rare: transmit.segment.rare.take(),
+                sack: std::mem::take(&mut transmit.segment.sack),
                 ..transmit.segment
             }),
         };

@@ -21,11 +21,14 @@ bitflags::bitflags! {
     }
 }
 
-/// Up to four SACK blocks (RFC 2018 section 3), each `[left, right)` in sequence numbers.
+/// Up to four SACK blocks (RFC 2018 section 3), each `[left, right)` in sequence numbers. Few segments have any, so they are boxed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks(Option<Box<Blocks>>);
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
+struct Blocks {
     len: u8,
-    blocks: [(u32, u32); 4],
+    all: [(u32, u32); SackBlocks::MAX],
 }
 
 impl SackBlocks {
@@ -33,17 +36,23 @@ impl SackBlocks {
 
     /// Appends a block; a fifth block is not stored.
     pub fn push(&mut self, left: u32, right: u32) {
-        if (self.len as usize) < Self::MAX {
-            self.blocks[self.len as usize] = (left, right);
-            self.len += 1;
+        let blocks = self.0.get_or_insert_default();
+        if let Some(place) = blocks.all.get_mut(blocks.len as usize) {
+            *place = (left, right);
+            blocks.len += 1;
         }
     }
 
     /// Keeps the first `len` blocks.
     pub fn truncate(&mut self, len: usize) {
-        let len = len.min(self.len());
-        self.blocks[len..].fill((0, 0));
-        self.len = len as u8;
+        if len == 0 {
+            self.0 = None;
+        }
+        if let Some(blocks) = &mut self.0 {
+            let len = len.min(blocks.len.into());
+            blocks.all[len..].fill((0, 0));
+            blocks.len = len as u8;
+        }
     }
 
     /// Whether the first block reports data that arrived twice (RFC 2883 section 4): it begins below the segment's `ack`, or lies within the
@@ -60,15 +69,16 @@ impl SackBlocks {
     }
 
     pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..self.len as usize]
+        let blocks = self.0.as_ref();
+        blocks.map_or(&[], |blocks| &blocks.all[..blocks.len as usize])
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_none()
     }
 
     pub fn len(&self) -> usize {
-        self.len as usize
+        self.as_slice().len()
     }
 }
 
@@ -137,6 +147,12 @@ impl Segment {
     /// The rare options, made if there are none yet.
     pub fn rare_mut(&mut self) -> &mut RareOptions {
         self.rare.get_or_insert_default()
+    }
+
+    /// Whether it has nothing on the heap, so that it may be forgotten in place of dropped.
+    #[inline]
+    pub fn owns_nothing(&self) -> bool {
+        self.rare.is_none() && self.sack.is_empty()
     }
 
     /// The MPTCP options other than DSS.

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 
 use crate::PlanError;
 use crate::build::{LaidOut, Layout};
+use crate::control;
 use crate::plan::{self, Attachment, Direction, Routing};
 
 /// What a plan says of ways. The rest is not read: a plan that another engine ran has more than this one takes.
@@ -79,9 +80,9 @@ impl Freedom {
             Some(Controller { routing: None }) => Self::AnyForwarding,
             Some(Controller {
                 routing: Some(routing),
-            }) => match &*routing.name {
-                "spanning-tree" | "spread" => Self::AnyForwarding,
-                _ => Self::Shortest,
+            }) => match control::strays(&routing.name) {
+                true => Self::AnyForwarding,
+                false => Self::Shortest,
             },
             None => match ground.routing {
                 Routing::ShortestPath => Self::None,

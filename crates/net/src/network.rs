@@ -263,16 +263,9 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         obs: &mut O,
     ) {
         self.totals.injected += 1;
-        let Some(position) = self
-            .topology
-            .routing
-            .paths
-            .starts
-            .get(route.index())
-            .copied()
-        else {
+        let Some((position, first)) = self.topology.routing.paths.begin(route) else {
             self.totals.lost += 1;
-            return;
+            return drop(make());
         };
         let len = len.min(MAX_LEN);
         let (slot, place) = self.store.reserve(Header { position, len });
@@ -286,21 +279,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             corrupted: false,
             body: make(),
         }));
-        let first = self.topology.routing.paths.table[position as usize];
         self.enter(first, slot, len, obs);
     }
 
     /// Sends a packet on from where it was delivered, as [`Network::inject`] would, its marks and faults kept.
     pub fn forward<O: Observer<B>>(&mut self, route: RouteId, packet: Packet<B>, obs: &mut O) {
         self.totals.injected += 1;
-        let Some(position) = self
-            .topology
-            .routing
-            .paths
-            .starts
-            .get(route.index())
-            .copied()
-        else {
+        let Some((position, first)) = self.topology.routing.paths.begin(route) else {
             self.totals.lost += 1;
             return;
         };
@@ -311,7 +296,6 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             hop: 0,
             ..packet
         });
-        let first = self.topology.routing.paths.table[position as usize];
         self.enter(first, slot, len, obs);
     }
 

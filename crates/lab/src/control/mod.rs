@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use polypath_net::{ChannelId, Nanos, NodeId, Topology};
 use polypath_transport::Segment;
 use polypath_transport::registry::Registry;
+use serde_json::Map;
 
 pub(crate) use chosen::Chosen;
 pub use chosen::{Chooser, Choosers, NewFlow};
@@ -74,6 +75,11 @@ pub(crate) trait Routing: Send + Sync {
     /// What tables hold before there are flows.
     fn standing(&self) -> Standing;
 
+    /// Whether flows may take other ways than those of fewest links.
+    fn strays(&self) -> bool {
+        false
+    }
+
     /// A flow cannot stay where it was put.
     fn displace(&mut self, _flow: &Asked) {}
 }
@@ -89,6 +95,12 @@ pub(crate) static REGISTRY: Registry<dyn Routing> = Registry {
         spread::ENTRY,
     ],
 };
+
+/// Whether flows that a controller places may take other ways than those of fewest links; of one that there is not, any.
+pub(crate) fn strays(controller: &str) -> bool {
+    let made = REGISTRY.make(controller, &Map::new());
+    made.map_or(true, |routing| routing.strays())
+}
 
 /// A way between switches and on to the host.
 fn with_last(way: Option<Vec<ChannelId>>, last: ChannelId) -> Option<Vec<ChannelId>> {

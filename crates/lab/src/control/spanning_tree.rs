@@ -95,4 +95,8 @@ impl Routing for SpanningTree {
     fn standing(&self) -> Standing {
         Standing::Tree
     }
+
+    fn strays(&self) -> bool {
+        true
+    }
 }

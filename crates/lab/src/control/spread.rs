@@ -60,6 +60,10 @@ impl Routing for Spread {
         Standing::Nothing
     }
 
+    fn strays(&self) -> bool {
+        true
+    }
+
     fn displace(&mut self, flow: &Asked) {
         self.controller.displace(flow.source, flow.destination);
     }

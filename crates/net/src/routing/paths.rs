@@ -64,6 +64,13 @@ impl Paths {
         of(route.index())..of(route.index() + 1)
     }
 
+    /// Where a route's path starts in the table, and its first channel.
+    #[inline]
+    pub fn begin(&self, route: RouteId) -> Option<(u32, u32)> {
+        let position = *self.starts.get(route.index())?;
+        Some((position, self.table[position as usize]))
+    }
+
     /// The channels of a route; empty if there is no such route.
     pub(super) fn of(&self, route: RouteId) -> impl Iterator<Item = ChannelId> + '_ {
         let start = self.positions(route).start as usize;

@@ -127,9 +127,6 @@ impl Holes {
             block(start, end);
             left -= 1;
         }
-        if most == 0 {
-            return;
-        }
         let mut seen = [None; MOST_BLOCKS];
         for (slot, &seq) in seen.iter_mut().zip(&self.recent) {
             *slot = self.ranges.find(seq);

@@ -58,7 +58,7 @@ impl Scheduler for FirstReady {
 CONGESTION = """//! Reno under another name.
 
 use super::{Ack, CongestionControl, CongestionEntry, reno};
-use crate::path::Path;
+use crate::path::Member;
 use crate::registry::no_parameters;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -72,8 +72,8 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
 struct RenoAgain;
 
 impl CongestionControl for RenoAgain {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        reno::avoid(&mut paths[me], ack);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        reno::avoid(path, ack);
     }
 }
 """

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use polypath_transport::congestion::{self, Ack, CongestionControl};
 use polypath_transport::path::rtt::RttEstimator;
-use polypath_transport::path::{Acknowledged, DeliveryRate, MtuDiscovery, Pacer, Path};
+use polypath_transport::path::{Acknowledged, DeliveryRate, Member, MtuDiscovery, Pacer, Path};
 use polypath_transport::stream::Receiver;
 use polypath_transport::{Config, MILLISECOND, NEVER, Nanos, SECOND};
 
@@ -158,7 +158,8 @@ impl Transfer {
             next_seq: self.next,
             una: number,
         };
-        self.congestion.on_sample(&mut self.paths, 0, &ack);
+        self.congestion
+            .on_sample(&mut Member::new(&mut self.paths, 0), &ack);
         if self.congestion.paces() {
             let sample = self.rate.sample(Acknowledged {
                 now: self.now,
@@ -169,10 +170,12 @@ impl Transfer {
                 min_rtt: self.rtt.min(),
                 departure: self.pacer.departure(self.now),
             });
-            self.congestion.control(&mut self.paths, 0, &ack, &sample);
+            self.congestion
+                .control(&mut Member::new(&mut self.paths, 0), &ack, &sample);
             self.pacer.set_rate(&self.paths[0]);
         } else {
-            self.congestion.on_ack(&mut self.paths, 0, &ack);
+            self.congestion
+                .on_ack(&mut Member::new(&mut self.paths, 0), &ack);
         }
     }
 
@@ -187,7 +190,9 @@ impl Transfer {
                 assert!(self.mtu.on_lost(number));
             } else if number >= self.recovery_until && !self.congestion.paces() {
                 self.recovery_until = self.next;
-                let threshold = self.congestion.ssthresh(&mut self.paths, 0);
+                let threshold = self
+                    .congestion
+                    .ssthresh(&mut Member::new(&mut self.paths, 0));
                 self.paths[0].ssthresh = threshold;
                 self.paths[0].cwnd = threshold;
             }

@@ -2,7 +2,7 @@
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -30,10 +30,12 @@ struct Balia {
     credit: Credit,
 }
 
-fn alpha(paths: &[Path], me: usize) -> f64 {
-    let best = linked::usable(paths).map(linked::rate).fold(0.0, f64::max);
-    if best > 0.0 && paths[me].srtt > 0 {
-        (best / linked::rate(&paths[me])).max(1.0)
+fn alpha(path: &Member) -> f64 {
+    let best = linked::usable(path.paths)
+        .map(linked::rate)
+        .fold(0.0, f64::max);
+    if best > 0.0 && path.srtt > 0 {
+        (best / linked::rate(path)).max(1.0)
     } else {
         1.0
     }
@@ -43,25 +45,25 @@ fn alpha(paths: &[Path], me: usize) -> f64 {
 const LARGEST_CUT: f64 = 1.5;
 
 impl CongestionControl for Balia {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let window = f64::from(paths[me].cwnd);
-        let left = window - window / 2.0 * alpha(paths, me).min(LARGEST_CUT);
-        (left as u32).max(linked::floor(paths))
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        let window = f64::from(path.cwnd);
+        let left = window - window / 2.0 * alpha(path).min(LARGEST_CUT);
+        (left as u32).max(linked::floor(path.paths))
     }
 
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        self.credit.avoid(paths, me, ack, |paths| {
-            let total = linked::total_rate(paths);
-            if total == 0.0 || paths[me].srtt == 0 {
-                return 1.0 / f64::from(paths[me].cwnd);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        self.credit.avoid(path, ack, |path| {
+            let total = linked::total_rate(path.paths);
+            if total == 0.0 || path.srtt == 0 {
+                return 1.0 / f64::from(path.cwnd);
             }
-            let alpha = alpha(paths, me);
-            let linked = linked::rate(&paths[me]) / (paths[me].srtt as f64 * total * total);
+            let alpha = alpha(path);
+            let linked = linked::rate(path) / (path.srtt as f64 * total * total);
             linked * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
         });
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr {
             self.credit.clear();
         }
@@ -84,15 +86,15 @@ const LARGEST_RATE: u64 = 1 << 25;
 const RATE_SHIFT: u32 = 5;
 
 impl Kernel {
-    fn recompute(&mut self, paths: &[Path], me: usize) {
+    fn recompute(&mut self, path: &Member) {
         (self.per_increase, self.cut) = (0, 0);
-        let own = &paths[me];
-        if !linked::several(paths) || !own.established || own.srtt == 0 {
+        let own = path;
+        if !linked::several(path.paths) || !own.established || own.srtt == 0 {
             return;
         }
         let mss = u64::from(own.mss);
         let rate = |path: &Path| mss * u64::from(path.cwnd) * 8_000_000 / (path.srtt / 125).max(1);
-        let mut largest = linked::usable(paths).map(rate).max().unwrap_or(0);
+        let mut largest = linked::usable(path.paths).map(rate).max().unwrap_or(0);
         let unscaled = rate(own);
         if unscaled == 0 {
             return;
@@ -103,7 +105,9 @@ impl Kernel {
             largest >>= RATE_SHIFT;
             shift += RATE_SHIFT;
         }
-        let sum: u64 = linked::usable(paths).map(|path| rate(path) >> shift).sum();
+        let sum: u64 = linked::usable(path.paths)
+            .map(|path| rate(path) >> shift)
+            .sum();
         let own_rate = unscaled >> shift;
         let window = u64::from(own.cwnd);
         let sum = u128::from(sum);
@@ -120,40 +124,40 @@ impl Kernel {
 }
 
 impl CongestionControl for Kernel {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        if linked::several(paths) {
-            paths[me].cwnd.saturating_sub(self.cut as u32).max(1)
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        if linked::several(path.paths) {
+            path.cwnd.saturating_sub(self.cut as u32).max(1)
         } else {
-            (paths[me].cwnd / 2).max(2)
+            (path.cwnd / 2).max(2)
         }
     }
 
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if !paths[me].multipath {
-            return reno::avoid(&mut paths[me], ack);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        if !path.multipath {
+            return reno::avoid(path, ack);
         }
         if !ack.cwnd_limited {
             return;
         }
-        if paths[me].in_slow_start() {
-            slow_start(&mut paths[me], ack.packets);
-            return self.recompute(paths, me);
+        if path.in_slow_start() {
+            slow_start(path, ack.packets);
+            return self.recompute(path);
         }
-        let threshold = if linked::several(paths) {
+        let threshold = if linked::several(path.paths) {
             self.per_increase
         } else {
-            u64::from(paths[me].cwnd)
+            u64::from(path.cwnd)
         };
-        if linked::count_ack(&mut paths[me], threshold) {
-            self.recompute(paths, me);
+        if linked::count_ack(path, threshold) {
+            self.recompute(path);
         }
     }
 
-    fn on_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+    fn on_state(&mut self, path: &mut Member, state: CaState) {
         let ended = self.reducing && state < CaState::Cwr;
         self.reducing = state >= CaState::Cwr;
         if ended || state == CaState::Loss {
-            self.recompute(paths, me);
+            self.recompute(path);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member};
 use crate::registry::no_parameters;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -23,17 +23,17 @@ struct Coupled {
 }
 
 impl CongestionControl for Coupled {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let cut = (linked::total_window(paths) / 2.0) as u32;
-        paths[me].cwnd.saturating_sub(cut).max(linked::floor(paths))
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        let cut = (linked::total_window(path.paths) / 2.0) as u32;
+        path.cwnd.saturating_sub(cut).max(linked::floor(path.paths))
     }
 
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         self.credit
-            .avoid(paths, me, ack, |paths| 1.0 / linked::total_window(paths));
+            .avoid(path, ack, |path| 1.0 / linked::total_window(path.paths));
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr {
             self.credit.clear();
         }

@@ -2,7 +2,7 @@
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member};
 use crate::registry::Parameter;
 use crate::{MICROSECOND, MILLISECOND, Nanos};
 
@@ -134,8 +134,8 @@ fn cube_root(x: u64) -> u64 {
 }
 
 impl CongestionControl for Cubic {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let cwnd = paths[me].cwnd;
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        let cwnd = path.cwnd;
         self.epoch_start = None;
         self.last_max = if cwnd < self.last_max && self.fast_convergence {
             cwnd * (ONE + BETA) / (2 * ONE)
@@ -145,7 +145,7 @@ impl CongestionControl for Cubic {
         (cwnd * BETA / ONE).max(2)
     }
 
-    fn on_sample(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_sample(&mut self, path: &mut Member, ack: &Ack) {
         let now = ack.now / MILLISECOND;
         // An epoch that idleness moved forward still began in the past.
         self.epoch_start = self.epoch_start.map(|start| start.min(now));
@@ -158,16 +158,15 @@ impl CongestionControl for Cubic {
         if self.delay_min == 0 || rtt < self.delay_min {
             self.delay_min = rtt;
         }
-        if self.hystart && paths[me].in_slow_start() {
-            (self.slow_start).on_sample(&mut paths[me], ack, rtt, self.delay_min);
+        if self.hystart && path.in_slow_start() {
+            (self.slow_start).on_sample(path, ack, rtt, self.delay_min);
         }
     }
 
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         if !ack.cwnd_limited {
             return;
         }
-        let path = &mut paths[me];
         let mut acked = ack.packets;
         if path.in_slow_start() {
             acked = slow_start(path, acked);
@@ -179,7 +178,7 @@ impl CongestionControl for Cubic {
         additive_increase(path, self.per_packet, acked);
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state == CaState::Loss {
             *self = Self {
                 hystart: self.hystart,
@@ -190,7 +189,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_restart(&mut self, _paths: &mut [Path], _me: usize, idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, idle: Nanos) {
         if let Some(start) = &mut self.epoch_start {
             *start += idle / MILLISECOND;
         }

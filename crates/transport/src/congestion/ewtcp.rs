@@ -2,7 +2,7 @@
 
 use super::linked::Credit;
 use super::{Ack, CongestionControl, CongestionEntry};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -35,15 +35,15 @@ struct Ewtcp {
 }
 
 impl CongestionControl for Ewtcp {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         let weight = self.weight;
-        self.credit.avoid(paths, me, ack, |paths| {
-            let count = paths.iter().filter(|path| path.established).count();
-            weight(count.max(1) as f64) / f64::from(paths[me].cwnd)
+        self.credit.avoid(path, ack, |path| {
+            let count = path.paths.iter().filter(|path| path.established).count();
+            weight(count.max(1) as f64) / f64::from(path.cwnd)
         });
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr {
             self.credit.clear();
         }

@@ -2,7 +2,7 @@
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -48,13 +48,13 @@ fn increase(paths: &[Path]) -> f64 {
 }
 
 impl CongestionControl for Lia {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        self.credit.avoid(paths, me, ack, |paths| {
-            increase(paths).min(1.0 / f64::from(paths[me].cwnd))
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        self.credit.avoid(path, ack, |path| {
+            increase(path.paths).min(1.0 / f64::from(path.cwnd))
         });
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr {
             self.credit.clear();
         }
@@ -103,31 +103,31 @@ impl Kernel {
 }
 
 impl CongestionControl for Kernel {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if !paths[me].multipath {
-            return reno::avoid(&mut paths[me], ack);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        if !path.multipath {
+            return reno::avoid(path, ack);
         }
         if !ack.cwnd_limited {
             return;
         }
-        if paths[me].in_slow_start() {
-            slow_start(&mut paths[me], ack.packets);
-            return Self::recompute(paths);
+        if path.in_slow_start() {
+            slow_start(path, ack.packets);
+            return Self::recompute(path.paths);
         }
-        if paths[me].linked_alpha == 0 {
-            Self::recompute(paths);
+        if path.linked_alpha == 0 {
+            Self::recompute(path.paths);
         }
-        let mut threshold = u64::from(paths[me].cwnd);
-        if linked::several(paths) {
-            threshold = threshold.max((1 << ALPHA_SCALE) / paths[me].linked_alpha);
+        let mut threshold = u64::from(path.cwnd);
+        if linked::several(path.paths) {
+            threshold = threshold.max((1 << ALPHA_SCALE) / path.linked_alpha);
         }
-        if linked::count_ack(&mut paths[me], threshold) {
-            Self::recompute(paths);
+        if linked::count_ack(path, threshold) {
+            Self::recompute(path.paths);
         }
     }
 
-    fn on_state(&mut self, paths: &mut [Path], _me: usize, _state: CaState) {
-        for path in paths {
+    fn on_state(&mut self, path: &mut Member, _state: CaState) {
+        for path in path.paths.iter_mut() {
             path.linked_alpha = 0;
         }
     }

@@ -1,7 +1,7 @@
 //! What coupled controllers have in common.
 
 use super::{Ack, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 
 /// The paths over which windows are coupled: those that can send and whose RTT is known.
 pub(super) fn usable(paths: &[Path]) -> impl Iterator<Item = &Path> {
@@ -72,27 +72,20 @@ pub(super) struct Credit(f64);
 
 impl Credit {
     /// Slow start, then `step` packets for each packet acknowledged, while the window is what limits the sender.
-    pub fn avoid(
-        &mut self,
-        paths: &mut [Path],
-        me: usize,
-        ack: &Ack,
-        step: impl Fn(&[Path]) -> f64,
-    ) {
+    pub fn avoid(&mut self, path: &mut Member, ack: &Ack, step: impl Fn(&Member) -> f64) {
         if !ack.cwnd_limited {
             return;
         }
         let mut acked = ack.packets;
-        if paths[me].in_slow_start() {
-            acked = slow_start(&mut paths[me], acked);
+        if path.in_slow_start() {
+            acked = slow_start(path, acked);
             if acked == 0 {
                 return;
             }
         }
-        self.0 += f64::from(acked) * step(paths);
+        self.0 += f64::from(acked) * step(path);
         let whole = self.0.trunc();
         self.0 -= whole;
-        let path = &mut paths[me];
         path.cwnd = (i64::from(path.cwnd) + whole as i64).max(1) as u32;
     }
 

@@ -19,7 +19,7 @@ mod vegas;
 mod wvegas;
 
 use crate::Nanos;
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 use crate::registry::{Entry, Registry};
 
 pub use crate::path::{Interval, RateSample};
@@ -40,21 +40,21 @@ pub struct Ack {
     pub una: u64,
 }
 
-/// A congestion controller. `paths[me]` is its own path.
+/// The congestion controller of one path.
 pub trait CongestionControl: Send {
     /// The path can send from now on.
-    fn on_established(&mut self, _paths: &mut [Path], _me: usize) {}
+    fn on_established(&mut self, _path: &mut Member) {}
 
     /// The slow-start threshold after a loss.
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        (paths[me].cwnd / 2).max(2)
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        (path.cwnd / 2).max(2)
     }
 
     /// Called for every acknowledgement of new data, before the window may grow.
-    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, _ack: &Ack) {}
+    fn on_sample(&mut self, _path: &mut Member, _ack: &Ack) {}
 
     /// Grows the window. Not called while recovery shrinks it.
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack);
 
     /// Whether the controller sets a rate. The sender then paces at the path's `pacing_rate`, measures the delivery rate and calls `control`
     /// in place of `on_ack`; loss recovery leaves the window to it.
@@ -67,25 +67,19 @@ pub trait CongestionControl: Send {
 
     /// Sets rate and window after an ACK. True: what is in flight says nothing of what the path carries, as if the application had had
     /// nothing more to send.
-    fn control(
-        &mut self,
-        _paths: &mut [Path],
-        _me: usize,
-        _ack: &Ack,
-        _sample: &RateSample,
-    ) -> bool {
+    fn control(&mut self, _path: &mut Member, _ack: &Ack, _sample: &RateSample) -> bool {
         false
     }
 
     /// Loss recovery enters `state`.
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, _state: CaState) {}
+    fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
     /// The path sends again after it had nothing in flight; `idle` since the last transmission.
-    fn on_restart(&mut self, _paths: &mut [Path], _me: usize, _idle: Nanos) {}
+    fn on_restart(&mut self, _path: &mut Member, _idle: Nanos) {}
 
     /// The window after a reduction that proved unnecessary; `prior` is the one before it.
-    fn undo(&mut self, paths: &[Path], me: usize, prior: u32) -> u32 {
-        paths[me].cwnd.max(prior)
+    fn undo(&mut self, path: &Member, prior: u32) -> u32 {
+        path.cwnd.max(prior)
     }
 
     /// Internal variables for recordings.

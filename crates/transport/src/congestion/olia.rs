@@ -5,7 +5,7 @@
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -59,20 +59,22 @@ impl Olia {
     }
 
     /// alpha_r (draft section 3.2) given each path's l_r.
-    fn alpha(&self, paths: &[Path], me: usize) -> f64 {
-        let count = linked::usable(paths).count() as f64;
-        let windows = || linked::usable(paths).map(|path| self.window(path));
+    fn alpha(&self, path: &Member) -> f64 {
+        let count = linked::usable(path.paths).count() as f64;
+        let windows = || linked::usable(path.paths).map(|path| self.window(path));
         let largest = windows().max().unwrap_or(0);
         let quality =
             |path: &Path| path.between_losses as f64 / (path.srtt as f64 * path.srtt as f64);
-        let best = linked::usable(paths).map(quality).fold(0.0, f64::max);
+        let best = linked::usable(path.paths).map(quality).fold(0.0, f64::max);
         let collected = |path: &Path| quality(path) >= best && self.window(path) < largest;
-        let best_not_largest = linked::usable(paths).filter(|path| collected(path)).count();
+        let best_not_largest = linked::usable(path.paths)
+            .filter(|path| collected(path))
+            .count();
         if best_not_largest == 0 {
             0.0
-        } else if collected(&paths[me]) {
+        } else if collected(path) {
             1.0 / (count * best_not_largest as f64)
-        } else if self.window(&paths[me]) == largest {
+        } else if self.window(path) == largest {
             let largest_count = windows().filter(|&window| window == largest).count();
             -1.0 / (count * largest_count as f64)
         } else {
@@ -81,30 +83,29 @@ impl Olia {
     }
 
     /// `(w_r / rtt_r^2) / (sum w_p / rtt_p)^2`, the coupled part of the increase.
-    fn coupled(&self, paths: &[Path], me: usize) -> f64 {
-        let rate: f64 = linked::usable(paths)
+    fn coupled(&self, path: &Member) -> f64 {
+        let rate: f64 = linked::usable(path.paths)
             .map(|path| f64::from(self.window(path)) / path.srtt as f64)
             .sum();
-        let rtt = paths[me].srtt as f64;
+        let rtt = path.srtt as f64;
         if rate > 0.0 && rtt > 0.0 {
-            f64::from(paths[me].cwnd) / (rtt * rtt) / (rate * rate)
+            f64::from(path.cwnd) / (rtt * rtt) / (rate * rate)
         } else {
             0.0
         }
     }
 
-    fn step(&self, paths: &[Path], me: usize) -> f64 {
-        self.coupled(paths, me) + self.alpha(paths, me) / f64::from(paths[me].cwnd)
+    fn step(&self, path: &Member) -> f64 {
+        self.coupled(path) + self.alpha(path) / f64::from(path.cwnd)
     }
 
     /// The kernel's counter of 10 bits: one step an acknowledgement, of however many packets, whose rest is dropped.
-    fn count(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        if paths[me].in_slow_start() {
-            slow_start(&mut paths[me], ack.packets);
+    fn count(&mut self, path: &mut Member, ack: &Ack) {
+        if path.in_slow_start() {
+            slow_start(path, ack.packets);
             return;
         }
-        self.counter += (self.step(paths, me) * SCALE).trunc();
-        let path = &mut paths[me];
+        self.counter += (self.step(path) * SCALE).trunc();
         if self.counter >= SCALE - 1.0 {
             path.cwnd += 1;
             self.counter = 0.0;
@@ -116,34 +117,38 @@ impl Olia {
 }
 
 impl CongestionControl for Olia {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let floor = if self.kernel { 2 } else { linked::floor(paths) };
-        (paths[me].cwnd / 2).max(floor)
-    }
-
-    fn on_sample(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        self.loss3 = ack.una;
-        paths[me].between_losses = self.between();
-    }
-
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        let coupled = if self.kernel {
-            paths[me].multipath
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        let floor = if self.kernel {
+            2
         } else {
-            linked::several(paths)
+            linked::floor(path.paths)
+        };
+        (path.cwnd / 2).max(floor)
+    }
+
+    fn on_sample(&mut self, path: &mut Member, ack: &Ack) {
+        self.loss3 = ack.una;
+        path.between_losses = self.between();
+    }
+
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        let coupled = if self.kernel {
+            path.multipath
+        } else {
+            linked::several(path.paths)
         };
         if !coupled {
-            reno::avoid(&mut paths[me], ack);
+            reno::avoid(path, ack);
         } else if !self.kernel {
             let mut credit = std::mem::take(&mut self.credit);
-            credit.avoid(paths, me, ack, |paths| self.step(paths, me));
+            credit.avoid(path, ack, |path| self.step(path));
             self.credit = credit;
         } else if ack.cwnd_limited {
-            self.count(paths, me, ack);
+            self.count(path, ack);
         }
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr && self.loss3 != self.loss2 {
             self.loss1 = self.loss2;
             self.loss2 = self.loss3;

@@ -1,7 +1,7 @@
 //! NewReno: halve on loss, one packet more each round trip (RFC 5681, RFC 6582).
 
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
-use crate::path::Path;
+use crate::path::{Member, Path};
 use crate::registry::no_parameters;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -15,8 +15,8 @@ pub(super) const ENTRY: CongestionEntry = CongestionEntry {
 pub(super) struct Reno;
 
 impl CongestionControl for Reno {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        avoid(&mut paths[me], ack);
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
+        avoid(path, ack);
     }
 }
 

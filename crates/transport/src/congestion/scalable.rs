@@ -1,7 +1,7 @@
 //! Scalable TCP (Kelly, CCR 2003).
 
 use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
-use crate::path::Path;
+use crate::path::Member;
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -57,8 +57,8 @@ impl Scalable {
 }
 
 impl CongestionControl for Scalable {
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        let window = paths[me].cwnd;
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        let window = path.cwnd;
         let cut = if self.legacy(window) {
             window.div_ceil(2)
         } else {
@@ -67,11 +67,10 @@ impl CongestionControl for Scalable {
         (window - cut).max(2)
     }
 
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         if !ack.cwnd_limited {
             return;
         }
-        let path = &mut paths[me];
         let mut acked = ack.packets;
         if path.in_slow_start() {
             acked = slow_start(path, acked);

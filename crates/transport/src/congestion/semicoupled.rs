@@ -2,7 +2,7 @@
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, CongestionEntry};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -33,13 +33,13 @@ struct Semicoupled {
 }
 
 impl CongestionControl for Semicoupled {
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         let a = self.aggressiveness;
         self.credit
-            .avoid(paths, me, ack, |paths| a / linked::total_window(paths));
+            .avoid(path, ack, |path| a / linked::total_window(path.paths));
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         if state >= CaState::Cwr {
             self.credit.clear();
         }

@@ -2,7 +2,7 @@
 
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
 use crate::Nanos;
-use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
@@ -155,13 +155,12 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, ack: &Ack) {
+    fn on_sample(&mut self, _path: &mut Member, ack: &Ack) {
         self.rounds.sample(ack);
     }
 
     /// Linux does not ask whether the window is what limits the sender.
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
-        let path = &mut paths[me];
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         match self.rounds.moment(ack) {
             Moment::Uncounted => return reno::avoid(path, ack),
             Moment::Within => {
@@ -176,11 +175,11 @@ impl CongestionControl for Vegas {
         self.rounds.begin();
     }
 
-    fn on_state(&mut self, _paths: &mut [Path], _me: usize, state: CaState) {
+    fn on_state(&mut self, _path: &mut Member, state: CaState) {
         self.rounds.enter(state);
     }
 
-    fn on_restart(&mut self, _paths: &mut [Path], _me: usize, _idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, _idle: Nanos) {
         self.rounds.restart();
     }
 

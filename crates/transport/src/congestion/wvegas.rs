@@ -2,7 +2,7 @@
 
 use super::vegas::{Moment, Rounds, remember_window, unqueued};
 use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
-use crate::path::{CaState, Path};
+use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 use crate::{Nanos, SECOND};
 
@@ -68,22 +68,21 @@ impl WeightedVegas {
     }
 
     /// Takes the share of `total_alpha` that the path's rate stands for.
-    fn weigh(&mut self, paths: &mut [Path], me: usize, rtt: Nanos) {
-        paths[me].measured_rate = f64::from(paths[me].cwnd) * SECOND as f64 / rtt as f64;
-        let established = paths.iter().filter(|path| path.established);
+    fn weigh(&mut self, path: &mut Member, rtt: Nanos) {
+        path.measured_rate = f64::from(path.cwnd) * SECOND as f64 / rtt as f64;
+        let established = path.paths.iter().filter(|path| path.established);
         let total: f64 = established.map(|path| path.measured_rate).sum();
         if total > 0.0 {
-            self.weight = paths[me].measured_rate / total;
+            self.weight = path.measured_rate / total;
         }
         self.alpha = ((self.weight * self.total_alpha) as u32).max(SMALLEST_ALPHA);
     }
 
-    fn adjust(&mut self, paths: &mut [Path], me: usize, acked: u32) {
+    fn adjust(&mut self, path: &mut Member, acked: u32) {
         let rtt = self.rounds.sum / u64::from(self.rounds.samples);
-        let (window, base) = (paths[me].cwnd, self.rounds.base);
+        let (window, base) = (path.cwnd, self.rounds.base);
         let queued = (u128::from(window) * u128::from(rtt - base) / u128::from(rtt)) as u32;
-        if paths[me].in_slow_start() {
-            let path = &mut paths[me];
+        if path.in_slow_start() {
             if queued > self.gamma {
                 path.cwnd = window.min(unqueued(window, base, rtt) + 1);
                 path.ssthresh = path.ssthresh.min(path.cwnd - 1);
@@ -92,9 +91,8 @@ impl WeightedVegas {
             }
         } else {
             if queued >= self.alpha {
-                self.weigh(paths, me, rtt);
+                self.weigh(path, rtt);
             }
-            let path = &mut paths[me];
             if queued > self.alpha {
                 path.cwnd -= 1;
                 path.ssthresh = path.ssthresh.min(path.cwnd.saturating_sub(1));
@@ -103,7 +101,6 @@ impl WeightedVegas {
             }
             self.drain(path, rtt);
         }
-        let path = &mut paths[me];
         path.cwnd = path.cwnd.max(2);
         remember_window(path);
     }
@@ -122,38 +119,38 @@ impl WeightedVegas {
 }
 
 impl CongestionControl for WeightedVegas {
-    fn on_sample(&mut self, _paths: &mut [Path], _me: usize, ack: &Ack) {
+    fn on_sample(&mut self, _path: &mut Member, ack: &Ack) {
         self.rounds.sample(ack);
     }
 
     /// The kernel does not ask whether the window is what limits the sender.
-    fn on_ack(&mut self, paths: &mut [Path], me: usize, ack: &Ack) {
+    fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         match self.rounds.moment(ack) {
-            Moment::Uncounted => return reno::avoid(&mut paths[me], ack),
+            Moment::Uncounted => return reno::avoid(path, ack),
             Moment::Within => {
-                if paths[me].in_slow_start() {
-                    slow_start(&mut paths[me], ack.packets);
+                if path.in_slow_start() {
+                    slow_start(path, ack.packets);
                 }
                 return;
             }
-            Moment::OverUnknown => reno::avoid(&mut paths[me], ack),
-            Moment::Over => self.adjust(paths, me, ack.packets),
+            Moment::OverUnknown => reno::avoid(path, ack),
+            Moment::Over => self.adjust(path, ack.packets),
         }
         self.rounds.begin();
     }
 
-    fn on_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+    fn on_state(&mut self, path: &mut Member, state: CaState) {
         self.rounds.enter(state);
         match state {
-            CaState::Open => self.begin_anew(&mut paths[me]),
-            CaState::Loss => paths[me].measured_rate = 0.0,
+            CaState::Open => self.begin_anew(path),
+            CaState::Loss => path.measured_rate = 0.0,
             _ => {}
         }
     }
 
-    fn on_restart(&mut self, paths: &mut [Path], me: usize, _idle: Nanos) {
+    fn on_restart(&mut self, path: &mut Member, _idle: Nanos) {
         self.rounds.restart();
-        self.begin_anew(&mut paths[me]);
+        self.begin_anew(path);
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

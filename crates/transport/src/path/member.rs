@@ -10,6 +10,13 @@ pub struct Member<'a> {
     pub index: usize,
 }
 
+impl<'a> Member<'a> {
+    #[inline(always)]
+    pub fn new(paths: &'a mut [Path], index: usize) -> Self {
+        Self { paths, index }
+    }
+}
+
 impl Deref for Member<'_> {
     type Target = Path;
 

@@ -10,7 +10,7 @@ use polypath_wire::quic::{ConnectionId, Frame};
 use super::connection::{Connection, payload};
 use super::path::{PathState, Validation};
 use super::rtt::Rtt;
-use crate::path::Path;
+use crate::path::{Member, Path};
 use crate::{EventKind, Nanos, Tuple};
 
 /// What is remembered of a path's addresses.
@@ -155,7 +155,9 @@ impl Connection {
             ..fresh
         };
         let member = &mut self.members[path];
-        member.congestion.on_established(&mut self.paths, path);
+        member
+            .congestion
+            .on_established(&mut Member::new(&mut self.paths, path));
         self.compare_timeouts();
     }
 

@@ -8,6 +8,7 @@ use rand::RngCore;
 use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
+use crate::path::Member;
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
 use crate::{EventKind, NEVER, Nanos, Tuple};
 
@@ -56,7 +57,9 @@ impl Connection {
         self.paths[path].backup = backup;
         let member = &mut self.members[path];
         member.publish(&mut self.paths[path]);
-        member.congestion.on_established(&mut self.paths, path);
+        member
+            .congestion
+            .on_established(&mut Member::new(&mut self.paths, path));
         self.event(EventKind::SubflowEstablished(path));
         self.ask_for_acks();
         if self.members[path].backup_local {

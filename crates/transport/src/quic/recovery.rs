@@ -8,7 +8,7 @@ use super::crypto::Level;
 use super::loss::Sent;
 use super::path::{PathState, Space};
 use crate::congestion;
-use crate::path::{Acknowledged, CaState};
+use crate::path::{Acknowledged, CaState, Member};
 use crate::{EventKind, MICROSECOND, NEVER, Nanos, SECOND};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
@@ -203,7 +203,9 @@ impl Connection {
         };
         let member = &mut self.members[path];
         if sum.delivered > 0 {
-            member.congestion.on_sample(&mut self.paths, path, &report);
+            member
+                .congestion
+                .on_sample(&mut Member::new(&mut self.paths, path), &report);
         }
         if member.paces() {
             let sample = member.rate.sample(Acknowledged {
@@ -215,20 +217,24 @@ impl Connection {
                 min_rtt: member.rtt.min(),
                 departure: member.pacer.departure(self.now),
             });
-            let dry = member
-                .congestion
-                .control(&mut self.paths, path, &report, &sample);
+            let dry = member.congestion.control(
+                &mut Member::new(&mut self.paths, path),
+                &report,
+                &sample,
+            );
             if dry {
                 member.rate.limit_by_application(self.paths[path].in_flight);
             }
         } else if sum.growing > 0 {
-            member.congestion.on_ack(&mut self.paths, path, &report);
+            member
+                .congestion
+                .on_ack(&mut Member::new(&mut self.paths, path), &report);
             if self.paths[path].state != CaState::Open {
                 self.paths[path].state = CaState::Open;
                 let member = &mut self.members[path];
                 member
                     .congestion
-                    .on_state(&mut self.paths, path, CaState::Open);
+                    .on_state(&mut Member::new(&mut self.paths, path), CaState::Open);
             }
         }
     }
@@ -399,17 +405,23 @@ impl Connection {
         let state = CaState::Recovery;
         if member.paces() {
             self.paths[path].state = state;
-            member.congestion.on_state(&mut self.paths, path, state);
+            member
+                .congestion
+                .on_state(&mut Member::new(&mut self.paths, path), state);
             return;
         }
-        let threshold = member.congestion.ssthresh(&mut self.paths, path);
+        let threshold = member
+            .congestion
+            .ssthresh(&mut Member::new(&mut self.paths, path));
         let window = &mut self.paths[path];
         window.ssthresh = threshold.max(LEAST_WINDOW);
         window.cwnd = window.ssthresh;
         window.cwnd_count = 0;
         window.between_losses = 0;
         window.state = state;
-        member.congestion.on_state(&mut self.paths, path, state);
+        member
+            .congestion
+            .on_state(&mut Member::new(&mut self.paths, path), state);
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1, RFC 9000 section 13.4.2).

@@ -488,7 +488,7 @@ impl Socket {
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
         self.publish(&mut cx.path);
-        self.congestion.on_established(cx.path.paths, cx.path.index);
+        self.congestion.on_established(&mut cx.path);
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293

@@ -82,7 +82,7 @@ impl Socket {
             min_rtt: self.rtt.min(),
             departure: paced.pacer.departure(ack.now),
         });
-        if (self.congestion).control(path.paths, path.index, ack, &sample) {
+        if (self.congestion).control(path, ack, &sample) {
             paced.rate.limit_by_application(in_flight);
         }
         paced.pacer.set_rate(path);

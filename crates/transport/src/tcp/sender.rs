@@ -604,8 +604,7 @@ impl Socket {
             path.cwnd = path.cwnd.max(floor);
             path.cwnd_count = 0;
         }
-        self.congestion
-            .on_restart(cx.path.paths, cx.path.index, idle);
+        self.congestion.on_restart(&mut cx.path, idle);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.

@@ -1,7 +1,7 @@
 //! The paths of a connection and their controllers, without a network.
 
 use polypath_transport::congestion::{Ack, CongestionControl, REGISTRY};
-use polypath_transport::path::{CaState, Path};
+use polypath_transport::path::{CaState, Member, Path};
 use polypath_transport::{MILLISECOND as MS, Nanos};
 use serde_json::{Map, Value};
 
@@ -77,7 +77,7 @@ impl Lab {
             now: 1_000 * MS,
         };
         for me in 0..rtt.len() {
-            lab.controllers[me].on_established(&mut lab.paths, me);
+            lab.controllers[me].on_established(&mut Member::new(&mut lab.paths, me));
         }
         lab
     }
@@ -102,7 +102,7 @@ impl Lab {
             next_seq: self.sent[me] + 1,
             una: self.acked[me] + 1,
         };
-        self.controllers[me].on_sample(&mut self.paths, me, &ack);
+        self.controllers[me].on_sample(&mut Member::new(&mut self.paths, me), &ack);
     }
 
     /// One ACK of `packets` that were sent.
@@ -131,19 +131,19 @@ impl Lab {
             una: self.acked[me] + 1,
         };
         self.paths[me].acked = self.acked[me];
-        self.controllers[me].on_sample(&mut self.paths, me, &ack);
-        self.controllers[me].on_ack(&mut self.paths, me, &ack);
+        self.controllers[me].on_sample(&mut Member::new(&mut self.paths, me), &ack);
+        self.controllers[me].on_ack(&mut Member::new(&mut self.paths, me), &ack);
     }
 
     /// What loss recovery does: the threshold is asked for and becomes the window; after a timeout, one packet.
     pub fn lose(&mut self, me: usize, state: CaState) {
-        let threshold = self.controllers[me].ssthresh(&mut self.paths, me);
+        let threshold = self.controllers[me].ssthresh(&mut Member::new(&mut self.paths, me));
         self.paths[me].ssthresh = threshold;
         self.paths[me].cwnd = if state == CaState::Loss { 1 } else { threshold };
         self.paths[me].cwnd_count = 0;
         for state in [state, CaState::Open] {
             self.paths[me].state = state;
-            self.controllers[me].on_state(&mut self.paths, me, state);
+            self.controllers[me].on_state(&mut Member::new(&mut self.paths, me), state);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use polypath_transport::MILLISECOND as MS;
-use polypath_transport::path::CaState;
+use polypath_transport::path::{CaState, Member};
 use serde_json::{Map, Value};
 
 use crate::lab::{Lab, parameters, variants};
@@ -143,13 +143,17 @@ fn a_loss_leaves_the_factor_of_each_controller() {
         };
         let mut lab = Lab::new(&name, &parameters, &[50 * MS]);
         lab.paths[0].cwnd = 100;
-        let threshold = lab.controllers[0].ssthresh(&mut lab.paths, 0);
+        let threshold = lab.controllers[0].ssthresh(&mut Member::new(&mut lab.paths, 0));
         assert!(
             (f64::from(threshold) - 100.0 * factor).abs() <= 1.0,
             "{name}: {threshold}"
         );
         lab.paths[0].cwnd = 1;
-        assert_eq!(lab.controllers[0].ssthresh(&mut lab.paths, 0), 2, "{name}");
+        assert_eq!(
+            lab.controllers[0].ssthresh(&mut Member::new(&mut lab.paths, 0)),
+            2,
+            "{name}"
+        );
     }
 }
 
@@ -163,7 +167,7 @@ fn the_floor_of_a_loss_with_several_paths() {
             "olia (draft)" | "balia (draft)" | "balia (mptcp.org)" | "coupled" => 1,
             _ => 2,
         };
-        let threshold = lab.controllers[0].ssthresh(&mut lab.paths, 0);
+        let threshold = lab.controllers[0].ssthresh(&mut Member::new(&mut lab.paths, 0));
         assert_eq!(threshold, floor, "{name}");
     }
 }
@@ -276,7 +280,7 @@ fn balia_cuts_the_slower_path_deeper() {
         lab.paths[1].cwnd = best;
         // An ACK in slow start has the kernel's variant compute its decrease; one packet more.
         lab.round_of(0, 1);
-        lab.controllers[0].ssthresh(&mut lab.paths, 0)
+        lab.controllers[0].ssthresh(&mut Member::new(&mut lab.paths, 0))
     };
     assert_eq!(left("draft", 121), 101 - 61);
     assert_eq!(left("mptcp.org", 121), 101 - 50);

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{Ack, CongestionControl, CongestionEntry, RateSample};
 use crate::path::burst;
-use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
 use crate::registry::no_parameters;
 use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
@@ -375,24 +375,22 @@ impl CongestionControl for Bbr {
         self.random = Pcg64Mcg::seed_from_u64(seed);
     }
 
-    fn on_established(&mut self, paths: &mut [Path], me: usize) {
-        let path = &mut paths[me];
+    fn on_established(&mut self, path: &mut Member) {
         path.ssthresh = INFINITE_SSTHRESH;
         self.min_rtt = (path.min_rtt > 0).then_some(path.min_rtt);
         self.pace_initially(path);
     }
 
     /// A loss changes nothing; the window to return to is remembered.
-    fn ssthresh(&mut self, paths: &mut [Path], me: usize) -> u32 {
-        self.save_window(&paths[me]);
-        paths[me].ssthresh
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        self.save_window(path);
+        path.ssthresh
     }
 
     /// Never called: [`CongestionControl::control`] is.
-    fn on_ack(&mut self, _paths: &mut [Path], _me: usize, _ack: &Ack) {}
+    fn on_ack(&mut self, _path: &mut Member, _ack: &Ack) {}
 
-    fn control(&mut self, paths: &mut [Path], me: usize, ack: &Ack, sample: &RateSample) -> bool {
-        let path = &mut paths[me];
+    fn control(&mut self, path: &mut Member, ack: &Ack, sample: &RateSample) -> bool {
         self.last = *sample;
         self.update_bandwidth(path, sample);
         let bandwidth = self.estimate();
@@ -411,7 +409,7 @@ impl CongestionControl for Bbr {
         limited
     }
 
-    fn on_state(&mut self, paths: &mut [Path], me: usize, state: CaState) {
+    fn on_state(&mut self, path: &mut Member, state: CaState) {
         if state == CaState::Loss {
             self.prior_state = CaState::Loss;
             self.full_bandwidth = 0.0;
@@ -421,24 +419,24 @@ impl CongestionControl for Bbr {
                 interval: None,
                 ..self.last
             };
-            self.policer.take(&lossy, true, false, paths[me].mss);
+            self.policer.take(&lossy, true, false, path.mss);
         }
     }
 
-    fn on_restart(&mut self, paths: &mut [Path], me: usize, _idle: Nanos) {
+    fn on_restart(&mut self, path: &mut Member, _idle: Nanos) {
         self.after_idle = true;
         self.aggregation = Aggregation::default();
         if self.mode == Mode::ProbeBandwidth {
-            self.set_rate(&mut paths[me], 1.0);
+            self.set_rate(path, 1.0);
         }
     }
 
     /// Full-pipe detection begins anew: the slow-down was not needed.
-    fn undo(&mut self, paths: &[Path], me: usize, _prior: u32) -> u32 {
+    fn undo(&mut self, path: &Member, _prior: u32) -> u32 {
         self.full_bandwidth = 0.0;
         self.full_rounds = 0;
         self.policer.reset();
-        paths[me].cwnd
+        path.cwnd
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

@@ -20,7 +20,7 @@ impl Socket {
         if new_episode {
             self.recovery.prior_cwnd = cx.path.cwnd;
             self.recovery.prior_ssthresh = cx.path.ssthresh;
-            cx.path.ssthresh = self.congestion.ssthresh(cx.path.paths, cx.path.index);
+            cx.path.ssthresh = self.congestion.ssthresh(&mut cx.path);
             self.recovery.begin_undo(self.una);
         }
         self.recovery.hint = 0;

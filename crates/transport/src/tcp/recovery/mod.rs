@@ -364,8 +364,7 @@ impl Socket {
             una: self.una,
         };
         if delivery.packets > 0 {
-            self.congestion
-                .on_sample(cx.path.paths, cx.path.index, &ack);
+            self.congestion.on_sample(&mut cx.path, &ack);
         }
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
@@ -394,7 +393,7 @@ impl Socket {
             if !published {
                 self.publish(&mut cx.path);
             }
-            self.congestion.on_ack(cx.path.paths, cx.path.index, &ack);
+            self.congestion.on_ack(&mut cx.path, &ack);
         }
         published
     }
@@ -553,7 +552,7 @@ impl Socket {
     fn set_state(&mut self, path: &mut Member, state: CaState) {
         self.recovery.state = state;
         path.state = state;
-        self.congestion.on_state(path.paths, path.index, state);
+        self.congestion.on_state(path, state);
     }
 
     fn enter_recovery(&mut self, cx: &mut Context<impl Options>) {
@@ -582,7 +581,7 @@ impl Socket {
         recovery.prr_delivered = 0;
         recovery.prr_out = 0;
         path.cwnd_count = 0;
-        path.ssthresh = self.congestion.ssthresh(path.paths, path.index);
+        path.ssthresh = self.congestion.ssthresh(path);
     }
 
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).

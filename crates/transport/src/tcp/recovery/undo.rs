@@ -67,7 +67,7 @@ impl Socket {
             self.recount_rack();
         }
         let prior = self.recovery.prior_cwnd;
-        path.cwnd = self.congestion.undo(path.paths, path.index, prior);
+        path.cwnd = self.congestion.undo(path, prior);
         if self.recovery.prior_ssthresh > path.ssthresh {
             path.ssthresh = self.recovery.prior_ssthresh;
         }

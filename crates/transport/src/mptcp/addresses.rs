@@ -75,35 +75,36 @@ impl Connection {
     }
 
     fn close_pair(&mut self, pair: Pair) {
-        for me in self.between(pair) {
-            let others = (0..self.subflows.len()).any(|other| other != me && self.works(other));
+        for subflow in self.between(pair) {
+            let others =
+                (0..self.subflows.len()).any(|other| other != subflow && self.works(other));
             if others {
-                self.reset_subflow(me, ResetReason::AdministrativelyProhibited);
+                self.reset_subflow(subflow, ResetReason::AdministrativelyProhibited);
             }
         }
     }
 
     fn prioritise(&mut self, pair: Pair, backup: bool) {
-        for me in self.between(pair) {
-            self.set_priority(me, backup);
+        for subflow in self.between(pair) {
+            self.set_priority(subflow, backup);
         }
     }
 
     /// The open subflows of a pair of addresses.
     fn between(&self, pair: Pair) -> Vec<usize> {
         (0..self.subflows.len())
-            .filter(|&me| {
-                let info = &self.subflows[me];
+            .filter(|&subflow| {
+                let info = &self.subflows[subflow];
                 (info.local_id, info.remote_id) == (pair.local, pair.remote)
-                    && self.subflows[me].socket.state.synchronised()
+                    && self.subflows[subflow].socket.state.synchronised()
             })
             .collect()
     }
 
-    fn works(&self, me: usize) -> bool {
-        self.paths[me].established
-            && self.subflows[me].socket.state.synchronised()
-            && !self.paths[me].potentially_failed
+    fn works(&self, subflow: usize) -> bool {
+        self.paths[subflow].established
+            && self.subflows[subflow].socket.state.synchronised()
+            && !self.paths[subflow].potentially_failed
     }
 
     fn announce(&mut self, id: u8, repeats: u32) {
@@ -150,21 +151,21 @@ impl Connection {
 
     /// Sends an ACK with an option on some working subflow.
     fn send_option(&mut self, option: MptcpOption) {
-        let working = |me: &usize| {
-            self.paths[*me].established && self.subflows[*me].socket.state.synchronised()
+        let working = |subflow: &usize| {
+            self.paths[*subflow].established && self.subflows[*subflow].socket.state.synchronised()
         };
         let all = || 0..self.subflows.len();
-        let Some(me) = all()
-            .find(|me| working(me) && !self.paths[*me].potentially_failed)
+        let Some(subflow) = all()
+            .find(|subflow| working(subflow) && !self.paths[*subflow].potentially_failed)
             .or_else(|| all().find(working))
         else {
             return;
         };
-        self.send_option_on(me, option);
+        self.send_option_on(subflow, option);
     }
 
-    fn send_option_on(&mut self, me: usize, option: MptcpOption) {
-        self.with(me, |socket, cx| socket.send_ack(cx));
+    fn send_option_on(&mut self, subflow: usize, option: MptcpOption) {
+        self.with(subflow, |socket, cx| socket.send_ack(cx));
         let Some(last) = self.shared.out.last_mut() else {
             return;
         };
@@ -230,31 +231,29 @@ impl Connection {
         for &id in ids {
             self.remote.retain(|remote| remote.id != id || id == 0);
             self.shared.event(EventKind::AddressRemoved { id });
-            for me in 0..self.subflows.len() {
-                if self.subflows[me].remote_id == id
-                    && self.subflows[me].socket.state != State::Closed
+            for subflow in 0..self.subflows.len() {
+                if self.subflows[subflow].remote_id == id
+                    && self.subflows[subflow].socket.state != State::Closed
                 {
                     self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
-                    self.reset_subflow(me, ResetReason::Unspecified);
+                    self.reset_subflow(subflow, ResetReason::Unspecified);
                 }
             }
         }
     }
 
-    pub(super) fn on_priority(&mut self, me: usize, backup: bool) {
+    pub(super) fn on_priority(&mut self, subflow: usize, backup: bool) {
         self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
-        self.subflows[me].backup_remote = backup;
-        self.refresh_backup(me);
+        self.subflows[subflow].backup_remote = backup;
+        self.refresh_backup(subflow);
     }
 
-    fn refresh_backup(&mut self, me: usize) {
-        let backup = self.subflows[me].backup_local || self.subflows[me].backup_remote;
-        if self.paths[me].backup != backup {
-            self.paths[me].backup = backup;
-            self.shared.event(EventKind::PriorityChanged {
-                subflow: me,
-                backup,
-            });
+    fn refresh_backup(&mut self, subflow: usize) {
+        let backup = self.subflows[subflow].backup_local || self.subflows[subflow].backup_remote;
+        if self.paths[subflow].backup != backup {
+            self.paths[subflow].backup = backup;
+            self.shared
+                .event(EventKind::PriorityChanged { subflow, backup });
         }
     }
 
@@ -268,25 +267,25 @@ impl Connection {
         {
             local.backup = backup;
         }
-        for me in 0..self.subflows.len() {
-            if self.subflows[me].tuple.local.ip() == address
-                && self.subflows[me].socket.state.synchronised()
+        for subflow in 0..self.subflows.len() {
+            if self.subflows[subflow].tuple.local.ip() == address
+                && self.subflows[subflow].socket.state.synchronised()
             {
-                self.set_priority(me, backup);
+                self.set_priority(subflow, backup);
             }
         }
         self.push();
     }
 
-    fn set_priority(&mut self, me: usize, backup: bool) {
-        if self.subflows[me].backup_local == backup {
+    fn set_priority(&mut self, subflow: usize, backup: bool) {
+        if self.subflows[subflow].backup_local == backup {
             return;
         }
-        self.subflows[me].backup_local = backup;
-        self.refresh_backup(me);
+        self.subflows[subflow].backup_local = backup;
+        self.refresh_backup(subflow);
         if self.session.multipath.is_some() {
             self.shared.counters.increment(Mib::MPTcpExtMPPrioTx);
-            self.send_option_on(me, MptcpOption::Prio { backup });
+            self.send_option_on(subflow, MptcpOption::Prio { backup });
         }
     }
 
@@ -326,12 +325,12 @@ impl Connection {
         if self.session.multipath.is_none() || !self.works_without(address) {
             return;
         }
-        for me in 0..self.subflows.len() {
-            if self.subflows[me].tuple.local.ip() == address
-                && self.subflows[me].socket.state != State::Closed
+        for subflow in 0..self.subflows.len() {
+            if self.subflows[subflow].tuple.local.ip() == address
+                && self.subflows[subflow].socket.state != State::Closed
             {
-                self.reinject(me);
-                self.close_subflow(me);
+                self.reinject(subflow);
+                self.close_subflow(subflow);
             }
         }
         self.announced.retain(|other| *other != id);
@@ -344,8 +343,9 @@ impl Connection {
 
     /// Some subflow from another address carries data.
     fn works_without(&self, address: IpAddr) -> bool {
-        (0..self.subflows.len())
-            .any(|me| self.subflows[me].tuple.local.ip() != address && self.works(me))
+        (0..self.subflows.len()).any(|subflow| {
+            self.subflows[subflow].tuple.local.ip() != address && self.works(subflow)
+        })
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {

@@ -122,23 +122,23 @@ impl Connection {
         if self.shared.receive.by_subflow() {
             return self.announce_windows();
         }
-        if let Some(me) = (0..self.subflows.len())
-            .find(|&me| self.paths[me].established && self.subflows[me].socket.state.receives())
-        {
-            self.with(me, |socket, cx| socket.send_ack(cx));
+        if let Some(subflow) = (0..self.subflows.len()).find(|&subflow| {
+            self.paths[subflow].established && self.subflows[subflow].socket.state.receives()
+        }) {
+            self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
     }
 
     /// Every subflow whose window opened far tells so (Linux `mptcp_cleanup_rbuf`).
     fn announce_windows(&mut self) {
-        for me in 0..self.subflows.len() {
-            let socket = &self.subflows[me].socket;
+        for subflow in 0..self.subflows.len() {
+            let socket = &self.subflows[subflow].socket;
             let reopens = |own| self.shared.receive.reopens(own, socket.received());
-            if self.paths[me].established
+            if self.paths[subflow].established
                 && socket.state.receives()
                 && socket.receive_window.as_deref().is_some_and(reopens)
             {
-                self.with(me, |socket, cx| socket.send_ack(cx));
+                self.with(subflow, |socket, cx| socket.send_ack(cx));
             }
         }
     }

@@ -8,32 +8,32 @@ impl Connection {
     /// Handles what is due at `now`.
     pub fn on_time(&mut self, now: Nanos) {
         self.shared.now = now;
-        for me in 0..self.subflows.len() {
-            let socket = &self.subflows[me].socket;
+        for subflow in 0..self.subflows.len() {
+            let socket = &self.subflows[subflow].socket;
             if socket.next_deadline().min(socket.pacing_deadline()) > now {
                 continue;
             }
-            self.with(me, |socket, cx| socket.on_delayed_ack(cx));
-            match self.with(me, |socket, cx| socket.on_timer(cx)) {
-                Fired::Retransmission => self.on_retransmission_timeout(me),
-                Fired::TimeWaitOver => self.close_subflow(me),
+            self.with(subflow, |socket, cx| socket.on_delayed_ack(cx));
+            match self.with(subflow, |socket, cx| socket.on_timer(cx)) {
+                Fired::Retransmission => self.on_retransmission_timeout(subflow),
+                Fired::TimeWaitOver => self.close_subflow(subflow),
                 Fired::Keepalive => {
-                    if !self.with(me, |socket, cx| socket.on_keepalive(cx)) {
-                        self.lose_subflow(me, CloseReason::TimedOut);
+                    if !self.with(subflow, |socket, cx| socket.on_keepalive(cx)) {
+                        self.lose_subflow(subflow, CloseReason::TimedOut);
                     }
                 }
                 Fired::Probe => {
-                    if self.subflows[me].socket.stuck(&self.shared) {
-                        self.lose_subflow(me, CloseReason::TimedOut);
+                    if self.subflows[subflow].socket.stuck(&self.shared) {
+                        self.lose_subflow(subflow, CloseReason::TimedOut);
                     } else {
                         self.send.push_head();
-                        self.uncork(me);
+                        self.uncork(subflow);
                     }
                 }
-                Fired::LossProbe => self.on_probe_timeout(me),
+                Fired::LossProbe => self.on_probe_timeout(subflow),
                 Fired::Nothing | Fired::Reordering => {}
             }
-            self.with(me, |socket, cx| socket.send_lost(cx));
+            self.with(subflow, |socket, cx| socket.send_lost(cx));
         }
         self.on_connection_timers();
         self.push();
@@ -41,32 +41,32 @@ impl Connection {
         self.find_deadline();
     }
 
-    fn on_retransmission_timeout(&mut self, me: usize) {
-        if self.subflows[me]
+    fn on_retransmission_timeout(&mut self, subflow: usize) {
+        if self.subflows[subflow]
             .join
             .as_ref()
             .is_some_and(|join| join.unconfirmed)
-            && self.subflows[me].socket.state.synchronised()
+            && self.subflows[subflow].socket.state.synchronised()
         {
-            return self.repeat_join_ack(me);
+            return self.repeat_join_ack(subflow);
         }
-        if !self.with(me, |socket, cx| socket.on_timeout(cx)) {
-            let reason = if self.subflows[me].socket.state.synchronised() {
+        if !self.with(subflow, |socket, cx| socket.on_timeout(cx)) {
+            let reason = if self.subflows[subflow].socket.state.synchronised() {
                 CloseReason::TimedOut
             } else {
                 CloseReason::Unreachable
             };
-            return self.lose_subflow(me, reason);
+            return self.lose_subflow(subflow, reason);
         }
-        if self.subflows[me].socket.state.synchronised()
+        if self.subflows[subflow].socket.state.synchronised()
             && self.session.multipath.is_some()
             && self.shared.config.profile.reinjects_on_timeout()
         {
-            if !self.paths[me].potentially_failed {
-                self.paths[me].potentially_failed = true;
-                self.shared.event(EventKind::PotentiallyFailed(me));
+            if !self.paths[subflow].potentially_failed {
+                self.paths[subflow].potentially_failed = true;
+                self.shared.event(EventKind::PotentiallyFailed(subflow));
             }
-            self.reinject(me);
+            self.reinject(subflow);
         }
     }
 
@@ -76,8 +76,10 @@ impl Connection {
     }
 
     /// Takes the deadline of a subflow into account that may have come closer.
-    pub(super) fn note_deadline(&mut self, me: usize) {
-        self.deadline = self.deadline.min(self.subflows[me].socket.next_deadline());
+    pub(super) fn note_deadline(&mut self, subflow: usize) {
+        self.deadline = self
+            .deadline
+            .min(self.subflows[subflow].socket.next_deadline());
     }
 
     /// Finds the next deadline anew.

@@ -246,17 +246,17 @@ impl Connection {
     }
 
     /// Whether a SYN from the addresses and ports of a subflow begins a new connection, because this one is over or in TIME-WAIT and older.
-    pub fn gives_way(&self, me: usize, syn: &Segment) -> bool {
-        self.subflows[me].socket.gives_way(syn)
+    pub fn gives_way(&self, subflow: usize, syn: &Segment) -> bool {
+        self.subflows[subflow].socket.gives_way(syn)
     }
 
     /// Ends the TIME-WAIT of a subflow, if it is there, for a connection of the same addresses and ports. Gives where that one's sequence
     /// numbers are to begin (RFC 6191).
-    pub fn end_time_wait(&mut self, me: usize, now: Nanos) -> Option<u32> {
-        let socket = &self.subflows[me].socket;
+    pub fn end_time_wait(&mut self, subflow: usize, now: Nanos) -> Option<u32> {
+        let socket = &self.subflows[subflow].socket;
         let isn = (socket.state() == State::TimeWait).then(|| socket.successor_isn())?;
         self.shared.now = now;
-        self.close_subflow(me);
+        self.close_subflow(subflow);
         Some(isn)
     }
 

@@ -16,8 +16,8 @@ impl Connection {
                     Mib::TcpAttemptFails
                 };
                 self.shared.counters.increment(counter);
-                for me in 0..self.subflows.len() {
-                    self.close_subflow(me);
+                for subflow in 0..self.subflows.len() {
+                    self.close_subflow(subflow);
                 }
                 self.send.stop();
                 self.shared.blocking.end(self.shared.now);
@@ -28,25 +28,27 @@ impl Connection {
     }
 
     /// Ends the subflow's life on this side.
-    pub(super) fn close_subflow(&mut self, me: usize) {
+    pub(super) fn close_subflow(&mut self, subflow: usize) {
         self.deadline = 0;
-        let waiting = self.subflows[me].socket.out_of_order_bytes();
+        let waiting = self.subflows[subflow].socket.out_of_order_bytes();
         if waiting > 0 {
             self.shared.receive.held -= waiting;
             let now = self.shared.now;
-            (self.shared.blocking).subflow_advances(me, 0, Cause::Missing, now);
+            (self.shared.blocking).subflow_advances(subflow, 0, Cause::Missing, now);
         }
-        self.subflows[me].socket.abandon(&mut self.paths[me]);
-        if self.subflows[me].closed_at.is_none() {
-            self.subflows[me].closed_at = Some(self.shared.now);
-            self.shared.event(EventKind::SubflowClosed(me));
+        self.subflows[subflow]
+            .socket
+            .abandon(&mut self.paths[subflow]);
+        if self.subflows[subflow].closed_at.is_none() {
+            self.subflows[subflow].closed_at = Some(self.shared.now);
+            self.shared.event(EventKind::SubflowClosed(subflow));
         }
     }
 
     /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6), at once or after a while.
-    pub(super) fn lose_subflow(&mut self, me: usize, reason: CloseReason) {
-        self.reinject(me);
-        self.close_subflow(me);
+    pub(super) fn lose_subflow(&mut self, subflow: usize, reason: CloseReason) {
+        self.reinject(subflow);
+        self.close_subflow(subflow);
         let alive = self.sockets().any(|socket| socket.state != State::Closed);
         if alive {
             return;
@@ -98,10 +100,10 @@ impl Connection {
 
     /// Both FINs of a subflow are through while the stream goes on: what is left of it goes to the others.
     fn lose_finished_subflows(&mut self) {
-        for me in 0..self.subflows.len() {
-            let subflow = &self.subflows[me];
-            if subflow.socket.state == State::Closed && subflow.closed_at.is_none() {
-                self.lose_subflow(me, CloseReason::Reset);
+        for subflow in 0..self.subflows.len() {
+            let own = &self.subflows[subflow];
+            if own.socket.state == State::Closed && own.closed_at.is_none() {
+                self.lose_subflow(subflow, CloseReason::Reset);
                 self.push();
             }
         }
@@ -116,12 +118,12 @@ impl Connection {
             self.lose_finished_subflows();
         }
         if self.established && self.send.closed() && self.shared.receive.at_end() {
-            for me in 0..self.subflows.len() {
-                match self.subflows[me].socket.state {
-                    State::Closed if self.subflows[me].closed_at.is_none() => {
-                        self.close_subflow(me);
+            for subflow in 0..self.subflows.len() {
+                match self.subflows[subflow].socket.state {
+                    State::Closed if self.subflows[subflow].closed_at.is_none() => {
+                        self.close_subflow(subflow);
                     }
-                    State::FinWait2 => self.subflows[me].socket.limit_fin_wait(&self.shared),
+                    State::FinWait2 => self.subflows[subflow].socket.limit_fin_wait(&self.shared),
                     _ => {}
                 }
             }

@@ -30,9 +30,9 @@ impl Connection {
 
     /// An acknowledgement of data without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is
     /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
-    pub(super) fn on_bare_ack(&mut self, me: usize, segment: &Segment) {
+    pub(super) fn on_bare_ack(&mut self, subflow: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
-        if !segment.mptcp().is_empty() || self.subflows[me].socket.closing() {
+        if !segment.mptcp().is_empty() || self.subflows[subflow].socket.closing() {
             return;
         }
         let confirmed = self
@@ -42,25 +42,26 @@ impl Connection {
             .is_some_and(|multipath| multipath.confirmed);
         let single = self.subflows.len() == 1;
         // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN.
-        let beyond = self.paths[me].acked > self.send.una() || segment.flags.contains(Flags::FIN);
+        let beyond =
+            self.paths[subflow].acked > self.send.una() || segment.flags.contains(Flags::FIN);
         let late = self.shared.config.profile.falls_back_late();
         if self.is_contiguous() && beyond && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
-            self.on_plain_ack(me);
+            self.on_plain_ack(subflow);
         } else if beyond || confirmed && !single {
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
+            self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
         }
     }
 
     /// Data without a mapping: a peer that fell back at once where none ever came, interference otherwise (RFC 8684 section 3.7).
-    pub(super) fn on_unmapped(&mut self, me: usize) {
+    pub(super) fn on_unmapped(&mut self, subflow: usize) {
         let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
         if self.is_contiguous() && (!late || self.shared.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
-            self.subflows[me].socket.request_ack();
+            self.subflows[subflow].socket.request_ack();
         } else {
             self.shared.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
+            self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
         }
     }
 
@@ -90,7 +91,7 @@ impl Connection {
     }
 
     /// The bytes are not those that were sent at this offset. With checksums the receiver sees it (RFC 8684 section 3.7); false: the segment is dropped.
-    pub(super) fn on_altered(&mut self, me: usize, offset: u64) -> bool {
+    pub(super) fn on_altered(&mut self, subflow: usize, offset: u64) -> bool {
         let checksum = self
             .session
             .multipath
@@ -101,11 +102,11 @@ impl Connection {
             return true;
         }
         self.shared.counters.increment(Mib::MPTcpExtDataCsumErr);
-        self.fail(me, offset)
+        self.fail(subflow, offset)
     }
 
     /// MP_FAIL (RFC 8684 section 3.7): falls back with a single subflow, closes the subflow otherwise. True: it fell back.
-    fn fail(&mut self, me: usize, offset: u64) -> bool {
+    fn fail(&mut self, subflow: usize, offset: u64) -> bool {
         let Some(multipath) = &self.session.multipath else {
             return false;
         };
@@ -113,7 +114,7 @@ impl Connection {
         self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
         let contiguous = self.is_contiguous();
         if contiguous {
-            self.with(me, |socket, cx| socket.send_ack(cx));
+            self.with(subflow, |socket, cx| socket.send_ack(cx));
             if let Some(last) = self.shared.out.last_mut() {
                 last.segment
                     .rare_mut()
@@ -122,22 +123,22 @@ impl Connection {
             }
             self.fall_back("DSS checksum failed");
         } else {
-            self.with(me, |socket, cx| socket.send_reset(cx));
+            self.with(subflow, |socket, cx| socket.send_reset(cx));
             if let Some(last) = self.shared.out.last_mut() {
                 last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
             }
-            self.shared.event(EventKind::SubflowReset(me));
-            self.lose_subflow(me, CloseReason::Reset);
+            self.shared.event(EventKind::SubflowReset(subflow));
+            self.lose_subflow(subflow, CloseReason::Reset);
         }
         contiguous
     }
 
-    pub(super) fn on_fail(&mut self, me: usize) {
+    pub(super) fn on_fail(&mut self, subflow: usize) {
         self.shared.counters.increment(Mib::MPTcpExtMPFailRx);
         if self.is_contiguous() {
             self.fall_back("MP_FAIL received");
         } else {
-            self.reset_subflow(me, ResetReason::MiddleboxInterference);
+            self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
         }
     }
 }

@@ -53,12 +53,12 @@ impl Connection {
             unconfirmed: true,
             attempts: 0,
         };
-        if let Ok(me) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
-            self.subflows[me].backup_local = local.backup;
-            self.subflows[me].gateways = gateways.into();
-            self.paths[me].backup = local.backup;
-            self.with(me, |socket, cx| socket.connect(cx));
-            self.note_deadline(me);
+        if let Ok(subflow) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
+            self.subflows[subflow].backup_local = local.backup;
+            self.subflows[subflow].gateways = gateways.into();
+            self.paths[subflow].backup = local.backup;
+            self.with(subflow, |socket, cx| socket.connect(cx));
+            self.note_deadline(subflow);
             self.adopt();
         }
     }
@@ -106,42 +106,46 @@ impl Connection {
             unconfirmed: false,
             attempts: 0,
         };
-        let me = self.add_subflow(tuple, (local_id, remote_id), Some(join))?;
-        self.subflows[me].backup_local = local_backup;
-        self.subflows[me].backup_remote = backup;
-        self.paths[me].backup = backup || local_backup;
-        self.with(me, |socket, cx| socket.accept(cx, syn));
-        self.note_deadline(me);
-        Ok(Some(me))
+        let subflow = self.add_subflow(tuple, (local_id, remote_id), Some(join))?;
+        self.subflows[subflow].backup_local = local_backup;
+        self.subflows[subflow].backup_remote = backup;
+        self.paths[subflow].backup = backup || local_backup;
+        self.with(subflow, |socket, cx| socket.accept(cx, syn));
+        self.note_deadline(subflow);
+        Ok(Some(subflow))
     }
 
     /// The client's side: a segment while the SYN is unanswered.
     #[cold]
-    pub(super) fn on_syn_sent(&mut self, me: usize, segment: &Segment) {
+    pub(super) fn on_syn_sent(&mut self, subflow: usize, segment: &Segment) {
         let acknowledges = segment.flags.contains(Flags::ACK);
         if acknowledges
-            && segment.ack != self.subflows[me].socket.initial_sequence().wrapping_add(1)
+            && segment.ack
+                != self.subflows[subflow]
+                    .socket
+                    .initial_sequence()
+                    .wrapping_add(1)
         {
-            return self.with(me, |socket, cx| socket.on_foreign_ack(cx, segment));
+            return self.with(subflow, |socket, cx| socket.on_foreign_ack(cx, segment));
         }
         if segment.flags.contains(Flags::RST) {
             if acknowledges {
                 self.count_reset(segment);
-                self.lose_subflow(me, CloseReason::Reset);
+                self.lose_subflow(subflow, CloseReason::Reset);
             }
             return;
         }
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return;
         }
-        if self.subflows[me].join.is_some() {
-            return self.on_join_syn_ack(me, segment);
+        if self.subflows[subflow].join.is_some() {
+            return self.on_join_syn_ack(subflow, segment);
         }
         self.take_capable_syn_ack(segment);
-        if !self.with(me, |socket, cx| socket.on_syn_ack(cx, segment)) {
+        if !self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
             return;
         }
-        self.with(me, |socket, cx| socket.send_third_ack(cx));
+        self.with(subflow, |socket, cx| socket.send_third_ack(cx));
         self.first_subflow_established(segment);
     }
 
@@ -194,7 +198,7 @@ impl Connection {
         self.shared.event(EventKind::SubflowEstablished(0));
     }
 
-    fn on_join_syn_ack(&mut self, me: usize, segment: &Segment) {
+    fn on_join_syn_ack(&mut self, subflow: usize, segment: &Segment) {
         let answer = segment.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::SynAck {
                 backup,
@@ -204,7 +208,8 @@ impl Connection {
             }) => Some((*backup, *hmac, *nonce)),
             _ => None,
         });
-        let (Some(multipath), Some(join)) = (&self.session.multipath, &mut self.subflows[me].join)
+        let (Some(multipath), Some(join)) =
+            (&self.session.multipath, &mut self.subflows[subflow].join)
         else {
             return;
         };
@@ -222,81 +227,81 @@ impl Connection {
             self.shared
                 .counters
                 .increment(Mib::MPTcpExtMPJoinSynAckHMacFailure);
-            return self.reset_subflow(me, ResetReason::MptcpSpecific);
+            return self.reset_subflow(subflow, ResetReason::MptcpSpecific);
         };
         join.remote_nonce = nonce;
-        self.subflows[me].backup_remote = backup;
-        self.paths[me].backup |= backup;
-        if self.with(me, |socket, cx| socket.on_syn_ack(cx, segment)) {
-            self.with(me, |socket, cx| socket.send_third_ack(cx));
-            self.subflows[me].socket.await_answer(&self.shared, 0);
+        self.subflows[subflow].backup_remote = backup;
+        self.paths[subflow].backup |= backup;
+        if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
+            self.with(subflow, |socket, cx| socket.send_third_ack(cx));
+            self.subflows[subflow].socket.await_answer(&self.shared, 0);
         }
     }
 
     /// The third ACK again, until the fourth arrives (RFC 8684 section 3.2).
-    pub(super) fn repeat_join_ack(&mut self, me: usize) {
-        let Some(join) = &mut self.subflows[me].join else {
+    pub(super) fn repeat_join_ack(&mut self, subflow: usize) {
+        let Some(join) = &mut self.subflows[subflow].join else {
             return;
         };
         join.attempts += 1;
         let attempts = join.attempts;
         if attempts > JOIN_ACK_ATTEMPTS {
-            return self.lose_subflow(me, CloseReason::TimedOut);
+            return self.lose_subflow(subflow, CloseReason::TimedOut);
         }
-        self.with(me, |socket, cx| socket.send_third_ack(cx));
-        self.subflows[me]
+        self.with(subflow, |socket, cx| socket.send_third_ack(cx));
+        self.subflows[subflow]
             .socket
             .await_answer(&self.shared, attempts);
     }
 
     /// Something arrived on a subflow whose third ACK was unconfirmed: it was taken.
-    pub(super) fn confirm_join(&mut self, me: usize) {
-        if let Some(join) = &mut self.subflows[me].join
+    pub(super) fn confirm_join(&mut self, subflow: usize) {
+        if let Some(join) = &mut self.subflows[subflow].join
             && join.unconfirmed
         {
             join.unconfirmed = false;
-            self.subflows[me].socket.answered(&self.shared);
-            self.join_established(me);
+            self.subflows[subflow].socket.answered(&self.shared);
+            self.join_established(subflow);
         }
     }
 
-    fn join_established(&mut self, me: usize) {
-        self.paths[me].established = true;
-        self.paths[me].multipath = true;
-        self.subflows[me].established_at = Some(self.shared.now);
+    fn join_established(&mut self, subflow: usize) {
+        self.paths[subflow].established = true;
+        self.paths[subflow].multipath = true;
+        self.subflows[subflow].established_at = Some(self.shared.now);
         self.adopt();
-        self.shared.event(EventKind::SubflowEstablished(me));
+        self.shared.event(EventKind::SubflowEstablished(subflow));
     }
 
     /// The server's side: a segment while our SYN/ACK is unacknowledged. True: the handshake is done and the segment is to be processed further.
     #[cold]
-    pub(super) fn on_syn_received(&mut self, me: usize, segment: &Segment) -> bool {
-        match self.with(me, |socket, cx| socket.on_half_open(cx, segment)) {
+    pub(super) fn on_syn_received(&mut self, subflow: usize, segment: &Segment) -> bool {
+        match self.with(subflow, |socket, cx| socket.on_half_open(cx, segment)) {
             HalfOpen::Waits => return false,
             HalfOpen::Ends => {
-                self.lose_subflow(me, CloseReason::Reset);
+                self.lose_subflow(subflow, CloseReason::Reset);
                 return false;
             }
             HalfOpen::Acknowledged => {}
         }
-        let proceed = match self.subflows[me].join {
-            Some(_) => self.check_join_ack(me, segment),
+        let proceed = match self.subflows[subflow].join {
+            Some(_) => self.check_join_ack(subflow, segment),
             None => self.check_capable_ack(segment),
         };
-        if !proceed || !self.with(me, |socket, cx| socket.on_third_ack(cx, segment)) {
+        if !proceed || !self.with(subflow, |socket, cx| socket.on_third_ack(cx, segment)) {
             return false;
         }
-        if self.subflows[me].join.is_some() {
-            self.join_established(me);
+        if self.subflows[subflow].join.is_some() {
+            self.join_established(subflow);
             // The fourth ACK (RFC 8684 section 3.2).
-            self.subflows[me].socket.request_ack();
+            self.subflows[subflow].socket.request_ack();
         } else {
             self.first_subflow_established(segment);
             if self.session.multipath.is_some() {
                 self.confirm();
             }
         }
-        self.subflows[me].socket.state == State::Established
+        self.subflows[subflow].socket.state == State::Established
     }
 
     fn check_capable_ack(&mut self, segment: &Segment) -> bool {
@@ -327,19 +332,19 @@ impl Connection {
         }
     }
 
-    fn check_join_ack(&mut self, me: usize, segment: &Segment) -> bool {
+    fn check_join_ack(&mut self, subflow: usize, segment: &Segment) -> bool {
         let given = segment.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::Ack { hmac }) => Some(*hmac),
             _ => None,
         });
-        let (Some(multipath), Some(join)) = (&self.session.multipath, &self.subflows[me].join)
+        let (Some(multipath), Some(join)) = (&self.session.multipath, &self.subflows[subflow].join)
         else {
-            self.reset_subflow(me, ResetReason::MptcpSpecific);
+            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         let Some(given) = given else {
             // No data comes before the fourth ACK, so that nothing else can stand for the third.
-            self.reset_subflow(me, ResetReason::MptcpSpecific);
+            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         self.shared.counters.increment(Mib::MPTcpExtMPJoinAckRx);
@@ -362,7 +367,7 @@ impl Connection {
             (Mib::MPTcpExtMPJoinAckHMacFailure, reason)
         };
         self.shared.counters.increment(counter);
-        self.reset_subflow(me, reason);
+        self.reset_subflow(subflow, reason);
         false
     }
 
@@ -380,21 +385,21 @@ impl Connection {
     }
 
     /// Resets one subflow and says why (RFC 8684 section 3.6).
-    pub(super) fn reset_subflow(&mut self, me: usize, reason: ResetReason) {
+    pub(super) fn reset_subflow(&mut self, subflow: usize, reason: ResetReason) {
         self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
         self.reset_with(
-            me,
+            subflow,
             MptcpOption::TcpRst {
                 flags: 0,
                 reason: reason as u8,
             },
         );
-        self.shared.event(EventKind::SubflowReset(me));
-        self.lose_subflow(me, CloseReason::Reset);
+        self.shared.event(EventKind::SubflowReset(subflow));
+        self.lose_subflow(subflow, CloseReason::Reset);
     }
 
-    fn reset_with(&mut self, me: usize, option: MptcpOption) {
-        self.with(me, |socket, cx| socket.send_reset(cx));
+    fn reset_with(&mut self, subflow: usize, option: MptcpOption) {
+        self.with(subflow, |socket, cx| socket.send_reset(cx));
         if let Some(last) = self.shared.out.last_mut() {
             last.segment.rare_mut().mptcp = vec![option];
         }
@@ -402,13 +407,13 @@ impl Connection {
 
     /// The peer closed the connection by MP_FASTCLOSE: every subflow is reset (RFC 8684 section 3.5; Linux `mptcp_check_fastclose`).
     pub(super) fn answer_fast_close(&mut self) {
-        for me in 0..self.subflows.len() {
-            if !self.resettable(me) {
+        for subflow in 0..self.subflows.len() {
+            if !self.resettable(subflow) {
                 continue;
             }
             self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
             self.reset_with(
-                me,
+                subflow,
                 MptcpOption::TcpRst {
                     flags: 0,
                     reason: ResetReason::Unspecified as u8,
@@ -419,8 +424,8 @@ impl Connection {
     }
 
     /// Whether the peer knows of a subflow; in SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
-    fn resettable(&self, me: usize) -> bool {
-        let state = self.subflows[me].socket.state;
+    fn resettable(&self, subflow: usize) -> bool {
+        let state = self.subflows[subflow].socket.state;
         !matches!(state, State::Closed | State::SynSent)
     }
 
@@ -431,16 +436,16 @@ impl Connection {
             .multipath
             .as_ref()
             .map(|multipath| multipath.remote_key);
-        for me in 0..self.subflows.len() {
-            if !self.resettable(me) {
+        for subflow in 0..self.subflows.len() {
+            if !self.resettable(subflow) {
                 continue;
             }
             match remote_key {
                 Some(receiver_key) => {
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseTx);
-                    self.reset_with(me, MptcpOption::FastClose { receiver_key });
+                    self.reset_with(subflow, MptcpOption::FastClose { receiver_key });
                 }
-                None => self.with(me, |socket, cx| socket.send_reset(cx)),
+                None => self.with(subflow, |socket, cx| socket.send_reset(cx)),
             }
         }
     }

@@ -21,11 +21,11 @@ impl Connection {
         self.shared.softirq = None;
         self.push_after_packets();
         let wakes = self.shared.receive.reader_wakes();
-        for me in 0..self.subflows.len() {
-            if wakes && self.with(me, |socket, cx| socket.read(cx)) {
-                self.with(me, |socket, cx| socket.flush_ack(cx));
+        for subflow in 0..self.subflows.len() {
+            if wakes && self.with(subflow, |socket, cx| socket.read(cx)) {
+                self.with(subflow, |socket, cx| socket.flush_ack(cx));
             }
-            self.note_deadline(me);
+            self.note_deadline(subflow);
         }
         self.shared.receive.end_instant();
         self.housekeep();

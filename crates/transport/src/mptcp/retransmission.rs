@@ -79,9 +79,9 @@ impl Connection {
     }
 
     fn longest_timer(&self) -> Nanos {
-        let timers = (0..self.subflows.len()).filter_map(|me| {
-            let silent = self.subflows[me].silence.periods > 0;
-            let at = self.subflows[me]
+        let timers = (0..self.subflows.len()).filter_map(|subflow| {
+            let silent = self.subflows[subflow].silence.periods > 0;
+            let at = self.subflows[subflow]
                 .socket
                 .transmission_timer()
                 .filter(|_| !silent)?;
@@ -99,9 +99,9 @@ impl Connection {
             return;
         }
         self.count_silences();
-        if let Some(me) = self.idle_subflow() {
-            for (offset, len) in self.send.head(self.paths[me].mss) {
-                self.send_again(me, offset, len);
+        if let Some(subflow) = self.idle_subflow() {
+            for (offset, len) in self.send.head(self.paths[subflow].mss) {
+                self.send_again(subflow, offset, len);
             }
         }
         if self.send.outstanding() {
@@ -113,22 +113,25 @@ impl Connection {
         }
     }
 
-    fn active(&self, me: usize) -> bool {
-        self.paths[me].established && self.subflows[me].socket.sending()
+    fn active(&self, subflow: usize) -> bool {
+        self.paths[subflow].established && self.subflows[subflow].socket.sending()
     }
 
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
     fn idle_subflow(&self) -> Option<usize> {
-        let idle = |me: &usize| {
-            self.subflows[*me].socket.nothing_in_flight()
-                && self.subflows[*me].socket.nothing_unsent()
+        let idle = |subflow: &usize| {
+            self.subflows[*subflow].socket.nothing_in_flight()
+                && self.subflows[*subflow].socket.nothing_unsent()
         };
-        let active = || (0..self.subflows.len()).filter(|&me| self.active(me));
-        if let Some(me) = active().filter(idle).find(|&me| !self.paths[me].backup) {
-            return Some(me);
+        let active = || (0..self.subflows.len()).filter(|&subflow| self.active(subflow));
+        if let Some(subflow) = active()
+            .filter(idle)
+            .find(|&subflow| !self.paths[subflow].backup)
+        {
+            return Some(subflow);
         }
-        let periods = |me: usize| self.subflows[me].silence.periods;
-        let least = active().filter(|me| !idle(me)).map(periods).min();
+        let periods = |subflow: usize| self.subflows[subflow].silence.periods;
+        let least = active().filter(|subflow| !idle(subflow)).map(periods).min();
         active()
             .find(idle)
             .filter(|_| least.is_none_or(|least| least > 1))
@@ -136,15 +139,15 @@ impl Connection {
 
     /// Takes note of subflows that did not hear of their peer for another period.
     fn count_silences(&mut self) {
-        for me in 0..self.subflows.len() {
-            if !self.active(me)
-                || (self.subflows[me].socket.nothing_in_flight()
-                    && self.subflows[me].socket.nothing_unsent())
+        for subflow in 0..self.subflows.len() {
+            if !self.active(subflow)
+                || (self.subflows[subflow].socket.nothing_in_flight()
+                    && self.subflows[subflow].socket.nothing_unsent())
             {
                 continue;
             }
-            let heard_at = self.subflows[me].socket.heard_at();
-            let silence = &mut self.subflows[me].silence;
+            let heard_at = self.subflows[subflow].socket.heard_at();
+            let silence = &mut self.subflows[subflow].silence;
             if silence.periods == 0 {
                 *silence = Silence {
                     periods: 1,
@@ -153,33 +156,33 @@ impl Connection {
             } else if silence.heard_at == heard_at {
                 silence.periods += 1;
                 let stale = silence.periods > STALE_LOSSES;
-                if stale && !self.paths[me].potentially_failed && self.moves_besides(me) {
-                    self.paths[me].potentially_failed = true;
+                if stale && !self.paths[subflow].potentially_failed && self.moves_besides(subflow) {
+                    self.paths[subflow].potentially_failed = true;
                     self.shared.counters.increment(Mib::MPTcpExtSubflowStale);
-                    self.shared.event(EventKind::PotentiallyFailed(me));
-                    self.reinject_everything(me);
+                    self.shared.event(EventKind::PotentiallyFailed(subflow));
+                    self.reinject_everything(subflow);
                 }
             } else {
                 silence.periods = 0;
-                self.revive(me);
+                self.revive(subflow);
             }
         }
     }
 
     /// Whether another subflow is in service and not silent for long.
-    fn moves_besides(&self, me: usize) -> bool {
+    fn moves_besides(&self, subflow: usize) -> bool {
         (0..self.subflows.len()).any(|other| {
-            other != me
+            other != subflow
                 && self.active(other)
                 && !self.paths[other].potentially_failed
                 && self.subflows[other].silence.periods < STALE_LOSSES - 1
         })
     }
 
-    fn revive(&mut self, me: usize) {
-        if self.paths[me].potentially_failed {
-            self.paths[me].potentially_failed = false;
-            self.shared.event(EventKind::Recovered(me));
+    fn revive(&mut self, subflow: usize) {
+        if self.paths[subflow].potentially_failed {
+            self.paths[subflow].potentially_failed = false;
+            self.shared.event(EventKind::Recovered(subflow));
         }
     }
 
@@ -188,11 +191,12 @@ impl Connection {
         if !self.retransmits_as_upstream() {
             return;
         }
-        for me in 0..self.subflows.len() {
-            if self.paths[me].potentially_failed
-                && self.subflows[me].socket.heard_at() != self.subflows[me].silence.heard_at
+        for subflow in 0..self.subflows.len() {
+            if self.paths[subflow].potentially_failed
+                && self.subflows[subflow].socket.heard_at()
+                    != self.subflows[subflow].silence.heard_at
             {
-                self.revive(me);
+                self.revive(subflow);
             }
         }
     }

@@ -32,8 +32,8 @@ pub(super) enum Place {
 
 impl Connection {
     /// Takes a segment that arrived on a subflow, the only one at this instant.
-    pub fn on_segment(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
-        self.take_in(me, segment, arrival, now);
+    pub fn on_segment(&mut self, subflow: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
+        self.take_in(subflow, segment, arrival, now);
         if self.processes_wait() {
             self.run_processes(now);
         }
@@ -41,9 +41,9 @@ impl Connection {
 
     /// Has fetched what a subflow needs for an arriving segment.
     #[inline(always)]
-    pub fn prefetch(&self, me: usize) {
-        if let (Some(subflow), Some(path)) = (self.subflows.get(me), self.paths.get(me)) {
-            polypath_prefetch::prefetch(subflow);
+    pub fn prefetch(&self, subflow: usize) {
+        if let (Some(own), Some(path)) = (self.subflows.get(subflow), self.paths.get(subflow)) {
+            polypath_prefetch::prefetch(own);
             polypath_prefetch::prefetch(path);
         }
     }
@@ -51,9 +51,9 @@ impl Connection {
     /// Takes a segment that arrived on a subflow. Where processes wait then, [`Connection::run_processes`] is to follow the instant's last
     /// packet.
     #[inline(never)]
-    pub fn take_in(&mut self, me: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
+    pub fn take_in(&mut self, subflow: usize, segment: &Segment, arrival: Arrival, now: Nanos) {
         if self.processes_run_last {
-            self.shared.softirq = Some(me);
+            self.shared.softirq = Some(subflow);
         }
         self.shared.now = now;
         self.shared.arriving = arrival.purpose;
@@ -62,97 +62,97 @@ impl Connection {
             self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        let ready = match self.subflows[me].socket.state {
-            State::Closed => return self.with(me, |socket, cx| socket.refuse(cx, segment)),
+        let ready = match self.subflows[subflow].socket.state {
+            State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => {
-                self.on_syn_sent(me, segment);
+                self.on_syn_sent(subflow, segment);
                 false
             }
-            State::SynReceived => self.on_syn_received(me, segment),
+            State::SynReceived => self.on_syn_received(subflow, segment),
             _ => true,
         };
         if ready {
-            self.on_synchronised(me, segment, arrival);
+            self.on_synchronised(subflow, segment, arrival);
         }
-        let socket = &self.subflows[me].socket;
+        let socket = &self.subflows[subflow].socket;
         if socket.state.synchronised() && (socket.repairs() || socket.wants_new_first()) {
-            self.send_lost(me);
+            self.send_lost(subflow);
         }
         self.push_inline();
-        if self.subflows[me].socket.owes_ack() {
-            self.with(me, |socket, cx| socket.send_ack(cx));
+        if self.subflows[subflow].socket.owes_ack() {
+            self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
-        self.note_deadline(me);
+        self.note_deadline(subflow);
         self.housekeep();
     }
 
     /// ICMP says of a packet of a subflow, whose segment began at `seq`, that it was longer than the next link takes.
-    pub fn on_packet_too_big(&mut self, me: usize, seq: u32, mtu: u32, now: Nanos) {
+    pub fn on_packet_too_big(&mut self, subflow: usize, seq: u32, mtu: u32, now: Nanos) {
         self.shared.now = now;
-        if self.subflows[me].socket.state == State::Closed {
+        if self.subflows[subflow].socket.state == State::Closed {
             return;
         }
-        if !self.subflows[me].socket.awaits(seq) {
+        if !self.subflows[subflow].socket.awaits(seq) {
             self.shared.counters.increment(Mib::TcpExtOutOfWindowIcmps);
             return;
         }
-        if !self.limit_mtu(me, mtu) {
+        if !self.limit_mtu(subflow, mtu) {
             return;
         }
-        self.shared.event(EventKind::PathMtu { subflow: me, mtu });
-        if !self.subflows[me].socket.state.synchronised() || self.cut_and_resend(me) {
+        self.shared.event(EventKind::PathMtu { subflow, mtu });
+        if !self.subflows[subflow].socket.state.synchronised() || self.cut_and_resend(subflow) {
             self.push();
         }
-        self.note_deadline(me);
+        self.note_deadline(subflow);
         self.housekeep();
     }
 
     /// The host's own queue refused the segment of a subflow that begins at `seq`, and what follows it was not handed over. `sent`: it counts
     /// as sent all the same, and the queue only asks for a lower rate (NET_XMIT_CN).
-    pub fn on_local_drop(&mut self, me: usize, seq: u32, sent: bool, now: Nanos) {
+    pub fn on_local_drop(&mut self, subflow: usize, seq: u32, sent: bool, now: Nanos) {
         if !self.shared.config.profile.hears_local_drops()
-            || !self.subflows[me].socket.state.synchronised()
+            || !self.subflows[subflow].socket.state.synchronised()
         {
             return;
         }
         self.shared.now = now;
         if sent {
-            self.with(me, |socket, cx| socket.on_local_congestion(cx));
+            self.with(subflow, |socket, cx| socket.on_local_congestion(cx));
         } else {
-            self.with(me, |socket, cx| socket.on_local_drop(cx, seq));
+            self.with(subflow, |socket, cx| socket.on_local_drop(cx, seq));
             self.tends_queues = true;
         }
         self.find_deadline();
     }
 
     /// The path of a subflow is known to take packets of `mtu` bytes at most. False: no longer ones are sent anyway.
-    pub fn limit_mtu(&mut self, me: usize, mtu: u32) -> bool {
-        let ipv6 = self.subflows[me].tuple.local.is_ipv6();
-        self.subflows[me]
+    pub fn limit_mtu(&mut self, subflow: usize, mtu: u32) -> bool {
+        let ipv6 = self.subflows[subflow].tuple.local.is_ipv6();
+        self.subflows[subflow]
             .socket
-            .limit_mtu(&mut self.paths[me], mtu, ipv6)
+            .limit_mtu(&mut self.paths[subflow], mtu, ipv6)
     }
 
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
-    fn send_lost(&mut self, me: usize) {
-        if self.subflows[me].socket.wants_new_first() {
+    fn send_lost(&mut self, subflow: usize) {
+        if self.subflows[subflow].socket.wants_new_first() {
             self.push();
-            if self.subflows[me].socket.sent_new() {
+            if self.subflows[subflow].socket.sent_new() {
                 return;
             }
         }
-        self.with(me, |socket, cx| socket.send_lost(cx));
+        self.with(subflow, |socket, cx| socket.send_lost(cx));
     }
 
     #[inline(always)]
-    fn on_synchronised(&mut self, me: usize, segment: &Segment, arrival: Arrival) {
+    fn on_synchronised(&mut self, subflow: usize, segment: &Segment, arrival: Arrival) {
         let marked = arrival.congestion_experienced;
         let joining = |join: &Join| join.unconfirmed;
         let usual = !segment.flags.intersects(Flags::SYN | Flags::RST)
             && segment.rare.is_none()
-            && !(self.subflows[me].join.as_deref()).is_some_and(joining);
+            && !(self.subflows[subflow].join.as_deref()).is_some_and(joining);
         let taken = if usual {
-            self.with(me, |socket, cx| {
+            self.with(subflow, |socket, cx| {
                 let acceptable = socket.acceptable(cx, segment);
                 if acceptable {
                     socket.on_ecn(marked, segment);
@@ -161,7 +161,7 @@ impl Connection {
                 acceptable
             })
         } else {
-            self.take_unusual(me, segment, marked)
+            self.take_unusual(subflow, segment, marked)
         };
         if !taken {
             return;
@@ -171,51 +171,51 @@ impl Connection {
             self.send.peer_heard();
         }
         match (&segment.dss, self.session.multipath.is_some()) {
-            (Some(dss), true) => self.on_dss(me, segment, dss),
-            (_, false) => self.on_plain_ack(me),
-            (None, true) if self.is_piece(me, segment) => {}
-            (None, true) => self.on_bare_ack(me, segment),
+            (Some(dss), true) => self.on_dss(subflow, segment, dss),
+            (_, false) => self.on_plain_ack(subflow),
+            (None, true) if self.is_piece(subflow, segment) => {}
+            (None, true) => self.on_bare_ack(subflow, segment),
         }
-        if self.subflows[me].socket.state == State::Closed {
+        if self.subflows[subflow].socket.state == State::Closed {
             return;
         }
         if segment.payload.len > 0 {
-            self.on_payload(me, segment);
-            if self.subflows[me].socket.state == State::Closed {
+            self.on_payload(subflow, segment);
+            if self.subflows[subflow].socket.state == State::Closed {
                 return;
             }
         }
-        self.subflows[me].socket.answer_probe(segment);
-        self.on_fin(me, segment);
+        self.subflows[subflow].socket.answer_probe(segment);
+        self.on_fin(subflow, segment);
     }
 
     /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.
     #[cold]
     #[inline(never)]
-    fn take_unusual(&mut self, me: usize, segment: &Segment, marked: bool) -> bool {
+    fn take_unusual(&mut self, subflow: usize, segment: &Segment, marked: bool) -> bool {
         if segment.flags.contains(Flags::SYN | Flags::ACK)
-            && self.subflows[me].socket.repeats_syn_ack(segment)
+            && self.subflows[subflow].socket.repeats_syn_ack(segment)
         {
             // Our third ACK was lost.
-            self.with(me, |socket, cx| socket.send_third_ack(cx));
+            self.with(subflow, |socket, cx| socket.send_third_ack(cx));
             return false;
         }
-        if !self.with(me, |socket, cx| socket.acceptable(cx, segment)) {
+        if !self.with(subflow, |socket, cx| socket.acceptable(cx, segment)) {
             return false;
         }
         if segment.flags.contains(Flags::RST) {
-            self.on_reset(me, segment);
+            self.on_reset(subflow, segment);
             return false;
         }
-        self.confirm_join(me);
+        self.confirm_join(subflow);
         if segment.rare.is_some() {
-            self.on_options(me, segment);
-            if self.ended.is_some() || self.subflows[me].socket.state == State::Closed {
+            self.on_options(subflow, segment);
+            if self.ended.is_some() || self.subflows[subflow].socket.state == State::Closed {
                 return false;
             }
         }
-        self.subflows[me].socket.on_ecn(marked, segment);
-        self.with(me, |socket, cx| socket.on_ack(cx, segment));
+        self.subflows[subflow].socket.on_ecn(marked, segment);
+        self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
         true
     }
 
@@ -236,15 +236,15 @@ impl Connection {
     }
 
     #[cold]
-    fn on_reset(&mut self, me: usize, segment: &Segment) {
+    fn on_reset(&mut self, subflow: usize, segment: &Segment) {
         let fast_close = self.count_reset(segment);
-        self.shared.event(EventKind::SubflowReset(me));
+        self.shared.event(EventKind::SubflowReset(subflow));
         if fast_close {
             self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
-            self.close_subflow(me);
+            self.close_subflow(subflow);
             self.answer_fast_close();
         } else {
-            self.lose_subflow(me, CloseReason::Reset);
+            self.lose_subflow(subflow, CloseReason::Reset);
         }
     }
 
@@ -257,7 +257,7 @@ impl Connection {
 
     #[cold]
     #[inline(never)]
-    fn on_options(&mut self, me: usize, segment: &Segment) {
+    fn on_options(&mut self, subflow: usize, segment: &Segment) {
         if self.session.multipath.is_none() {
             return;
         }
@@ -279,11 +279,13 @@ impl Connection {
                 }
                 MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
                 // The third ACK again: the fourth was lost (RFC 8684 section 3.2).
-                MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[me].socket.request_ack(),
-                MptcpOption::Prio { backup } => self.on_priority(me, *backup),
-                MptcpOption::Fail { .. } => self.on_fail(me),
+                MptcpOption::Join(MpJoin::Ack { .. }) => {
+                    self.subflows[subflow].socket.request_ack()
+                }
+                MptcpOption::Prio { backup } => self.on_priority(subflow, *backup),
+                MptcpOption::Fail { .. } => self.on_fail(subflow),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
-                    let socket = &mut self.subflows[me].socket;
+                    let socket = &mut self.subflows[subflow].socket;
                     if socket.position(segment) < socket.received() {
                         // Outside the window (RFC 9293 section 3.10.7.4, first step).
                         socket.request_ack();
@@ -298,9 +300,9 @@ impl Connection {
     }
 
     /// Plain TCP: the socket's sequence space is the stream.
-    pub(super) fn on_plain_ack(&mut self, me: usize) {
-        let acked = self.paths[me].acked;
-        let end = self.subflows[me].socket.window_end().saturating_sub(1);
+    pub(super) fn on_plain_ack(&mut self, subflow: usize) {
+        let acked = self.paths[subflow].acked;
+        let end = self.subflows[subflow].socket.window_end().saturating_sub(1);
         if end > self.shared.send_limit || self.send.follows_windows() {
             self.shared.send_limit = end;
         }
@@ -315,7 +317,7 @@ impl Connection {
         }
     }
 
-    fn on_dss(&mut self, me: usize, segment: &Segment, dss: &Dss) {
+    fn on_dss(&mut self, subflow: usize, segment: &Segment, dss: &Dss) {
         let Some(multipath) = &self.session.multipath else {
             return;
         };
@@ -335,7 +337,7 @@ impl Connection {
         self.confirm();
         if let Some(ack) = ack.filter(|&ack| ack <= self.send.highest_ack()) {
             let window =
-                u64::from(segment.window) << self.subflows[me].socket.negotiated.send_shift;
+                u64::from(segment.window) << self.subflows[subflow].socket.negotiated.send_shift;
             self.shared.largest_window = self.shared.largest_window.max(window);
             if ack >= una {
                 self.shared.send_limit = self.shared.send_limit.max(ack + window);
@@ -352,30 +354,30 @@ impl Connection {
             let beyond = start.checked_add(mapping.len.into());
             let end = beyond.and_then(|beyond| beyond.checked_sub(1));
             self.shared.receive.ends_at(end);
-            self.subflows[me].socket.request_ack();
+            self.subflows[subflow].socket.request_ack();
         }
     }
 
     /// Payload without options that an earlier segment's mapping covers, or did, or may cover once what is missing is there: a piece of
     /// a segment that was cut on the way (RFC 8684 section 3.3.1: not every segment needs to carry its mapping).
-    fn is_piece(&self, me: usize, segment: &Segment) -> bool {
+    fn is_piece(&self, subflow: usize, segment: &Segment) -> bool {
         if segment.payload.len == 0 {
             return false;
         }
         let (from, next) = (
-            self.subflows[me].socket.position(segment),
-            self.subflows[me].socket.received(),
+            self.subflows[subflow].socket.position(segment),
+            self.subflows[subflow].socket.received(),
         );
         let end = from + u64::from(segment.payload.len);
-        let mapped = self.covering(me, from, end).is_some();
+        let mapped = self.covering(subflow, from, end).is_some();
         let multipath = self.session.multipath.as_ref();
         let confirmed = multipath.is_some_and(|multipath| multipath.confirmed);
         mapped || from > next || confirmed && end <= next
     }
 
     /// The mapping among those kept that covers a stretch of the subflow.
-    fn covering(&self, me: usize, from: u64, end: u64) -> Option<(u64, u64)> {
-        let known = self.subflows[me].mappings().iter();
+    fn covering(&self, subflow: usize, from: u64, end: u64) -> Option<(u64, u64)> {
+        let known = self.subflows[subflow].mappings().iter();
         let mut covering =
             known.filter(|(first, _, len)| *first <= from && end <= first + u64::from(*len));
         covering.next().map(|&(first, start, _)| (first, start))
@@ -398,29 +400,31 @@ impl Connection {
         }
     }
 
-    fn on_payload(&mut self, me: usize, segment: &Segment) {
-        let seq = self.subflows[me].socket.position(segment);
+    fn on_payload(&mut self, subflow: usize, segment: &Segment) {
+        let seq = self.subflows[subflow].socket.position(segment);
         if segment.timestamps.is_some() {
-            self.with(me, |socket, cx| socket.sample_receiver_rtt(cx, segment));
+            self.with(subflow, |socket, cx| {
+                socket.sample_receiver_rtt(cx, segment)
+            });
         }
-        let offset = match self.place(me, seq, segment) {
+        let offset = match self.place(subflow, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => {
                 // Before its turn the mapping may be with what is missing; as if lost, it comes again. After it, it was there once.
-                let next = self.subflows[me].socket.received();
+                let next = self.subflows[subflow].socket.received();
                 if seq <= next && next < seq + u64::from(segment.payload.len) {
-                    return self.on_unmapped(me);
+                    return self.on_unmapped(subflow);
                 }
-                return self.subflows[me].socket.request_ack();
+                return self.subflows[subflow].socket.request_ack();
             }
             // The bytes belong to another place of the stream, and those of this place never come on this subflow.
             Place::Elsewhere => {
-                return self.reset_subflow(me, ResetReason::MiddleboxInterference);
+                return self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
             }
         };
         // A mapping may be of anywhere in 64 bits.
         let end = offset.saturating_add(segment.payload.len.into());
-        if segment.payload.offset != offset && !self.on_altered(me, offset) {
+        if segment.payload.offset != offset && !self.on_altered(subflow, offset) {
             return;
         }
         let receive = &self.shared.receive;
@@ -429,7 +433,7 @@ impl Connection {
             len = receive.taken_beyond(offset, len);
             if len == 0 {
                 self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
-                self.subflows[me].socket.request_ack();
+                self.subflows[subflow].socket.request_ack();
                 return;
             }
         }
@@ -439,24 +443,24 @@ impl Connection {
             len,
             pushed: segment.flags.contains(Flags::PSH),
         };
-        self.with(me, |socket, cx| socket.on_payload(cx, arrived));
+        self.with(subflow, |socket, cx| socket.on_payload(cx, arrived));
     }
 
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
     /// there. Absent: no mapping covers it.
-    pub fn locate(&mut self, me: usize, segment: &Segment) -> Option<u64> {
-        if !self.subflows[me].socket.state.synchronised() || segment.payload.len == 0 {
+    pub fn locate(&mut self, subflow: usize, segment: &Segment) -> Option<u64> {
+        if !self.subflows[subflow].socket.state.synchronised() || segment.payload.len == 0 {
             return None;
         }
-        let seq = self.subflows[me].socket.position(segment);
-        match self.place(me, seq, segment) {
+        let seq = self.subflows[subflow].socket.position(segment);
+        match self.place(subflow, seq, segment) {
             Place::At(offset) => Some(offset),
             Place::Unmapped | Place::Elsewhere => None,
         }
     }
 
     /// Finds where the payload belongs: by its own mapping, by one that came earlier, or, in plain TCP, by its sequence number.
-    fn place(&mut self, me: usize, seq: u64, segment: &Segment) -> Place {
+    fn place(&mut self, subflow: usize, seq: u64, segment: &Segment) -> Place {
         if self.session.multipath.is_none() {
             return match self.session.peer_idsn {
                 Some(idsn) if self.moved(idsn, seq, segment) => Place::Elsewhere,
@@ -478,16 +482,16 @@ impl Connection {
             if first == seq && mapped == len {
                 return Place::At(start);
             }
-            self.subflows[me].remember((first, start, mapped));
+            self.subflows[subflow].remember((first, start, mapped));
         }
         // On the third ACK it is the mapping of the stream's first bytes (RFC 8684 section 3.1).
         if let Some(MptcpOption::Capable(capable)) = segment.mptcp().first()
             && let Some((mapped, _)) = capable.data
         {
             self.answer_long(true);
-            self.subflows[me].remember((1, 0, u32::from(mapped)));
+            self.subflows[subflow].remember((1, 0, u32::from(mapped)));
         }
-        let covering = self.covering(me, seq, seq + u64::from(len));
+        let covering = self.covering(subflow, seq, seq + u64::from(len));
         covering.map_or(Place::Unmapped, |(first, start)| {
             Place::At(start.wrapping_add(seq - first))
         })
@@ -509,8 +513,8 @@ impl Connection {
         }
     }
 
-    fn on_fin(&mut self, me: usize, segment: &Segment) {
-        let socket = &mut self.subflows[me].socket;
+    fn on_fin(&mut self, subflow: usize, segment: &Segment) {
+        let socket = &mut self.subflows[subflow].socket;
         if segment.flags.contains(Flags::FIN) {
             if socket.peer_finished() {
                 socket.repeated_fin(&mut self.shared);
@@ -525,10 +529,10 @@ impl Connection {
             socket.advance_fin(&mut self.shared);
         }
         if self.session.multipath.is_none()
-            && self.subflows[me].socket.peer_finished()
+            && self.subflows[subflow].socket.peer_finished()
             && self.shared.receive.end.is_none()
         {
-            self.shared.receive.end = Some(self.subflows[me].socket.received() - 2);
+            self.shared.receive.end = Some(self.subflows[subflow].socket.received() - 2);
         }
     }
 }

@@ -134,21 +134,21 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    fn subflow(&mut self, me: usize) -> &mut Queue {
-        if self.subflows.len() <= me {
-            self.subflows.resize_with(me + 1, Queue::default);
+    fn subflow(&mut self, subflow: usize) -> &mut Queue {
+        if self.subflows.len() <= subflow {
+            self.subflows.resize_with(subflow + 1, Queue::default);
         }
-        &mut self.subflows[me]
+        &mut self.subflows[subflow]
     }
 
     /// More waits on a subflow: `bytes` now.
-    pub fn subflow_holds(&mut self, me: usize, bytes: u64, now: Nanos) {
-        self.subflow(me).set(bytes, now);
+    pub fn subflow_holds(&mut self, subflow: usize, bytes: u64, now: Nanos) {
+        self.subflow(subflow).set(bytes, now);
     }
 
     /// What was missing on a subflow came, or never will; `bytes` wait for the next.
-    pub fn subflow_advances(&mut self, me: usize, bytes: u64, cause: Cause, now: Nanos) {
-        let queue = self.subflow(me);
+    pub fn subflow_advances(&mut self, subflow: usize, bytes: u64, cause: Cause, now: Nanos) {
+        let queue = self.subflow(subflow);
         let waited = queue.release(bytes, now);
         queue.closed[cause as usize].add(waited);
     }
@@ -159,12 +159,12 @@ impl Blocking {
     }
 
     /// What was missing in the stream came on a subflow; `bytes` wait for the next.
-    pub fn connection_advances(&mut self, me: usize, bytes: u64, cause: Cause, now: Nanos) {
+    pub fn connection_advances(&mut self, subflow: usize, bytes: u64, cause: Cause, now: Nanos) {
         let waited = self.connection.release(bytes, now);
-        if self.brought.len() <= me {
-            self.brought.resize(me + 1, [Waited::default(); 4]);
+        if self.brought.len() <= subflow {
+            self.brought.resize(subflow + 1, [Waited::default(); 4]);
         }
-        self.brought[me][cause as usize].add(waited);
+        self.brought[subflow][cause as usize].add(waited);
     }
 
     /// The connection ended: nothing more comes.
@@ -182,9 +182,9 @@ impl Blocking {
             queue.closed
         };
         let subflows = self.subflows.iter().map(open).enumerate();
-        let subflows = subflows.map(|(me, waits)| (Level::Subflow, Some(me), waits));
+        let subflows = subflows.map(|(subflow, waits)| (Level::Subflow, Some(subflow), waits));
         let brought = self.brought.iter().copied().enumerate();
-        let brought = brought.map(|(me, waits)| (Level::Connection, Some(me), waits));
+        let brought = brought.map(|(subflow, waits)| (Level::Connection, Some(subflow), waits));
         let missing = [(Level::Connection, None, open(&self.connection))];
         let all = subflows.chain(brought).chain(missing);
         all.flat_map(|(level, subflow, waits)| {

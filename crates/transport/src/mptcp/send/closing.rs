@@ -33,28 +33,28 @@ impl Connection {
             self.send_data_fin();
         }
         if self.send.fin_acked && self.shared.receive.at_end() {
-            for me in 0..self.subflows.len() {
+            for subflow in 0..self.subflows.len() {
                 if matches!(
-                    self.subflows[me].socket.state,
+                    self.subflows[subflow].socket.state,
                     State::SynSent | State::SynReceived
                 ) {
                     // CLOSE before the handshake is done deletes the subflow (RFC 9293 section 3.10.4).
-                    self.close_subflow(me);
-                } else if self.dispensable(me) {
-                    self.with(me, |socket, cx| socket.send_reset(cx));
-                    self.close_subflow(me);
-                } else if !self.subflows[me].socket.closing() {
-                    self.with(me, |socket, cx| socket.close(cx));
+                    self.close_subflow(subflow);
+                } else if self.dispensable(subflow) {
+                    self.with(subflow, |socket, cx| socket.send_reset(cx));
+                    self.close_subflow(subflow);
+                } else if !self.subflows[subflow].socket.closing() {
+                    self.with(subflow, |socket, cx| socket.close(cx));
                 }
             }
         }
     }
 
     /// A subflow that failed while another works: with the stream over there is nothing to wait for on it.
-    fn dispensable(&self, me: usize) -> bool {
+    fn dispensable(&self, subflow: usize) -> bool {
         let works = |path: &Path| path.established && !path.potentially_failed;
-        self.subflows[me].socket.state != State::Closed
-            && self.paths[me].potentially_failed
+        self.subflows[subflow].socket.state != State::Closed
+            && self.paths[subflow].potentially_failed
             && self.paths.iter().any(works)
     }
 
@@ -69,18 +69,18 @@ impl Connection {
         if self.shared.receive.at_end() {
             return;
         }
-        for me in 0..self.subflows.len() {
+        for subflow in 0..self.subflows.len() {
             let elsewhere = |other: usize| {
-                other != me
+                other != subflow
                     && self.paths[other].established
                     && self.subflows[other].socket.sending()
             };
             let dispensable = self.send.idle() || (0..self.subflows.len()).any(elsewhere);
-            if self.subflows[me].socket.state == State::CloseWait
-                && self.subflows[me].socket.nothing_unsent()
+            if self.subflows[subflow].socket.state == State::CloseWait
+                && self.subflows[subflow].socket.nothing_unsent()
                 && dispensable
             {
-                self.with(me, |socket, cx| socket.close(cx));
+                self.with(subflow, |socket, cx| socket.close(cx));
             }
         }
     }
@@ -92,19 +92,19 @@ impl Connection {
         // A side that only received does not know which of its paths failed: a repetition goes on all of them
         // (net/mptcp/protocol.c `__mptcp_retrans`, `mptcp_send_ack`).
         if self.send.fin_count > 1 {
-            for me in 0..self.subflows.len() {
-                if self.carries_signals(me) {
-                    self.send_data_fin_on(me, offset);
+            for subflow in 0..self.subflows.len() {
+                if self.carries_signals(subflow) {
+                    self.send_data_fin_on(subflow, offset);
                 }
             }
-        } else if let Some(me) = self.working_subflow() {
-            self.send_data_fin_on(me, offset);
+        } else if let Some(subflow) = self.working_subflow() {
+            self.send_data_fin_on(subflow, offset);
         }
     }
 
     /// An ACK whose mapping covers no payload.
-    fn send_data_fin_on(&mut self, me: usize, offset: u64) {
-        self.with(me, |socket, cx| {
+    fn send_data_fin_on(&mut self, subflow: usize, offset: u64) {
+        self.with(subflow, |socket, cx| {
             socket.send_bare(cx, |options, shared, segment| {
                 options.add_data_fin(shared, offset, segment);
             });

@@ -5,25 +5,27 @@ use crate::mptcp::connection::Connection;
 
 impl Connection {
     /// What a subflow sends from now on lies in such a queue until [`Connection::on_left_host`] tells that it has left.
-    pub fn held_by_host(&mut self, me: usize) {
+    pub fn held_by_host(&mut self, subflow: usize) {
         if self.shared.config.profile.keeps_small_queues() {
-            self.subflows[me].socket.held_by_host(&self.paths[me]);
+            self.subflows[subflow]
+                .socket
+                .held_by_host(&self.paths[subflow]);
         }
     }
 
     /// A segment of a subflow with so many bytes of payload has left the host's queue, or was refused by it.
-    pub fn on_left_host(&mut self, me: usize, bytes: u32, now: Nanos) {
-        let socket = &mut self.subflows[me].socket;
+    pub fn on_left_host(&mut self, subflow: usize, bytes: u32, now: Nanos) {
+        let socket = &mut self.subflows[subflow].socket;
         if !socket.left_host(bytes) || !socket.state.synchronised() || socket.held_back() {
             return;
         }
         self.shared.now = now;
         // `tcp_tsq_write`
-        self.with(me, |socket, cx| socket.send_lost(cx));
+        self.with(subflow, |socket, cx| socket.send_lost(cx));
         if self.send.buffers.is_some() {
             self.transmit(false);
         } else {
-            self.with(me, |socket, cx| socket.send_unsent(cx));
+            self.with(subflow, |socket, cx| socket.send_unsent(cx));
         }
         self.find_deadline();
     }

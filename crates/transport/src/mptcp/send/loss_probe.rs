@@ -6,23 +6,25 @@ impl Connection {
     /// New data that the peer's window admits leaves as the probe, even beyond the congestion window; where there is none, the last segment
     /// is repeated. A subflow's new data is what it was given already.
     #[cold]
-    pub(in crate::mptcp) fn on_probe_timeout(&mut self, me: usize) {
-        if !self.with(me, |socket, cx| socket.on_probe_timeout(cx.shared)) {
+    pub(in crate::mptcp) fn on_probe_timeout(&mut self, subflow: usize) {
+        if !self.with(subflow, |socket, cx| socket.on_probe_timeout(cx.shared)) {
             return;
         }
-        let before = self.subflows[me].socket.totals().sent;
-        let window = self.paths[me].cwnd;
-        self.paths[me].cwnd = window.max(self.paths[me].in_flight + 1);
-        let new = self.with(me, |socket, cx| socket.send_group(cx))
+        let before = self.subflows[subflow].socket.totals().sent;
+        let window = self.paths[subflow].cwnd;
+        self.paths[subflow].cwnd = window.max(self.paths[subflow].in_flight + 1);
+        let new = self.with(subflow, |socket, cx| socket.send_group(cx))
             || (self.session.multipath.is_none() && self.send_next());
-        self.paths[me].cwnd = window;
-        if new && self.subflows[me].socket.totals().sent == before {
+        self.paths[subflow].cwnd = window;
+        if new && self.subflows[subflow].socket.totals().sent == before {
             // Pacing holds it back.
         } else if new {
-            self.with(me, |socket, cx| socket.note_loss_probe(cx, false));
+            self.with(subflow, |socket, cx| socket.note_loss_probe(cx, false));
         } else {
-            self.with(me, |socket, cx| socket.repeat_as_probe(cx));
+            self.with(subflow, |socket, cx| socket.repeat_as_probe(cx));
         }
-        self.subflows[me].socket.publish(&mut self.paths[me]);
+        self.subflows[subflow]
+            .socket
+            .publish(&mut self.paths[subflow]);
     }
 }

@@ -8,49 +8,53 @@ const FIRST: u64 = 1;
 
 impl Connection {
     /// Cuts what is too long for a subflow's path and sends again what of it was sent. True: new data may follow.
-    pub(in crate::mptcp) fn cut_and_resend(&mut self, me: usize) -> bool {
-        if self.subflows[me].socket.has_buffers() || self.send.buffers.is_some() {
-            return self.resend_as_upstream(me);
+    pub(in crate::mptcp) fn cut_and_resend(&mut self, subflow: usize) -> bool {
+        if self.subflows[subflow].socket.has_buffers() || self.send.buffers.is_some() {
+            return self.resend_as_upstream(subflow);
         }
-        self.with(me, |socket, cx| socket.cut_long_segments(cx));
-        self.with(me, |socket, cx| socket.send_lost(cx));
+        self.with(subflow, |socket, cx| socket.cut_long_segments(cx));
+        self.with(subflow, |socket, cx| socket.send_lost(cx));
         true
     }
 
     /// Upstream Linux: new data follows only if the host's queue was full, once that has drained (`tcp_simple_retransmit`,
     /// `tcp_tsq_handler`).
     #[cold]
-    fn resend_as_upstream(&mut self, me: usize) -> bool {
+    fn resend_as_upstream(&mut self, subflow: usize) -> bool {
         // The rate is that of the last acknowledgement.
-        let mut queue = SmallQueue::new(&self.paths[me]);
+        let mut queue = SmallQueue::new(&self.paths[subflow]);
         match self.send.buffers.take() {
             Some(buffers) => {
-                self.with(me, |socket, cx| socket.cut_buffers(cx, &buffers, FIRST));
+                self.with(subflow, |socket, cx| {
+                    socket.cut_buffers(cx, &buffers, FIRST)
+                });
                 self.send.buffers = Some(buffers);
             }
-            None => self.with(me, |socket, cx| socket.cut_own_buffers(cx)),
+            None => self.with(subflow, |socket, cx| socket.cut_own_buffers(cx)),
         }
-        let mut full = self.resend_through(me, &mut queue);
+        let mut full = self.resend_through(subflow, &mut queue);
         let throttled = full;
         while full && queue.drain() {
-            full = self.resend_through(me, &mut queue);
+            full = self.resend_through(subflow, &mut queue);
             full |= match self.send.buffers {
                 Some(_) => self.transmit_through(&mut queue),
-                None => self.with(me, |socket, cx| socket.send_through(cx, &mut queue)),
+                None => self.with(subflow, |socket, cx| socket.send_through(cx, &mut queue)),
             };
         }
         throttled
     }
 
-    fn resend_through(&mut self, me: usize, queue: &mut SmallQueue) -> bool {
+    fn resend_through(&mut self, subflow: usize, queue: &mut SmallQueue) -> bool {
         match self.send.buffers.take() {
             Some(mut buffers) => {
                 let place = (&mut buffers, FIRST);
-                let full = self.with(me, |socket, cx| socket.resend_buffers(cx, place, queue));
+                let full = self.with(subflow, |socket, cx| {
+                    socket.resend_buffers(cx, place, queue)
+                });
                 self.send.buffers = Some(buffers);
                 full
             }
-            None => self.with(me, |socket, cx| socket.resend_own_buffers(cx, queue)),
+            None => self.with(subflow, |socket, cx| socket.resend_own_buffers(cx, queue)),
         }
     }
 }

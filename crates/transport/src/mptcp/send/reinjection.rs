@@ -7,23 +7,23 @@ use crate::{EventKind, Mib};
 
 impl Connection {
     /// Sends on another path the segment that begins at `offset`.
-    pub(super) fn repeat(&mut self, me: usize, offset: u64) -> bool {
-        let mss = self.paths[me].mss;
+    pub(super) fn repeat(&mut self, subflow: usize, offset: u64) -> bool {
+        let mss = self.paths[subflow].mss;
         let Some(record) = self.send.record(offset) else {
             return false;
         };
         let rest = (record.offset + u64::from(record.len) - offset) as u32;
-        if !self.subflows[me].socket.sending() {
+        if !self.subflows[subflow].socket.sending() {
             return false;
         }
-        self.send_again(me, offset, rest.min(mss));
+        self.send_again(subflow, offset, rest.min(mss));
         true
     }
 
-    pub(in crate::mptcp) fn send_again(&mut self, me: usize, offset: u64, len: u32) {
+    pub(in crate::mptcp) fn send_again(&mut self, subflow: usize, offset: u64, len: u32) {
         if let Some(record) = self.send.record(offset) {
-            record.carried.insert(me);
-            record.holder = me as u16;
+            record.carried.insert(subflow);
+            record.holder = subflow as u16;
         }
         self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
         self.send.repeated = true;
@@ -34,9 +34,9 @@ impl Connection {
             push: Push::No,
             waits: self.send.queues && self.shared.config.cork,
         };
-        self.with(me, |socket, cx| socket.enqueue(cx, chunk));
-        self.note_deadline(me);
-        self.tell_scheduler(me, offset, len, false);
+        self.with(subflow, |socket, cx| socket.enqueue(cx, chunk));
+        self.note_deadline(subflow);
+        self.tell_scheduler(subflow, offset, len, false);
     }
 
     /// Nothing can be scheduled although a path has room: helps as the scheduler's parameters say (NSDI 2012, section 4.2).
@@ -51,39 +51,41 @@ impl Connection {
         self.scheduler.blocked(cause);
         let view = Self::view(&self.shared, &self.paths, &self.send, None);
         let rescue = self.rescuer.rescue(&view, cause);
-        if let Some(me) = rescue.penalise {
-            self.subflows[me].socket.penalise(&mut self.paths[me]);
-            self.shared.event(EventKind::Penalised(me));
+        if let Some(subflow) = rescue.penalise {
+            self.subflows[subflow]
+                .socket
+                .penalise(&mut self.paths[subflow]);
+            self.shared.event(EventKind::Penalised(subflow));
         }
-        let Some(me) = rescue.repeat_head_on else {
+        let Some(subflow) = rescue.repeat_head_on else {
             return false;
         };
         let Some(offset) = self.send.in_flight.front().map(|record| record.offset) else {
             return false;
         };
-        self.repeat(me, offset)
+        self.repeat(subflow, offset)
     }
 
     /// A working path has the byte at `offset` in its care: it will repeat it until it is acknowledged. What it delivered before counts
     /// no more: the data ACK may have been on its way on a path that failed.
-    pub(super) fn under_way(&self, me: usize, offset: u64) -> bool {
-        self.paths[me].established
-            && !self.paths[me].potentially_failed
-            && self.subflows[me]
+    pub(super) fn under_way(&self, subflow: usize, offset: u64) -> bool {
+        self.paths[subflow].established
+            && !self.paths[subflow].potentially_failed
+            && self.subflows[subflow]
                 .socket
                 .undelivered()
                 .any(|(start, len)| (start..start + u64::from(len)).contains(&offset))
     }
 
     /// A subflow timed out or died: what only failed paths carried goes to the others (RFC 8684 section 3.3.6).
-    pub(in crate::mptcp) fn reinject(&mut self, me: usize) {
+    pub(in crate::mptcp) fn reinject(&mut self, subflow: usize) {
         if self.session.multipath.is_none() {
             return;
         }
         if !self.shared.config.profile.reinjects_on_timeout() {
-            return self.reinject_everything(me);
+            return self.reinject_everything(subflow);
         }
-        let stranded: Vec<(u64, u32)> = self.subflows[me]
+        let stranded: Vec<(u64, u32)> = self.subflows[subflow]
             .socket
             .undelivered()
             .filter(|(offset, len)| offset + u64::from(*len) > self.send.una)
@@ -95,7 +97,7 @@ impl Connection {
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
             let elsewhere = (0..self.paths.len()).any(|index| {
-                index != me && carried.contains(index) && self.under_way(index, offset)
+                index != subflow && carried.contains(index) && self.under_way(index, offset)
             });
             if !elsewhere && self.send.reinject.iter().all(|entry| entry.0 != offset) {
                 bytes += u64::from(len);
@@ -104,19 +106,17 @@ impl Connection {
         }
         if bytes > 0 {
             self.send.reinject.make_contiguous().sort_unstable();
-            self.shared
-                .event(EventKind::Reinjection { subflow: me, bytes });
+            self.shared.event(EventKind::Reinjection { subflow, bytes });
         }
     }
 
     /// Everything in flight at connection level is scheduled anew, whoever carried it (Linux `__mptcp_retransmit_pending_data`).
-    pub(in crate::mptcp) fn reinject_everything(&mut self, me: usize) {
+    pub(in crate::mptcp) fn reinject_everything(&mut self, subflow: usize) {
         let bytes = self.send.sent - self.send.una;
         if bytes > 0 {
             self.send.reinject.clear();
             self.send.reinject.push_back((self.send.una, bytes as u32));
-            self.shared
-                .event(EventKind::Reinjection { subflow: me, bytes });
+            self.shared.event(EventKind::Reinjection { subflow, bytes });
         }
     }
 

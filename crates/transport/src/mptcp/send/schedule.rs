@@ -28,13 +28,13 @@ impl Connection {
 
     /// Sees to pacing after everything that could leave has left.
     fn settle_pacing(&mut self) {
-        for me in 0..self.subflows.len() {
-            if self.subflows[me].socket.is_paced() && self.paths[me].established {
-                let dry = self.send.unsent() < u64::from(self.paths[me].mss);
-                self.with(me, |socket, cx| socket.settle_pacing(cx, dry));
+        for subflow in 0..self.subflows.len() {
+            if self.subflows[subflow].socket.is_paced() && self.paths[subflow].established {
+                let dry = self.send.unsent() < u64::from(self.paths[subflow].mss);
+                self.with(subflow, |socket, cx| socket.settle_pacing(cx, dry));
                 self.deadline = self
                     .deadline
-                    .min(self.subflows[me].socket.pacing_deadline());
+                    .min(self.subflows[subflow].socket.pacing_deadline());
             }
         }
     }
@@ -145,13 +145,13 @@ impl Connection {
     }
 
     /// What the next segment of `unsent` bytes may hold: full segments, or less if the rules on small ones admit it. 0: nothing now.
-    pub(super) fn cut(&self, me: usize) -> u32 {
-        self.cut_inline(me)
+    pub(super) fn cut(&self, subflow: usize) -> u32 {
+        self.cut_inline(subflow)
     }
 
     #[inline(always)]
-    fn cut_inline(&self, me: usize) -> u32 {
-        let mss = self.paths[me].mss
+    fn cut_inline(&self, subflow: usize) -> u32 {
+        let mss = self.paths[subflow].mss
             - if self.send.sent == 0 {
                 self.session.first_segment_excess()
             } else {
@@ -168,12 +168,13 @@ impl Connection {
             return len;
         }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.send.bursts && !self.subflows[me].socket.nothing_in_flight() {
+        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.nothing_in_flight()
+        {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
         if self.send.finishing()
-            || self.subflows[me]
+            || self.subflows[subflow]
                 .socket
                 .nagle_admits(&self.shared, len, mss)
         {
@@ -184,42 +185,42 @@ impl Connection {
     }
 
     /// The rules on small segments hold back what the peer's window admits.
-    pub(super) fn hold(&mut self, me: usize) {
+    pub(super) fn hold(&mut self, subflow: usize) {
         if (self.shared.config.cork || self.shared.more_follows)
             && self.shared.send_limit > self.send.sent
         {
-            self.subflows[me].socket.hold(&self.shared);
-            self.note_deadline(me);
+            self.subflows[subflow].socket.hold(&self.shared);
+            self.note_deadline(subflow);
         }
     }
 
     /// A subflow's corked rest, or what the host's queue refused, has waited long enough.
-    pub(in crate::mptcp) fn uncork(&mut self, me: usize) {
+    pub(in crate::mptcp) fn uncork(&mut self, subflow: usize) {
         self.shared.uncorked = true;
-        if self.paths[me].queued > 0 || self.subflows[me].socket.held_back() {
-            self.with(me, |socket, cx| socket.send_unsent(cx));
+        if self.paths[subflow].queued > 0 || self.subflows[subflow].socket.held_back() {
+            self.with(subflow, |socket, cx| socket.send_unsent(cx));
         } else {
             self.push_data();
         }
         self.shared.uncorked = false;
     }
 
-    pub(super) fn send_new(&mut self, me: usize, len: u32, push: Push) {
-        self.send_new_inline(me, len, push);
+    pub(super) fn send_new(&mut self, subflow: usize, len: u32, push: Push) {
+        self.send_new_inline(subflow, len, push);
     }
 
     #[inline(always)]
-    fn send_new_inline(&mut self, me: usize, len: u32, push: Push) {
+    fn send_new_inline(&mut self, subflow: usize, len: u32, push: Push) {
         let offset = self.send.sent;
         self.send.sent += u64::from(len);
         if self.session.multipath.is_some() {
             let mut carried = PathSet::default();
-            carried.insert(me);
+            carried.insert(subflow);
             self.send.in_flight.push_back(Record {
                 offset,
                 len,
                 carried,
-                holder: me as u16,
+                holder: subflow as u16,
             });
         }
         let (mut kind, mut push) = (Kind::New, push);
@@ -239,8 +240,8 @@ impl Connection {
                 && self.session.multipath.is_some()
                 && (self.shared.config.cork || !self.send.finishing()),
         };
-        self.with(me, |socket, cx| socket.enqueue(cx, chunk));
-        self.note_deadline(me);
+        self.with(subflow, |socket, cx| socket.enqueue(cx, chunk));
+        self.note_deadline(subflow);
         self.data_scheduled();
     }
 
@@ -248,20 +249,20 @@ impl Connection {
     fn flush_queues(&mut self) {
         let upstream = self.send.fragments.is_some();
         let one_heard = upstream && self.sockets().any(|socket| socket.hears(&self.shared));
-        for me in 0..self.subflows.len() {
-            let socket = &mut self.subflows[me].socket;
+        for subflow in 0..self.subflows.len() {
+            let socket = &mut self.subflows[subflow].socket;
             let resumes = socket.held_back();
             if resumes && !socket.resumes(&self.shared) {
                 continue;
             }
             // A segment lets its own subflow send, and those that it brought data for.
             let concerned = !one_heard || socket.hears(&self.shared) || socket.has_new_data();
-            let wants = self.paths[me].queued > 0 || self.shared.writer_waits;
+            let wants = self.paths[subflow].queued > 0 || self.shared.writer_waits;
             if resumes || (concerned && wants) {
-                self.with(me, |socket, cx| socket.send_unsent(cx));
-                self.note_deadline(me);
+                self.with(subflow, |socket, cx| socket.send_unsent(cx));
+                self.note_deadline(subflow);
                 if self.shared.writer_waits {
-                    self.with(me, |socket, cx| socket.grow_buffer(cx));
+                    self.with(subflow, |socket, cx| socket.grow_buffer(cx));
                 }
             }
         }
@@ -276,8 +277,8 @@ impl Connection {
             let next = self.next_to_send();
             let decision = self.decide(next);
             let progressed = match decision {
-                Decision::Send(me) => {
-                    next.is_some_and(|next| self.carry(me, next))
+                Decision::Send(subflow) => {
+                    next.is_some_and(|next| self.carry(subflow, next))
                         || (self.window_too_small() && self.rescue())
                 }
                 Decision::Repeat { path, offset } => self.repeat(path, offset),
@@ -316,42 +317,42 @@ impl Connection {
     #[inline(never)]
     fn place_fragment(&mut self, next: Next) -> Decision {
         let holder = |it: &Fragments| it.holder(next.offset);
-        if let Some(me) = self.send.fragments.as_ref().and_then(holder) {
-            return self.now_or_delegated(me);
+        if let Some(subflow) = self.send.fragments.as_ref().and_then(holder) {
+            return self.now_or_delegated(subflow);
         }
         self.set_interval();
         let prolonged = self.prolonged(next.offset);
         let decision = match prolonged {
-            Some(me) => Decision::Send(me),
+            Some(subflow) => Decision::Send(subflow),
             None => self.ask(Some(next)),
         };
-        if let Decision::Send(me) = decision
+        if let Decision::Send(subflow) = decision
             && let Some(fragments) = &mut self.send.fragments
         {
-            fragments.hold(me, next.offset, prolonged.is_some());
-            return self.now_or_delegated(me);
+            fragments.hold(subflow, next.offset, prolonged.is_some());
+            return self.now_or_delegated(subflow);
         }
         decision
     }
 
     /// Data for another subflow than the one whose packet is taken in waits until all packets are (`mptcp_subflow_delegate`).
-    fn now_or_delegated(&mut self, me: usize) -> Decision {
-        let delegated = self.shared.softirq.is_some_and(|own| own != me);
+    fn now_or_delegated(&mut self, subflow: usize) -> Decision {
+        let delegated = self.shared.softirq.is_some_and(|own| own != subflow);
         if let Some(fragments) = &mut self.send.fragments {
             fragments.delegate(delegated);
         }
         if delegated {
             Decision::Wait
         } else {
-            Decision::Send(me)
+            Decision::Send(subflow)
         }
     }
 
     /// A decision covers a segment at least, where the subflow takes more (`snd_burst`).
     fn prolonged(&self, offset: u64) -> Option<usize> {
-        let (me, bytes) = self.send.fragments.as_ref()?.held(offset)?;
-        let path = &self.paths[me];
-        (bytes < u64::from(path.mss) && usable(path) && takes_more(path)).then_some(me)
+        let (subflow, bytes) = self.send.fragments.as_ref()?.held(offset)?;
+        let path = &self.paths[subflow];
+        (bytes < u64::from(path.mss) && usable(path) && takes_more(path)).then_some(subflow)
     }
 
     /// The oldest reinjection still of use, else new data, if the window admits any.
@@ -366,7 +367,9 @@ impl Connection {
                 .record(offset)
                 .map_or(PathSet::default(), |record| record.carried);
             let again = self.shared.config.profile.reinjects_on_timeout();
-            let recovered = |me: usize| again && carried.contains(me) && self.under_way(me, offset);
+            let recovered = |subflow: usize| {
+                again && carried.contains(subflow) && self.under_way(subflow, offset)
+            };
             if end <= self.send.una || (0..self.paths.len()).any(recovered) {
                 self.send.reinject.pop_front();
                 continue;
@@ -423,24 +426,24 @@ impl Connection {
     }
 
     /// Puts `next` on a path. False: the rules on small segments hold it back.
-    fn carry(&mut self, me: usize, next: Next) -> bool {
-        if !self.subflows[me].socket.sending() {
+    fn carry(&mut self, subflow: usize, next: Next) -> bool {
+        if !self.subflows[subflow].socket.sending() {
             return false;
         }
         if next.reinjection {
             let (offset, len) = self.send.reinject[0];
-            let part = len.min(self.paths[me].mss);
+            let part = len.min(self.paths[subflow].mss);
             if part < len {
                 self.send.reinject[0] = (offset + u64::from(part), len - part);
             } else {
                 self.send.reinject.pop_front();
             }
-            self.send_again(me, offset, part);
+            self.send_again(subflow, offset, part);
             return true;
         }
-        let mut len = self.cut_inline(me);
+        let mut len = self.cut_inline(subflow);
         if len == 0 {
-            self.hold(me);
+            self.hold(subflow);
             return false;
         }
         if let Some(fragments) = &self.send.fragments {
@@ -448,13 +451,13 @@ impl Connection {
         }
         if self.record_decisions {
             self.shared.event(EventKind::Scheduled {
-                subflow: me,
+                subflow,
                 offset: next.offset,
                 bytes: len,
             });
         }
-        self.send_new_inline(me, len, Push::No);
-        self.tell_scheduler(me, next.offset, len, true);
+        self.send_new_inline(subflow, len, Push::No);
+        self.tell_scheduler(subflow, next.offset, len, true);
         true
     }
 

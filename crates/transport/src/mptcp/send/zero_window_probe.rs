@@ -83,8 +83,8 @@ impl Connection {
             }
             if self.send_what_fits() {
                 // In flight, it is repeated like any other.
-            } else if let Some(me) = self.working_subflow() {
-                self.with(me, |socket, cx| {
+            } else if let Some(subflow) = self.working_subflow() {
+                self.with(subflow, |socket, cx| {
                     socket.send_probe(cx, Mib::TcpExtTCPWinProbe)
                 });
             }
@@ -118,17 +118,17 @@ impl Connection {
     /// The subflow on which connection-level signals travel: not failed, not a backup if that can be had, lowest RTT.
     pub(super) fn working_subflow(&self) -> Option<usize> {
         (0..self.subflows.len())
-            .filter(|&me| self.carries_signals(me))
-            .min_by_key(|&me| {
+            .filter(|&subflow| self.carries_signals(subflow))
+            .min_by_key(|&subflow| {
                 (
-                    self.paths[me].potentially_failed,
-                    self.paths[me].backup,
-                    self.paths[me].srtt,
+                    self.paths[subflow].potentially_failed,
+                    self.paths[subflow].backup,
+                    self.paths[subflow].srtt,
                 )
             })
     }
 
-    pub(super) fn carries_signals(&self, me: usize) -> bool {
-        self.paths[me].established && self.subflows[me].socket.state.synchronised()
+    pub(super) fn carries_signals(&self, subflow: usize) -> bool {
+        self.paths[subflow].established && self.subflows[subflow].socket.state.synchronised()
     }
 }

@@ -40,7 +40,7 @@ pub struct Ack {
     pub una: u64,
 }
 
-/// The congestion controller of one path.
+/// A congestion controller. Every call has its own path, and all of the connection as `path.paths`.
 pub trait CongestionControl: Send {
     /// The path can send from now on.
     fn on_established(&mut self, _path: &mut Member) {}

@@ -1,18 +1,20 @@
 //! The network as it runs: clock, events, packets.
 
 mod air;
+mod changes;
+mod crossing;
 mod look_ahead;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::Range;
 
-use crate::channel::{Channel, Dropped};
+use crate::channel::Channel;
 use crate::config::{Change, ChannelConfig, ConfigError};
 use crate::events::{EventQueue, Timers, Wheel};
 use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId, RouteId, TimerId};
 use crate::packet::{DropReason, Ecn, Header, MAX_LEN, Observer, Packet, Store};
-use crate::routing::{END, RouteError};
+use crate::routing::RouteError;
 use crate::stats::{ChannelStats, Totals};
 use crate::topology::{Topology, TopologyError};
 use crate::wifi::Medium;
@@ -441,42 +443,6 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.egress.drain(..)
     }
 
-    /// Has a change applied at its time, before whatever else happens then. [`Output::Changed`] tells of it.
-    ///
-    /// # Errors
-    /// An unknown channel, a time that is past, or values that no channel can have.
-    pub fn schedule(
-        &mut self,
-        at: Nanos,
-        channel: ChannelId,
-        change: Change,
-    ) -> Result<(), ChangeError> {
-        self.config(channel)?.with(&change).check()?;
-        if at < self.now {
-            return Err(ChangeError::Past { at, now: self.now });
-        }
-        self.changes.insert((at, self.scheduled), (channel, change));
-        self.scheduled += 1;
-        self.set_control();
-        Ok(())
-    }
-
-    /// Applies a change now.
-    ///
-    /// # Errors
-    /// An unknown channel, or values that no channel can have.
-    pub fn apply<O: Observer<B>>(
-        &mut self,
-        channel: ChannelId,
-        change: &Change,
-        obs: &mut O,
-    ) -> Result<(), ChangeError> {
-        let config = self.config(channel)?.with(change);
-        config.check()?;
-        self.reconfigure(channel.0, config, obs);
-        Ok(())
-    }
-
     /// A channel's present configuration.
     ///
     /// # Errors
@@ -525,196 +491,6 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.egress.clear();
     }
 
-    /// A packet of `len` bytes enters a channel.
-    #[inline(always)]
-    fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, len: u32, obs: &mut O) {
-        let entered = &mut self.channels[channel as usize];
-        if !entered.is_plain() {
-            self.enter_general(channel, slot, obs);
-            return;
-        }
-        let (taken, alone) = entered.offer(self.now, slot, len);
-        if !taken {
-            self.discard(channel, slot, DropReason::QueueFull, obs);
-            return;
-        }
-        if let Some(arrival) = alone {
-            self.events.insert(FIRST_CHANNEL + channel, arrival);
-        }
-        self.show_enqueued(channel, slot, obs);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter_general<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
-        let entered = &mut self.channels[channel as usize];
-        if entered.config().up && !entered.passes(self.store.headers[slot as usize].len) {
-            return self.refuse(channel, slot, obs);
-        }
-        if let Some(reason) = entered.loses(self.now) {
-            self.discard(channel, slot, reason, obs);
-            return;
-        }
-        let copy = if entered.duplicates() {
-            self.store.duplicate(slot)
-        } else {
-            None
-        };
-        self.totals.duplicated += u64::from(copy.is_some());
-        let injected = slot;
-        for slot in [Some(slot), copy].into_iter().flatten() {
-            let mut dropped = Dropped::new();
-            let entered = &mut self.channels[channel as usize];
-            match entered.queue(self.now, slot, &mut self.store, &mut dropped) {
-                Ok(()) => self.show_enqueued(channel, slot, obs),
-                Err(reason) => {
-                    if entered.config().of_sender && slot == injected {
-                        self.refusal = Some((self.totals.injected, reason));
-                    }
-                    self.discard(channel, slot, reason, obs);
-                }
-            }
-            self.discard_all(channel, dropped, obs);
-        }
-        self.tell_medium(channel);
-        self.set_event(channel);
-    }
-
-    /// A channel's event came up: the packet that arrives, if one does, goes on.
-    #[inline(always)]
-    fn arrive<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<Occurrence<B>> {
-        let left = &mut self.channels[channel as usize];
-        if !left.is_plain() {
-            let slot = self.leave_general(channel, obs)?;
-            return self.cross_from_general(channel, slot, obs);
-        }
-        let (slot, next) = left.pop();
-        if next != NEVER {
-            self.events.insert(FIRST_CHANNEL + channel, next);
-        }
-        self.cross(channel, slot, obs)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn leave_general<O: Observer<B>>(&mut self, channel: u32, obs: &mut O) -> Option<u32> {
-        let left = &mut self.channels[channel as usize];
-        if left.wireless().is_some() {
-            return self.leave_air(channel, obs);
-        }
-        let slot = if left.is_staged() {
-            let mut dropped = Dropped::new();
-            let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
-            self.discard_all(channel, dropped, obs);
-            slot
-        } else {
-            left.pop_line(&self.store.headers)
-        };
-        self.set_event(channel);
-        slot
-    }
-
-    /// Apart from [`Network::cross`] on plain channels, which is inlined.
-    #[inline(never)]
-    fn cross_from_general<O: Observer<B>>(
-        &mut self,
-        channel: u32,
-        slot: u32,
-        obs: &mut O,
-    ) -> Option<Occurrence<B>> {
-        self.cross(channel, slot, obs)
-    }
-
-    /// A packet has crossed a channel: on to the next, or out.
-    #[inline(always)]
-    fn cross<O: Observer<B>>(
-        &mut self,
-        channel: u32,
-        slot: u32,
-        obs: &mut O,
-    ) -> Option<Occurrence<B>> {
-        let header = &mut self.store.headers[slot as usize];
-        header.position += 1;
-        let (len, position) = (header.len, header.position);
-        let next = self.topology.routing.paths.table[position as usize];
-        if O::COUNTS {
-            obs.crossed(self.now, position, len);
-        }
-        if O::ACTIVE {
-            let at = self.now;
-            if let Some(packet) = self.located(slot) {
-                obs.arrived(at, ChannelId(channel), packet);
-            }
-        }
-        if next != END {
-            self.enter(next, slot, len, obs);
-            return None;
-        }
-        self.totals.delivered += 1;
-        let (node, interface) = self.ends[channel as usize];
-        Some(Occurrence::Arrived {
-            node,
-            interface,
-            parcel: Parcel(slot),
-        })
-    }
-
-    /// The packet in a slot, with its hop brought up to date.
-    #[inline]
-    fn located(&mut self, slot: u32) -> Option<&Packet<B>> {
-        let position = self.store.headers[slot as usize].position;
-        let packet = self.store.packet_mut(slot)?;
-        packet.hop = (position - self.topology.routing.paths.starts[packet.route.index()]) as u16;
-        Some(packet)
-    }
-
-    #[inline]
-    fn show_enqueued<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
-        if O::ACTIVE {
-            let at = self.now;
-            if let Some(packet) = self.located(slot) {
-                obs.enqueued(at, ChannelId(channel), packet);
-            }
-        }
-    }
-
-    /// A packet is longer than the channel's MTU: the owner hears of it before anything else happens now.
-    fn refuse<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
-        let packet = self.located(slot).cloned();
-        self.discard(channel, slot, DropReason::TooBig, obs);
-        let channel = ChannelId(channel);
-        let refused = packet.map(|packet| Output::Refused { channel, packet });
-        self.urgent.extend(refused);
-        self.set_control();
-    }
-
-    #[inline(never)]
-    fn discard<O: Observer<B>>(
-        &mut self,
-        channel: u32,
-        slot: u32,
-        reason: DropReason,
-        obs: &mut O,
-    ) {
-        self.channels[channel as usize].count_drop(reason);
-        if reason.is_loss() {
-            self.totals.lost += 1;
-        } else {
-            self.totals.dropped += 1;
-        }
-        let at = self.now;
-        if let Some(packet) = self.located(slot) {
-            obs.dropped(at, ChannelId(channel), packet, reason);
-        }
-        self.store.remove(slot);
-    }
-
-    fn discard_all<O: Observer<B>>(&mut self, channel: u32, dropped: Dropped, obs: &mut O) {
-        for (slot, reason) in dropped {
-            self.discard(channel, slot, reason, obs);
-        }
-    }
-
     /// Sets the channel's event to what it waits for.
     fn set_event(&mut self, channel: u32) {
         let at = self.channels[channel as usize].next_event();
@@ -722,36 +498,5 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         if at != self.events.time(id) {
             self.events.set(id, at);
         }
-    }
-
-    fn set_control(&mut self) {
-        let at = match self.changes.first_key_value() {
-            _ if !self.urgent.is_empty() => self.now,
-            Some((&(at, _), _)) => at,
-            None => NEVER,
-        };
-        self.events.set(CONTROL, at);
-    }
-
-    /// The entity of changes came up: tells what is urgent, or applies the next change.
-    fn control<O: Observer<B>>(&mut self, obs: &mut O) -> Option<Output<B>> {
-        if let Some(output) = self.urgent.pop_front() {
-            self.set_control();
-            return Some(output);
-        }
-        let (_, (channel, change)) = self.changes.pop_first()?;
-        self.set_control();
-        let config = self.channels[channel.index()].config().with(&change);
-        self.reconfigure(channel.0, config, obs);
-        Some(Output::Changed(channel))
-    }
-
-    fn reconfigure<O: Observer<B>>(&mut self, channel: u32, config: ChannelConfig, obs: &mut O) {
-        let lost = self.channels[channel as usize].reconfigure(self.now, config, &self.store);
-        for slot in lost {
-            self.discard(channel, slot, DropReason::Down, obs);
-        }
-        self.tell_medium(channel);
-        self.set_event(channel);
     }
 }

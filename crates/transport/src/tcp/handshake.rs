@@ -1,0 +1,178 @@
+//! The three-way handshake (RFC 9293 section 3.5), and what its options settle.
+
+use std::collections::VecDeque;
+
+use polypath_wire::tcp::{Flags, Segment};
+
+use super::recovery::Recovery;
+use super::sender::Sent;
+use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, timestamp};
+use crate::Mib;
+use crate::linux::send_memory;
+use crate::seq::{unwrap, wrap};
+use crate::tcp::context::{Context, Options};
+
+impl Socket {
+    /// Sends the SYN.
+    pub(crate) fn connect(&mut self, cx: &mut Context<impl Options>) {
+        self.state = State::SynSent;
+        self.next = 1;
+        if self.buffers.is_some() {
+            cx.path.buffer = cx.shared.config.send_buffer.default;
+        }
+        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.send_syn(cx, false);
+        self.arm_retransmission(cx.shared);
+        self.publish(&mut cx.path);
+    }
+
+    /// Takes the peer's SYN and answers it.
+    pub(crate) fn accept(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
+        self.state = State::SynReceived;
+        self.negotiated.ecn &= syn.flags.contains(Flags::ECE | Flags::CWR);
+        self.take_syn(cx, syn);
+        self.next = 1;
+        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.send_syn(cx, false);
+        self.arm_retransmission(cx.shared);
+        self.publish(&mut cx.path);
+    }
+
+    /// Reads the options that only a SYN carries.
+    fn take_syn(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
+        self.irs = syn.seq;
+        self.received = 1;
+        self.ack.begin();
+        let options = syn.rare.as_deref();
+        self.negotiated.timestamps &= syn.timestamps.is_some();
+        if let Some((value, _)) = syn.timestamps.filter(|_| self.negotiated.timestamps) {
+            self.timestamp_recent = value;
+        }
+        self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
+        match options
+            .and_then(|options| options.window_scale)
+            .filter(|_| cx.shared.config.window_scaling)
+        {
+            Some(shift) => {
+                self.negotiated.send_shift = shift.min(14);
+                self.negotiated.receive_shift = cx.shared.receive.scale();
+            }
+            None => cx.shared.receive.forbid_scaling(),
+        }
+        let peer_mss = options
+            .and_then(|options| options.mss)
+            .unwrap_or(536)
+            .max(SMALLEST_MSS);
+        self.mss = self.mss.min(peer_mss);
+        if self.search.is_some() {
+            self.begin_search(cx.shared.now, peer_mss);
+        }
+        let mss = self.plain_mss();
+        cx.path.mss = mss - cx.options.data_len();
+        self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        self.largest_window = syn.window.into();
+        cx.shared.receive.set_mss(mss);
+    }
+
+    pub(super) fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
+        let answer = self.state == State::SynReceived;
+        let mut segment = Segment {
+            seq: self.iss,
+            flags: Flags::SYN,
+            ..Segment::default()
+        };
+        if answer {
+            segment.flags |= Flags::ACK;
+            segment.ack = wrap(self.irs, 1);
+        }
+        if self.negotiated.ecn && !again {
+            segment.flags |= if answer {
+                Flags::ECE
+            } else {
+                Flags::ECE | Flags::CWR
+            };
+        }
+        if self.negotiated.timestamps {
+            segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
+        }
+        let mss = self.announced;
+        let scale = cx.shared.config.window_scaling && (!answer || cx.shared.receive.scaling());
+        let shift = cx.shared.receive.scale();
+        let answering = answer && self.negotiated.timestamps;
+        let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
+        let first = cx.shared.receive.first_window(
+            self.receive_window.as_deref_mut(),
+            u32::from(mss) - timestamps,
+            cx.path.index == 0,
+        );
+        segment.window = first.min(65_535) as u16;
+        let options = segment.rare_mut();
+        options.mss = Some(mss);
+        options.sack_permitted = self.negotiated.sack;
+        options.window_scale = scale.then_some(shift);
+        cx.options.add_to_syn(cx.shared, answer, &mut segment);
+        cx.shared.counters.increment(if again {
+            Mib::TcpRetransSegs
+        } else {
+            Mib::TcpOutSegs
+        });
+        cx.emit(segment);
+    }
+
+    /// Handles the SYN/ACK. True: the handshake is done on this side.
+    pub(crate) fn on_syn_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
+        if unwrap(self.iss, segment.ack, 0) != 1 {
+            return false;
+        }
+        self.negotiated.ecn &=
+            segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        self.take_syn(cx, segment);
+        self.handshake_done(cx);
+        true
+    }
+
+    /// Handles the acknowledgement of our SYN/ACK. True: the handshake is done on this side.
+    pub(crate) fn on_third_ack(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        segment: &Segment,
+    ) -> bool {
+        if !segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::SYN)
+            || unwrap(self.iss, segment.ack, 0) != 1
+        {
+            return false;
+        }
+        self.handshake_done(cx);
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        self.window_end = 1 + window;
+        self.largest_window = self.largest_window.max(window);
+        true
+    }
+
+    fn handshake_done(&mut self, cx: &mut Context<impl Options>) {
+        self.state = State::Established;
+        self.una = 1;
+        if self.buffers.is_some() {
+            send_memory::first_buffer(&mut cx.path, &cx.shared.config);
+        }
+        if let Some(syn) = self.sent.pop_front()
+            && !syn.retransmitted()
+        {
+            let rtt = cx.shared.now - syn.sent_at;
+            self.rtt.sample(rtt, 1, 1, &cx.shared.config);
+            self.rtt.sample_min(rtt, cx.shared.now);
+            cx.path.latest_rtt = rtt;
+        } else if self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
+            // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
+            cx.path.cwnd = 1;
+        }
+        // A side that sends nothing more has no queue.
+        self.sent = VecDeque::new();
+        self.recovery = Recovery::default();
+        self.timers.stop_retransmission();
+        self.start_keepalive(cx.shared);
+        self.publish(&mut cx.path);
+        self.congestion.on_established(&mut cx.path);
+    }
+}

@@ -63,16 +63,6 @@ impl Default for Rounds {
 /// Fewer samples may all come from delayed ACKs.
 const ENOUGH_SAMPLES: u32 = 3;
 
-/// Where an ACK stands in its round.
-pub(super) enum Moment {
-    /// Rounds do not count at present.
-    Uncounted,
-    Within,
-    /// The round is over; with too few samples to judge the queue by.
-    OverUnknown,
-    Over,
-}
-
 impl Rounds {
     pub fn sample(&mut self, ack: &Ack) {
         self.next_seq = ack.next_seq;
@@ -86,16 +76,25 @@ impl Rounds {
         self.samples += 1;
     }
 
-    pub fn moment(&mut self, ack: &Ack) -> Moment {
+    /// Grows the window as slow start or Reno does, unless a round is over and enough is known of it: true, and the controller adjusts the
+    /// window. Linux does not ask here whether the window is what limits the sender.
+    pub fn over(&mut self, path: &mut Path, ack: &Ack) -> bool {
         if !self.counting {
-            Moment::Uncounted
-        } else if ack.una <= self.end {
-            Moment::Within
-        } else if self.samples < ENOUGH_SAMPLES {
-            Moment::OverUnknown
-        } else {
-            Moment::Over
+            reno::avoid(path, ack);
+            return false;
         }
+        if ack.una <= self.end {
+            if path.in_slow_start() {
+                slow_start(path, ack.packets);
+            }
+            return false;
+        }
+        if self.samples >= ENOUGH_SAMPLES {
+            return true;
+        }
+        reno::avoid(path, ack);
+        self.begin();
+        false
     }
 
     pub fn begin(&mut self) {
@@ -159,20 +158,11 @@ impl CongestionControl for Vegas {
         self.rounds.sample(ack);
     }
 
-    /// Linux does not ask whether the window is what limits the sender.
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
-        match self.rounds.moment(ack) {
-            Moment::Uncounted => return reno::avoid(path, ack),
-            Moment::Within => {
-                if path.in_slow_start() {
-                    slow_start(path, ack.packets);
-                }
-                return;
-            }
-            Moment::OverUnknown => reno::avoid(path, ack),
-            Moment::Over => self.adjust(path, ack.packets),
+        if self.rounds.over(path, ack) {
+            self.adjust(path, ack.packets);
+            self.rounds.begin();
         }
-        self.rounds.begin();
     }
 
     fn on_state(&mut self, _path: &mut Member, state: CaState) {

@@ -1,7 +1,7 @@
 //! Weighted Vegas (Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control).
 
-use super::vegas::{Moment, Rounds, remember_window, unqueued};
-use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use super::vegas::{Rounds, remember_window, unqueued};
+use super::{Ack, CongestionControl, CongestionEntry, slow_start};
 use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 use crate::{Nanos, SECOND};
@@ -123,20 +123,11 @@ impl CongestionControl for WeightedVegas {
         self.rounds.sample(ack);
     }
 
-    /// The kernel does not ask whether the window is what limits the sender.
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
-        match self.rounds.moment(ack) {
-            Moment::Uncounted => return reno::avoid(path, ack),
-            Moment::Within => {
-                if path.in_slow_start() {
-                    slow_start(path, ack.packets);
-                }
-                return;
-            }
-            Moment::OverUnknown => reno::avoid(path, ack),
-            Moment::Over => self.adjust(path, ack.packets),
+        if self.rounds.over(path, ack) {
+            self.adjust(path, ack.packets);
+            self.rounds.begin();
         }
-        self.rounds.begin();
     }
 
     fn on_state(&mut self, path: &mut Member, state: CaState) {

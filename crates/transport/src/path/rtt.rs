@@ -9,10 +9,6 @@ use crate::{MICROSECOND, Nanos};
 pub struct RttEstimator {
     /// In eighths of a microsecond.
     srtt: i64,
-    /// As `Nanos`, with the mean deviation and the timeout before its bounds.
-    smoothed: Nanos,
-    deviation: Nanos,
-    timeout: Nanos,
     /// Mean deviation, its maximum over the present round trip, and the term in the timeout, all four times a deviation in microseconds.
     mdev: i64,
     mdev_max: i64,
@@ -34,18 +30,10 @@ fn granularity(config: &Config) -> i64 {
 }
 
 impl RttEstimator {
-    /// Takes a sample (RFC 6298 sections 2.2 and 2.3). Inline with its part: it runs for each acknowledgement,
-    /// where a call counts (`benches/instructions.toml`).
+    /// Takes a sample (RFC 6298 sections 2.2 and 2.3). Inline: it runs for each acknowledgement, where a call counts
+    /// (`benches/instructions.toml`).
     #[inline(always)]
     pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
-        self.take(rtt, una, next, config);
-        self.smoothed = 125 * self.srtt as Nanos;
-        self.deviation = 250 * self.mdev as Nanos;
-        self.timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
-    }
-
-    #[inline(always)]
-    fn take(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
         let rtt = microseconds(rtt).max(1);
         if self.srtt == 0 {
             self.srtt = rtt << 3;
@@ -97,16 +85,17 @@ impl RttEstimator {
         if self.srtt == 0 {
             return config.rto_initial_ns;
         }
-        self.timeout.clamp(config.rto_min_ns, config.limits.rto_max)
+        let timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
+        timeout.clamp(config.rto_min_ns, config.limits.rto_max)
     }
 
     pub fn srtt(&self) -> Nanos {
-        self.smoothed
+        125 * self.srtt as Nanos
     }
 
     /// RFC 6298's RTTVAR, a quarter of the term in the timeout.
     pub fn deviation(&self) -> Nanos {
-        self.deviation
+        250 * self.mdev as Nanos
     }
 
     pub fn min(&self) -> Nanos {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -52,6 +53,8 @@ def run(command: Callable[[], object]) -> NoReturn:
         if code == DONE:  # else it was said above
             _complain(f"polypath: {cannot_print(error)}")
             code = BAD_INPUT
+    # the interpreter's last search for cycles takes a seventh of a short run, and there is nothing to find
+    gc.freeze()
     sys.exit(signals.code() if code == INTERRUPTED else code)
 
 

@@ -19,6 +19,7 @@ RARE = {
     "matplotlib",
     "networkx",
     "numpy",
+    "rich.progress",
     "scipy",
     "tomlkit",
     "xml",

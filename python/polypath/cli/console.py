@@ -102,9 +102,12 @@ class _Table(Table):
 
 
 out = _Console(
-    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH, highlight=False, soft_wrap=False
+    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH,
+    highlight=False,
+    soft_wrap=False,
+    emoji=False,
 )
-err = _Console(stderr=True, highlight=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def warn(message: str) -> None:

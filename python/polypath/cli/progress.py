@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from polypath.cli.console import err, printable
 from polypath.engines import Progress as Callback
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 #: Wall time that passes without a bar.
 _PATIENCE_S = 1.0
@@ -44,6 +46,8 @@ class _Bar:
         if self.bar is None:
             if time.monotonic() - self.started < _PATIENCE_S:
                 return
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
             self.bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -82,6 +86,15 @@ def points(name: str, what: str = "points") -> Iterator[Callable[[int, int], Non
         lines = _Lines(name)
         yield lambda done, total: lines.say(f"{done} of {total} {what}")
         return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(what))
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True) as bar:
         task = bar.add_task(name, total=None)
@@ -95,6 +108,8 @@ def runs(name: str) -> Iterator[Callable[[int], None]]:
         lines = _Lines(name)
         yield lambda done: lines.say(f"{done} runs")
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -11,9 +11,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from polypath import units
 from polypath.units import Quantity, UnitError
@@ -52,32 +59,52 @@ def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
     return validate
 
 
-def _quantity(quantity: Quantity, *examples: str, positive: bool = False) -> tuple[Any, Any, Any]:
-    return (
-        BeforeValidator(_reader(partial(quantity.parse, positive=positive))),
-        PlainSerializer(quantity.format, return_type=str),
-        WithJsonSchema({"type": "string", "pattern": quantity.pattern(), "examples": list(examples)}),
-    )
+class Text:
+    """For an annotation: a text outside, read by one function and written by its inverse.
+
+    Its schema is made once. pydantic's validators and serializers would inspect the functions again for each field.
+    """
+
+    def __init__(
+        self, value: CoreSchema, read: Callable[[object], Any], write: Callable[[Any], str], described: JsonSchemaValue
+    ) -> None:
+        written = core_schema.plain_serializer_function_ser_schema(write, return_schema=core_schema.str_schema())
+        self._schema = core_schema.no_info_before_validator_function(_reader(read), value, serialization=written)
+        self._described = described
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return self._schema.copy()
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return self._described.copy()
 
 
-Rate = Annotated[int, *_quantity(units.RATE, "20 Mbps", "1.5 Gbps", "256 kbps", positive=True)]
+def _quantity(quantity: Quantity, *examples: str, positive: bool = False) -> Text:
+    described = {"type": "string", "pattern": quantity.pattern(), "examples": list(examples)}
+    return Text(core_schema.int_schema(), partial(quantity.parse, positive=positive), quantity.format, described)
+
+
+Rate = Annotated[int, _quantity(units.RATE, "20 Mbps", "1.5 Gbps", "256 kbps", positive=True)]
 """Bit/s, more than zero."""
-Time = Annotated[int, *_quantity(units.TIME, "0 s", "20 ms", "1.5 s", "250 us")]
+Time = Annotated[int, _quantity(units.TIME, "0 s", "20 ms", "1.5 s", "250 us")]
 """Nanoseconds."""
-Period = Annotated[int, *_quantity(units.TIME, "100 ms", "30 s", "5 min", positive=True)]
+Period = Annotated[int, _quantity(units.TIME, "100 ms", "30 s", "5 min", positive=True)]
 """Nanoseconds, more than zero."""
-Size = Annotated[int, *_quantity(units.SIZE, "10 MB", "64 KiB", "1448 B", positive=True)]
+Size = Annotated[int, _quantity(units.SIZE, "10 MB", "64 KiB", "1448 B", positive=True)]
 """Bytes, more than zero."""
-Packets = Annotated[int, *_quantity(units.PACKETS, "80 packets", positive=True)]
+Packets = Annotated[int, _quantity(units.PACKETS, "80 packets", positive=True)]
 """A number of packets, more than zero."""
-Depth = Annotated[int, *_quantity(units.SIZE, "15 kB", "0 B")]
+Depth = Annotated[int, _quantity(units.SIZE, "15 kB", "0 B")]
 """Bytes."""
 
 Share = Annotated[
     float,
-    BeforeValidator(_reader(units.parse_share)),
-    PlainSerializer(units.format_share, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": units.SHARE_PATTERN, "examples": ["1 %", "0.05 %", "100 %"]}),
+    Text(
+        core_schema.float_schema(),
+        units.parse_share,
+        units.format_share,
+        {"type": "string", "pattern": units.SHARE_PATTERN, "examples": ["1 %", "0.05 %", "100 %"]},
+    ),
 ]
 """A probability, from text in percent."""
 

@@ -92,7 +92,9 @@ class _Commands(TyperGroup):
         name, command, arguments = super().resolve_command(*given)
         if name is None:
             return name, command, arguments
-        return name, self.load(name), arguments
+        found = self.load(name)
+        gc.freeze()  # what was imported stays: the collector need not look through it
+        return name, found, arguments
 
     @staticmethod
     def load(name: str) -> Any:

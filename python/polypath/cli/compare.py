@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from polypath.cli import agreement, contenders, fidelity, fidelity_labs, jobs
+from polypath.cli import figures as drawing
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.kept import Kept
@@ -230,6 +231,7 @@ def _number(value: float | None) -> str:
 
 
 def _save(held: Folder, recordings: Mapping[str, Recording], figures: list[comparison.Figure]) -> None:
+    drawing.ready()
     from polypath.plots import save
 
     data = {

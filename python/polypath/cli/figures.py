@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +42,7 @@ Smooth = Annotated[
 ]
 
 _MOST_INCHES = 100.0
+_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,31 @@ def drawing(
     names = None if kinds is None else _names(kinds)
     made = Drawing(names, form, _size(size), font_size, not no_title, sheet, smooth_s)
     if sheet is not None:
+        ready()
         from polypath.plots import style
 
         with style(made.look):
             pass
     return made
+
+
+def ready() -> None:
+    """Imports `polypath.plots`, and numpy before it with a single thread.
+
+    OpenBLAS, which comes with numpy, starts one for each core, and these wait for work in a loop; figures have none.
+    What was imported stays: the collector need not look through it for cycles.
+    """
+    if "polypath.plots" in sys.modules:
+        return
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = before or "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        if before is None:
+            del os.environ[_THREADS]
+    import_module("polypath.plots")
+    gc.freeze()
 
 
 def of_runs(wanted: Drawing) -> list[str] | None:
@@ -104,6 +129,7 @@ def of_sweeps(wanted: Drawing) -> list[str] | None:
 
 
 def _names(text: str) -> list[str]:
+    ready()
     from polypath.plots import REGISTRY, sweeps
 
     names = [each.strip() for each in text.split(",")]

@@ -57,6 +57,7 @@ def draw(
     shown: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     """Adds figures to the result that `save` wrote. Raises OutputError."""
+    figures.ready()
     from polypath import plots
 
     names = figures.of_runs(wanted)

@@ -109,6 +109,7 @@ def _require_shared(found: _Found, wanted: Drawing) -> None:
 
 
 def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
+    figures.ready()
     from polypath import plots
     from polypath.plots import sweeps
 

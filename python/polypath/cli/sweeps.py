@@ -231,6 +231,7 @@ def _drawn(wanted: Drawing, recording: Recording, scenario_toml: str, held: Fold
 
 
 def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path, wanted: Drawing) -> None:
+    figures.ready()
     from polypath.plots import sweeps
 
     failed = {point.folder for point, _ in result.failures}

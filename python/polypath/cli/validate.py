@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from polypath import engines
-from polypath.cli import complete, jobs, planned
+from polypath.cli import complete, figures, jobs, planned
 from polypath.cli.console import err, out, printable, warn
 from polypath.cli.errors import BAD_INPUT, DONE, InputError
 from polypath.cli.options import Axes, Runs, Seed, Settings
@@ -132,6 +132,7 @@ def _draw(found: Sequence[_Checked], path: Path) -> None:
         return
     if len(chosen) > 1:
         raise InputError(f"--plot draws one topology; choose among {', '.join(job.name for job in chosen)}")
+    figures.ready()
     from polypath import plots
 
     plots.save("topology", chosen[0].nothing_yet, path)

@@ -13,7 +13,7 @@ from typing import Final
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -47,7 +47,8 @@ def arrange(figure: Figure, grid: Grid, weights: Sequence[float], footnote: str 
     """
     em = float(mpl.rcParams["font.size"]) / 72
     width, height = map(float, figure.get_size_inches())
-    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    # texts are measured alone, without a picture of the figure's size
+    renderer = RendererAgg(1, 1, figure.dpi)  # type: ignore[no-untyped-call]
     top = height - _EDGE * em
     if figure.get_suptitle():
         figure.suptitle(figure.get_suptitle(), x=_EDGE * em / width, y=top / height, ha="left", va="top").set_in_layout(

@@ -224,6 +224,12 @@ def _of(recording: Recording, of: metrics.Connection, side: str, table: str = "s
 
 
 def _sent(recording: Recording, of: metrics.Connection, *, dsn: bool = True) -> pl.DataFrame:
+    name = f"segments that {of.sender} {of.id} sent{', with their place in the stream' if dsn else ''}"
+    return recording.once(name, lambda: _payload(recording, of, dsn))
+
+
+def _payload(recording: Recording, of: metrics.Connection, dsn: bool) -> pl.DataFrame:
+    """In the order of sending."""
     carries = pl.col("payload_bytes") > 0
     own = _of(recording, of, of.sender).filter(carries & pl.col("dsn").is_not_null() if dsn else carries)
     return own.sort("time_ns", maintain_order=True)

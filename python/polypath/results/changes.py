@@ -29,6 +29,10 @@ class Change:
 
 def changes(recording: Recording) -> list[Change]:
     """The scheduled events that came to pass, those of a time as one."""
+    return recording.once("changes", lambda: _changes(recording))
+
+
+def _changes(recording: Recording) -> list[Change]:
     happened = set(recording.table("events").filter(pl.col("kind").is_in(KINDS))["time_ns"])
     found: dict[int, list[str]] = {}
     for event in recording.plan.get("events", []):

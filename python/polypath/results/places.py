@@ -19,18 +19,30 @@ def parallel(links: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[M
 
 def places(plan: Mapping[str, Any]) -> Places:
     """Columns by distance from the nodes that open connections, so that paths run from left to right; by node, a column
-    and the next are 1 apart."""
-    import networkx as nx
+    and the next are 1 apart, as are nodes of a column. 0, 0 is the middle of all nodes."""
+    columns: dict[int, list[int]] = {}
+    for node, column in enumerate(_distances(plan)):
+        columns.setdefault(column, []).append(node)
+    middle = sum(place * len(columns[column]) for place, column in enumerate(sorted(columns))) / len(plan["nodes"])
+    return {
+        node: (place - middle, row - (len(columns[column]) - 1) / 2)
+        for place, column in enumerate(sorted(columns))
+        for row, node in enumerate(columns[column])
+    }
 
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(len(plan["nodes"])))
-    graph.add_edges_from(parallel(plan["links"]))
-    sources = {application["client"] for application in plan.get("applications", [])} or {0}
-    distance = nx.multi_source_dijkstra_path_length(graph, sources)
-    beyond = max(distance.values()) + 1
-    for node in graph:
-        graph.nodes[node]["column"] = distance.get(node, beyond)
-    found = nx.multipartite_layout(graph, subset_key="column")
-    columns = sorted({float(x) for x, _ in found.values()})
-    width = columns[1] - columns[0] if len(columns) > 1 else 1.0
-    return {node: (float(x) / width, float(y) / width) for node, (x, y) in found.items()}
+
+def _distances(plan: Mapping[str, Any]) -> list[int]:
+    """Of each node the number of links from the nearest that opens a connection; beyond all where no link leads."""
+    near: list[list[int]] = [[] for _ in plan["nodes"]]
+    for a, b in parallel(plan["links"]):
+        near[a].append(b)
+        near[b].append(a)
+    found = dict.fromkeys({each["client"] for each in plan.get("applications", [])} or {0}, 0)
+    reached = list(found)
+    for node in reached:
+        for other in near[node]:
+            if other not in found:
+                found[other] = found[node] + 1
+                reached.append(other)
+    beyond = max(found.values()) + 1
+    return [found.get(node, beyond) for node in range(len(near))]

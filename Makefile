@@ -209,6 +209,8 @@ figures: build $(PAGE)/.ready
 	@cp target/figures/mpquic-design-boxes/box-benefit.png docs/figures/mpquic-design.png
 	@$(BIN)/polypath run aggregation --run mptcp --out target/figures/aggregation --plot --kind rate
 	@cp target/figures/aggregation/mptcp/plots/rate.png docs/figures/aggregation.png
+	@rm -f docs/figures/bcube.svg
+	@$(BIN)/polypath validate bcube-subflows --run lia --plot docs/figures/bcube.svg > /dev/null
 	@for figure in $(FIGURES); do \
 	    cp target/figures/$${figure%%:*}/plots/$${figure##*:}.png docs/figures/$$(echo $${figure%%:*} | tr / -).png || exit; done
 	@$(BIN)/polypath compare examples/wifi-lte.toml --by defaults.scheduler --out $(COMPARED)

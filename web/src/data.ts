@@ -130,6 +130,8 @@ export interface Cause {
 
 export interface Network {
   nodes: { name: string; kind: string; x: number; y: number }[];
+  /** There are too many nodes for names, and too many links for what waits in their queues. */
+  large?: boolean;
   links: Link[];
 }
 

@@ -69,14 +69,18 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
               return (
                 <g key={index} transform={`translate(${x} ${y})`} class="node">
                   <NodeShape kind={node.kind} />
-                  <text y="28" text-anchor="middle">
-                    {node.name}
-                  </text>
+                  {network.large ? (
+                    <title>{node.name}</title>
+                  ) : (
+                    <text y="28" text-anchor="middle">
+                      {node.name}
+                    </text>
+                  )}
                 </g>
               );
             })}
           </svg>
-          <Scale />
+          <Scale queues={!network.large} />
         </div>
         <LinkTable {...{ run, network, links, at }} />
       </div>
@@ -84,7 +88,7 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
   );
 }
 
-function Scale() {
+function Scale(props: { queues: boolean }) {
   const parts = [0, 0.25, 0.5, 0.75, 1];
   return (
     <p class="scale">
@@ -97,7 +101,7 @@ function Scale() {
           {percent(part, 0)}{" "}
         </span>
       ))}
-      · bar: queue of the direction that begins there
+      {props.queues && "· bar: queue of the direction that begins there"}
     </p>
   );
 }
@@ -182,7 +186,9 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
               stroke-width={state.up ? width(use) : 2}
               {...(state.up ? {} : { "stroke-dasharray": "3 5" })}
             />
-            <QueueBar channel={link[direction]} queue={state.queue} x={spot.x} y={spot.y} side={side} />
+            {!network.large && (
+              <QueueBar channel={link[direction]} queue={state.queue} x={spot.x} y={spot.y} side={side} />
+            )}
           </g>
         );
       })}

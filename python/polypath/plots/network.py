@@ -10,9 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Bezier
 
+from polypath.plots import overview
 from polypath.plots.base import Kind, drawing
 from polypath.plots.style import colour
 from polypath.results import MetricError, Recording, metrics
+from polypath.results.overview import is_large
 from polypath.results.places import Places, parallel, places
 
 _SHAPES = {"host": ("s", 0), "router": ("o", 1), "switch": ("D", 2)}
@@ -27,7 +29,8 @@ _BESIDE, _BELOW = 0.35, 0.25
 def topology(recording: Recording, ax: Axes | None = None) -> Axes:
     """The network: hosts, routers and switches, and the links between them with their rates and delays at the start.
 
-    The axes have no scale; a unit is a column. Raises MetricError where the plan has no links.
+    A large one is drawn in bounded size, with words beside rows of nodes instead of at each node and link. The axes
+    have no scale; a unit is a column, of a large network an inch. Raises MetricError where the plan has no links.
     """
     nodes, links = recording.plan.get("nodes", []), recording.plan.get("links", [])
     if not nodes or not links:
@@ -35,6 +38,9 @@ def topology(recording: Recording, ax: Axes | None = None) -> Axes:
     with drawing(ax) as axes:
         axes.set_axis_off()
         axes.set_aspect("equal")
+        if is_large(recording.plan):
+            overview.draw(axes, recording.plan, _SHAPES)
+            return axes
         where = places(recording.plan)
         for group in parallel(links).values():
             for rank, link in enumerate(group):
@@ -61,6 +67,8 @@ def topology(recording: Recording, ax: Axes | None = None) -> Axes:
 
 def size(recording: Recording) -> tuple[float, float]:
     """Inches for the width and height of the data, so that labels of one size fit networks of any."""
+    if is_large(recording.plan):
+        return overview.size(recording.plan)
     (left, right), (bottom, top) = _bounds(recording)
     return _UNIT_INCHES * (right - left), _UNIT_INCHES * (top - bottom)
 

@@ -6,30 +6,47 @@ from collections.abc import Mapping
 from typing import Any
 
 from polypath.results import Recording
+from polypath.results.overview import is_large, spread
 from polypath.results.places import parallel, places
+
+#: Of a large network: columns that the two nearest nodes are apart; how much farther apart columns are than rows.
+_APART, _WIDER = 0.12, 300 / 190
+#: Columns that a link bends off its straight line for a bend of 1.
+_BEND = 56 / 300
 
 
 def drawn(recording: Recording) -> dict[str, Any] | None:
-    """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network."""
+    """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network.
+
+    A large network is marked as such: its nodes have no names in the picture.
+    """
     nodes, links = recording.plan.get("nodes", []), recording.plan.get("links", [])
     if not nodes or not links:
         return None
-    where = places(recording.plan)
+    large = is_large(recording.plan)
+    where, bent = spread(recording.plan, _APART) if large else (places(recording.plan), {})
+    down = _WIDER if large else 1.0
     bends = {}
-    for group in parallel(links).values():
+    for pair, group in parallel(links).items():
         for rank, link in enumerate(group):
-            bends[id(link)] = (len(group) - 1) / 2 - rank
+            bends[id(link)] = (len(group) - 1) / 2 - rank + bent.get(pair, 0.0) / _BEND
     return {
         "nodes": [
-            {"name": node["name"], "kind": node["kind"], "x": round(where[index][0], 4), "y": round(where[index][1], 4)}
+            {
+                "name": node["name"],
+                "kind": node["kind"],
+                "x": round(where[index][0], 4),
+                "y": round(down * where[index][1], 4),
+            }
             for index, node in enumerate(nodes)
         ],
+        **({"large": True} if large else {}),
         "links": [
             {
                 "name": link["name"],
                 "a": link["a"]["node"],
                 "b": link["b"]["node"],
-                "bend": bends[id(link)],
+                "bend": round(bends[id(link)], 4),
                 "forward": _channel(link["forward"]),
                 "backward": _channel(link["backward"]),
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,38 @@ def first_waits(folder: Path, number: int) -> tuple[int, int]:
     else:
         (folder / str(number)).touch()
     return own(number)
+
+
+def taken_in_turn(folder: Path, number: int) -> tuple[int, int]:
+    """No process ends an item before both have begun one."""
+    with (folder / str(os.getpid())).open("a") as file:
+        file.write(f"{number}\n")
+    wait(lambda: len(list(folder.iterdir())) > 1)
+    time.sleep(0.05)
+    return own(number)
+
+
+def dies(folder: Path, parent: int, number: int) -> int:
+    """Item 1 brings its process down; the first one waits for that."""
+    if number == 0:
+        wait(lambda: (folder / "died").exists())
+        time.sleep(0.5)
+    elif number == 1:
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def interrupted_later(folder: Path, number: int) -> int:
+    """The first item ends, by a signal, when a worker has come to its second."""
+    if number == 0:
+        wait(lambda: (folder / "2").exists())
+        time.sleep(0.2)
+        raise KeyboardInterrupt
+    (folder / str(number)).touch()
+    if number == 2:
+        time.sleep(1000)
+    return number
 
 
 def fails(folder: Path, number: int) -> int:
@@ -96,6 +129,32 @@ def test_workers_begin_while_the_first_item_takes_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
+def test_this_process_goes_on_beside_its_workers(tmp_path: Path) -> None:
+    found, processes = computed(partial(taken_in_turn, tmp_path), 8)
+    assert found == {number: number * number for number in range(8)}
+    assert len(processes) == 2
+    assert len((tmp_path / str(os.getpid())).read_text().split()) > 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_this_process_takes_no_more_where_a_worker_died(tmp_path: Path) -> None:
+    found = dict(executor.Growing(2).map(partial(dies, tmp_path, os.getpid()), range(6)))
+    assert found[0] == os.getpid()
+    lost = [index for index, result in found.items() if isinstance(result, executor.WorkerLost)]
+    assert lost == [1]
+    others = {result for index, result in found.items() if index not in (0, 1)}
+    assert os.getpid() not in others
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_workers_have_found_is_there_at_an_interrupt(tmp_path: Path) -> None:
+    results = executor.Growing(2).map(partial(interrupted_later, tmp_path), range(3))
+    assert next(results)[0] == 1
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+
+
+@pytest.mark.usefixtures("at_once")
 def test_an_exception_in_a_worker_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^item \d$"):
         list(executor.Growing(2).map(partial(fails, tmp_path), range(3)))
@@ -136,8 +195,7 @@ def test_the_time_of_items_decides(
     share.take()
     share.done, share._started = done, time.monotonic() - passed
     monkeypatch.setattr(time, "monotonic", lambda: share._started + passed)
-    assert bool(share._worth_it()) is pays
-    assert (share.take() is None) is pays
+    assert share._worth_it() is pays
 
 
 def test_a_plan_travels_as_its_json(plain: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 Places = Mapping[int, tuple[float, float]]
@@ -19,14 +20,19 @@ def parallel(links: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[M
 
 def places(plan: Mapping[str, Any]) -> Places:
     """Columns by distance from the nodes that open connections, so that paths run from left to right; by node, a column
-    and the next are 1 apart, as are nodes of a column. 0, 0 is the middle of all nodes."""
-    columns = _columns(plan)
-    middle = sum(place * len(columns[column]) for place, column in enumerate(sorted(columns))) / len(plan["nodes"])
-    return {
-        node: (place - middle, row - (len(columns[column]) - 1) / 2)
-        for place, column in enumerate(sorted(columns))
-        for row, node in enumerate(columns[column])
-    }
+    and the next are 1 apart, as are nodes of a column. 0, 0 is the middle of all nodes.
+
+    In a column nodes stand in the order of their neighbours in the column before, so that few links cross.
+    """
+    near = _neighbours(plan)
+    columns = _columns(plan, near)
+    middle = sum(place * len(column) for place, column in enumerate(columns)) / len(near)
+    found: dict[int, tuple[float, float]] = {}
+    for place, column in enumerate(columns):
+        before = {node: [found[other][1] for other in near[node] if other in found] for node in column}
+        for row, node in enumerate(sorted(column, key=lambda node: fmean(before[node] or [0.0]))):
+            found[node] = place - middle, row - (len(column) - 1) / 2
+    return found
 
 
 def distances(near: Sequence[Sequence[int]], sources: Iterable[int]) -> dict[int, int]:
@@ -41,15 +47,18 @@ def distances(near: Sequence[Sequence[int]], sources: Iterable[int]) -> dict[int
     return found
 
 
-def _columns(plan: Mapping[str, Any]) -> dict[int, list[int]]:
-    """Nodes by distance from those that open connections; last those that none of them reaches."""
+def _neighbours(plan: Mapping[str, Any]) -> list[list[int]]:
     near: list[list[int]] = [[] for _ in plan["nodes"]]
     for a, b in parallel(plan["links"]):
         near[a].append(b)
         near[b].append(a)
+    return near
+
+
+def _columns(plan: Mapping[str, Any], near: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Nodes by distance from those that open connections; last those that none of them reaches."""
     found = distances(near, {each["client"] for each in plan.get("applications", [])} or {0})
-    beyond = max(found.values()) + 1
     columns: dict[int, list[int]] = {}
     for node in range(len(near)):
-        columns.setdefault(found.get(node, beyond), []).append(node)
-    return columns
+        columns.setdefault(found.get(node, len(near)), []).append(node)
+    return [columns[each] for each in sorted(columns)]

@@ -118,10 +118,9 @@ fn distances(
     let mut delays = vec![Nanos::MAX; if with_delays { forwarders } else { 0 }];
     if let Some(rank) = rank(gate) {
         hops[rank as usize] = 0;
-        delays
-            .get_mut(rank as usize)
-            .into_iter()
-            .for_each(|at| *at = 0);
+        if let Some(own) = delays.get_mut(rank as usize) {
+            *own = 0;
+        }
     }
     let mut queue = VecDeque::from([gate]);
     while let Some(node) = queue.pop_front() {

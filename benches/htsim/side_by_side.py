@@ -14,9 +14,10 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 REPOSITORY = "https://github.com/Broadcom/csg-htsim"
 COMMIT = "841d9e7be46bb968eece766aa4b6c044c7799f67"
@@ -32,6 +33,7 @@ HEAD = (
     "htsim, ns per packet-hop",
     "Polypath",
     "ratio",
+    "least and greatest",
     "ratio per simulated second",
     "goodput",
     "memory, MB",
@@ -61,10 +63,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same work on both."""
+    """The same work on both, round by round."""
 
-    htsim: Run
-    ours: Run
+    htsim: Sequence[Run]
+    ours: Sequence[Run]
+
+    def ratios(self, cost: Callable[[Run], float]) -> list[float]:
+        """How much more htsim needed in each round, the least first. What slows the machine down slows both."""
+        return sorted(cost(theirs) / cost(own) for theirs, own in zip(self.htsim, self.ours, strict=True))
 
 
 def parse(text: str) -> Run:
@@ -97,14 +103,16 @@ def table(pairs: Mapping[str, Pair]) -> str:
     """The works as Markdown; where a cell has two figures, htsim's is the first."""
     rows = [HEAD, ("---",) * len(HEAD)]
     for work, pair in pairs.items():
-        htsim, ours = pair.htsim, pair.ours
+        htsim, ours = least(pair.htsim), least(pair.ours)
+        hops = pair.ratios(lambda run: run.nanoseconds)
         rows.append(
             (
                 work,
                 f"{htsim.nanoseconds:.0f}",
                 f"{ours.nanoseconds:.0f}",
-                f"{htsim.nanoseconds / ours.nanoseconds:.2f}",
-                f"{htsim.cpu_seconds / ours.cpu_seconds:.2f}",
+                f"{median(hops):.2f}",
+                f"{hops[0]:.2f} to {hops[-1]:.2f}",
+                f"{median(pair.ratios(lambda run: run.cpu_seconds)):.2f}",
                 f"{htsim.share_of_capacity:.3f}, {ours.share_of_capacity:.3f}",
                 f"{htsim.memory_mb:.0f}, {ours.memory_mb:.0f}",
                 f"{htsim.set_up_cpu_seconds:.2g}, {ours.set_up_cpu_seconds:.2g}",
@@ -115,7 +123,7 @@ def table(pairs: Mapping[str, Pair]) -> str:
 
 def conditions(rounds: int, load: float, processor: str, compiler: str) -> str:
     """A sentence or two on where the table was measured."""
-    text = f"Least of {rounds} rounds on {processor}, {compiler}, load average {load:.1f} at the start."
+    text = f"{rounds} rounds on {processor}, {compiler}, load average {load:.1f} at the start."
     if load > QUIET:
         text += " **Preliminary**: the machine had other work at the same time."
     return text
@@ -176,7 +184,7 @@ def measure(htsim: Path, ours: Path, works: Sequence[str], rounds: int) -> dict[
                 taken.append(parse(done([program, work])))
             shown = ", ".join(f"{taken[-1].nanoseconds:.0f}" for taken in runs[work])
             print(f"round {number}: {work} {shown} ns", file=sys.stderr)
-    return {work: Pair(least(theirs), least(own)) for work, (theirs, own) in runs.items()}
+    return {work: Pair(*both) for work, both in runs.items()}
 
 
 def cache() -> Path:

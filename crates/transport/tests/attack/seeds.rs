@@ -1,4 +1,4 @@
-//! Which cases run: fixed ones, as many of the day, and by hand any number of them or one.
+//! Which cases run: fixed ones, as many of the day, and by hand any number of them, those from one on, or one.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -33,7 +33,20 @@ impl Drop for Case {
     }
 }
 
-/// Runs `usual` fixed cases and as many of the day. `POLYPATH_FUZZ_CASES` is another number of them, `POLYPATH_FUZZ_SEED` a single one.
+/// So many from `first` on, or as many fixed ones and of the day.
+fn seeds(cases: u64, first: Option<u64>) -> impl Iterator<Item = u64> {
+    let (fixed, first) = match first {
+        Some(first) => (0..0, first),
+        None => {
+            assert!(cases <= DAY, "at most {DAY} cases a day");
+            (0..cases, FIRST_DAILY + today() * DAY)
+        }
+    };
+    fixed.chain(first..first + cases)
+}
+
+/// Runs `usual` fixed cases and as many of the day. `POLYPATH_FUZZ_CASES` is another number of them, `POLYPATH_FUZZ_FIRST` the first of as
+/// many that run instead, `POLYPATH_FUZZ_SEED` a single one.
 pub fn run(test: &'static str, usual: u64, case: impl Fn(&mut Pcg64Mcg)) {
     let began = Instant::now();
     let one = |seed: u64| {
@@ -44,8 +57,17 @@ pub fn run(test: &'static str, usual: u64, case: impl Fn(&mut Pcg64Mcg)) {
         return one(seed);
     }
     let cases = number("POLYPATH_FUZZ_CASES").unwrap_or(usual);
-    assert!(cases <= DAY, "at most {DAY} cases a day");
-    let daily = FIRST_DAILY + today() * DAY;
-    (0..cases).chain(daily..daily + cases).for_each(one);
-    println!("{test}: {} cases, {:.1?}", 2 * cases, began.elapsed());
+    let mut ran = 0;
+    for seed in seeds(cases, number("POLYPATH_FUZZ_FIRST")) {
+        one(seed);
+        ran += 1;
+    }
+    println!("{test}: {ran} cases, {:.1?}", began.elapsed());
+}
+
+#[test]
+fn a_first_seed_leaves_out_all_others() {
+    assert_eq!(seeds(3, Some(40)).collect::<Vec<_>>(), [40, 41, 42]);
+    assert_eq!(seeds(3, None).take(3).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(seeds(3, None).count(), 6);
 }

@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`attacker`] | the three models, and what a segment has to hit to be taken |
+//! | [`choices`] | where an attack's decisions come from |
 //! | [`mutate`] | changes of packets: of fields, of options, of bytes |
 //! | [`tcp`] | RFC 9293, RFC 5961, RFC 5927 |
 //! | [`mptcp`] | RFC 8684 |
@@ -18,6 +19,7 @@ mod common;
 mod quic_pair;
 
 mod attacker;
+mod choices;
 mod mptcp;
 mod mutate;
 mod quic;

@@ -6,7 +6,8 @@ use polypath_transport::Segment;
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
 use polypath_wire::tcp::{self, Flags};
 use rand::Rng;
-use rand_pcg::Pcg64Mcg;
+
+use crate::choices::Choices;
 
 /// The stream offset of bytes that nobody wrote.
 pub const FORGED: u64 = 1 << 50;
@@ -17,7 +18,7 @@ const ADDRESSES: (IpAddr, IpAddr) = (
 );
 
 /// A number near an edge of a space, or anywhere in it.
-pub fn near(rng: &mut Pcg64Mcg, edges: &[u32]) -> u32 {
+pub fn near(rng: &mut Choices, edges: &[u32]) -> u32 {
     let edge = edges[rng.random_range(0..edges.len())];
     let step = match rng.random_range(0..8) {
         0 => 0,
@@ -36,7 +37,7 @@ pub fn near(rng: &mut Pcg64Mcg, edges: &[u32]) -> u32 {
 }
 
 /// Control bits, those that change a state first.
-pub fn flags(rng: &mut Pcg64Mcg) -> Flags {
+pub fn flags(rng: &mut Choices) -> Flags {
     match rng.random_range(0..10) {
         0 => Flags::RST,
         1 => Flags::RST | Flags::ACK,
@@ -49,7 +50,7 @@ pub fn flags(rng: &mut Pcg64Mcg) -> Flags {
     }
 }
 
-pub fn dss(rng: &mut Pcg64Mcg, payload: u32) -> Dss {
+pub fn dss(rng: &mut Choices, payload: u32) -> Dss {
     let dsn = if rng.random() {
         Dsn::Long(any_u64(rng).into())
     } else {
@@ -79,7 +80,7 @@ pub fn dss(rng: &mut Pcg64Mcg, payload: u32) -> Dss {
 }
 
 /// Any number, those where arithmetic ends more often.
-fn any_u64(rng: &mut Pcg64Mcg) -> u64 {
+fn any_u64(rng: &mut Choices) -> u64 {
     match rng.random_range(0..4) {
         0 => u64::MAX - rng.random_range(0..3_000),
         1 => rng.random_range(0..3_000),
@@ -87,7 +88,7 @@ fn any_u64(rng: &mut Pcg64Mcg) -> u64 {
     }
 }
 
-pub fn option(rng: &mut Pcg64Mcg) -> MptcpOption {
+pub fn option(rng: &mut Choices) -> MptcpOption {
     match rng.random_range(0..10) {
         0 => MptcpOption::Capable(MpCapable {
             version: rng.random_range(0..3),
@@ -137,7 +138,7 @@ pub fn option(rng: &mut Pcg64Mcg) -> MptcpOption {
 }
 
 /// Fields of a packet that was seen, changed by steps of windows and segments.
-pub fn fields(rng: &mut Pcg64Mcg, segment: &mut Segment) {
+pub fn fields(rng: &mut Choices, segment: &mut Segment) {
     for _ in 0..rng.random_range(1..4) {
         match rng.random_range(0..10) {
             0 => segment.seq = near(rng, &[segment.seq]),
@@ -164,7 +165,7 @@ pub fn fields(rng: &mut Pcg64Mcg, segment: &mut Segment) {
 
 /// The packet as bytes, some of its header flipped, cut or made longer, read again as far as it can be. A receiver that checks the checksum
 /// sees nothing of it: whoever alters a packet sets that anew.
-pub fn bytes(rng: &mut Pcg64Mcg, segment: &Segment) -> Option<Segment> {
+pub fn bytes(rng: &mut Choices, segment: &Segment) -> Option<Segment> {
     let mut out = Vec::new();
     let payload = vec![0; segment.payload.len as usize];
     tcp::emit(segment, 1, 2, &payload, ADDRESSES, &mut out).ok()?;

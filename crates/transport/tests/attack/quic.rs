@@ -13,9 +13,9 @@ use polypath_transport::quic::Connection;
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::{CloseReason, Config, MILLISECOND as MS, Nanos, SECOND};
 use rand::Rng;
-use rand_pcg::Pcg64Mcg;
 
 use crate::attacker::Attacker;
+use crate::choices::Choices;
 use crate::common::{client_address, first_tuple, host, reversed};
 use crate::quic_pair::{Link, Pair, Side};
 use crate::seeds;
@@ -24,7 +24,7 @@ const PATIENCE: Nanos = 200 * SECOND;
 /// Datagrams that an attacker may drop, so that something gets through before the idle timeout.
 const LOSSES: u32 = 60;
 
-fn pair(rng: &mut Pcg64Mcg, paths: usize) -> Pair {
+fn pair(rng: &mut Choices, paths: usize) -> Pair {
     let config = Config {
         mptcp: paths > 1,
         ..Config::default()
@@ -75,7 +75,7 @@ fn assert_bounded(connection: &Connection) {
 }
 
 /// Any bytes after a first byte that says a kind, with connection IDs that the attacker invented.
-fn invented(rng: &mut Pcg64Mcg) -> Vec<u8> {
+fn invented(rng: &mut Choices) -> Vec<u8> {
     let mut bytes = Vec::new();
     match rng.random_range(0..6) {
         // Version Negotiation.
@@ -107,7 +107,7 @@ fn invented(rng: &mut Pcg64Mcg) -> Vec<u8> {
 }
 
 /// The first datagram of a connection of the attacker's own: authentic, under keys of a connection ID that it chose.
-fn foreign(rng: &mut Pcg64Mcg) -> Vec<u8> {
+fn foreign(rng: &mut Choices) -> Vec<u8> {
     let host = host(&Config::default(), vec![client_address(0)], rng.random());
     let mut connection = Connection::connect(host, first_tuple(), 0).expect("algorithms exist");
     let mut protector = Protector::new(&connection);
@@ -115,12 +115,11 @@ fn foreign(rng: &mut Pcg64Mcg) -> Vec<u8> {
     protector.seal(&mut connection, &transmit.datagram, &mut |_, _| {})
 }
 
-fn blind(rng: &mut Pcg64Mcg) {
+fn blind(rng: &mut Choices) {
     let paths = rng.random_range(1..3);
     let mut pair = pair(rng, paths);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
-    let mut rng = Pcg64Mcg::new(rng.random::<u128>());
     pair.run_until(PATIENCE, |pair| {
         write(pair, &mut written, bytes);
         for side in [Side::Client, Side::Server] {
@@ -128,9 +127,9 @@ fn blind(rng: &mut Pcg64Mcg) {
                 continue;
             }
             let datagram = if rng.random_ratio(1, 8) {
-                foreign(&mut rng)
+                foreign(rng)
             } else {
-                invented(&mut rng)
+                invented(rng)
             };
             shoot(pair, side, &datagram);
         }
@@ -185,7 +184,7 @@ fn assert_arrived(pair: &Pair, bytes: [u64; 2]) {
 
 /// What an attacker on a path makes of a datagram.
 fn meddle(
-    rng: &mut Pcg64Mcg,
+    rng: &mut Choices,
     seen: &mut Vec<Vec<u8>>,
     losses: &mut u32,
     bytes: &[u8],
@@ -234,7 +233,7 @@ fn meddle(
     out
 }
 
-fn attacked(rng: &mut Pcg64Mcg, paths: usize, attacker: Attacker) {
+fn attacked(rng: &mut Choices, paths: usize, attacker: Attacker) {
     let mut pair = pair(rng, paths);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
@@ -242,7 +241,7 @@ fn attacked(rng: &mut Pcg64Mcg, paths: usize, attacker: Attacker) {
         let server = pair.server.as_ref();
         pair.client.confirmed() && server.is_some_and(Connection::established)
     });
-    let (mut rng, mut seen, mut losses) = (Pcg64Mcg::new(rng.random::<u128>()), Vec::new(), LOSSES);
+    let (mut rng, mut seen, mut losses) = (rng.clone(), Vec::new(), LOSSES);
     pair.meddler = Some(Box::new(move |_, link, bytes| {
         if attacker.sees(link) {
             meddle(&mut rng, &mut seen, &mut losses, bytes)
@@ -259,7 +258,7 @@ fn attacked(rng: &mut Pcg64Mcg, paths: usize, attacker: Attacker) {
 }
 
 /// The path that is not attacked carries the connection, whatever becomes of the other.
-fn silenced(rng: &mut Pcg64Mcg) {
+fn silenced(rng: &mut Choices) {
     let mut pair = pair(rng, 2);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
@@ -286,7 +285,7 @@ fn a_blind_attacker_changes_nothing_over_quic() {
 
 #[test]
 fn an_attacker_on_one_path_changes_nothing_over_quic() {
-    let case = |rng: &mut Pcg64Mcg| {
+    let case = |rng: &mut Choices| {
         if rng.random_ratio(1, 4) {
             return silenced(rng);
         }
@@ -302,7 +301,7 @@ fn an_attacker_on_one_path_changes_nothing_over_quic() {
 
 #[test]
 fn an_attacker_on_all_paths_changes_nothing_over_quic() {
-    let case = |rng: &mut Pcg64Mcg| {
+    let case = |rng: &mut Choices| {
         let paths = rng.random_range(1..3);
         attacked(rng, paths, Attacker::Everywhere);
     };

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rand_pcg::Pcg64Mcg;
+use crate::choices::Choices;
 
 /// Where the daily seeds begin, and how far the days are apart.
 const FIRST_DAILY: u64 = 1_000_000_000;
@@ -47,11 +47,11 @@ fn seeds(cases: u64, first: Option<u64>) -> impl Iterator<Item = u64> {
 
 /// Runs `usual` fixed cases and as many of the day. `POLYPATH_FUZZ_CASES` is another number of them, `POLYPATH_FUZZ_FIRST` the first of as
 /// many that run instead, `POLYPATH_FUZZ_SEED` a single one.
-pub fn run(test: &'static str, usual: u64, case: impl Fn(&mut Pcg64Mcg)) {
+pub fn run(test: &'static str, usual: u64, case: impl Fn(&mut Choices)) {
     let began = Instant::now();
     let one = |seed: u64| {
         let _named = Case(test, seed);
-        case(&mut Pcg64Mcg::new(u128::from(seed) << 1 | 1));
+        case(&mut Choices::of_seed(seed));
     };
     if let Some(seed) = number("POLYPATH_FUZZ_SEED") {
         return one(seed);

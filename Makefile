@@ -5,6 +5,7 @@
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover
+# make fuzz   every fuzzer in turn for HOURS=n of CPU time, JOBS=n at once; the record adds up (docs/fuzzing.md); nightly Rust
 # make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
@@ -31,7 +32,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz-coverage bench bench-htsim clean tools \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
@@ -225,6 +226,14 @@ figures: build $(PAGE)/.ready
 	@$(PICTURE) $(COMPARED)/report.html '#run-1' 'section.why' '[data-chart=rate]' docs/figures/comparing-page.png
 	@$(BIN)/polypath report failover --run busy-5 --out target/figures/report.html
 	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=window]' docs/figures/report.png 4.5 5
+
+HOURS ?= 0.1
+JOBS ?= 1
+
+fuzz: $(VENV)/.ready
+	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
+	@cargo +nightly --version >/dev/null 2>&1 || rustup --quiet toolchain install --profile minimal nightly
+	@$(BIN)/python -m tests.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
 
 # Lines of the endpoints and parsers that the fuzzers reach, CASES of each kind.
 CASES ?= 500

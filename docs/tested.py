@@ -102,6 +102,8 @@ def campaigns() -> Iterator[Row]:
     )
     targets = len(list((ROOT / "fuzz" / "fuzz_targets").glob("*.rs")))
     yield "Fuzz targets", f"{targets}", "`cargo fuzz list`"
+    hours, executions, crashes = found(r"^\| all \| ([\d.]+ \| [\d,]+ \| \d+) \|", "fuzzing.md").split(" | ")
+    yield "Fuzzing", f"{hours} hours of CPU time, {executions} executions, {crashes} found", "`make fuzz`"
     bounds = (ROOT / "benches" / "instructions.toml").read_text(encoding="utf-8")
     gates = bounds.count("\ninstructions = ") + bounds.count("\nat_most = ")
     yield "Gates on instructions per packet-hop", f"{gates}", "`make test-speed`"

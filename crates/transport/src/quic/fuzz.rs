@@ -36,6 +36,8 @@ const PATIENCE: Nanos = 100 * SECOND;
 /// Datagrams that the network may keep from arriving.
 const LOSSES: u32 = 20;
 const EARLY_LOSSES: u32 = 3;
+/// Within an idle timeout of 30 s a probe timeout that doubles from a second or less is over at least so often.
+const ATTEMPTS: u32 = 4;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
 const MOST_ANSWERS: usize = 400;
 
@@ -67,6 +69,8 @@ struct World {
     /// What flew already.
     seen: Vec<Flight>,
     losses: u32,
+    /// Datagrams in a row that were kept from the client and from the server.
+    kept: [u32; 2],
 }
 
 fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
@@ -156,6 +160,7 @@ impl World {
             flying: VecDeque::new(),
             seen: Vec::new(),
             losses: 0,
+            kept: [0; 2],
         }
     }
 
@@ -163,6 +168,14 @@ impl World {
         let server = self.server.as_ref();
         let established = server.is_some_and(|server| server.connection.established());
         established && self.client.connection.handshake.confirmed
+    }
+
+    /// Whether the network kept from an end all that the other sent, which tried several times: it gives up at its idle timeout (RFC 9000
+    /// section 10.1), and so does the other, which hears no more of it.
+    fn cut_off(&self, ends: [Option<CloseReason>; 2]) -> bool {
+        let gave_up = |end: usize| ends[end] == Some(CloseReason::TimedOut);
+        let alone = |end: usize| gave_up(end) && self.kept[end] >= ATTEMPTS;
+        (alone(0) || alone(1)) && (0..2).all(|end| gave_up(end) || ends[end].is_none())
     }
 
     fn launch(&mut self, to_server: bool, sent: Tuple, bytes: Vec<u8>) {
@@ -271,7 +284,7 @@ impl Script<'_> {
 }
 
 /// A network that loses, repeats, alters, cuts, delays and forges datagrams as `bytes` say takes nothing of a connection: everything
-/// arrives once and in order.
+/// arrives once and in order, unless it loses so many in a row that an end hears nothing for its idle timeout.
 pub fn network(bytes: &[u8]) {
     let mut script = Script(bytes);
     let kind = script.next().unwrap_or(0);
@@ -297,10 +310,13 @@ pub fn network(bytes: &[u8]) {
         }
     }
     let server = world.server.as_ref().expect("the client came through");
-    let ends = (world.client.connection.ended(), server.connection.ended());
+    let ends = [world.client.connection.ended(), server.connection.ended()];
+    if world.cut_off(ends) {
+        return;
+    }
     assert_eq!(
         ends,
-        (None, None),
+        [None, None],
         "ended after {} ms",
         world.now / MILLISECOND
     );
@@ -350,6 +366,7 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
         // Backoff would outlast the idle timeout if a handshake lost more.
         9 if world.losses < if confirmed { LOSSES } else { EARLY_LOSSES } => {
             world.losses += 1;
+            world.kept[usize::from(flight.to_server)] += 1;
             return;
         }
         10 => {
@@ -360,6 +377,12 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
             world.deliver(&joined);
         }
         _ => {}
+    }
+    let end = usize::from(flight.to_server);
+    let server = world.server.as_ref().map(|server| &server.connection);
+    let receiver = [Some(&world.client.connection), server][end];
+    if receiver.is_none_or(|receiver| receiver.ended().is_none()) {
+        world.kept[end] = 0;
     }
     world.deliver(&flight);
 }

@@ -126,13 +126,35 @@ SCENARIOS ?= 300000
 FIRST ?= 0
 
 # zig links against an old glibc, and for other architectures.
-ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_17)
+ZIG := $(if $(filter Linux,$(shell uname -s)),--zig)
+OLD := $(if $(ZIG),--compatibility manylinux_2_17)
 
-wheel: $(VENV)/.ready
+# Where the simulator's instructions go in some works, for the compiler. What is built for another architecture does not run here, and zig
+# cannot link what counts.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+PROFILE := target/profile/works.profdata
+COUNTED := W1 W2 W3 W6 W8 W9
+MATURIN := $(BIN)/maturin build --release --quiet
+
+# Functions are found again by names that depend on how they are built, so that only the linker differs.
+OWN_LINKER = CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_LINKER
+
+$(PROFILE): $(RUST_SOURCES) | $(VENV)/.ready
+	@$(BIN)/pip install --quiet --group wheel
+	@rustup --quiet component add llvm-tools
+	@rm -rf target/profile/counts target/profile/wheel
+	PATH="$(abspath $(BIN)):$$PATH" RUSTFLAGS='-Cprofile-generate=$(abspath target/profile/counts)' $(OWN_LINKER)=cc \
+	    $(MATURIN) $(ZIG) $(if $(ZIG),--compatibility linux) --target $(HOST) --out target/profile/wheel --target-dir target/profile/build
+	@$(PYTHON) -m venv --clear target/profile/venv
+	@target/profile/venv/bin/pip install --quiet target/profile/wheel/*.whl
+	target/profile/venv/bin/polypath bench $(COUNTED) --seconds 0.5
+	@$$(rustc --print sysroot)/lib/rustlib/$(HOST)/bin/llvm-profdata merge --output $@ target/profile/counts
+
+wheel: $(VENV)/.ready $(if $(TARGET),,$(PROFILE))
 	@$(BIN)/pip install --quiet --group wheel
 	@test -z '$(TARGET)' || rustup --quiet target add $(TARGET)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet $(ZIG) \
-	    $(if $(TARGET),--target $(TARGET)) --out dist --target-dir target/wheel
+	PATH="$(abspath $(BIN)):$$PATH" $(if $(TARGET),,RUSTFLAGS='-Cprofile-use=$(abspath $(PROFILE))') \
+	    $(MATURIN) $(ZIG) $(OLD) --target $(or $(TARGET),$(HOST)) --out dist --target-dir target/wheel
 	@ls dist/*.whl
 
 wheel-test: wheel

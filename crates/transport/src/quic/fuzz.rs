@@ -36,8 +36,8 @@ const PATIENCE: Nanos = 100 * SECOND;
 /// Datagrams that the network may keep from arriving.
 const LOSSES: u32 = 20;
 const EARLY_LOSSES: u32 = 3;
-/// Within an idle timeout of 30 s a probe timeout that doubles from a second or less is over at least so often.
-const ATTEMPTS: u32 = 4;
+/// Probe timeouts double, so that the last one within an idle timeout of 30 s comes after its first third.
+const TRIED: Nanos = 10 * SECOND;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
 const MOST_ANSWERS: usize = 400;
 
@@ -69,8 +69,9 @@ struct World {
     /// What flew already.
     seen: Vec<Flight>,
     losses: u32,
-    /// Datagrams in a row that were kept from the client and from the server.
-    kept: [u32; 2],
+    /// When a datagram last came to the client and to the server, and when one was last kept from each.
+    came: [Nanos; 2],
+    kept: [Nanos; 2],
 }
 
 fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
@@ -160,6 +161,7 @@ impl World {
             flying: VecDeque::new(),
             seen: Vec::new(),
             losses: 0,
+            came: [0; 2],
             kept: [0; 2],
         }
     }
@@ -170,11 +172,11 @@ impl World {
         established && self.client.connection.handshake.confirmed
     }
 
-    /// Whether the network kept from an end all that the other sent, which tried several times: it gives up at its idle timeout (RFC 9000
+    /// Whether the network kept from an end all that the other sent, which went on trying: it gives up at its idle timeout (RFC 9000
     /// section 10.1), and so does the other, which hears no more of it.
     fn cut_off(&self, ends: [Option<CloseReason>; 2]) -> bool {
         let gave_up = |end: usize| ends[end] == Some(CloseReason::TimedOut);
-        let alone = |end: usize| gave_up(end) && self.kept[end] >= ATTEMPTS;
+        let alone = |end: usize| gave_up(end) && self.kept[end] >= self.came[end] + TRIED;
         (alone(0) || alone(1)) && (0..2).all(|end| gave_up(end) || ends[end].is_none())
     }
 
@@ -366,7 +368,7 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
         // Backoff would outlast the idle timeout if a handshake lost more.
         9 if world.losses < if confirmed { LOSSES } else { EARLY_LOSSES } => {
             world.losses += 1;
-            world.kept[usize::from(flight.to_server)] += 1;
+            world.kept[usize::from(flight.to_server)] = world.now;
             return;
         }
         10 => {
@@ -382,7 +384,7 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
     let server = world.server.as_ref().map(|server| &server.connection);
     let receiver = [Some(&world.client.connection), server][end];
     if receiver.is_none_or(|receiver| receiver.ended().is_none()) {
-        world.kept[end] = 0;
+        world.came[end] = world.now;
     }
     world.deliver(&flight);
 }

@@ -73,6 +73,10 @@ def _faded(plan: Plan) -> None:
     plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
 
 
+def _bypassed(plan: Plan) -> None:
+    plan["links"][0]["forward"]["bypass_bytes"] = 200
+
+
 def _same_port(plan: Plan) -> None:
     plan["applications"].append(plan["applications"][0])
 
@@ -127,6 +131,7 @@ def _small_ipv6(plan: Plan) -> None:
         (_queue(**PIE | {"beta": 2.5}), "pie's alpha and beta in sixteenths up to 2"),
         (_traced, "follows the trace lte.down backward: Linux shapes at a rate"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
+        (_bypassed, "no real link has a 'bypass' (--engine sim has)"),
         (_same_port, "share port"),
         (
             lambda plan: plan["applications"][0].update(work={"kind": "messages"}),

@@ -136,6 +136,12 @@ def complaint(text: str) -> str:
         ),
         (
             'loss = "1 %"',
+            'bypass = "200 B"\nqueue_at = "host-netem"',
+            "23: link.path1: 'bypass' is of links with a rate of their own, whose queue is at the link",
+        ),
+        ('loss = "1 %"', "bypass = 200", '27: link.path1.bypass: 200 has no unit; write for example "1 MB"'),
+        (
+            'loss = "1 %"',
             'queue_at = "hosts"',
             "27: link.path1.queue_at: 'hosts' is not link, host-netem or host-tbf; did you mean 'host-tbf'?",
         ),

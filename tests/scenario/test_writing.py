@@ -143,7 +143,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
         "router": {"r": {}},
         "link": {
             **{f"path{number}": {"ends": ["client", "r"], **draw(channel)} for number in range(paths)},
-            "server": {"ends": ["r", "server"]},
+            "server": {"ends": ["r", "server"], "rate": draw(RATES), **draw(some(bypass=SIZES))},
         },
         "application": draw(st.lists(APPLICATIONS, max_size=3)),
         "event": draw(st.lists(EVENTS, max_size=3)),

@@ -216,6 +216,7 @@ fn channel(rate_bps: u64, delay_ns: u64, packets: u64) -> Channel {
         overhead_bytes: 0,
         burst_bytes: 0,
         queue_at: QueueAt::Link,
+        bypass_bytes: 0,
         queue: Queue::DropTail(DropTailConfig {
             packets: Some(packets),
             bytes: None,

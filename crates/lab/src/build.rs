@@ -244,6 +244,7 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
         overhead: channel.overhead_bytes,
         burst: channel.burst_bytes,
         queue: channel.queue.clone(),
+        bypass: channel.bypass_bytes,
         of_sender: !channel.queue_at.is_link(),
         tells_leaving: channel.queue_at == plan::QueueAt::HostTbf,
         loss: channel.loss.clone(),

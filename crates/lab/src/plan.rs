@@ -156,6 +156,9 @@ pub struct Channel {
     pub queue: Queue,
     #[serde(default, skip_serializing_if = "QueueAt::is_link")]
     pub queue_at: QueueAt,
+    /// Packets of up to this IP length neither wait nor take time to send.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bypass_bytes: u32,
     #[serde(default)]
     pub loss: Loss,
     /// Normally distributed extra delay around `delay_ns`, standard deviation; packets keep their order unless `reorder` says otherwise.
@@ -187,6 +190,10 @@ pub struct Trace {
     pub name: String,
     /// Pairs of a gap in ms and how many opportunities follow one another at it, the first one after 0; their sum is the period.
     pub gaps_ms: Vec<(u64, u64)>,
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 fn ethernet() -> u32 {

@@ -26,6 +26,8 @@ pub struct ChannelConfig {
     /// than the bucket is dropped. 0: packets leave one after the other at the rate.
     pub burst: u64,
     pub queue: QueueConfig,
+    /// Packets of up to this IP length neither wait nor take time to send: they cross beside all others, with the delay alone. 0: none does.
+    pub bypass: u32,
     /// The queue is the sending host's own, which hears what it refuses ([`crate::Network::refusal`]).
     pub of_sender: bool,
     /// That host is told when packets leave the queue, too ([`crate::Network::queue_clear_at`]).
@@ -54,6 +56,7 @@ impl Default for ChannelConfig {
             overhead: 14,
             burst: 0,
             queue: QueueConfig::default(),
+            bypass: 0,
             of_sender: false,
             tells_leaving: false,
             loss: LossConfig::None,
@@ -120,6 +123,8 @@ pub enum ConfigError {
     Dwell,
     #[error("a state of a Wi-Fi link needs the probability of each state to follow, 1 in all")]
     Successors,
+    #[error("a bypass is of a link with a rate of its own, whose queue is at the link")]
+    Bypass,
     #[error("a burst needs a rate")]
     BurstWithoutRate,
     #[error("the burst must be at most 2^30 bytes, not {0}")]
@@ -153,6 +158,9 @@ impl ChannelConfig {
             }
             wifi.check()?;
         }
+        if self.bypass > 0 && (self.rate_bps.is_none() || self.trace.is_some() || self.of_sender) {
+            return Err(ConfigError::Bypass);
+        }
         if self.burst > MAX_BURST {
             return Err(ConfigError::Burst(self.burst));
         }
@@ -177,6 +185,7 @@ impl ChannelConfig {
             overhead: self.overhead,
             burst: change.burst.unwrap_or(self.burst),
             queue: change.queue.clone().unwrap_or_else(|| self.queue.clone()),
+            bypass: self.bypass,
             of_sender: self.of_sender,
             tells_leaving: self.tells_leaving,
             loss: change.loss.clone().unwrap_or_else(|| self.loss.clone()),

@@ -4,7 +4,8 @@ mod common;
 
 use common::{FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
-    ChannelConfig, CodelConfig, DropReason, Ecn, LossConfig, QueueConfig, RandomConfig, RedConfig,
+    Change, ChannelConfig, CodelConfig, DropReason, Ecn, LossConfig, QueueConfig, RandomConfig,
+    RedConfig,
 };
 
 const US: u64 = 1_000;
@@ -285,6 +286,52 @@ fn red_keeps_the_queue_below_its_limit() {
     // A fifth of the load is in excess.
     assert!((500..750).contains(&early), "{early}");
     assert!(stats.max_queue_packets < 60);
+}
+
+#[test]
+fn short_packets_pass_by_what_waits() {
+    let mut pair = Pair::new(ChannelConfig {
+        overhead: 10,
+        queue: drop_tail(Some(1), None),
+        bypass: 100,
+        ..config()
+    });
+    pair.send(&[990, 990, 100, 101]);
+    pair.run(500 * US);
+    pair.send(&[40]);
+    assert_eq!(pair.network.backlog(FORWARD), (1, 1000));
+    pair.run(10 * MS);
+    let delivered = [(MS, 2), (1_500 * US, 4), (2 * MS, 0), (3 * MS, 1)];
+    assert_eq!(pair.delivered(), delivered);
+    assert_eq!(pair.dropped(), [(0, 3, DropReason::QueueFull)]);
+    let stats = pair.network.stats(FORWARD);
+    assert_eq!((stats.sent_packets, stats.sent_bytes), (4, 2160));
+    assert_eq!((stats.max_queue_packets, stats.busy), (1, 2 * MS));
+}
+
+#[test]
+fn short_packets_that_pass_by_are_lost_with_the_link() {
+    let mut pair = Pair::new(ChannelConfig {
+        bypass: 100,
+        ..config()
+    });
+    let up = |up| Change {
+        up: Some(up),
+        ..Change::default()
+    };
+    pair.send(&[40]);
+    pair.run(MS / 2);
+    pair.network
+        .apply(FORWARD, &up(false), &mut pair.log)
+        .unwrap();
+    pair.send(&[40]);
+    pair.network
+        .apply(FORWARD, &up(true), &mut pair.log)
+        .unwrap();
+    pair.send(&[40]);
+    pair.run(10 * MS);
+    assert_eq!(pair.delivered(), [(1_500 * US, 2)]);
+    assert_eq!(pair.network.stats(FORWARD).lost_packets, 2);
 }
 
 #[test]

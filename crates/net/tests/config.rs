@@ -39,6 +39,18 @@ fn rates_bursts_and_overheads_have_bounds() {
     let alone = channel(|config| (config.rate_bps, config.burst) = (None, 1));
     assert_eq!(alone, Err(ConfigError::BurstWithoutRate));
 
+    let bypass = |set: fn(&mut ChannelConfig)| {
+        channel(|config| {
+            config.bypass = 100;
+            set(config);
+        })
+    };
+    assert_eq!(bypass(|_| {}), Ok(()));
+    let without_rate = bypass(|config| config.rate_bps = None);
+    assert_eq!(without_rate, Err(ConfigError::Bypass));
+    let at_host = bypass(|config| config.of_sender = true);
+    assert_eq!(at_host, Err(ConfigError::Bypass));
+
     let overhead = |overhead| channel(|config| config.overhead = overhead);
     assert_eq!(overhead(65_535), Ok(()));
     assert_eq!(overhead(65_536), Err(ConfigError::Overhead(65_536)));

@@ -228,6 +228,34 @@ fn without_busy(mut stats: Vec<ChannelStats>) -> (Vec<ChannelStats>, Vec<u64>) {
     (stats, busy)
 }
 
+/// A change of rate, queue or state alone.
+fn calm(step: Step) -> Step {
+    match step {
+        Step::Change(Change {
+            rate, queue, up, ..
+        }) => Step::Change(Change {
+            rate,
+            queue,
+            up,
+            ..Change::default()
+        }),
+        other => other,
+    }
+}
+
+/// When which of the packets longer than this arrived, counted among those alone.
+fn of_longer(events: &[Event], lengths: &[u32], than: u32) -> Vec<(u64, usize)> {
+    let place = |body: u32| {
+        let before = &lengths[..body as usize];
+        before.iter().filter(|len| **len > than).count()
+    };
+    let arrived = events.iter().filter_map(|event| match event {
+        Event::Delivered(at, body) if lengths[*body as usize] > than => Some((*at, place(*body))),
+        _ => None,
+    });
+    arrived.collect()
+}
+
 proptest! {
     #[test]
     fn line_and_stages_agree(config in start(), steps in steps(shared_change()), seed in 0u64..100) {
@@ -245,6 +273,33 @@ proptest! {
         for (a, b) in line_busy.iter().zip(&stages_busy) {
             prop_assert!(a.abs_diff(*b) <= 500, "{} {}", a, b);
         }
+    }
+
+    /// Long packets meet what they would if nobody sent short ones, as long as none draws lots and all have one delay.
+    #[test]
+    fn long_packets_do_not_notice_what_passes_by(config in start(), steps in steps(shared_change()), seed in 0u64..100) {
+        const SHORT: u32 = 600;
+        let config = ChannelConfig { bypass: SHORT, ..config };
+        let steps: Vec<Step> = steps.into_iter().map(calm).collect();
+        let long = |lengths: &[u32]| lengths.iter().copied().filter(|len| *len > SHORT).collect();
+        let alone = steps.iter().map(|step| match step {
+            Step::Send(lengths) => Step::Send(long(lengths)),
+            other => other.clone(),
+        });
+        let alone: Vec<Step> = alone.collect();
+        let mut lengths = [Vec::new(), Vec::new()];
+        for (steps, lengths) in [&steps, &alone].into_iter().zip(&mut lengths) {
+            for step in steps {
+                if let Step::Send(sent) = step {
+                    lengths.extend(sent.iter().copied());
+                }
+            }
+        }
+        let (with, stats, _) = play(&mut Pair::with_seed(config.clone(), seed), &steps);
+        let (without, alone, _) = play(&mut Pair::with_seed(config, seed), &alone);
+        prop_assert_eq!(of_longer(&with, &lengths[0], SHORT), of_longer(&without, &lengths[1], SHORT));
+        let dropped = |stats: &[ChannelStats]| stats.last().map(|it| (it.dropped_packets, it.max_queue_packets));
+        prop_assert_eq!(dropped(&stats), dropped(&alone));
     }
 
     /// Nothing shows when a channel changes paths with packets on it.

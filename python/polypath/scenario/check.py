@@ -230,6 +230,15 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             yield Problem(("link", name), f"link.{name}: {message}")
 
 
+def _bypasses(tables: Tables) -> Iterator[Problem]:
+    for name, link in tables.link.items():
+        for side in directions(link):
+            if side.bypass is not None and (side.rate is None or side.trace is not None or _at_host(side)):
+                message = "'bypass' is of links with a rate of their own, whose queue is at the link"
+                yield Problem(("link", name), f"link.{name}: {message}")
+                break
+
+
 def _traces(tables: Tables) -> Iterator[Problem]:
     for name, link in tables.link.items():
         for key, side in zip(("forward", "backward"), directions(link), strict=True):
@@ -585,6 +594,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _link_ends,
     _mtus,
     _queues,
+    _bypasses,
     _traces,
     _wifi,
     _application_hosts,

@@ -18,6 +18,7 @@ from polypath.scenario.fields import (
     OrText,
     Prefix,
     Share,
+    Size,
     Time,
     fault,
 )
@@ -135,6 +136,9 @@ class Channel(Model):
     host hears of at once. tbf, unlike netem, leaves packets on their socket's account, which sends no more while about
     a millisecond's worth or two buffers of its own wait (TCP small queues). Of a link's two directions it concerns
     those that begin at a host; left out: "link"."""
+    bypass: Size | None = None
+    """Packets of up to this IP length neither wait nor take time to send: they cross beside all others, with the delay
+    alone. So simulators have it whose acknowledgements skip the network; no real link does. Left out: none."""
     loss: Loss | None = None
     """Share of packets lost, or a loss model."""
     jitter: Time | None = None

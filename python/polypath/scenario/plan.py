@@ -399,6 +399,7 @@ def _channel(channel: Channel, media: Mapping[str, Medium]) -> dict[str, Any]:
         "rate_bps": highest_rate_bps(wifi["wifi"]) if wifi else initial.get("rate_bps", mean_rate_bps(channel)),
         **trace,
         **wifi,
+        **({"bypass_bytes": channel.bypass} if channel.bypass else {}),
         "delay_ns": initial.get("delay_ns", channel.delay or 0),
         "overhead_bytes": overhead,
         "burst_bytes": channel.burst or 0,

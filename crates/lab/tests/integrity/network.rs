@@ -203,6 +203,7 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
         burst_bytes: 0,
         queue: Queue::default(),
         queue_at: QueueAt::Link,
+        bypass_bytes: 0,
         loss: Loss::None,
         jitter_ns: 0,
         reorder: 0.0,
@@ -249,6 +250,7 @@ fn channel(draw: &mut Draw) -> Channel {
         },
         queue: queue(draw),
         queue_at: QueueAt::Link,
+        bypass_bytes: 0,
         loss: if calm { Loss::None } else { loss(draw) },
         jitter_ns: match calm || draw.chance(0.6) {
             true => 0,

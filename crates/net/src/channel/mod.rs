@@ -260,6 +260,10 @@ impl Channel {
                 return Err(DropReason::TooLong);
             }
             staged.depart(now, &mut self.general.discipline, store, dropped);
+            if store.headers[slot as usize].len <= self.general.config.bypass {
+                staged.pass_by(now, slot, size, travel);
+                return Ok(());
+            }
         }
         let occupancy = self.occupancy(now, size, &store.headers);
         let (capable, flow) = store
@@ -499,6 +503,7 @@ impl Channel {
         }
         config.trace.is_some()
             || config.burst > 0
+            || config.bypass > 0
             || config.reorder > 0.0
             || reach > Nanos::from(u32::MAX)
             || self.general.discipline.sees_departures()

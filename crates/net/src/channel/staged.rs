@@ -171,6 +171,13 @@ impl Staged {
         self.backlog.push(packet);
     }
 
+    /// Sends a packet at once, whatever else there is.
+    pub fn pass_by(&mut self, now: Nanos, slot: u32, size: u32, travel: Travel) {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(size);
+        self.flight.leave(now, slot, travel);
+    }
+
     /// Lets leave what leaves by `now`.
     pub fn depart<B>(
         &mut self,

@@ -55,6 +55,8 @@ def host_commands(device: str, channel: Channel, verb: str = "add", packet: int 
 def commands(device: str, channel: Channel, verb: str = "add", packet: int = PACKET) -> list[str]:
     """Lines for `tc -batch` that shape what leaves `device`, packets of up to `packet` bytes; a bottleneck that is the
     host's is left out. Raises EngineError."""
+    if "bypass_bytes" in channel:
+        raise EngineError("no real link has a 'bypass' (--engine sim has)")
     lines = [f"qdisc {verb} dev {device} root handle 1: netem {_under_way(channel)}"]
     if verb == "replace" or (verb == "add" and not channel["up"]):
         # What waits is lost with its queue, and what is under way in the blackhole.

@@ -3,7 +3,7 @@
 //     works W1 [SECONDS]
 //
 // Networks are made of htsim's Queue (drop-tail) and Pipe. Its FatTreeTopology has other queues, which drop at random before they are
-// full or hold 1,000 packets, and makes every path of a pair where a few are used.
+// full or hold 1,000 packets, and makes every path of a pair where a few are used. Works bcube and bcube-apart are of lab bcube-traffic.
 
 #include <sys/resource.h>
 
@@ -79,27 +79,31 @@ Links links(size_t count, const Channel &channel, EventList &events) {
     return made;
 }
 
-// The links from a sender up, and those down to its receiver from there on.
-struct Path {
-    std::vector<Link *> up, down;
+// The lines that data goes by, and those of acknowledgements, which go back the same way.
+class Path {
+public:
+    Path &up(Link &link) { return by(link.up, link.down); }
+    Path &down(Link &link) { return by(link.down, link.up); }
 
-    Route *forth(PacketSink &end) const { return route(up, down, end); }
-
-    // Acknowledgements go back the same way.
-    Route *back(PacketSink &end) const {
-        return route({down.rbegin(), down.rend()}, {up.rbegin(), up.rend()}, end);
-    }
+    Route *forth(PacketSink &end) const { return route(there.begin(), there.end(), end); }
+    Route *back(PacketSink &end) const { return route(home.rbegin(), home.rend(), end); }
 
 private:
-    static Route *route(const std::vector<Link *> &up, const std::vector<Link *> &down, PacketSink &end) {
-        auto *made = new Route(int(2 * (up.size() + down.size()) + 1));
-        for (Link *link : up)
-            link->up.append_to(*made);
-        for (Link *link : down)
-            link->down.append_to(*made);
+    Path &by(Line &forth, Line &back) {
+        there.push_back(&forth);
+        home.push_back(&back);
+        return *this;
+    }
+
+    template <typename Iterator> static Route *route(Iterator line, Iterator last, PacketSink &end) {
+        auto *made = new Route(int(2 * (last - line) + 1));
+        for (; line != last; ++line)
+            (*line)->append_to(*made);
         made->push_back(&end);
         return made;
     }
+
+    std::vector<Line *> there, home;
 };
 
 // The objects of a run live as long as the process, as in htsim's own programs.
@@ -135,6 +139,7 @@ public:
 
     EventList &events;
     size_t pairs = 0;
+    bool acknowledgements_skip_the_network = false;
     std::vector<TcpSink *> sinks;
 
 private:
@@ -144,7 +149,8 @@ private:
         timers->registerTcp(*source);
         if (connection != nullptr)
             connection->addSubflow(source);
-        source->connect(*path.forth(*sink), *path.back(*source), *sink, 0);
+        const Path &home = acknowledgements_skip_the_network ? Path() : path;
+        source->connect(*path.forth(*sink), *home.back(*source), *sink, 0);
         sinks.push_back(sink);
     }
 
@@ -166,16 +172,17 @@ public:
     Path path(size_t from, size_t to, size_t aggregation, size_t core) const {
         const size_t edges[] = {from / half, to / half};
         const size_t pods[] = {edges[0] / half, edges[1] / half};
-        Path path{{to_edge[from].get()}, {}};
+        Path path;
+        path.up(*to_edge[from]);
         if (edges[0] != edges[1])
-            path.up.push_back(to_aggregation[edges[0] * half + aggregation].get());
+            path.up(*to_aggregation[edges[0] * half + aggregation]);
         if (pods[0] != pods[1]) {
-            path.up.push_back(to_core[(pods[0] * half + aggregation) * half + core].get());
-            path.down.push_back(to_core[(pods[1] * half + aggregation) * half + core].get());
+            path.up(*to_core[(pods[0] * half + aggregation) * half + core]);
+            path.down(*to_core[(pods[1] * half + aggregation) * half + core]);
         }
         if (edges[0] != edges[1])
-            path.down.push_back(to_aggregation[edges[1] * half + aggregation].get());
-        path.down.push_back(to_edge[to].get());
+            path.down(*to_aggregation[edges[1] * half + aggregation]);
+        path.down(*to_edge[to]);
         return path;
     }
 
@@ -219,7 +226,7 @@ void two_paths(Run &run) {
         auto *server = new Link(access, run.events);
         std::vector<Path> paths;
         for (size_t index = 0; index < 2; ++index)
-            paths.push_back({{client[index].get(), middle[index].get()}, {server}});
+            paths.push_back(Path().up(*client[index]).up(*middle[index]).down(*server));
         run.mptcp(paths);
     }
 }
@@ -229,8 +236,72 @@ void dumbbell(Run &run) {
     auto *middle = new Link({100, 10'000, 100}, run.events);
     for (size_t connection = 0; connection < 16; ++connection) {
         auto *client = new Link(access, run.events), *server = new Link(access, run.events);
-        run.tcp({{client, middle}, {server}});
+        run.tcp(Path().up(*client).up(*middle).down(*server));
     }
+}
+
+// BCube(5, 2) and its ways (Guo et al., SIGCOMM 2009, BuildPathSet): a server has a link for each of its three digits in base 5.
+class BCube {
+public:
+    static constexpr size_t SERVERS = 125;
+
+    explicit BCube(EventList &events) {
+        for (Links &level : levels)
+            level = links(SERVERS, {100, 10, 100}, events);
+    }
+
+    static size_t digit(size_t server, size_t level) { return server / WEIGHTS[level] % 5; }
+    static size_t with(size_t server, size_t level, size_t digit) {
+        return server + digit * WEIGHTS[level] - BCube::digit(server, level) * WEIGHTS[level];
+    }
+
+    // Corrects the digits from that of a level down. Where that one is right already, it goes by another server first.
+    Path path(size_t from, size_t to, size_t level, Run &run) const {
+        Path path;
+        if (digit(from, level) == digit(to, level)) {
+            const size_t by = with(from, level, (digit(from, level) + 1 + run.below(4)) % 5);
+            hop(path, from, by, level);
+            correct(path, by, to, (level + 2) % 3);
+        } else {
+            correct(path, from, to, level);
+        }
+        return path;
+    }
+
+private:
+    void correct(Path &path, size_t at, size_t to, size_t first) const {
+        for (size_t step = 0; step < 3; ++step) {
+            const size_t level = (first + 3 - step) % 3, next = with(at, level, digit(to, level));
+            if (next != at)
+                hop(path, at, next, level);
+            at = next;
+        }
+    }
+
+    void hop(Path &path, size_t from, size_t to, size_t level) const {
+        path.up(*levels[level][from]).down(*levels[level][to]);
+    }
+
+    static constexpr size_t WEIGHTS[] = {1, 5, 25};
+    Links levels[3];
+};
+
+// Each server sends to the twelve that are one switch away, as in NSDI 2011 (Wischik et al.), section 4.
+void to_neighbours(Run &run) {
+    const auto &cube = *new BCube(run.events);
+    for (size_t from = 0; from < BCube::SERVERS; ++from)
+        for (size_t level = 0; level < 3; ++level)
+            for (size_t digit = 0; digit < 5; ++digit) {
+                const size_t to = BCube::with(from, level, digit);
+                if (to != from)
+                    run.mptcp({cube.path(from, to, 2, run), cube.path(from, to, 1, run), cube.path(from, to, 0, run)});
+            }
+    run.pairs = 3 * BCube::SERVERS; // interfaces
+}
+
+void to_neighbours_apart(Run &run) {
+    run.acknowledgements_skip_the_network = true;
+    to_neighbours(run);
 }
 
 struct Work {
@@ -246,6 +317,8 @@ const Work WORKS[] = {
     {"W4", 0.05, [](Run &run) { fat_tree(run, 16, 8); }},
     {"W5", 0.01, [](Run &run) { fat_tree(run, 32, 8); }},
     {"W6", 30, dumbbell},
+    {"bcube", 4, to_neighbours},
+    {"bcube-apart", 4, to_neighbours_apart},
 };
 
 double cpu_seconds() {
@@ -273,7 +346,7 @@ int main(int count, char **arguments) {
         if (count > 1 && std::string(known.name) == arguments[1])
             work = &known;
     if (work == nullptr) {
-        std::fprintf(stderr, "usage: works W1|W2|W3|W4|W5|W6 [SECONDS]\n");
+        std::fprintf(stderr, "usage: works W1|W2|W3|W4|W5|W6|bcube|bcube-apart [SECONDS]\n");
         return 2;
     }
     const double seconds = count > 2 ? std::strtod(arguments[2], nullptr) : work->seconds;

@@ -289,12 +289,10 @@ impl RemoteIds {
     /// Takes another id of a path into use, if there is one. Returns the sequence number of the one that is retired.
     pub fn change(&mut self, path: u64) -> Option<u64> {
         let (retired, _) = self.current(path)?;
-        let spare = |known: &&mut Remote| known.path == path && !known.used;
-        self.ids
-            .iter_mut()
-            .filter(spare)
-            .min_by_key(|known| known.sequence)?
-            .used = true;
+        let next = self.spare_of(path)?.sequence;
+        for known in &mut self.ids {
+            known.used |= (known.path, known.sequence) == (path, next);
+        }
         self.ids
             .retain(|known| (known.path, known.sequence) != (path, retired));
         self.retired.insert((path, retired));
@@ -302,14 +300,20 @@ impl RemoteIds {
         Some(retired)
     }
 
-    /// An id of a path that is not in use.
+    /// An id of a path that its packets do not carry.
     pub fn spare(&self, path: u64) -> Option<ConnectionId> {
-        let spare = |known: &&Remote| known.path == path && !known.used;
+        self.spare_of(path).map(|known| known.id)
+    }
+
+    /// Packets carry an id from the first on, whether or not it was put to use.
+    fn spare_of(&self, path: u64) -> Option<&Remote> {
+        let carried = self.current_of(path)?.sequence;
+        let spare =
+            |known: &&Remote| known.path == path && !known.used && known.sequence != carried;
         self.ids
             .iter()
             .filter(spare)
             .min_by_key(|known| known.sequence)
-            .map(|known| known.id)
     }
 
     /// Puts a path's id to use.
@@ -394,6 +398,17 @@ mod tests {
         assert_eq!(ids.current_id(1), Some(&ConnectionId::new(&[2; LEN])));
         ids.forget(1);
         assert_eq!(ids.current_id(1), None);
+    }
+
+    #[test]
+    fn the_id_that_packets_carry_is_no_spare_one() {
+        let mut ids = RemoteIds::default();
+        ids.add(&frame(1, 0, 2, 0), 2).expect("admitted");
+        assert_eq!((ids.spare(1), ids.change(1)), (None, None));
+        ids.add(&frame(1, 1, 3, 0), 2).expect("admitted");
+        assert_eq!(ids.spare(1), Some(ConnectionId::new(&[3; LEN])));
+        assert_eq!((ids.change(1), ids.change(1)), (Some(0), None));
+        assert_eq!(ids.current(1), Some((1, ConnectionId::new(&[3; LEN]))));
     }
 
     #[test]

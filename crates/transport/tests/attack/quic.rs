@@ -299,15 +299,22 @@ fn an_attacker_on_one_path_changes_nothing_over_quic() {
     );
 }
 
+fn everywhere(rng: &mut Choices) {
+    let paths = rng.random_range(1..3);
+    attacked(rng, paths, Attacker::Everywhere);
+}
+
 #[test]
 fn an_attacker_on_all_paths_changes_nothing_over_quic() {
-    let case = |rng: &mut Choices| {
-        let paths = rng.random_range(1..3);
-        attacked(rng, paths, Attacker::Everywhere);
-    };
     seeds::run(
         "an_attacker_on_all_paths_changes_nothing_over_quic",
         30,
-        case,
+        everywhere,
     );
+}
+
+/// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until there is one.
+#[test]
+fn a_path_that_is_moved_keeps_an_id() {
+    everywhere(&mut Choices::of_seed(1_000_000_088_184));
 }

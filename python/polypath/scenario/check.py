@@ -233,7 +233,7 @@ def _queues(tables: Tables) -> Iterator[Problem]:
 def _bypasses(tables: Tables) -> Iterator[Problem]:
     for name, link in tables.link.items():
         for side in directions(link):
-            if side.bypass is not None and (side.rate is None or side.trace is not None or _at_host(side)):
+            if side.bypass and (side.rate is None or side.trace is not None or _at_host(side)):
                 message = "'bypass' is of links with a rate of their own, whose queue is at the link"
                 yield Problem(("link", name), f"link.{name}: {message}")
                 break

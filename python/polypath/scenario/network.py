@@ -18,7 +18,6 @@ from polypath.scenario.fields import (
     OrText,
     Prefix,
     Share,
-    Size,
     Time,
     fault,
 )
@@ -136,9 +135,9 @@ class Channel(Model):
     host hears of at once. tbf, unlike netem, leaves packets on their socket's account, which sends no more while about
     a millisecond's worth or two buffers of its own wait (TCP small queues). Of a link's two directions it concerns
     those that begin at a host; left out: "link"."""
-    bypass: Size | None = None
+    bypass: Depth | None = None
     """Packets of up to this IP length neither wait nor take time to send: they cross beside all others, with the delay
-    alone. So simulators have it whose acknowledgements skip the network; no real link does. Left out: none."""
+    alone. So simulators have it whose acknowledgements skip the network; no real link does. Left out: none do."""
     loss: Loss | None = None
     """Share of packets lost, or a loss model."""
     jitter: Time | None = None

@@ -313,7 +313,7 @@ fn an_attacker_on_all_paths_changes_nothing_over_quic() {
     );
 }
 
-/// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until there is one.
+/// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until one is left.
 #[test]
 fn a_path_that_is_moved_keeps_an_id() {
     everywhere(&mut Choices::of_seed(1_000_000_088_184));

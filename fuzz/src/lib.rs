@@ -14,6 +14,8 @@ mod mptcp;
 mod mutate;
 #[path = "../../crates/transport/tests/attack/seeds.rs"]
 mod seeds;
+#[path = "../../crates/transport/tests/attack/stack.rs"]
+mod stack;
 #[path = "../../crates/transport/tests/attack/tcp.rs"]
 mod tcp;
 

@@ -8,6 +8,7 @@
 //! | [`tcp`] | RFC 9293, RFC 5961, RFC 5927 |
 //! | [`mptcp`] | RFC 8684 |
 //! | [`quic`] | RFC 9000, RFC 9001 |
+//! | [`stack`] | what both ends are |
 //! | [`seeds`] | which cases run |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
@@ -24,4 +25,5 @@ mod mptcp;
 mod mutate;
 mod quic;
 mod seeds;
+mod stack;
 mod tcp;

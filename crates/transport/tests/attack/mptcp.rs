@@ -16,18 +16,19 @@ use crate::attacker::Attacker;
 use crate::choices::Choices;
 use crate::common::pair::Packet;
 use crate::common::{self, MS, Pair, SECOND, Side};
-use crate::tcp::{Blind, MOST_STEPS, PATIENCE, Transfer, assert_bounded, config, forge, links};
-use crate::{mutate, seeds, tcp};
+use crate::tcp::{Blind, MOST_STEPS, PATIENCE, Transfer, assert_bounded, forge, links};
+use crate::{mutate, seeds, stack, tcp};
 
-fn pair(rng: &mut Choices, paths: usize, checksum: bool) -> Pair {
-    let mut base = config(rng, common::mptcp());
-    base.checksum = checksum;
-    let server = Config {
-        sack: rng.random(),
-        ..base.clone()
+type Stack = fn(&mut Choices, Config) -> Config;
+
+fn pair(rng: &mut Choices, paths: usize, checksum: bool, stack: Stack) -> Pair {
+    let mut stack = || Config {
+        checksum,
+        ..stack(rng, common::mptcp())
     };
+    let (client, server) = (stack(), stack());
     let links = links(rng, paths);
-    Pair::with(&base, &server, links, 1, rng.random_range(0..1 << 30))
+    Pair::with(&client, &server, links, 1, rng.random_range(0..1 << 30))
 }
 
 fn over(pair: &Pair) -> bool {
@@ -78,7 +79,7 @@ fn join(rng: &mut Choices, port: u16, token: u32) -> (Tuple, Segment) {
 /// How many segments the attacker sent.
 fn blind(rng: &mut Choices) -> u64 {
     let (paths, checksum) = (rng.random_range(1..4), rng.random());
-    let mut pair = pair(rng, paths, checksum);
+    let mut pair = pair(rng, paths, checksum, stack::managed);
     let mut transfer = Transfer::new(rng);
     let mut blind = Blind::new(rng.clone());
     pair.act(Side::Client, |_, _| {});
@@ -124,7 +125,7 @@ fn assert_transferred(pair: &mut Pair, transfer: &Transfer) {
 
 /// MP_JOINs with the right token: none of them is of use without the keys.
 fn joins(rng: &mut Choices) {
-    let mut pair = pair(rng, 2, false);
+    let mut pair = pair(rng, 2, false, stack::drawn);
     let mut transfer = Transfer::new(rng);
     transfer.bytes[0] += 500_000;
     let mut tried = 0;
@@ -207,7 +208,7 @@ fn spare_the_unprotected(original: &Segment, altered: &mut Segment) {
 }
 
 fn on_one_path(rng: &mut Choices) {
-    let mut pair = pair(rng, 2, true);
+    let mut pair = pair(rng, 2, true, stack::drawn);
     let mut transfer = Transfer::new(rng);
     let attacker = Attacker::OnPath(1);
     let mut meddle = tcp::meddler(attacker, rng.clone(), rng.random_range(0..50));
@@ -259,7 +260,7 @@ fn on_one_path(rng: &mut Choices) {
 fn everywhere(rng: &mut Choices) {
     let paths = rng.random_range(1..4);
     let checksum = rng.random();
-    let mut pair = pair(rng, paths, checksum);
+    let mut pair = pair(rng, paths, checksum, stack::managed);
     let mut transfer = Transfer::new(rng);
     let attacker = if rng.random() {
         Attacker::Everywhere

@@ -18,17 +18,21 @@ use crate::attacker::Attacker;
 use crate::choices::Choices;
 use crate::common::{client_address, first_tuple, host, reversed};
 use crate::quic_pair::{Link, Pair, Side};
-use crate::seeds;
+use crate::{seeds, stack};
 
 const PATIENCE: Nanos = 200 * SECOND;
 /// Datagrams that an attacker may drop, so that something gets through before the idle timeout.
 const LOSSES: u32 = 60;
 
-fn pair(rng: &mut Choices, paths: usize) -> Pair {
-    let config = Config {
+/// What either end is.
+type Stack = fn(&mut Choices) -> Config;
+
+fn pair(rng: &mut Choices, paths: usize, stack: Stack) -> Pair {
+    let mut stack = || Config {
         mptcp: paths > 1,
-        ..Config::default()
+        ..stack(rng)
     };
+    let (client, server) = (stack(), stack());
     let links = (0..paths)
         .map(|_| Link {
             one_way: rng.random_range(1..40) * MS,
@@ -36,7 +40,7 @@ fn pair(rng: &mut Choices, paths: usize) -> Pair {
             queue: 100 * MS,
         })
         .collect();
-    Pair::new(&config, &config, links, rng.random()).through_bytes()
+    Pair::new(&client, &server, links, rng.random()).through_bytes()
 }
 
 #[derive(Debug, PartialEq)]
@@ -117,7 +121,7 @@ fn foreign(rng: &mut Choices) -> Vec<u8> {
 
 fn blind(rng: &mut Choices) {
     let paths = rng.random_range(1..3);
-    let mut pair = pair(rng, paths);
+    let mut pair = pair(rng, paths, stack::drawn_quic);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
     pair.run_until(PATIENCE, |pair| {
@@ -233,8 +237,8 @@ fn meddle(
     out
 }
 
-fn attacked(rng: &mut Choices, paths: usize, attacker: Attacker) {
-    let mut pair = pair(rng, paths);
+fn attacked(rng: &mut Choices, paths: usize, attacker: Attacker, stack: Stack) {
+    let mut pair = pair(rng, paths, stack);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
     pair.run_until(10 * SECOND, |pair| {
@@ -259,7 +263,7 @@ fn attacked(rng: &mut Choices, paths: usize, attacker: Attacker) {
 
 /// The path that is not attacked carries the connection, whatever becomes of the other.
 fn silenced(rng: &mut Choices) {
-    let mut pair = pair(rng, 2);
+    let mut pair = pair(rng, 2, stack::drawn_quic);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];
     let mut written = [false; 2];
     pair.run_until(10 * SECOND, |pair| {
@@ -290,7 +294,7 @@ fn an_attacker_on_one_path_changes_nothing_over_quic() {
             return silenced(rng);
         }
         let path = rng.random_range(0..2);
-        attacked(rng, 2, Attacker::OnPath(path));
+        attacked(rng, 2, Attacker::OnPath(path), stack::drawn_quic);
     };
     seeds::run(
         "an_attacker_on_one_path_changes_nothing_over_quic",
@@ -299,9 +303,9 @@ fn an_attacker_on_one_path_changes_nothing_over_quic() {
     );
 }
 
-fn everywhere(rng: &mut Choices) {
+fn everywhere(rng: &mut Choices, stack: Stack) {
     let paths = rng.random_range(1..3);
-    attacked(rng, paths, Attacker::Everywhere);
+    attacked(rng, paths, Attacker::Everywhere, stack);
 }
 
 #[test]
@@ -309,12 +313,14 @@ fn an_attacker_on_all_paths_changes_nothing_over_quic() {
     seeds::run(
         "an_attacker_on_all_paths_changes_nothing_over_quic",
         30,
-        everywhere,
+        |rng| everywhere(rng, stack::drawn_quic),
     );
 }
 
 /// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until one is left.
 #[test]
 fn a_path_that_is_moved_keeps_an_id() {
-    everywhere(&mut Choices::of_seed(1_000_000_088_184));
+    everywhere(&mut Choices::of_seed(1_000_000_088_184), |_| {
+        Config::default()
+    });
 }

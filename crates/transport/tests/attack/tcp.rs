@@ -7,42 +7,24 @@
 
 use std::collections::BTreeMap;
 
-use polypath_transport::{Buffer, CloseReason, Config, Connection, Kept, Mib, Nanos, Segment};
+use polypath_transport::{CloseReason, Connection, Kept, Mib, Nanos, Profile, Segment};
 use polypath_wire::tcp::{Flags, Payload};
 use rand::Rng;
 
 use crate::attacker::{Attacker, Target};
 use crate::choices::Choices;
 use crate::common::{self, Fate, Link, MS, Pair, SECOND, Side};
+use crate::stack::{self, BUFFER};
 use crate::{mutate, seeds};
 
 /// Answers to segments that do not fit leave at most this often (RFC 5961 section 7).
 const BETWEEN_ANSWERS: Nanos = 500 * MS;
 /// Until when a transfer is over that is not attacked or survives it.
 pub const PATIENCE: Nanos = 300 * SECOND;
-/// Largest buffers of the hosts here.
-const BUFFER: u64 = 65_536;
 /// Packets and timers of a transfer and of everything that an attacker does to it.
 pub const MOST_STEPS: u32 = 100_000;
 /// Packets that one segment may bring forth: a window of data, and its acknowledgements.
 pub const MOST_ANSWERS: usize = 400;
-
-pub fn config(rng: &mut Choices, base: Config) -> Config {
-    let buffer = Buffer {
-        minimum: 4_096,
-        default: 16_384,
-        maximum: BUFFER,
-    };
-    Config {
-        sack: rng.random_ratio(3, 4),
-        timestamps: rng.random(),
-        ecn: rng.random(),
-        window_scaling: rng.random_ratio(3, 4),
-        receive_buffer: buffer,
-        send_buffer: buffer,
-        ..base
-    }
-}
 
 /// What a segment that is not taken leaves as it is.
 #[derive(Debug, PartialEq)]
@@ -50,7 +32,6 @@ pub struct Snapshot {
     sockets: String,
     /// At connection level; how much is written is the writer's affair.
     acknowledged: u64,
-    window: u64,
     read: u64,
     kept: Kept,
     ended: Option<CloseReason>,
@@ -82,7 +63,6 @@ impl Snapshot {
         Some(Self {
             sockets,
             acknowledged: connection.written() - connection.send_queue().0,
-            window: connection.receive_window(),
             read,
             kept: Kept {
                 segments: 0,
@@ -93,6 +73,11 @@ impl Snapshot {
     }
 }
 
+fn offered(pair: &mut Pair, side: Side) -> Option<u64> {
+    let connection = pair.end(side).connection.as_ref()?;
+    Some(connection.receive_window())
+}
+
 /// What it keeps is bounded by its buffers: a segment or range holds a byte at least, and in practice the half of a small segment.
 pub fn assert_bounded(connection: &Connection) {
     let (send, receive) = connection.buffers();
@@ -101,7 +86,16 @@ pub fn assert_bounded(connection: &Connection) {
         connection.reassembly_bytes() <= receive.max(BUFFER) * 2,
         "{kept:?}"
     );
-    assert!(send <= 2 * BUFFER && receive <= 2 * BUFFER, "{kept:?}");
+    let subflows = kept.subflows as u64;
+    // Upstream sums up the send buffers of subflows (`mptcp_propagate_sndbuf`).
+    let most_sent = match connection.config().profile {
+        Profile::Linux => (1 + subflows) * BUFFER,
+        _ => 2 * BUFFER,
+    };
+    assert!(
+        send <= most_sent && receive <= 2 * BUFFER,
+        "{kept:?}, buffers {send} and {receive}"
+    );
     let most = 4 * BUFFER as usize;
     assert!(
         kept.segments <= most && kept.ranges <= most,
@@ -193,10 +187,15 @@ impl Blind {
             return;
         }
         self.sent += 1;
-        let before = Snapshot::of(pair, side);
+        let before = (Snapshot::of(pair, side), offered(pair, side));
         let answers = pair.inject(side, tuple, segment.clone());
-        let after = Snapshot::of(pair, side);
-        assert_eq!(before, after, "{side:?} {target:?} took {segment:?}");
+        let after = (Snapshot::of(pair, side), offered(pair, side));
+        assert_eq!(before.0, after.0, "{side:?} {target:?} took {segment:?}");
+        // An answer offers what has become free since the last one.
+        assert!(
+            before.1 == after.1 || before.1 < after.1 && answers > 0,
+            "{side:?} {target:?} took {segment:?}: window {before:?}, {after:?}"
+        );
         let from = pair.log.len() - answers;
         let answers = pair.log[from..].iter().filter(|it| !it.carries_data());
         let answers = answers.count();
@@ -277,7 +276,10 @@ pub fn links(rng: &mut Choices, number: usize) -> Vec<Link> {
 
 /// How many segments the attacker sent.
 fn blind(rng: &mut Choices) -> u64 {
-    let (client, server) = (config(rng, common::tcp()), config(rng, common::tcp()));
+    let (client, server) = (
+        stack::drawn(rng, common::tcp()),
+        stack::drawn(rng, common::tcp()),
+    );
     let links = links(rng, 1);
     let mut pair = Pair::with(&client, &server, links, 1, rng.random_range(0..1 << 30));
     let mut transfer = Transfer::new(rng);
@@ -386,7 +388,10 @@ pub fn forge(
 }
 
 fn on_path(rng: &mut Choices) {
-    let (client, server) = (config(rng, common::tcp()), config(rng, common::tcp()));
+    let (client, server) = (
+        stack::drawn(rng, common::tcp()),
+        stack::drawn(rng, common::tcp()),
+    );
     let links = links(rng, 1);
     let mut pair = Pair::with(&client, &server, links, 1, rng.random_range(0..1 << 30));
     let mut transfer = Transfer::new(rng);

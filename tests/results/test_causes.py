@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from polypath.results import Recording, causes, metrics
 
-MS = 1_000_000
+from ..conftest import MS, table
 
 
 def test_causes_are_the_accounts_of_blocking_the_dearest_first(recording: Recording) -> None:
@@ -56,3 +57,18 @@ def test_a_hole_that_copies_on_another_subflow_filled_is_not_counted_twice(recor
 
 def test_what_has_no_connection_has_no_causes(recording: Recording) -> None:
     assert causes.of_connection(recording, metrics.connection(recording, "cross")) == []
+
+
+def test_samples_in_a_row_without_progress_are_one_stretch(changed: Callable[[str, pl.DataFrame], Recording]) -> None:
+    delivered = [100, 200, 200, 300, 300, 300, 300, 400, 500, 500, 600]
+    rows = [
+        [(11 + number) * 100 * MS, 0, side, so_far, 0, 0, 1_000, 0]
+        for number, so_far in enumerate(delivered)
+        for side in ("client", "server")
+    ]
+    made = changed("connections", table("connections", rows))
+    (found,) = (
+        each for each in causes.of_connection(made, metrics.connection(made, "iperf")) if each.kind == "stalled"
+    )
+    assert (found.time_ns, found.at_ns) == (500 * MS, 1_400 * MS)
+    assert "in 3 stretches, the longest of 0.3 s from 1.4 s on" in found.sentence

@@ -164,3 +164,22 @@ def test_pairs_are_of_common_seeds() -> None:
     assert found.row(1, named=True)["base_mean"] == 16.5
     assert found.row(2, named=True)["unfinished"] == 1
     assert found.row(0, named=True)["verdict"] == ""
+
+
+def test_a_row_names_the_place_of_the_other_axes_and_the_connection() -> None:
+    axes = [
+        Axis("rate", ("1", "2"), (1.0, 2.0)),
+        Axis("kind", ("a", "b")),
+        Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0)),
+    ]
+    rows = [
+        (
+            {"rate": rate, "kind": kind, "seed": str(seed)},
+            [{"connection": name, "completion_s": seed * scale, "finished": True} for name in ("x", "y")],
+        )
+        for rate, kind, scale in (("1", "a", 2.0), ("1", "b", 1.0), ("2", "a", 5.0), ("2", "b", 1.0))
+        for seed in (1, 2, 3)
+    ]
+    found = over_pairs(points.table(axes, rows), axes, "kind", "b", {"x": ["completion_s"], "y": ["completion_s"]})
+    told = found.filter(pl.col("kind") == "a").select("rate", "connection", "difference").rows()
+    assert told == [("1", "x", 2.0), ("1", "y", 2.0), ("2", "x", 8.0), ("2", "y", 8.0)]

@@ -231,3 +231,83 @@ impl MtuDiscovery {
         self.probe.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{INTERVAL, MtuDiscovery};
+    use crate::SECOND;
+
+    /// Of TCP over IPv4, with timestamps.
+    const HEADERS: u32 = 40;
+    const OPTIONS: u32 = 12;
+    const BASE: u32 = 1024;
+
+    fn begun(path: u32, peer: u32) -> MtuDiscovery {
+        let mut search = MtuDiscovery::new(true, HEADERS, path);
+        search.begin(peer - HEADERS, BASE, SECOND);
+        search
+    }
+
+    /// Probes until none is due, over a path that passes packets of `passes` bytes: their lengths.
+    fn probes(search: &mut MtuDiscovery, passes: u32) -> Vec<u32> {
+        let mut found = Vec::new();
+        while search.due(SECOND) {
+            let payload = search.payload(OPTIONS);
+            let Some(probe) = search.candidate(payload, OPTIONS, SECOND) else {
+                break;
+            };
+            search.on_sent(0, u64::from(probe), probe, OPTIONS);
+            let mtu = probe + OPTIONS + HEADERS;
+            if mtu <= passes {
+                assert_eq!(search.on_acknowledged(u64::from(probe)), Some(mtu));
+            } else {
+                assert!(search.on_lost(0));
+            }
+            found.push(mtu);
+        }
+        found
+    }
+
+    #[test]
+    fn it_closes_in_on_what_passes() {
+        let mut search = begun(1500, 9000);
+        assert_eq!(search.payload(OPTIONS), BASE - OPTIONS);
+        let lengths = probes(&mut search, 1400);
+        assert_eq!(lengths, [1282, 1391, 1445, 1417, 1403, 1396]);
+        assert_eq!(search.payload(OPTIONS), 1396 - HEADERS - OPTIONS);
+    }
+
+    #[test]
+    fn it_goes_no_further_than_path_and_peer() {
+        for (path, peer) in [(1500, 1280), (1280, 1500)] {
+            let lengths = probes(&mut begun(path, peer), 9000);
+            assert_eq!(lengths, [1172, 1226, 1253, 1266, 1273]);
+        }
+    }
+
+    #[test]
+    fn it_begins_again_after_ten_minutes() {
+        let mut search = begun(1500, 1500);
+        probes(&mut search, 1400);
+        let payload = search.payload(OPTIONS);
+        let again = SECOND + INTERVAL;
+        assert!(!search.due(again - 1) && search.due(again));
+        assert_eq!(search.candidate(payload, OPTIONS, again - 1), None);
+        assert!(search.due(again), "asked too early, it is put off");
+        assert_eq!(search.candidate(payload, OPTIONS, again), None);
+        assert!(search.due(again));
+        let probe = search.candidate(payload, OPTIONS, again);
+        // between what passed and what the host knows of the path
+        assert_eq!(probe, Some(1448 - HEADERS - OPTIONS));
+    }
+
+    #[test]
+    fn a_report_names_the_next_probe() {
+        let mut search = begun(1500, 1500);
+        assert!(search.on_report(1500, 1400));
+        let payload = search.payload(OPTIONS);
+        let probe = search.candidate(payload, OPTIONS, SECOND);
+        assert_eq!(probe, Some(1400 - HEADERS - OPTIONS));
+        assert!(search.fits(100) && !search.fits(101));
+    }
+}

@@ -152,3 +152,58 @@ impl Scheduler for Blest {
         self.blocked |= cause == Blocked::ReceiveWindow;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Blest;
+
+    fn blest(kernel: bool, lambda: f64) -> Blest {
+        Blest {
+            kernel,
+            lambda,
+            adapted_at: 0,
+            blocked: false,
+            extremes: Vec::new(),
+        }
+    }
+
+    /// The factor after each of several round trips of 100 ns, of which some were blocked.
+    fn factors(mut blest: Blest, rounds: &[bool]) -> Vec<f64> {
+        let rounds = rounds.iter().zip(1..);
+        let factor = |(blocked, round): (&bool, u64)| {
+            blest.blocked = *blocked;
+            blest.adapt(100 * round, 100);
+            (blest.lambda * 1000.0).round() / 1000.0
+        };
+        rounds.map(factor).collect()
+    }
+
+    #[test]
+    fn the_factor_of_the_paper_follows_what_was_blocked() {
+        let found = factors(blest(false, 1.0), &[true, true, false, false, false]);
+        assert_eq!(found, [1.01, 1.02, 1.01, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_factor_of_the_kernel_rises_faster_than_it_falls_within_its_range() {
+        let found = factors(blest(true, 1.2), &[true, false, true, true, true]);
+        assert_eq!(found, [1.24, 1.23, 1.27, 1.3, 1.3]);
+        let found = factors(blest(true, 1.01), &[false, false]);
+        assert_eq!(found, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_factor_changes_once_in_a_round_trip() {
+        let mut blest = blest(false, 1.0);
+        blest.blocked = true;
+        blest.adapt(99, 100);
+        assert!((blest.lambda - 1.0).abs() < 1e-9 && blest.blocked);
+        blest.adapt(100, 100);
+        assert!((blest.lambda - 1.01).abs() < 1e-9 && !blest.blocked);
+        blest.blocked = true;
+        blest.adapt(199, 100);
+        assert!((blest.lambda - 1.01).abs() < 1e-9);
+        blest.adapt(200, 100);
+        assert!((blest.lambda - 1.02).abs() < 1e-9);
+    }
+}

@@ -8,23 +8,26 @@ use crate::registry::Parameter;
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
     name: "lia",
     description: "Linked increases: coupled additive increase, halving on loss",
-    source: "RFC 6356 section 3; variant mptcp.org: net/mptcp/mptcp_coupled.c",
+    source: "RFC 6356 section 3; variant mptcp.org: net/mptcp/mptcp_coupled.c; variant paper: Wischik et al., NSDI 2011",
     parameters: || {
         vec![Parameter::choice(
             "variant",
-            &["rfc", "mptcp.org"],
-            "the specification or the out-of-tree kernel (integer arithmetic, a counter of ACKs rather than of packets)",
+            &["rfc", "mptcp.org", "paper"],
+            "the specification, the out-of-tree kernel (integer arithmetic, a counter of ACKs rather than of packets) or the paper, \
+             whose increase is the least over all sets of paths with this one in them, not of all paths and this one alone",
         )]
     },
     make: |parameters| match parameters.text("variant") {
-        "rfc" => Box::new(Lia::default()),
+        "rfc" => Box::new(Lia::<false>::default()),
+        "paper" => Box::new(Lia::<true>::default()),
         _ => Box::new(Kernel),
     },
 };
 
 /// RFC 6356 section 3, in packets: each acknowledged packet adds `min(alpha / cwnd_total, 1 / cwnd_i)`.
+/// `SETS`: the paper's rule, of which `alpha / cwnd_total` is that of the set of all paths.
 #[derive(Default)]
-struct Lia {
+struct Lia<const SETS: bool> {
     credit: Credit,
 }
 
@@ -47,10 +50,32 @@ fn increase(paths: &[Path]) -> f64 {
     }
 }
 
-impl CongestionControl for Lia {
+/// The least of max(w/rtt^2) / (sum w/rtt)^2 over the sets of paths that `path` is in. Of the sets with the same maximum the one of all
+/// paths up to it has the largest sum.
+fn least_increase(path: &Path, paths: &[Path]) -> f64 {
+    let slope = |path: &Path| linked::rate(path) / linked::srtt(path);
+    let of_set = |most: f64| {
+        let within = linked::usable(paths).filter(|path| slope(path) <= most);
+        let total: f64 = within.map(linked::rate).sum();
+        most / (total * total)
+    };
+    let own = slope(path);
+    linked::usable(paths)
+        .map(slope)
+        .filter(|slope| *slope >= own)
+        .map(of_set)
+        .fold(f64::INFINITY, f64::min)
+}
+
+impl<const SETS: bool> CongestionControl for Lia<SETS> {
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         self.credit.avoid(path, ack, |path| {
-            increase(path.paths).min(1.0 / f64::from(path.cwnd))
+            let increase = if SETS {
+                least_increase(path, path.paths)
+            } else {
+                increase(path.paths)
+            };
+            increase.min(1.0 / f64::from(path.cwnd))
         });
     }
 
@@ -130,5 +155,65 @@ impl CongestionControl for Kernel {
         for path in path.paths.iter_mut() {
             path.linked_alpha = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{increase, least_increase, linked};
+    use crate::MILLISECOND;
+    use crate::path::Path;
+
+    fn path(cwnd: u32, rtt_ms: u64) -> Path {
+        Path {
+            established: true,
+            srtt: rtt_ms * MILLISECOND,
+            cwnd,
+            ssthresh: 2,
+            ..Path::new(1400, 10)
+        }
+    }
+
+    /// Over all subsets, one by one.
+    fn by_enumeration(paths: &[Path], own: usize) -> f64 {
+        let sets = (1..1u32 << paths.len()).filter(|set| set & 1 << own != 0);
+        let of_set = |set: u32| {
+            let within: Vec<_> = (0..paths.len())
+                .filter(|it| set & 1 << it != 0)
+                .map(|it| &paths[it])
+                .collect();
+            let total: f64 = within.iter().map(|path| linked::rate(path)).sum();
+            let slopes = within
+                .iter()
+                .map(|path| linked::rate(path) / linked::srtt(path));
+            slopes.fold(0.0, f64::max) / (total * total)
+        };
+        sets.map(of_set).fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn the_paper_takes_the_least_over_all_sets_of_paths() {
+        for paths in [
+            vec![path(10, 50), path(10, 50)],
+            vec![path(40, 10), path(10, 20), path(3, 100)],
+            vec![path(1, 30), path(90, 30), path(20, 5), path(20, 80)],
+            vec![path(7, 60)],
+        ] {
+            for own in 0..paths.len() {
+                let found = least_increase(&paths[own], &paths);
+                let least = by_enumeration(&paths, own);
+                assert!((found / least - 1.0).abs() < 1e-12, "{found} and {least}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_differs_from_the_rfc_where_paths_are_unlike() {
+        let alike = [path(10, 50), path(10, 50), path(10, 50)];
+        let rfc = increase(&alike);
+        assert!((least_increase(&alike[0], &alike) / rfc - 1.0).abs() < 1e-12);
+        let unlike = [path(4, 5), path(20, 20), path(20, 40)];
+        let least = least_increase(&unlike[2], &unlike);
+        assert!(least < 0.8 * increase(&unlike).min(1.0 / 20.0));
     }
 }

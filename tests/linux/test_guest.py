@@ -286,6 +286,21 @@ def test_corked_requests_take_as_long_as_in_the_simulator(linux: Run, transport:
     assert sim > free_sim + 400_000_000
 
 
+def test_segments_are_acknowledged_as_often_as_in_the_simulator(linux: Run) -> None:
+    """Nearly every second one, or each where ACKs are not delayed: in the kernel a route's quickack."""
+
+    def segments_per_ack(engine: str, delay: str) -> float:
+        settings = ["defaults.profile=linux", "application.iperf.transport=tcp", f"defaults.delayed_ack={delay}"]
+        plan = labs.get("aggregation").scenario().with_settings(settings).plan()
+        links = get(engine).run(plan, Options()).table("link_ends").filter(pl.col("link") == 0)
+        sent = dict(links.select("direction", "sent_packets").rows())
+        return float(sent["forward"] / sent["backward"])
+
+    for engine in ("sim", "linux"):
+        assert segments_per_ack(engine, "0 s") == pytest.approx(1, rel=0.05)
+    assert 1.7 < segments_per_ack("sim", "40 ms") == pytest.approx(segments_per_ack("linux", "40 ms"), rel=0.05)
+
+
 DARK_FOR_A_SECOND = """
 [[event]]
 at = "3 s"

@@ -113,6 +113,7 @@ def _small_ipv6(plan: Plan) -> None:
         (_many_addresses, "8 addresses"),
         (_set("recovery", "classic"), "recovery 'prr' only, not 'classic': it cannot be switched off"),
         (_set("rto_initial_ns", 3_000_000_000), "rto_initial 1000 ms only"),
+        (_set("delayed_ack_ns", 20_000_000), "delayed_ack 40 ms, a constant, or 0 s, the quickack of a route"),
         (
             _set("receive_buffer", [2900, 5000, 5000]),
             "receive buffers from 4096 bytes on (net.ipv4.tcp_rmem), not 2900",

@@ -12,7 +12,10 @@ from polypath.engines.namespaces import algorithms
 Stack = Mapping[str, Any]
 
 #: What Linux has no switch for.
-_FIXED: Final = {"rto_initial_ns": 1_000_000_000, "delayed_ack_ns": 40_000_000}
+_FIXED: Final = {"rto_initial_ns": 1_000_000_000}
+
+_DELAYED_ACK: Final = 40_000_000
+"""TCP_DELACK_MIN in nanoseconds."""
 
 _MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
 
@@ -34,6 +37,7 @@ _KNOWN: Final = frozenset(
         "user_timeout_ns",
         "mtu_probing",
         "recovery",
+        "delayed_ack_ns",
         *_FIXED,
     }
 )
@@ -75,6 +79,8 @@ class Kernel:
         for name, value in _FIXED.items():
             if stack[name] != value:
                 raise EngineError(f"Linux has {name.removesuffix('_ns')} {value / 1e6:g} ms only: a constant")
+        if stack["delayed_ack_ns"] not in (0, _DELAYED_ACK):
+            raise EngineError("Linux has delayed_ack 40 ms, a constant, or 0 s, the quickack of a route")
         if (stack.get("recovery") or "prr") != "prr":
             raise EngineError(f"Linux has recovery 'prr' only, not '{stack['recovery']}': it cannot be switched off")
         if stack["rto_min_ns"] % 1000:

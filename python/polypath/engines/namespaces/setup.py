@@ -171,6 +171,8 @@ class Setup:
             words.append(f"table {table}")
         if stack:
             words.append(f"initcwnd {stack['initial_window']}")
+            if stack["delayed_ack_ns"] == 0:
+                words.append("quickack 1")
         return " ".join(words)
 
     def _paths(self, node: int) -> None:

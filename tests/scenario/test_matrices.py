@@ -64,6 +64,12 @@ def test_sparse_can_be_a_part_of_a_permutation() -> None:
         assert all(client != server for client, server in found)
 
 
+def test_sparse_can_be_of_the_first_hosts() -> None:
+    found = [pairs('{ kind = "sparse", share = "30 %", clients = "first" }', seed) for seed in (1, 2)]
+    assert [[client for client, _ in each] for each in found] == [["h0", "h1", "h2"]] * 2
+    assert found[0] != found[1]
+
+
 def test_sparse_takes_a_share_of_the_hosts() -> None:
     found = pairs('"sparse"')
     assert len({client for client, _ in found}) == len(found) == 3

@@ -63,18 +63,21 @@ class OneToMany(Matrix):
 
 
 class Sparse(Matrix):
-    """A share of the hosts, drawn, are clients of one other each, drawn, too: several may have the same."""
+    """A share of the hosts are clients of one other each, which is drawn: several may have the same."""
 
     kind: Literal["sparse"]
     share: Share = 0.3
     """How many of the hosts are clients (30 % in Raiciu et al., NSDI 2011)."""
     distinct: bool = False
     """Whether no two have the same server: the pairs are some of a permutation, as htsim draws them."""
+    clients: Literal["drawn", "first"] = "drawn"
+    """Which hosts they are: drawn from all, or side by side from the first on, as where jobs fill rack after rack."""
 
     def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.share == 0:
             raise ValueError("a share of 0 % is no host")
-        clients = draws.some(hosts, max(1, round(self.share * len(hosts))), f"{stream} clients")
+        count = max(1, round(self.share * len(hosts)))
+        clients = hosts[:count] if self.clients == "first" else draws.some(hosts, count, f"{stream} clients")
         chosen = sorted(clients, key=hosts.index)
         if self.distinct:
             servers = draws.permutation(len(hosts), stream)

@@ -267,6 +267,7 @@ fuzz-coverage:
 	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-transport --test attack --quiet
 	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-transport --test quic --quiet -- fuzz
 	@POLYPATH_FUZZ_CASES=$(CASES) $(FUZZED) -p polypath-wire --test fuzz_smoke --quiet
+	@$(FUZZED) -p polypath-wire --test openflow --quiet -- damage faults
 	@cargo llvm-cov report --json --summary-only | $(PYTHON) docs/fuzz_coverage.py
 
 coverage: build

@@ -119,8 +119,12 @@ class TestLab:
         axes = {run: {axis.name: axis.labels for axis in scenario.axes} for run, scenario in runs_of(name).items()}
         for expectation in lab.expectations:
             other = expectation.relative_to or {}
-            for axis, label in [*expectation.at.items(), *other.get("at", {}).items()]:
-                assert label in axes[expectation.run][axis]
+            for run, at in (
+                (expectation.run, expectation.at),
+                (other.get("run", expectation.run), other.get("at", {})),
+            ):
+                for axis, label in at.items():
+                    assert label in axes[run][axis]
             if expectation.along is not None:
                 assert expectation.along in axes[expectation.run]
             assert expectation.shape in SHAPES
@@ -255,8 +259,9 @@ BOUNDS = {
     "settings-grid/ndiffports, 8-24 s": (None, 0),
     "shared-bottleneck/N, goodput": (None, 10),
     "shared-bottleneck/N, 30 against 16": (None, 1),
-    "shared-bottleneck/spread, N=16": (136, None),
-    "shared-bottleneck/spread, 4 MiB, N=16": (136, None),
+    "shared-bottleneck/spread, N=16": (15.2, None),
+    "shared-bottleneck/spread, 256 KiB, N=16": (None, 8),
+    "shared-bottleneck/hashed, N=16": (9.5, 11.1),
     "window-sweep, 10 kB": (0.9, 1.1),
     "window-sweep, 10 MB": (0.9, 1.1),
     "congestion/4sf olia, TCP 1, share of the link of 20 ms": (7.2, None),

@@ -36,6 +36,9 @@ const PATIENCE: Nanos = 100 * SECOND;
 /// Datagrams that the network may keep from arriving.
 const LOSSES: u32 = 20;
 const EARLY_LOSSES: u32 = 3;
+/// Datagrams of the client that may come first from elsewhere. Whoever beats all of them keeps the server from the client's address for as long
+/// as it likes: each has the server follow, and a path takes three probe timeouts to fail (RFC 9000 sections 9.3.3 and 8.2.4).
+const FORGED: u32 = 20;
 /// Probe timeouts double, so that the last one within an idle timeout of 30 s comes after its first third.
 const TRIED: Nanos = 10 * SECOND;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
@@ -69,6 +72,7 @@ struct World {
     /// What flew already.
     seen: Vec<Flight>,
     losses: u32,
+    forged: u32,
     /// When a datagram last came to the client and to the server, and when one was last kept from each.
     came: [Nanos; 2],
     kept: [Nanos; 2],
@@ -161,6 +165,7 @@ impl World {
             flying: VecDeque::new(),
             seen: Vec::new(),
             losses: 0,
+            forged: 0,
             came: [0; 2],
             kept: [0; 2],
         }
@@ -353,7 +358,8 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
             return world.flying.insert(at, later);
         }
         // Whoever comes first with a copy of the first packets is whom the server speaks with (RFC 9000 section 21.2).
-        7 if flight.to_server && confirmed => {
+        7 if flight.to_server && confirmed && world.forged < FORGED => {
+            world.forged += 1;
             let mut forged = flight.clone();
             forged.tuple.remote = OTHER;
             world.deliver(&forged);

@@ -277,6 +277,9 @@ impl Socket {
         if whole.has(Sent::LOST) {
             self.recovery.lost += 1;
         }
+        if whole.has(Sent::SACKED) {
+            self.recovery.sacked += 1;
+        }
         if whole.has(Sent::RETRANSMITTING) {
             self.recovery.retransmitting += 1;
         }

@@ -10,6 +10,7 @@
 //! | [`quic`] | RFC 9000, RFC 9001 |
 //! | [`stack`] | what both ends are |
 //! | [`seeds`] | which cases run |
+//! | [`found`] | those that failed once |
 
 #[allow(dead_code, reason = "the modules of tests use different parts")]
 #[path = "../common/mod.rs"]
@@ -21,6 +22,7 @@ mod quic_pair;
 
 mod attacker;
 mod choices;
+mod found;
 mod mptcp;
 mod mutate;
 mod quic;

@@ -25,7 +25,7 @@ const PATIENCE: Nanos = 200 * SECOND;
 const LOSSES: u32 = 60;
 
 /// What either end is.
-type Stack = fn(&mut Choices) -> Config;
+pub type Stack = fn(&mut Choices) -> Config;
 
 fn pair(rng: &mut Choices, paths: usize, stack: Stack) -> Pair {
     let mut stack = || Config {
@@ -303,7 +303,7 @@ fn an_attacker_on_one_path_changes_nothing_over_quic() {
     );
 }
 
-fn everywhere(rng: &mut Choices, stack: Stack) {
+pub fn everywhere(rng: &mut Choices, stack: Stack) {
     let paths = rng.random_range(1..3);
     attacked(rng, paths, Attacker::Everywhere, stack);
 }
@@ -315,12 +315,4 @@ fn an_attacker_on_all_paths_changes_nothing_over_quic() {
         30,
         |rng| everywhere(rng, stack::drawn_quic),
     );
-}
-
-/// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until one is left.
-#[test]
-fn a_path_that_is_moved_keeps_an_id() {
-    everywhere(&mut Choices::of_seed(1_000_000_088_184), |_| {
-        Config::default()
-    });
 }

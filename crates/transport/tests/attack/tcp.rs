@@ -387,7 +387,7 @@ pub fn forge(
     }
 }
 
-fn on_path(rng: &mut Choices) {
+pub fn on_path(rng: &mut Choices) {
     let (client, server) = (
         stack::drawn(rng, common::tcp()),
         stack::drawn(rng, common::tcp()),

@@ -60,6 +60,13 @@ fn a_connection_that_hears_nothing_for_its_idle_timeout_may_end() {
     ]);
 }
 
+/// A copy of each of the client's datagrams comes first from elsewhere, until the network has had enough of it.
+#[test]
+fn a_server_comes_back_from_an_address_that_is_not_the_clients() {
+    network(&[0x07; 600]);
+    network(&[&[0x01], &[0x07; 600][..]].concat());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(9000),

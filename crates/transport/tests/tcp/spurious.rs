@@ -5,6 +5,7 @@
 //! | RFC 8985 section 6.2, step 2 | `the_original_of_a_repeated_segment_says_nothing_of_later_ones` |
 //! | RFC 5682 section 3.1 | `new_data_follows_the_first_acknowledgement_after_a_timeout`, `without_new_data_what_is_lost_follows`, `originals_that_arrive_undo_the_timeout`, `a_duplicate_after_new_data_proves_the_timeout` |
 //! | Linux `tcp_timeout_mark_lost` | `what_was_sent_just_before_a_timeout_is_not_lost` |
+//! | RFC 2018 section 8, Linux `tcp_timeout_mark_lost` | `what_the_peer_had_and_discarded_is_sent_again` |
 //! | RFC 3708 | `duplicates_of_everything_undo_the_recovery_that_goes_on` |
 
 use polypath_transport::path::CaState;
@@ -151,6 +152,25 @@ fn what_was_sent_just_before_a_timeout_is_not_lost() {
     assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 1);
     script.inject(script.ack(at(2, false)));
     assert_eq!(repeated(&sent(&mut script, false)), [0; 0]);
+}
+
+#[test]
+fn what_the_peer_had_and_discarded_is_sent_again() {
+    let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(10 * 1460);
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(script.sack(1, &[(1, at(10, false))]));
+    assert_eq!(repeated(&sent(&mut script, false)), [0; 0]);
+    script.run_for(500 * MS);
+    assert_eq!(repeated(&sent(&mut script, false)), [0]);
+    script.inject(script.ack(at(1, false)));
+    assert_eq!(repeated(&sent(&mut script, false)), [1, 2]);
+    script.inject(script.ack(at(3, false)));
+    assert_eq!(repeated(&sent(&mut script, false)), [3, 4, 5, 6]);
+    script.inject(script.ack(at(10, false)));
+    assert_eq!(script.connection.paths()[0].in_flight, 0);
 }
 
 #[test]

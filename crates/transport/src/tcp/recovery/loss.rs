@@ -41,15 +41,23 @@ impl Socket {
         self.set_state(path, CaState::Loss);
     }
 
-    /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`).
+    /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`). A receiver that has SACKed
+    /// what comes next, and does not acknowledge it, has discarded it, and may have discarded all that it SACKed (RFC 2018 section 8).
     fn mark_timed_out(&mut self, shared: &mut Shared) {
-        if !self.negotiated.sack {
+        let head = self.sent.front();
+        let discarded = head.is_some_and(|head| head.has(Sent::SACKED));
+        if discarded {
+            self.recovery.scoreboard = None;
+        }
+        if discarded || !self.negotiated.sack {
             self.recovery.sacked = 0;
         }
         let before = self.recovery.lost;
         for (index, sent) in self.sent.iter_mut().enumerate() {
             let recent = index > 0 && sent.sent_at + self.rack.rtt > shared.now;
-            if sent.has(Sent::SACKED) || recent {
+            if discarded {
+                sent.clear(Sent::SACKED);
+            } else if sent.has(Sent::SACKED) || recent {
                 continue;
             }
             if !sent.has(Sent::LOST) {
@@ -61,6 +69,9 @@ impl Socket {
                 self.recovery.retransmitting -= 1;
                 shared.counters.increment(Mib::TcpExtTCPLostRetransmit);
             }
+        }
+        if discarded {
+            self.recount_rack();
         }
         self.note_lost(self.recovery.lost.saturating_sub(before));
     }

@@ -43,6 +43,20 @@ class Loop:
         return next((path.index for path in view.paths if path.ready), None)
 """
 
+#: Has the first Ctrl-C come while it is destroyed, where Python drops the exception.
+DESTROYED = """
+import os, pathlib, signal
+
+class Destroyed:
+    def select(self, view):
+        return next((path.index for path in view.paths if path.ready), None)
+
+    def __del__(self):
+        if not pathlib.Path("destroyed").exists():
+            pathlib.Path("destroyed").touch()
+            os.kill(os.getpid(), signal.SIGINT)
+"""
+
 SCENARIO = """
 name = "loop"
 duration = "100 ms"
@@ -141,6 +155,18 @@ def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, nu
     assert polypath(home, "run", "loop.toml", "--vary", axis, "--jobs", "1", "--out", "out").returncode == 0
     states = [point["state"] for point in json.loads((home / "out" / "sweep.json").read_text())["points"]]
     assert states == ["done"] * 3
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_signal_that_a_destructor_swallows_ends_a_sweep_all_the_same(home: Path, jobs: str) -> None:
+    (home / "destroyed.py").write_text(DESTROYED)
+    (home / "destroyed.toml").write_text(SCENARIO + '[defaults]\nscheduler = "destroyed.py:Destroyed"\n')
+    ran = polypath(home, "run", "destroyed.toml", "--vary", "seeds=50", "--jobs", jobs, "--out", "out")
+    assert (ran.returncode, (home / "destroyed").exists()) == (130, True)
+    assert re.search(
+        r"^\d+ of 50 points are done; the same command goes on from there\ninterrupted\n$", ran.stderr, re.M
+    )
+    assert 0 < len(list((home / "out").glob("*/manifest.json"))) < 50
 
 
 def test_an_algorithm_that_catches_everything_ends_at_the_third_signal(home: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from polypath.cli import signals
 from polypath.cli.console import err, printable
 from polypath.engines import Progress as Callback
 
@@ -81,7 +82,20 @@ def shown(name: str) -> Iterator[Callback]:
 
 @contextmanager
 def points(name: str, what: str = "points") -> Iterator[Callable[[int, int], None]]:
-    """A callback for the numbers of points done and to do, which draws a bar on a terminal."""
+    """A callback for the numbers of points done and to do, which draws a bar on a terminal. It raises a
+    KeyboardInterrupt that was lost."""
+    check = signals.lost()
+    with _points(name, what) as show:
+
+        def told(done: int, total: int) -> None:
+            show(done, total)
+            check()
+
+        yield told
+
+
+@contextmanager
+def _points(name: str, what: str) -> Iterator[Callable[[int, int], None]]:
     if not err.is_terminal:
         lines = _Lines(name)
         yield lambda done, total: lines.say(f"{done} of {total} {what}")

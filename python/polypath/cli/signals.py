@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -51,6 +52,21 @@ def install() -> None:
     for number in _HANDLED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _received)
+
+
+def lost() -> Callable[[], None]:
+    """A check for a loop that begins now: raises the interrupt of a signal that came since, and nothing while an
+    exception is dealt with.
+
+    Python drops what a signal raises in a destructor or in a callback of C.
+    """
+    before = _received.count
+
+    def check() -> None:
+        if _received.count > before and sys.exception() is None:
+            raise KeyboardInterrupt
+
+    return check
 
 
 @contextmanager

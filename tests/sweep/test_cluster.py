@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 from polypath.cli import run
 from polypath.cli.errors import InputError
@@ -36,6 +37,20 @@ import dataclasses
 from polypath.sweep import cluster
 own = cluster.identity()
 cluster.identity = lambda: dataclasses.replace(own, native="0")
+"""
+#: Dies when it is asked what it is for the first time.
+DYING = """
+import os, pathlib
+from polypath.sweep import cluster
+own = cluster.identity
+
+def identity():
+    if not pathlib.Path({marker!r}).exists():
+        pathlib.Path({marker!r}).touch()
+        os._exit(1)
+    return own()
+
+cluster.identity = identity
 """
 
 
@@ -123,6 +138,20 @@ def test_a_worker_of_another_build_is_refused(made: Cluster, file: Path, tmp_pat
     assert process.returncode == 2
     assert "another build of the native module; install the same on all machines" in error.splitlines()[-1]
     assert done(tmp_path / "out") == 0
+
+
+def test_a_worker_that_dies_when_asked_is_left_out(made: Cluster, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    marker = tmp_path / "died"
+    (tmp_path / "site" / "sitecustomize.py").write_text(DYING.format(marker=str(marker)))
+    made.add()
+    made.add(PYTHONPATH=str(tmp_path / "site"))
+    with Client(made.address) as client:  # type: ignore[no-untyped-call]
+        client.wait_for_workers(2, timeout=LIMIT_S)
+    process = made.run(file, "--out", tmp_path / "out")
+    _, error = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, marker.exists()) == (0, True), error
+    assert contents(tmp_path / "out") == local(file, tmp_path / "local")
 
 
 def test_what_has_to_be_the_same() -> None:

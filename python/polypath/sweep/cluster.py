@@ -191,9 +191,14 @@ def _told(error: Exception) -> Exception:
 
 
 def _require_same(client: Any) -> None:
-    """Raises EngineError where one of the workers that are there has another version, or none."""
+    """Raises EngineError where one of the workers that are there has another version, or none.
+
+    One that dies meanwhile is left out; one that comes later compares itself (`_computed`).
+    """
     asked = "__import__('importlib').import_module('polypath.sweep.cluster').identity()"
     for worker, found in sorted(client.run(eval, asked, on_error="return").items()):
+        if isinstance(found, OSError):  # of its connection
+            continue
         if not isinstance(found, Identity):
             raise EngineError(f"worker {worker} has no Polypath ({found}); install the same on all machines")
         if what := identity().differs(found):

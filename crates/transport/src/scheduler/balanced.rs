@@ -58,7 +58,7 @@ impl Scheduler for Balanced {
         let total: u64 = self.carried.iter().sum();
         let count = candidates_of_class(view.paths).count();
         let share = if self.half { 0.5 } else { 1.0 / count as f64 };
-        // At least the path that carried least is always within, so the data never waits for good.
+        // The path that carried least is always within, but the data may have to wait for it.
         let within = |index: usize| {
             let admitted =
                 (share + self.epsilon) * (total + u64::from(view.paths[index].mss)) as f64;

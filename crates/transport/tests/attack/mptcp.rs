@@ -207,8 +207,8 @@ fn spare_the_unprotected(original: &Segment, altered: &mut Segment) {
     }
 }
 
-fn on_one_path(rng: &mut Choices) {
-    let mut pair = pair(rng, 2, true, stack::drawn);
+pub fn on_one_path(rng: &mut Choices) {
+    let mut pair = pair(rng, 2, true, stack::unheld);
     let mut transfer = Transfer::new(rng);
     let attacker = Attacker::OnPath(1);
     let mut meddle = tcp::meddler(attacker, rng.clone(), rng.random_range(0..50));

@@ -58,7 +58,19 @@ pub fn drawn(rng: &mut Choices, base: Config) -> Config {
     }
 }
 
-/// The same, which opens and announces subflows as any path manager does.
+/// These schedulers hold all data back until the path that carried least takes some, however slow it is.
+const LEVEL: [&str; 2] = ["balanced", "equal"];
+
+/// As [`drawn`], but no path has to wait for another one.
+pub fn unheld(rng: &mut Choices, base: Config) -> Config {
+    let mut made = drawn(rng, base);
+    while LEVEL.contains(&made.scheduler.name.as_str()) {
+        made.scheduler = entry(rng, &scheduler::REGISTRY);
+    }
+    made
+}
+
+/// As [`drawn`], which opens and announces subflows as any path manager does.
 pub fn managed(rng: &mut Choices, base: Config) -> Config {
     Config {
         path_manager: entry(rng, &path_manager::REGISTRY),

@@ -134,6 +134,8 @@ impl Socket {
             return Advice::None;
         };
         let needed = u64::from(len) + several;
+        // With nothing in flight the window admits all that it offers: there is no acknowledgement to wait for.
+        let offered = if in_flight == 0 { window } else { offered };
         if waiting < needed || offered < needed || !search.fits(more) {
             return Advice::None;
         }

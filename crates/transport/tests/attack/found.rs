@@ -3,7 +3,7 @@
 use polypath_transport::Config;
 
 use crate::choices::Choices;
-use crate::{quic, tcp};
+use crate::{mptcp, quic, tcp};
 
 /// Packets of one path that come on the other move it there and back, and each time the server takes another id for it, until one is left.
 #[test]
@@ -16,4 +16,17 @@ fn a_path_that_is_moved_keeps_an_id() {
 #[test]
 fn a_sacked_probe_that_is_cut_counts_twice() {
     tcp::on_path(&mut Choices::of_seed(1_000_000_723_050));
+}
+
+/// An acknowledgement was forged on one subflow, which then failed: nobody had the bytes any more, and the probe that would have found that waited as
+/// long as the failed subflow's own timeout, which put it off each time.
+#[test]
+fn what_no_subflow_has_is_sent_again_at_the_pace_of_those_that_work() {
+    mptcp::on_one_path(&mut Choices::of_seed(208_830_000_788));
+}
+
+/// A subflow with nothing in flight waited for room for a probe of the path's MTU, and nobody was to make any.
+#[test]
+fn a_probe_for_the_mtu_waits_for_no_acknowledgement_that_cannot_come() {
+    mptcp::on_one_path(&mut Choices::of_seed(8_425));
 }

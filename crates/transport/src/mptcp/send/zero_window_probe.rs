@@ -1,6 +1,7 @@
 //! Zero-window probes (the persist timer), probes for data that no subflow has in flight, and the connection's other timers.
 
 use crate::mptcp::connection::Connection;
+use crate::path::Path;
 use crate::{CloseReason, MILLISECOND, Mib, NEVER, Nanos};
 
 impl Connection {
@@ -45,14 +46,18 @@ impl Connection {
         }
     }
 
-    /// The longest retransmission timeout of the working subflows, backed off.
+    /// The longest retransmission timeout of the working subflows, or of all if none works, backed off. One that failed has backed its
+    /// own off (mptcp.org `mptcp_set_rto`).
     pub(in crate::mptcp) fn connection_timeout(&self, attempts: u32) -> Nanos {
-        let longest = self
-            .sockets()
-            .zip(&self.paths)
-            .filter(|(_, path)| path.established)
-            .map(|(socket, _)| socket.retransmission_timeout(&self.shared))
-            .max()
+        let longest_of = |which: fn(&Path) -> bool| {
+            self.sockets()
+                .zip(&self.paths)
+                .filter(|(_, path)| path.established && which(path))
+                .map(|(socket, _)| socket.retransmission_timeout(&self.shared))
+                .max()
+        };
+        let longest = longest_of(|path| !path.potentially_failed)
+            .or_else(|| longest_of(|_| true))
             .unwrap_or(self.shared.config.rto_initial_ns);
         (longest << attempts.min(16)).min(self.shared.config.limits.rto_max)
     }

@@ -24,6 +24,7 @@ pub struct Receiver {
     share: u64,
     largest_buffer: u64,
     out_of_order_counts: bool,
+    multipath: bool,
     autotuning: bool,
     /// Right edge of the window that was offered.
     edge: u64,
@@ -45,7 +46,6 @@ const LARGEST_BUFFER: u64 = 4 << 20;
 /// What upstream Linux keeps for the connection beside its sockets' windows.
 #[derive(Debug)]
 struct Upstream {
-    multipath: bool,
     round_trips: RoundTrips,
     /// The window grew with the last segment.
     grew: bool,
@@ -77,7 +77,6 @@ impl Receiver {
         let share = config.profile.window_share();
         let largest = config.receive_buffer.maximum.max(buffer);
         let upstream = config.profile.measures_segments().then(|| Upstream {
-            multipath: config.mptcp,
             round_trips: RoundTrips::default(),
             grew: false,
             short: false,
@@ -101,6 +100,7 @@ impl Receiver {
             share,
             largest_buffer: largest,
             out_of_order_counts: config.profile.out_of_order_counts(),
+            multipath: config.mptcp,
             autotuning: config.autotuning && largest > buffer,
             edge: 0,
             slow_start: (buffer * share / 256).min(65_535),
@@ -192,7 +192,7 @@ impl Receiver {
         let space = self.space();
         let mut offered = 0;
         if let Some(upstream) = &mut self.upstream {
-            (offered, upstream.short) = own.tell(received, space, self.shift, upstream.multipath);
+            (offered, upstream.short) = own.tell(received, space, self.shift, self.multipath);
         }
         self.edge = self.edge.max(self.next + offered);
         let window = self.edge - self.next;
@@ -203,18 +203,12 @@ impl Receiver {
     /// What there is in the buffer for windows, and what of it is free.
     fn space(&self) -> Space {
         let full = self.capacity();
-        let Some(upstream) = &self.upstream else {
+        if self.upstream.is_none() {
             let free = self.free_of(full);
             return Space { free, full };
-        };
-        // What waits inside a subflow takes nothing from an MPTCP connection.
-        let waiting = if upstream.multipath {
-            self.reassembly.bytes()
-        } else {
-            self.held
-        };
+        }
         let unread = self.unread - self.taken;
-        let used = self.memory_of_run(unread) + self.memory_of_run(waiting);
+        let used = self.memory_of_run(unread) + self.memory_of_run(self.waiting());
         let free = self.buffer.saturating_sub(used) * self.share / 256;
         Space { free, full }
     }
@@ -222,19 +216,25 @@ impl Receiver {
     /// What is free of a window of `full` bytes, where memory is not reckoned.
     fn free_of(&self, full: u64) -> u64 {
         let waiting = if self.out_of_order_counts {
-            self.reassembly.bytes() + self.held
+            self.waiting()
         } else {
             0
         };
         full.saturating_sub(self.unread + waiting)
     }
 
+    /// What waits out of order in the buffer. What waits inside a subflow is in that socket's and takes nothing from an MPTCP connection
+    /// (mptcp.org `mptcp_queue_skb`, Linux `__mptcp_space`).
+    fn waiting(&self) -> u64 {
+        if self.multipath {
+            self.reassembly.bytes()
+        } else {
+            self.held
+        }
+    }
+
     fn memory_of_run(&self, bytes: u64) -> u64 {
-        let most = if self
-            .upstream
-            .as_ref()
-            .is_some_and(|upstream| upstream.multipath)
-        {
+        let most = if self.multipath {
             self.buffer / receive_window::MOST_OF_BUFFER
         } else {
             u64::MAX
@@ -408,12 +408,12 @@ impl Receiver {
         };
         let short = own.measure(len, pushed);
         let share = own.share;
-        if !upstream.multipath {
+        if !self.multipath {
             self.share = share;
         }
         if let Some(rtt) = own.time_window(received, now) {
             upstream.round_trips.add(rtt);
-            if upstream.multipath {
+            if self.multipath {
                 self.share = (7 * self.share + share) / 8;
             }
         }
@@ -444,7 +444,7 @@ impl Receiver {
         if self.autotuning {
             own.make_room(self.largest_buffer);
         }
-        if !upstream.multipath {
+        if !self.multipath {
             self.buffer = own.buffer();
         }
     }
@@ -503,7 +503,7 @@ impl Receiver {
 
     /// The buffer of the only socket has grown.
     pub fn follow(&mut self, only: &SocketWindow) {
-        if (self.upstream.as_ref()).is_some_and(|upstream| !upstream.multipath) {
+        if self.upstream.is_some() && !self.multipath {
             self.buffer = only.buffer();
         }
     }
@@ -524,7 +524,7 @@ impl Receiver {
     /// Upstream does not count what was read while more was there to be read (`mptcp_inq_hint`).
     fn tune(&mut self, only: Option<&SocketWindow>, now: Nanos) -> Option<(u64, u64)> {
         if let Some(upstream) = &self.upstream {
-            self.rtt = match only.filter(|_| !upstream.multipath) {
+            self.rtt = match only.filter(|_| !self.multipath) {
                 Some(only) => only.round_trip(),
                 None => upstream.round_trips.least(),
             };
@@ -562,7 +562,7 @@ impl Receiver {
                 let growth = u128::from(window) * u128::from(copied - before);
                 window + 2 * (growth / u128::from(before.max(1))) as u64
             }
-            Some(upstream) if upstream.multipath => receive_window::wanted_window(copied, before),
+            Some(_) if self.multipath => receive_window::wanted_window(copied, before),
             Some(_) => return follow,
         };
         let buffer = (wanted * 256 / self.share).min(self.largest_buffer);

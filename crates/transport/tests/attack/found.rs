@@ -25,6 +25,13 @@ fn what_no_subflow_has_is_sent_again_at_the_pace_of_those_that_work() {
     mptcp::on_one_path(&mut Choices::of_seed(208_830_000_788));
 }
 
+/// An acknowledgement was forged on one subflow and its reset lost, so that a hole there is never filled. What waits behind it took the whole window of
+/// the connection under profile `mptcp.org`.
+#[test]
+fn what_waits_in_a_subflow_takes_nothing_from_the_window() {
+    mptcp::on_one_path(&mut Choices::of_seed(4_138));
+}
+
 /// A subflow with nothing in flight waited for room for a probe of the path's MTU, and nobody was to make any.
 #[test]
 fn a_probe_for_the_mtu_waits_for_no_acknowledgement_that_cannot_come() {

@@ -171,6 +171,34 @@ def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_pa
     assert found["sim"][2] == pytest.approx(found["linux"][2], rel=0.05)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("application.bulk.reverse=true",),
+        ("host.server.timestamps=false",),
+        (*MPTCP, *IPV4, "application.bulk.reverse=true"),
+    ],
+    ids=["accepted", "opened", "subflow"],
+)
+def test_a_search_begins_as_the_kernels(settings: tuple[str, ...], tmp_path: Path) -> None:
+    """Linux holds the bounds against what it sends only from the next tcp_sync_mss on."""
+    try:
+        supported()
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    slow = [f"link.{name}.rate=2 Mbps" for name in ("access", "tunnel", "other")]
+    found = {}
+    for engine in ("sim", "linux"):
+        captures = tmp_path / engine
+        captures.mkdir()
+        search = ("defaults.mtu_probing=on", "link.tunnel.mtu=1500", "application.bulk.size=100 kB")
+        run(engine, *slow, *search, *settings, captures=captures)
+        first = "tcp.len > 0 && (ip.addr == 10.0.0.1)"
+        found[engine] = fields(captures / "server.pcapng", first, "tcp.seq", "tcp.len")[:14]
+    assert found["sim"] == found["linux"]
+
+
 def test_two_mtus_of_an_interface_are_refused_by_linux() -> None:
     plan = Scenario.load(SCENARIO).with_settings(["link.tunnel.forward.mtu=1300"]).plan()
     with pytest.raises(EngineError, match="one MTU for both directions, and link tunnel has two"):

@@ -165,6 +165,8 @@ pub struct Limits {
     pub retries: u32,
     /// SYNs in a row until an attempt is given up (tcp_syn_retries).
     pub syn_retries: u32,
+    /// Payload, options included, that is thought to pass everywhere (RFC 4821 section 7.2, tcp_base_mss).
+    pub base_mss: u32,
 }
 
 impl Default for Limits {
@@ -174,6 +176,7 @@ impl Default for Limits {
             rto_max: 120 * SECOND,
             retries: 15,
             syn_retries: 6,
+            base_mss: 1024,
         }
     }
 }

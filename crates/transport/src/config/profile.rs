@@ -133,6 +133,12 @@ impl Profile {
         self != Self::Linux
     }
 
+    /// Whether a search for the path's MTU heeds its bounds from the peer's next larger window, its first probe or a timeout on (Linux
+    /// `tcp_mtup_init`, which no `tcp_sync_mss` follows), or from the beginning (RFC 4821 section 7.2).
+    pub(crate) fn heeds_bounds_late(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a full queue of the own host is congestion and the segment stays unsent (Linux `tcp_write_xmit`), or a loss like any other.
     pub fn hears_local_drops(self) -> bool {
         self != Self::Rfc

@@ -206,7 +206,7 @@ impl Connection {
         };
         let isn = self.random.next_u32();
         let mut socket = Socket::new(config, mss, isn, config.make_congestion()?, reckoning);
-        socket.prepare_search(config.mtu_probing, mtu, local.is_ipv6());
+        socket.prepare_search(config, mtu, local.is_ipv6());
         self.paced |= socket.is_paced();
         self.tends_queues |= self.paced;
         self.paths.push(Path {

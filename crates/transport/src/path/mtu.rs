@@ -29,6 +29,8 @@ struct Probe {
 pub struct MtuDiscovery {
     /// Its bounds are heeded: from the first packet on, or since a black hole was suspected.
     on: bool,
+    /// As upstream's, new bounds make no difference to the payload before the next [`MtuDiscovery::sync`].
+    late: bool,
     /// IP's and the transport's, without options.
     headers: u32,
     /// What passes, and what is not ruled out.
@@ -51,6 +53,7 @@ impl MtuDiscovery {
     pub fn new(on: bool, headers: u32, mtu: u32) -> Self {
         Self {
             on,
+            late: false,
             headers,
             low: mtu,
             high: mtu,
@@ -62,12 +65,29 @@ impl MtuDiscovery {
             due_at: NEVER,
             payload: 0,
         }
-        .settled()
+        .synced()
     }
 
-    fn settled(mut self) -> Self {
-        self.settle();
+    /// The same as upstream Linux has it: see [`MtuDiscovery::open`].
+    pub fn late(self) -> Self {
+        Self { late: true, ..self }
+    }
+
+    fn synced(mut self) -> Self {
+        self.sync();
         self
+    }
+
+    /// The bounds hold for what is sent from now on (`tcp_sync_mss`).
+    pub fn sync(&mut self) {
+        self.high = self.high.min(self.path);
+        let payload = self.payload_of(self.path, 0);
+        self.payload = if self.on {
+            payload.min(self.payload_of(self.low, 0))
+        } else {
+            payload
+        };
+        self.settle();
     }
 
     /// To be called after each change.
@@ -79,21 +99,38 @@ impl MtuDiscovery {
         } else {
             0
         };
-        let payload = self.payload_of(self.path, 0);
-        self.payload = if self.on {
-            payload.min(self.payload_of(self.low, 0))
-        } else {
-            payload
-        };
     }
 
     /// The peer takes packets of `peer` bytes after the fixed headers, and those of `base` pass everywhere.
     pub fn begin(&mut self, peer: u32, base: u32, now: Nanos) {
         self.peer = peer + self.headers;
-        self.high = self.peer.min(self.path);
+        self.high = self.peer;
+        self.low = base + self.headers;
+        self.since = now;
+        self.sync();
+    }
+
+    /// Upstream, before the handshake is done: what the peer takes. `base`: the lower bound of an end that has looked at its bounds since
+    /// its SYN (`tcp_connect_init`); one that accepts has none yet.
+    pub fn meet(&mut self, peer: u32, base: Option<u32>) {
+        self.peer = peer + self.headers;
+        self.on = base.is_some();
+        self.low = base.map_or(self.low, |base| base + self.headers);
+        self.sync();
+    }
+
+    /// Upstream, the handshake is done: the bounds of [`MtuDiscovery::begin`], of which the upper is not held against the path, and the
+    /// payload stays as it was, both until the next [`MtuDiscovery::sync`] (`tcp_mtup_init` in `tcp_init_transfer`).
+    pub fn open(&mut self, on: bool, base: u32, now: Nanos) {
+        self.on = on;
+        self.high = self.peer;
         self.low = base + self.headers;
         self.since = now;
         self.settle();
+    }
+
+    pub fn is_late(&self) -> bool {
+        self.late
     }
 
     /// The longest payload in packets of `mtu` bytes.
@@ -115,9 +152,10 @@ impl MtuDiscovery {
     /// The host was told of the path's MTU. Whether that is news.
     pub fn bound(&mut self, mtu: u32) -> bool {
         let news = mtu < self.path;
-        self.path = self.path.min(mtu);
-        self.high = self.high.min(mtu);
-        self.settle();
+        if news {
+            self.path = mtu;
+            self.sync();
+        }
         news
     }
 
@@ -131,7 +169,7 @@ impl MtuDiscovery {
         self.low = self.low.min(mtu);
         self.named = Some(mtu);
         self.probe.take_if(|probe| probe.mtu > mtu);
-        self.settle();
+        self.sync();
         true
     }
 
@@ -155,7 +193,7 @@ impl MtuDiscovery {
             self.on = true;
             self.since = now;
         }
-        self.settle();
+        self.sync();
         Some(self.low)
     }
 
@@ -171,11 +209,15 @@ impl MtuDiscovery {
         }
         if self.high < self.low + THRESHOLD {
             if now - self.since >= INTERVAL {
-                self.high = self.peer.min(self.path);
+                self.high = self.peer;
                 self.low = payload + options + self.headers;
                 self.since = now;
                 self.named = None;
-                self.settle();
+                if self.late {
+                    self.settle();
+                } else {
+                    self.sync();
+                }
             }
             return None;
         }
@@ -189,7 +231,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others.
+    /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others: the host itself refuses
+    /// what is longer (`ip_fragment`, EMSGSIZE).
     pub fn fits(&self, more: u32) -> bool {
         self.middle() + more <= self.path
     }
@@ -206,7 +249,7 @@ impl MtuDiscovery {
         let probe = self.probe.filter(|probe| probe.end <= una)?;
         self.probe = None;
         self.low = probe.mtu;
-        self.settle();
+        self.sync();
         Some(probe.mtu)
     }
 
@@ -299,6 +342,22 @@ mod tests {
         let probe = search.candidate(payload, OPTIONS, again);
         // between what passed and what the host knows of the path
         assert_eq!(probe, Some(1448 - HEADERS - OPTIONS));
+    }
+
+    /// Upstream's bounds make no difference before they are looked at.
+    #[test]
+    fn late_bounds_hold_from_the_next_look_on() {
+        let mut search = MtuDiscovery::new(true, HEADERS, 1280).late();
+        search.meet(1460, None);
+        assert_eq!(search.payload(0), 1240);
+        search.open(true, BASE, SECOND);
+        assert_eq!(search.payload(0), 1240);
+        assert_eq!(search.candidate(1240, 0, SECOND), Some(1242));
+        assert!(!search.fits(0));
+        search.sync();
+        assert_eq!(search.payload(0), BASE);
+        assert_eq!(search.candidate(BASE, 0, SECOND), Some(1172 - HEADERS));
+        assert!(search.fits(0));
     }
 
     #[test]

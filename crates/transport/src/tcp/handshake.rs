@@ -65,7 +65,7 @@ impl Socket {
             .max(SMALLEST_MSS);
         self.mss = self.mss.min(peer_mss);
         if self.search.is_some() {
-            self.begin_search(cx.shared.now, peer_mss);
+            self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
         }
         let mss = self.plain_mss();
         cx.path.mss = mss - cx.options.data_len();
@@ -172,6 +172,9 @@ impl Socket {
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
+        if self.search.is_some() {
+            self.open_search(&cx.shared.config, cx.shared.now);
+        }
         self.publish(&mut cx.path);
         self.congestion.on_established(&mut cx.path);
     }

@@ -4,13 +4,10 @@
 
 use super::sender::Sent;
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
-use crate::config::MtuProbing;
+use crate::config::{Config, MtuProbing};
 use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
-
-/// Payload that is thought to pass everywhere (RFC 4821 section 7.2, Linux TCP_BASE_MSS).
-const BASE_MSS: u32 = 1024;
 
 /// A lost probe takes a window that makes duplicate acknowledgements for it (`tcp_mtu_probe`).
 const LEAST_WINDOW: u32 = 11;
@@ -26,22 +23,75 @@ pub(crate) enum Advice {
     Probe(u32),
 }
 
+/// IP's and TCP's, without options.
+fn headers(ipv6: bool) -> u32 {
+    HEADER + if ipv6 { 40 } else { 20 }
+}
+
 impl Socket {
     /// Has a socket that is not yet connected search for its path's MTU.
-    pub(crate) fn prepare_search(&mut self, mode: MtuProbing, mtu: u32, ipv6: bool) {
-        let headers = HEADER + if ipv6 { 40 } else { 20 };
-        self.search = (mode != MtuProbing::Off)
-            .then(|| Box::new(MtuDiscovery::new(mode == MtuProbing::On, headers, mtu)));
+    pub(crate) fn prepare_search(&mut self, config: &Config, mtu: u32, ipv6: bool) {
+        let mode = config.mtu_probing;
+        self.search = (mode != MtuProbing::Off).then(|| {
+            let search = MtuDiscovery::new(mode == MtuProbing::On, headers(ipv6), mtu);
+            Box::new(if config.profile.heeds_bounds_late() {
+                search.late()
+            } else {
+                search
+            })
+        });
     }
 
     /// The peer's SYN told its MSS (`tcp_mtup_init`).
     #[cold]
-    pub(super) fn begin_search(&mut self, now: Nanos, peer_mss: u16) {
-        let base = BASE_MSS + self.fixed_options();
+    pub(super) fn begin_search(&mut self, config: &Config, now: Nanos, peer_mss: u16) {
+        let base = config.limits.base_mss;
+        let options = self.fixed_options();
+        let opened = self.state == State::SynSent && config.mtu_probing == MtuProbing::On;
+        // What the SYN had is reckoned with until the handshake is done (`tcp_connect_init`).
+        let of_syn = if config.timestamps {
+            TIMESTAMP_OPTION
+        } else {
+            0
+        };
         if let Some(search) = &mut self.search {
-            search.begin(peer_mss.into(), base, now);
+            if search.is_late() {
+                search.meet(peer_mss.into(), opened.then_some(base + of_syn));
+            } else {
+                search.begin(peer_mss.into(), base + options, now);
+            }
         }
         self.mss = self.searched_mss().unwrap_or(self.mss);
+    }
+
+    /// Upstream, the handshake is done (`tcp_init_transfer`).
+    #[cold]
+    pub(super) fn open_search(&mut self, config: &Config, now: Nanos) {
+        let base = config.limits.base_mss + self.fixed_options();
+        if let Some(search) = self.search.as_mut().filter(|search| search.is_late()) {
+            search.open(config.mtu_probing == MtuProbing::On, base, now);
+        }
+    }
+
+    /// The peer offered more than ever (`tcp_ack_update_window`).
+    #[cold]
+    pub(super) fn sync_search(&mut self, cx: &mut Context<impl Options>) {
+        if let Some(search) = &mut self.search {
+            search.sync();
+            self.take_changed_mss(cx);
+        }
+    }
+
+    /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
+    fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
+        let before = self.mss;
+        self.take_searched_mss(&mut cx.path);
+        if self.mss < before {
+            self.recut(cx);
+        } else if self.mss > before {
+            let mss = cx.path.mss;
+            self.cut_anew(mss);
+        }
     }
 
     /// Options that every segment has.
@@ -88,7 +138,8 @@ impl Socket {
         let before = self.mss;
         let search = self.search.as_mut();
         let Some(mtu) = search.and_then(|search| {
-            search.on_timeout(first_retransmission, BASE_MSS, options, cx.shared.now)
+            let base = cx.shared.config.limits.base_mss;
+            search.on_timeout(first_retransmission, base, options, cx.shared.now)
         }) else {
             return;
         };
@@ -170,6 +221,7 @@ impl Socket {
                 if let Some(chunk) = self.take_unsent(len) {
                     self.send_chunk(cx, chunk);
                     self.probe_sent(&mut cx.path, len);
+                    self.recut(cx);
                 }
                 true
             }
@@ -198,6 +250,15 @@ impl Socket {
         probe.len = len;
         probe.push = Push::of_group(1, head.push && head.len == wanted);
         Some(probe)
+    }
+
+    /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
+    fn recut(&mut self, cx: &Context<impl Options>) {
+        if let Some(buffers) = self.buffers.take() {
+            self.join_unsent(&buffers);
+            self.buffers = Some(buffers);
+        }
+        self.cut_unsent(cx);
     }
 
     /// Segments may be longer than what waits was cut to.

@@ -49,6 +49,14 @@ impl Socket {
 
     /// As [`Socket::cut_long_segments`], without what follows from it. True: something was sent that is longer.
     pub(super) fn cut_to_segments(&mut self, cx: &mut Context<impl Options>) -> bool {
+        self.cut_unsent(cx);
+        let mss = cx.path.mss;
+        let excess = cx.options.first_segment_excess();
+        self.cut_sent(|offset| if offset == 0 { mss - excess } else { mss })
+    }
+
+    /// The same of what waits alone.
+    pub(super) fn cut_unsent(&mut self, cx: &Context<impl Options>) {
         let mss = cx.path.mss;
         let most = |offset: u64| match offset {
             0 => mss - cx.options.first_segment_excess(),
@@ -70,7 +78,6 @@ impl Socket {
             unsent.push_back(chunk);
         }
         self.unsent = unsent;
-        self.cut_sent(most)
     }
 
     /// As [`Socket::cut_long_segments`] where segments lie in `buffers`: each that is too long is cut anew from its beginning
@@ -153,7 +160,7 @@ impl Socket {
     }
 
     /// Makes one chunk of those that wait in one buffer.
-    fn join_unsent(&mut self, buffers: &WriteQueue) {
+    pub(super) fn join_unsent(&mut self, buffers: &WriteQueue) {
         let mut waiting = std::mem::take(&mut self.unsent).into_iter();
         for mut rest in buffers.lengths() {
             let Some(mut whole) = waiting.next() else {

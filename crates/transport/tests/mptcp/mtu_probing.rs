@@ -3,6 +3,7 @@
 //! | rule | test |
 //! |---|---|
 //! | a subflow on a path that loses long packets gets through, and mappings go with the probes | `a_subflow_finds_the_mtu_of_its_path` |
+//! | upstream, what waits on a server's subflow is cut anew from each buffer's beginning when the base comes to count | `upstream_a_servers_buffers_are_cut_anew` |
 //! | one without a queue of its own stays at the base | `a_subflow_without_a_queue_stays_at_the_base` |
 
 use polypath_transport::{Config, Mib, MtuProbing, Profile};
@@ -54,6 +55,34 @@ fn a_subflow_finds_the_mtu_of_its_path() {
         assert!(pair.counter(Side::Client, Mib::TcpExtTCPMTUPFail) > 0);
         assert_eq!(pair.counter(Side::Server, Mib::PayloadMismatch), 0);
     }
+}
+
+/// A larger window has the base count (Linux `tcp_ack_update_window`, `tcp_sync_mss`): the segments that wait get shorter, and no rests of
+/// longer ones are among them.
+#[test]
+fn upstream_a_servers_buffers_are_cut_anew() {
+    let config = Config {
+        mtu_probing: MtuProbing::On,
+        scheduler: "linux".into(),
+        ..with_profile(Profile::Linux, mptcp())
+    };
+    let mut pair = Pair::with(
+        &config,
+        &config,
+        vec![Link::limited(10 * MS, 2_000_000, 50 * MS)],
+        1,
+        7,
+    );
+    pair.run_for(100 * MS);
+    pair.write(Side::Server, 100_000);
+    pair.run_for(200 * MS);
+    let lengths: Vec<u32> = pair
+        .data(Side::Server)
+        .map(|packet| packet.segment.payload.len)
+        .collect();
+    assert_eq!(lengths[..10], [1424; 10]);
+    assert_eq!(lengths[10], 1236, "a probe");
+    assert_eq!(lengths[11..20], [1000; 9]);
 }
 
 /// Without a queue of its own a subflow has nothing to probe with, and stays at the base.

@@ -12,6 +12,9 @@
 //! | a server's path that is known holds before the handshake is done | `what_a_server_knows_of_the_path_holds` |
 //! | probes out of upstream's buffers leave the stream whole | `the_stream_is_whole_with_probes_out_of_buffers` |
 //! | a report bounds it | `a_report_bounds_the_search` |
+//! | upstream, a server's segments have what the path takes until the window grows | `upstream_a_server_heeds_the_base_when_the_window_grows` |
+//! | or until its first probe arrived, which may be shorter than they are | `upstream_a_server_heeds_the_base_after_its_first_probe` |
+//! | upstream, a client's base has the options of its SYN until then | `upstream_a_client_reckons_with_the_options_of_its_syn` |
 
 use polypath_transport::{Config, EventKind, Mib, MtuProbing, Profile};
 
@@ -277,4 +280,88 @@ fn what_a_server_knows_of_the_path_holds() {
     script.inject(script.ack(1));
     script.write(3000);
     script.expect_data(1, 1360);
+}
+
+/// Upstream, with the search from the first segment on, and room in the first window for a probe or not.
+fn upstream(initial_window: u32) -> Config {
+    Config {
+        profile: Profile::Linux,
+        mtu_probing: MtuProbing::On,
+        initial_window,
+        ..tcp()
+    }
+}
+
+/// Its window stays as it is in the SYN.
+const STEADY: Peer = Peer {
+    mss: Some(1460),
+    window_scale: None,
+    sack: true,
+    timestamps: false,
+    window: 65_535,
+    mptcp: false,
+    flags: polypath_wire::tcp::Flags::empty(),
+};
+
+fn lengths(script: &mut Script) -> Vec<u32> {
+    let sent = sent(script);
+    sent.into_iter().map(|(_, len)| len).collect()
+}
+
+/// Linux `tcp_mtup_init` in `tcp_init_transfer`, which no `tcp_sync_mss` follows but that of `tcp_ack_update_window`.
+#[test]
+fn upstream_a_server_heeds_the_base_when_the_window_grows() {
+    for (more, expected) in [(0, 1460), (1, 1024)] {
+        let mut script = Script::accepted(&upstream(10), Peer::default(), RTT);
+        script.write(1_000_000);
+        assert_eq!(lengths(&mut script), [1460; 10]);
+        script.run_for(RTT);
+        let mut ack = script.ack(1 + 10 * 1460);
+        ack.window += more;
+        script.inject(ack);
+        let next = lengths(&mut script);
+        assert_eq!(next[0], 1242, "a probe");
+        assert!(
+            next[1..].iter().all(|len| *len == expected),
+            "{expected}: {next:?}"
+        );
+    }
+}
+
+/// The probe lies half-way between base and MTU, though the segments are as long as the MTU (`tcp_mtup_probe_success`).
+#[test]
+fn upstream_a_server_heeds_the_base_after_its_first_probe() {
+    let mut script = Script::accepted(&upstream(11), STEADY, RTT);
+    script.write(9000);
+    assert_eq!(lengths(&mut script)[..3], [1242, 1460, 1460]);
+    script.run_for(RTT);
+    script.inject(script.ack(1 + 1242));
+    assert_eq!(script.counter(Mib::TcpExtTCPMTUPSuccess), 1);
+    script.write(3 * 1242);
+    let next = lengths(&mut script);
+    assert_eq!(next.iter().max(), Some(&1242), "{next:?}");
+}
+
+/// The peer refused timestamps, which the SYN had (`tcp_connect_init`, `tcp_rcv_synsent_state_process`).
+#[test]
+fn upstream_a_client_reckons_with_the_options_of_its_syn() {
+    for (peer, expected) in [(STEADY, 1024 + 12), (Peer::default(), 1024)] {
+        let mut script = Script::connected(&upstream(10), peer, RTT);
+        script.inject(script.ack(1)); // a larger window, where it is scaled
+        script.write(1_000_000);
+        let first = lengths(&mut script);
+        assert_eq!(first, [expected; 10]);
+    }
+}
+
+/// The host refuses a probe that is longer than its own link takes (EMSGSIZE).
+#[test]
+fn a_probe_is_no_longer_than_the_route_takes() {
+    let config = Config {
+        mtu: 1200,
+        ..upstream(11)
+    };
+    let mut script = Script::accepted(&config, STEADY, RTT);
+    script.write(8 * 1160);
+    assert_eq!(lengths(&mut script), [1160; 8]);
 }

@@ -226,7 +226,11 @@ impl Socket {
             ..Delivery::default()
         };
         let mss = cx.path.mss;
+        let largest_window = self.largest_window;
         let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
+        if self.largest_window > largest_window && self.searches() {
+            self.sync_search(cx);
+        }
         if !segment.sack.is_empty() && self.negotiated.sack {
             self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
         }

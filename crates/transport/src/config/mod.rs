@@ -167,6 +167,8 @@ pub struct Limits {
     pub syn_retries: u32,
     /// Payload, options included, that is thought to pass everywhere (RFC 4821 section 7.2, tcp_base_mss).
     pub base_mss: u32,
+    /// The MSS that is announced, if not that of the MTU (RTAX_ADVMSS).
+    pub announced_mss: Option<u16>,
 }
 
 impl Default for Limits {
@@ -177,6 +179,7 @@ impl Default for Limits {
             retries: 15,
             syn_retries: 6,
             base_mss: 1024,
+            announced_mss: None,
         }
     }
 }

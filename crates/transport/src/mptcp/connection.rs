@@ -58,6 +58,8 @@ pub struct Connection {
     pub(super) paced: bool,
     /// Data may wait in the subflows' own queues, or the profile's writer and timer follow other rules.
     pub(super) tends_queues: bool,
+    /// Some subflow's route was replaced.
+    pub(super) rerouted: bool,
     /// Readers and writers run after all packets of an instant.
     pub(super) processes_run_last: bool,
     /// No deadline lies before this.
@@ -128,6 +130,7 @@ impl Connection {
             record_decisions: false,
             paced: false,
             tends_queues: false,
+            rerouted: false,
             processes_run_last: config.profile.processes_run_last(),
             deadline: 0,
         };
@@ -207,6 +210,9 @@ impl Connection {
         let isn = self.random.next_u32();
         let mut socket = Socket::new(config, mss, isn, config.make_congestion()?, reckoning);
         socket.prepare_search(config, mtu, local.is_ipv6());
+        if let Some(announced) = config.limits.announced_mss {
+            socket.announce(announced);
+        }
         self.paced |= socket.is_paced();
         self.tends_queues |= self.paced;
         self.paths.push(Path {
@@ -262,6 +268,11 @@ impl Connection {
 
     /// Segments to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
+        if self.rerouted {
+            for transmit in &self.shared.out {
+                self.subflows[transmit.subflow].socket.find_route();
+            }
+        }
         &mut self.shared.out
     }
 

@@ -133,6 +133,14 @@ impl Connection {
             .limit_mtu(&mut self.paths[subflow], mtu, ipv6)
     }
 
+    /// The host has another route to a subflow's peer, of packets of `mtu` bytes. The next segment takes it, and what is cut after that heeds
+    /// it (Linux `__sk_dst_check` in `__ip_queue_xmit`, `tcp_current_mss`). The bytes that are there to be sent may be more in a segment then.
+    pub fn reroute(&mut self, subflow: usize, mtu: u32) {
+        let ipv6 = self.subflows[subflow].tuple.local.is_ipv6();
+        self.subflows[subflow].socket.reroute(mtu, ipv6);
+        (self.rerouted, self.tends_queues) = (true, true);
+    }
+
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
     fn send_lost(&mut self, subflow: usize) {
         if self.subflows[subflow].socket.wants_new_first() {

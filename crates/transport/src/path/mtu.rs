@@ -24,11 +24,20 @@ struct Probe {
     mtu: u32,
 }
 
+/// What the host's route to the peer is now, and whether a packet has left since: only then is it known.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    mtu: u32,
+    known: bool,
+}
+
 /// A path's search. MTUs are bytes of an IP packet, `options` those of a packet's headers beyond the fixed ones.
 #[derive(Debug)]
 pub struct MtuDiscovery {
     /// Its bounds are heeded: from the first packet on, or since a black hole was suspected.
     on: bool,
+    /// It may be.
+    allowed: bool,
     /// As upstream's, new bounds make no difference to the payload before the next [`MtuDiscovery::sync`].
     late: bool,
     /// IP's and the transport's, without options.
@@ -39,6 +48,7 @@ pub struct MtuDiscovery {
     /// What the host knows of the path, and what the peer takes.
     path: u32,
     peer: u32,
+    route: Option<Route>,
     probe: Option<Probe>,
     /// What a report named: the next probe is as long.
     named: Option<u32>,
@@ -53,12 +63,14 @@ impl MtuDiscovery {
     pub fn new(on: bool, headers: u32, mtu: u32) -> Self {
         Self {
             on,
+            allowed: true,
             late: false,
             headers,
             low: mtu,
             high: mtu,
             path: mtu,
             peer: mtu,
+            route: None,
             probe: None,
             named: None,
             since: 0,
@@ -71,6 +83,16 @@ impl MtuDiscovery {
     /// The same as upstream Linux has it: see [`MtuDiscovery::open`].
     pub fn late(self) -> Self {
         Self { late: true, ..self }
+    }
+
+    /// Of a path that is not searched: it only keeps what path and peer take.
+    pub fn unsearched(headers: u32, mtu: u32, peer: u32) -> Self {
+        Self {
+            allowed: false,
+            peer: peer + headers,
+            ..Self::new(false, headers, mtu)
+        }
+        .synced()
     }
 
     fn synced(mut self) -> Self {
@@ -159,6 +181,35 @@ impl MtuDiscovery {
         news
     }
 
+    /// The host has another route to the peer, of packets of `mtu` bytes. The next packet takes it.
+    pub fn reroute(&mut self, mtu: u32) {
+        self.route = Some(Route { mtu, known: false });
+    }
+
+    /// A packet has left.
+    pub fn find_route(&mut self) {
+        if let Some(route) = &mut self.route {
+            route.known = true;
+        }
+    }
+
+    /// Heeds a route that a packet took (`tcp_current_mss`). False: it is no news.
+    pub fn heed_route(&mut self) -> bool {
+        let Some(route) = self.route.take_if(|route| route.known) else {
+            return false;
+        };
+        if route.mtu == self.path {
+            return false;
+        }
+        self.path = route.mtu;
+        if !self.late {
+            // What was ruled out was so on another route.
+            self.high = self.peer;
+        }
+        self.sync();
+        true
+    }
+
     /// A report says that a packet of `len` bytes was longer than the `mtu` of a link. What lies between is ruled out until the search begins
     /// again, and the next probe is of the reported length (RFC 8899 section 4.6.2). False: it tells nothing.
     pub fn on_report(&mut self, len: u32, mtu: u32) -> bool {
@@ -183,7 +234,7 @@ impl MtuDiscovery {
         now: Nanos,
     ) -> Option<u32> {
         let elapsed = now / MILLISECOND - first_retransmission / MILLISECOND;
-        if elapsed < BLACK_HOLE / MILLISECOND {
+        if !self.allowed || elapsed < BLACK_HOLE / MILLISECOND {
             return None;
         }
         if self.on {
@@ -231,10 +282,11 @@ impl MtuDiscovery {
         }
     }
 
-    /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others: the host itself refuses
-    /// what is longer (`ip_fragment`, EMSGSIZE).
+    /// Whether the next probe fits what the host knows of the path, with so many bytes of options more than others. Of the route that it
+    /// takes: the host itself refuses what is longer (`ip_fragment`, EMSGSIZE).
     pub fn fits(&self, more: u32) -> bool {
-        self.middle() + more <= self.path
+        let takes = self.route.map_or(self.path, |route| route.mtu);
+        self.middle() + more <= takes
     }
 
     /// A probe with the numbers from `start` to `end` and so much payload has left.
@@ -358,6 +410,35 @@ mod tests {
         assert_eq!(search.payload(0), BASE);
         assert_eq!(search.candidate(BASE, 0, SECOND), Some(1172 - HEADERS));
         assert!(search.fits(0));
+    }
+
+    #[test]
+    fn a_route_is_heeded_once_a_packet_took_it() {
+        let mut search = MtuDiscovery::unsearched(HEADERS, 640, 1460);
+        assert_eq!(search.payload(0), 600);
+        search.reroute(9000);
+        assert!(!search.heed_route());
+        search.find_route();
+        assert!(search.heed_route() && !search.heed_route());
+        assert_eq!(search.payload(0), 1460);
+        search.reroute(9000);
+        search.find_route();
+        assert!(!search.heed_route(), "it is no news");
+        assert_eq!(search.on_timeout(0, BASE, 0, 9 * SECOND), None);
+        assert_eq!(search.candidate(1460, 0, SECOND), None);
+    }
+
+    /// Where bounds are heeded at once, so are those of another route.
+    #[test]
+    fn a_search_goes_up_to_what_another_route_takes() {
+        let mut search = begun(1280, 1500);
+        search.reroute(1400);
+        assert!(search.fits(0));
+        search.find_route();
+        assert!(search.heed_route());
+        assert_eq!(search.payload(0), BASE);
+        let probe = search.candidate(BASE, 0, SECOND);
+        assert_eq!(probe, Some(u32::midpoint(BASE + HEADERS, 1400) - HEADERS));
     }
 
     #[test]

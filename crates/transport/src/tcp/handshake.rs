@@ -26,6 +26,11 @@ impl Socket {
         self.publish(&mut cx.path);
     }
 
+    /// Announces another MSS than that of its MTU (Linux `tcp_advertise_mss`).
+    pub(crate) fn announce(&mut self, mss: u16) {
+        self.announced = mss.max(SMALLEST_MSS);
+    }
+
     /// Takes the peer's SYN and answers it.
     pub(crate) fn accept(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
         self.state = State::SynReceived;
@@ -63,6 +68,7 @@ impl Socket {
             .and_then(|options| options.mss)
             .unwrap_or(536)
             .max(SMALLEST_MSS);
+        self.peer_mss = peer_mss;
         self.mss = self.mss.min(peer_mss);
         if self.search.is_some() {
             self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);

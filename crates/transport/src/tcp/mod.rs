@@ -125,6 +125,8 @@ pub struct Socket {
     announced: u16,
     /// The MSS that both ends and the path take, options included.
     mss: u16,
+    /// The MSS that the peer's SYN announced.
+    peer_mss: u16,
 
     // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
     iss: u32,
@@ -169,7 +171,7 @@ pub struct Socket {
     /// Rate samples and pacing, for a controller that sets a rate.
     paced: Option<Box<Paced>>,
     reckoning: Reckoning,
-    /// The search for the path's MTU, where it is asked for.
+    /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
     search: Option<Box<MtuDiscovery>>,
     /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
     max_in_flight: u32,
@@ -268,6 +270,7 @@ impl Socket {
             totals: Totals::default(),
             announced,
             mss: announced,
+            peer_mss: announced,
             iss,
             una: 0,
             next: 0,

@@ -82,6 +82,30 @@ impl Socket {
         }
     }
 
+    /// The host has another route to the peer, of packets of `mtu` bytes; the next segment that leaves takes it.
+    pub(crate) fn reroute(&mut self, mtu: u32, ipv6: bool) {
+        let (own, peer) = (u32::from(self.mss), u32::from(self.peer_mss));
+        let headers = headers(ipv6);
+        self.search
+            .get_or_insert_with(|| Box::new(MtuDiscovery::unsearched(headers, own + headers, peer)))
+            .reroute(mtu);
+    }
+
+    /// A segment has left.
+    pub(crate) fn find_route(&mut self) {
+        if let Some(search) = &mut self.search {
+            search.find_route();
+        }
+    }
+
+    /// Something is about to be cut into segments: the MTU of a route that the last one took counts (`tcp_current_mss`).
+    #[cold]
+    pub(crate) fn heed_route(&mut self, cx: &mut Context<impl Options>) {
+        if self.search.as_mut().is_some_and(|it| it.heed_route()) {
+            self.take_changed_mss(cx);
+        }
+    }
+
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
     fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
         let before = self.mss;
@@ -327,6 +351,9 @@ impl Socket {
     /// Something is sent again, after which a probe tells nothing; one that is itself goes in pieces (`__tcp_retransmit_skb`).
     #[cold]
     pub(super) fn cut_probe(&mut self, cx: &mut Context<impl Options>, index: usize) {
+        // What is sent again looks for its route first.
+        self.find_route();
+        self.heed_route(cx);
         if let Some(search) = &mut self.search {
             search.cancel();
         }

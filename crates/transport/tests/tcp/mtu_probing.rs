@@ -15,8 +15,11 @@
 //! | upstream, a server's segments have what the path takes until the window grows | `upstream_a_server_heeds_the_base_when_the_window_grows` |
 //! | or until its first probe arrived, which may be shorter than they are | `upstream_a_server_heeds_the_base_after_its_first_probe` |
 //! | upstream, a client's base has the options of its SYN until then | `upstream_a_client_reckons_with_the_options_of_its_syn` |
+//! | a route that is replaced counts once a segment took it; a probe is the first that may | `a_replaced_route_is_probed_at_once` |
+//! | without a search, too, and a smaller one | `a_replaced_route_counts_after_a_segment_took_it` |
+//! | a host may announce another MSS than its MTU's | `a_replaced_route_is_probed_at_once` |
 
-use polypath_transport::{Config, EventKind, Mib, MtuProbing, Profile};
+use polypath_transport::{Config, EventKind, Limits, Mib, MtuProbing, Profile};
 
 use crate::common::script::{Peer, Script};
 use crate::common::{MS, SECOND, tcp};
@@ -354,6 +357,41 @@ fn upstream_a_client_reckons_with_the_options_of_its_syn() {
     }
 }
 
+/// What packetdrill's tcp/mtu_probe/basic-v4.pkt has, and what follows: the probe's success has bounded the search by the MTU that the last
+/// segment was cut for (`tcp_mtup_probe_success`, `icsk_pmtu_cookie`), so that it ends there.
+#[test]
+fn a_replaced_route_is_probed_at_once() {
+    let config = Config {
+        mtu: 640,
+        limits: Limits {
+            base_mss: 512,
+            announced_mss: Some(620),
+            ..Limits::default()
+        },
+        ..upstream(11)
+    };
+    let mut script = Script::server(&config, STEADY);
+    let answer = script.expect().segment;
+    assert_eq!(answer.rare.and_then(|rare| rare.mss), Some(620));
+    script.run_until(RTT);
+    script.inject(script.ack(1));
+    script.connection.reroute(0, 1500);
+    script.write(4000);
+    assert_eq!(lengths(&mut script), [986, 600, 600, 600, 600, 600, 14]);
+    script.run_for(RTT);
+    script.inject(script.ack(4001));
+    script.write(2000);
+    assert_eq!(lengths(&mut script), [986, 986, 28]);
+    script.run_for(RTT);
+    script.inject(script.ack(6001));
+    script.write(50_000);
+    let rest = lengths(&mut script);
+    assert!(
+        rest.len() >= 10 && rest.iter().all(|len| *len == 986),
+        "{rest:?}"
+    );
+}
+
 /// The host refuses a probe that is longer than its own link takes (EMSGSIZE).
 #[test]
 fn a_probe_is_no_longer_than_the_route_takes() {
@@ -364,4 +402,40 @@ fn a_probe_is_no_longer_than_the_route_takes() {
     let mut script = Script::accepted(&config, STEADY, RTT);
     script.write(8 * 1160);
     assert_eq!(lengths(&mut script), [1160; 8]);
+}
+
+#[test]
+fn a_replaced_route_counts_after_a_segment_took_it() {
+    let config = Config {
+        mtu: 640,
+        mtu_probing: MtuProbing::Off,
+        ..upstream(10)
+    };
+    let mut script = Script::accepted(&config, STEADY, RTT);
+    let mut end = 1;
+    let mut write = |script: &mut Script, bytes: u64| {
+        script.write(bytes);
+        end += bytes;
+        let found = lengths(script);
+        script.run_for(RTT);
+        script.inject(script.ack(end));
+        found
+    };
+    assert_eq!(write(&mut script, 1800), [600; 3]);
+    script.connection.reroute(0, 1500);
+    assert_eq!(write(&mut script, 1800), [600; 3]);
+    assert_eq!(write(&mut script, 2920), [1460; 2]);
+    script.connection.reroute(0, 900);
+    script.write(2920);
+    assert_eq!(lengths(&mut script), [1460; 2]);
+    // What is sent again looks for its route.
+    script.run_for(3 * SECOND);
+    let again = lengths(&mut script);
+    assert!(
+        !again.is_empty() && again.iter().all(|len| *len <= 860),
+        "{again:?}"
+    );
+    script.inject(script.ack(end + 2920));
+    script.write(1720);
+    assert_eq!(lengths(&mut script), [860; 2]);
 }

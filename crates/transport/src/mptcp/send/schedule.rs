@@ -39,12 +39,26 @@ impl Connection {
         }
     }
 
+    /// Something may be about to leave: routes that subflows' last segments took count.
+    #[cold]
+    fn heed_routes(&mut self) {
+        for subflow in 0..self.subflows.len() {
+            let socket = &self.subflows[subflow].socket;
+            if self.send.unsent() > 0 || self.send.waiting > 0 || !socket.nothing_unsent() {
+                self.with(subflow, |socket, cx| socket.heed_route(cx));
+            }
+        }
+    }
+
     #[inline(always)]
     fn push_data(&mut self) {
         if !self.established || self.ended.is_some() {
             return;
         }
         if self.tends_queues {
+            if self.rerouted {
+                self.heed_routes();
+            }
             self.note_room();
             if self.send.fragments.is_some() && self.session.multipath.is_some() {
                 return self.push_queues();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use polypath_transport::{Buffer, Choice, Config, Limits, MtuProbing, Profile};
 use serde_json::json;
 
+use crate::route::Routes;
 use crate::unsupported;
 
 /// Holds the path of the file that the commands write.
@@ -21,6 +22,7 @@ pub(crate) struct Host {
     /// Every address, that of the first interface first.
     pub addresses: Vec<IpAddr>,
     pub mtu: u32,
+    routes: Routes,
     signal: Vec<IpAddr>,
     limits: BTreeMap<String, u64>,
 }
@@ -85,9 +87,7 @@ impl Host {
                 let address = address.split('/').next().unwrap_or_default();
                 self.addresses.extend(address.parse::<IpAddr>());
             }
-            ["route", ..] => {
-                unsupported("a route of its own");
-            }
+            ["route", rest @ ..] => self.routes.take(rest),
             ["mptcp", "endpoint", "flush"] => self.signal.clear(),
             ["mptcp", "endpoint", "add", address, flags @ ..] => {
                 if let Ok(address) = address.parse()
@@ -157,6 +157,30 @@ impl Host {
         self.number("net.ipv4.tcp_notsent_lowat", u32::MAX).into()
     }
 
+    /// What packets to an address may be long (`dst_mtu`).
+    pub fn mtu_to(&self, address: IpAddr) -> u32 {
+        let of_route = self.routes.to(address).and_then(|it| it.mtu);
+        of_route.unwrap_or(self.mtu)
+    }
+
+    /// Whether reports about packets to an address are not heard (`ip_mtu_locked`).
+    pub fn mtu_locked(&self, address: IpAddr) -> bool {
+        self.routes.to(address).is_some_and(|it| it.mtu_locked)
+    }
+
+    /// What the route to a peer changes of a connection's settings.
+    pub fn apply_route(&self, remote: IpAddr, config: &mut Config) {
+        let Some(route) = self.routes.to(remote) else {
+            return;
+        };
+        if config.mptcp {
+            unsupported("Multipath TCP over routes of its own");
+        }
+        config.mtu = self.mtu_to(remote);
+        config.limits.announced_mss = route.announced_mss;
+        config.initial_window = route.initial_window.unwrap_or(config.initial_window);
+    }
+
     /// A connection's settings: upstream Linux with this host's sysctls (Documentation/networking/ip-sysctl.rst, mptcp-sysctl.rst).
     pub fn config(&self, multipath: bool) -> Config {
         let base = Profile::Linux.config();
@@ -193,6 +217,7 @@ impl Host {
                 least_burst: self.number(&name("min_tso_segs"), base.limits.least_burst),
                 syn_retries: self.number(&name("syn_retries"), base.limits.syn_retries),
                 retries: self.number(&name("retries2"), base.limits.retries),
+                base_mss: self.number(&name("base_mss"), base.limits.base_mss),
                 ..base.limits
             },
             mtu_probing: match self.sysctl(&name("mtu_probing")) {

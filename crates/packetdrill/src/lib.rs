@@ -13,6 +13,7 @@
 //! | `options` | socket options |
 //! | `epoll` | sets of descriptors that are waited for |
 //! | `host` | what the script's commands (`sysctl`, `ip`) set |
+//! | `route` | what `ip route` sets for a destination |
 //! | `packet` | IP packets from and to segments |
 
 mod call;
@@ -23,6 +24,7 @@ mod interface;
 mod machine;
 mod options;
 mod packet;
+mod route;
 mod shim;
 
 /// An `errno`.

@@ -36,6 +36,8 @@ pub(crate) struct Departure {
 /// A connection with what its socket keeps of it.
 pub(crate) struct Endpoint {
     pub connection: Connection,
+    /// Of the route to its peer, as the host has it.
+    mtu: u32,
     /// The listener that has not handed it out yet.
     listener: Option<i32>,
     /// Its socket was closed.
@@ -175,7 +177,7 @@ impl Machine {
             local: SocketAddr::new(address, port.unwrap_or_else(|| ports.next())),
             remote,
         };
-        let accept = self.accept(address, multipath, options);
+        let accept = self.accept((address, remote.ip()), multipath, options);
         let connection = Connection::connect(accept, tuple, self.now).map_err(|_| libc::EINVAL)?;
         let index = self.begin(connection, None);
         self.socket(fd)?.role = Role::Connected(index);
@@ -183,10 +185,16 @@ impl Machine {
         Ok(())
     }
 
-    /// What a new connection takes from the host.
-    fn accept(&mut self, first: IpAddr, multipath: bool, options: Options) -> Accept {
+    /// What a new connection from one address to another takes from the host.
+    fn accept(
+        &mut self,
+        (first, remote): (IpAddr, IpAddr),
+        multipath: bool,
+        options: Options,
+    ) -> Accept {
         self.made += 1;
         let mut config = self.host.config(multipath && self.host.multipath());
+        self.host.apply_route(remote, &mut config);
         options.apply(&mut config);
         if let Some(bytes) = options.receive_buffer {
             config.receive_buffer.default = bytes;
@@ -203,9 +211,22 @@ impl Machine {
         }
     }
 
+    /// Commands were run: routes of connections may be others.
+    pub fn look_at_routes(&mut self) {
+        for endpoint in &mut self.endpoints {
+            let remote = endpoint.connection.subflows()[0].tuple.remote.ip();
+            let mtu = self.host.mtu_to(remote);
+            if std::mem::replace(&mut endpoint.mtu, mtu) != mtu {
+                endpoint.connection.reroute(0, mtu);
+            }
+        }
+    }
+
     fn begin(&mut self, connection: Connection, listener: Option<i32>) -> usize {
+        let remote = connection.subflows()[0].tuple.remote.ip();
         self.endpoints.push(Endpoint {
             connection,
+            mtu: self.host.mtu_to(remote),
             listener,
             orphan: false,
             gone: false,
@@ -316,6 +337,7 @@ impl Machine {
             Some(Incoming::TooBig { tuple, seq, mtu }) => {
                 if let Some((index, me)) = self.find(tuple)
                     && !self.fixes_mtu(index)
+                    && !self.host.mtu_locked(tuple.remote.ip())
                 {
                     let now = self.now;
                     self.endpoints[index]
@@ -393,7 +415,7 @@ impl Machine {
         } else if let Some((fd, multipath, options)) = listener {
             let mut accept = Accept {
                 isn,
-                ..self.accept(tuple.local.ip(), multipath, options)
+                ..self.accept((tuple.local.ip(), tuple.remote.ip()), multipath, options)
             };
             Arc::make_mut(&mut accept.config).ecn = self.host.accepts_ecn();
             if let Ok(connection) = Connection::accept(accept, tuple, &segment, now) {

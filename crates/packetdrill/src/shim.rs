@@ -40,7 +40,9 @@ impl Shim {
     /// The machine, with what the script's commands have set by now.
     pub fn machine(&self) -> MutexGuard<'_, Machine> {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        machine.host.refresh();
+        if machine.host.refresh() {
+            machine.look_at_routes();
+        }
         machine
     }
 

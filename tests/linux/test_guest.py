@@ -57,6 +57,16 @@ def test_every_table_has_its_columns_and_bytes_add_up(linux: Run) -> None:
     assert 20_000_000 <= delays.min() <= delays.max() <= 65_000_000  # type: ignore[operator]
 
 
+def test_what_has_no_route_yet_waits_for_one_or_is_unreachable(linux: Run) -> None:
+    recording = linux("late_route")
+    datagrams = recording.table("datagrams").group_by("application").agg(pl.col("received_packets").max())
+    # 125 kB/s in packets of 1200 bytes, in the second of two that has the route
+    assert all(95 <= count <= 105 for count in datagrams.filter(pl.col("application") < 2)["received_packets"])
+    delays = recording.table("requests")["delay_ns"]
+    assert (len(delays), delays.null_count()) == (20, 10)
+    assert recording.table("connection_ends")["state"].to_list() == ["unreachable"]
+
+
 def test_the_same_run_twice_is_the_same(linux: Run, tmp_path: Path) -> None:
     found = []
     for name in ("a", "b"):

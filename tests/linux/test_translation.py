@@ -207,6 +207,26 @@ def test_an_interface_that_is_down_does_not_go_down_again(scenario: Callable[...
     assert "link set eth1 up" in files["event-4.batch"]
 
 
+def test_a_priority_of_an_interface_that_is_down_counts_once_it_is_up(scenario: Callable[..., Scenario]) -> None:
+    plan = scenario("pair").plan(None).data
+    priority = {"kind": "priority", "node": 0, "interface": 1}
+    interface = {"kind": "interface", "node": 0, "interface": 1}
+    plan["events"] = [
+        {"at_ns": 1, "action": interface | {"up": False}},
+        {"at_ns": 2, "action": priority | {"backup": True}},
+        {"at_ns": 3, "action": interface | {"up": True}},
+        {"at_ns": 4, "action": priority | {"backup": False}},
+        {"at_ns": 5, "action": interface | {"up": False}},
+        {"at_ns": 6, "action": interface | {"up": True}},
+    ]
+    _, files = translate(plan)
+    events = [line.split()[1] for line in files["job"].splitlines() if line.startswith("event")]
+    assert events == ["1", "3", "4", "5", "6"]
+    assert "mptcp endpoint add 10.0.1.1 id 2 dev eth1 subflow fullmesh backup" in files["event-2.batch"]
+    assert "nobackup" in files["event-3.batch"]
+    assert "mptcp endpoint add 10.0.1.1 id 2 dev eth1 subflow fullmesh\n" in files["event-5.batch"]
+
+
 def test_a_queue_of_a_host_needs_a_rate(scenario: Callable[..., Scenario]) -> None:
     channel = scenario("pair").plan(None).data["links"][0]["forward"]
     assert shaping.host_commands("eth0", channel)

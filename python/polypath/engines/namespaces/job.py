@@ -11,6 +11,7 @@ from typing import Any
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, commands, paths
 from polypath.engines.namespaces.kernel import Kernel
+from polypath.engines.namespaces.paths import Endpoint
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
 from polypath.engines.namespaces.wires import Wires, changes
@@ -41,6 +42,8 @@ class Job:
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
         self._down: set[End] = set()
+        #: Of interfaces whose priority changed, whether they are backups.
+        self._backups: dict[End, bool] = {}
         self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
         lines = [*self._observers(), *self._applications(), *self._events()]
         if any(program["ends_run"] for program in commands.used(self.plan)):
@@ -137,7 +140,7 @@ class Job:
         self._down ^= {end}
         table = self.network.nodes[end.node]
         device = self.network.device(end)
-        endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, []) if table["stack"] else []
+        endpoints = self._endpoints(end) if table["stack"] else []
         up = f"link set {device} up"
         if action["up"]:
             lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in endpoints)]
@@ -149,9 +152,18 @@ class Job:
             return None
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
-    def _change_priority(self, number: int, action: Mapping[str, Any]) -> str:
-        end = End(action["node"], action["interface"])
+    def _endpoints(self, end: End) -> list[Endpoint]:
+        """Those of an interface, with the priority that it has by now."""
         endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, [])
+        backup = self._backups.get(end)
+        return endpoints if backup is None else [endpoint.with_backup(backup) for endpoint in endpoints]
+
+    def _change_priority(self, number: int, action: Mapping[str, Any]) -> str | None:
+        end = End(action["node"], action["interface"])
+        self._backups[end] = action["backup"]
+        if end in self._down:  # it has no endpoints to change; those that it gets are as asked for here
+            return None
+        endpoints = self._endpoints(end)
         name = f"event-{number}.batch"
         self.files[name] = "\n".join(endpoint.backup(action["backup"]) for endpoint in endpoints) + "\n"
         return f"ip -n {namespace(end.node)} -force -batch {name}"

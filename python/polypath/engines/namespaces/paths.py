@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
@@ -29,6 +29,10 @@ class Endpoint:
 
     def delete(self) -> str:
         return f"mptcp endpoint delete id {self.number}"
+
+    def with_backup(self, value: bool) -> Endpoint:
+        others = tuple(flag for flag in self.flags if flag != "backup")
+        return replace(self, flags=(*others, "backup") if value else others)
 
     def backup(self, value: bool) -> str:
         kept = " fullmesh" if "fullmesh" in self.flags else ""

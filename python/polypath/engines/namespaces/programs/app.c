@@ -140,8 +140,12 @@ static void connect_client(struct end *of)
 
 	of->descriptor = open_socket(remote.ss_family, count, argument);
 	if (source &&
-	    bind(of->descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local)))
-		die("bind %s: %s", source, strerror(errno));
+	    bind(of->descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local))) {
+		if (errno != EADDRNOTAVAIL)
+			die("bind %s: %s", source, strerror(errno));
+		finish(of, "unreachable");
+		return;
+	}
 	if (connect(of->descriptor, (struct sockaddr *)&remote, length) && errno != EINPROGRESS)
 		finish(of, reason(errno));
 	else

@@ -187,6 +187,24 @@ socklen_t parse_address(const char *text, uint16_t port, struct sockaddr_storage
 	return sizeof(*v6);
 }
 
+bool reach(struct peer *peer)
+{
+	if (!peer->bound && peer->source_length &&
+	    bind(peer->descriptor, (struct sockaddr *)&peer->source, peer->source_length)) {
+		if (errno == EADDRNOTAVAIL)
+			return false;
+		die("bind: %s", strerror(errno));
+	}
+	peer->bound = true;
+	if (!peer->connected && connect(peer->descriptor, (struct sockaddr *)&peer->remote, peer->remote_length)) {
+		if (errno == ENETUNREACH || errno == EHOSTUNREACH || errno == EADDRNOTAVAIL)
+			return false;
+		die("connect: %s", strerror(errno));
+	}
+	peer->connected = true;
+	return true;
+}
+
 socklen_t map_address(struct sockaddr_storage *address)
 {
 	struct sockaddr_in v4;

@@ -60,16 +60,18 @@ static void arrived(int64_t delay)
 	delays += delay;
 }
 
-static void send_one(int descriptor, size_t length)
+static void send_one(struct peer *to, size_t length)
 {
 	int64_t now = now_ns();
 
+	if (!reach(to))
+		return;
 	memcpy(bytes, &now, sizeof(now));
-	if (send(descriptor, bytes, length, 0) >= 0 || errno == ECONNREFUSED)
+	if (send(to->descriptor, bytes, length, 0) >= 0 || errno == ECONNREFUSED)
 		sent++;
 }
 
-static void send_all(int descriptor, int count, char **argument)
+static void send_all(struct peer *to, int count, char **argument)
 {
 	int64_t rate = number_option(count, argument, "rate", 1), on = number_option(count, argument, "on", 0);
 	int64_t off = number_option(count, argument, "off", 0), packet = number_option(count, argument, "packet", 0);
@@ -89,7 +91,7 @@ static void send_all(int descriptor, int count, char **argument)
 			wait_for(-1, 0, due < next_sample ? due : next_sample);
 			sample_until(now_ns());
 		}
-		send_one(descriptor, length < LARGEST ? length : LARGEST);
+		send_one(to, length < LARGEST ? length : LARGEST);
 		due += gap;
 	}
 }
@@ -116,27 +118,25 @@ int datagram_main(int count, char **argument)
 {
 	bool server = !strcmp(need_option(count, argument, "side"), "server");
 	uint16_t port = number_option(count, argument, "port", 0);
-	struct sockaddr_storage local, remote;
-	socklen_t length = parse_address(need_option(count, argument, "destination"), port, &remote);
 	const char *source = text_option(count, argument, "source", NULL);
-	int descriptor = socket(remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct peer peer = {0};
 
+	peer.remote_length = parse_address(need_option(count, argument, "destination"), port, &peer.remote);
+	peer.descriptor = socket(peer.remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	log_file = open_lines(need_option(count, argument, "log"));
 	interval = number_option(count, argument, "sample", SECOND / 10);
 	next_sample = (now_ns() / interval + 1) * interval;
 	stop_on_signal();
-	if (descriptor < 0)
+	if (peer.descriptor < 0)
 		die("socket: %s", strerror(errno));
 	if (server) {
-		if (bind(descriptor, (struct sockaddr *)&remote, length))
+		if (bind(peer.descriptor, (struct sockaddr *)&peer.remote, peer.remote_length))
 			die("bind: %s", strerror(errno));
-		receive_all(descriptor);
+		receive_all(peer.descriptor);
 	} else {
-		if (source && bind(descriptor, (struct sockaddr *)&local, parse_address(source, 0, &local)))
-			die("bind %s: %s", source, strerror(errno));
-		if (connect(descriptor, (struct sockaddr *)&remote, length))
-			die("connect: %s", strerror(errno));
-		send_all(descriptor, count, argument);
+		if (source)
+			peer.source_length = parse_address(source, 0, &peer.source);
+		send_all(&peer, count, argument);
 	}
 	fprintf(log_file, "D %llu %llu %llu %lld\n", (unsigned long long)sent, (unsigned long long)received,
 		(unsigned long long)received_bytes, (long long)delays);

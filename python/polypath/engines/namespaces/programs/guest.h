@@ -61,6 +61,18 @@ FILE *open_lines(const char *path);
 
 /* An IPv4 or IPv6 address in text with a port; returns its length. */
 socklen_t parse_address(const char *text, uint16_t port, struct sockaddr_storage *address);
+
+/* Where datagrams go; the host may have no route there yet. */
+struct peer {
+	int descriptor;
+	struct sockaddr_storage source, remote;
+	/* 0: whatever source the route has */
+	socklen_t source_length, remote_length;
+	bool bound, connected;
+};
+
+/* Binds and connects once the host has the source's address and a route. False: not yet. */
+bool reach(struct peer *peer);
 /* Address and port in text, separated by a blank. */
 #define MAPPED_PREFIX 12
 /* An address of IPv4 becomes its mapped one: a prefix of 12 bytes, ::ffff:0:0, and the address. */

@@ -35,7 +35,7 @@ static uint16_t checksum(const uint8_t *bytes, size_t length)
 	return htons(~sum);
 }
 
-static void ask(int descriptor, size_t payload)
+static void ask(struct peer *to, size_t payload)
 {
 	static uint8_t packet[LARGEST];
 	struct icmphdr *header = (struct icmphdr *)packet;
@@ -49,7 +49,7 @@ static void ask(int descriptor, size_t payload)
 		header->checksum = checksum(packet, sizeof(*header) + payload);
 	sent_at[asked] = now_ns();
 	delay[asked++] = -1;
-	if (send(descriptor, packet, sizeof(*header) + payload, 0) < 0 && errno == EMSGSIZE)
+	if (reach(to) && send(to->descriptor, packet, sizeof(*header) + payload, 0) < 0 && errno == EMSGSIZE)
 		die("a payload of %zu bytes is too large", payload);
 }
 
@@ -86,18 +86,19 @@ static void wait_until(int descriptor, int64_t until, bool for_all)
 
 int ping_main(int count, char **argument)
 {
-	struct sockaddr_storage local, remote;
-	socklen_t length = parse_address(need_option(count, argument, "destination"), 0, &remote);
 	const char *source = text_option(count, argument, "source", NULL);
 	int64_t interval = number_option(count, argument, "interval", SECOND), begin = now_ns();
 	int64_t duration = number_option(count, argument, "duration", -1);
 	uint64_t most = number_option(count, argument, "count", INT32_MAX);
 	size_t payload = number_option(count, argument, "payload", 56);
 	FILE *log = open_lines(need_option(count, argument, "log"));
-	int descriptor;
+	struct peer peer = {0};
 
+	peer.remote_length = parse_address(need_option(count, argument, "destination"), 0, &peer.remote);
+	if (source)
+		peer.source_length = parse_address(source, 0, &peer.source);
 	stop_on_signal();
-	six = remote.ss_family == AF_INET6;
+	six = peer.remote.ss_family == AF_INET6;
 	identity = number_option(count, argument, "stream", 0) + 1;
 	if (payload > LARGEST - sizeof(struct icmphdr))
 		die("a payload of %zu bytes is too large", payload);
@@ -105,21 +106,18 @@ int ping_main(int count, char **argument)
 		most = duration / interval + 1;
 	sent_at = calloc(most < 1 << 24 ? most : 1 << 24, sizeof(*sent_at));
 	delay = calloc(most < 1 << 24 ? most : 1 << 24, sizeof(*delay));
-	descriptor = socket(remote.ss_family, SOCK_RAW | SOCK_CLOEXEC, six ? (int)IPPROTO_ICMPV6 : (int)IPPROTO_ICMP);
-	if (descriptor < 0 || !sent_at || !delay)
+	peer.descriptor =
+		socket(peer.remote.ss_family, SOCK_RAW | SOCK_CLOEXEC, six ? (int)IPPROTO_ICMPV6 : (int)IPPROTO_ICMP);
+	if (peer.descriptor < 0 || !sent_at || !delay)
 		die("socket: %s", strerror(errno));
-	if (source && bind(descriptor, (struct sockaddr *)&local, parse_address(source, 0, &local)))
-		die("bind %s: %s", source, strerror(errno));
-	if (connect(descriptor, (struct sockaddr *)&remote, length))
-		die("connect: %s", strerror(errno));
 
 	while (!stopped && asked < most && asked < 1 << 24) {
-		wait_until(descriptor, begin + (int64_t)asked * interval, false);
+		wait_until(peer.descriptor, begin + (int64_t)asked * interval, false);
 		if (duration >= 0 && now_ns() >= begin + duration)
 			break;
-		ask(descriptor, payload);
+		ask(&peer, payload);
 	}
-	wait_until(descriptor, now_ns() + PATIENCE, true);
+	wait_until(peer.descriptor, now_ns() + PATIENCE, true);
 	for (uint64_t i = 0; i < asked; i++)
 		fprintf(log, "R %lld %lld\n", (long long)sent_at[i], (long long)delay[i]);
 	return 0;

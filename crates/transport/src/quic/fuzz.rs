@@ -177,11 +177,14 @@ impl World {
         established && self.client.connection.handshake.confirmed
     }
 
-    /// Whether the network kept from an end all that the other sent, which went on trying: it gives up at its idle timeout (RFC 9000
-    /// section 10.1), and so does the other, which hears no more of it.
+    /// Whether the network kept from an end all that the other sent, while one of them went on trying: it gives up at its idle timeout (RFC
+    /// 9000 section 10.1), and so does the other, which hears no more of it.
     fn cut_off(&self, ends: [Option<CloseReason>; 2]) -> bool {
         let gave_up = |end: usize| ends[end] == Some(CloseReason::TimedOut);
-        let alone = |end: usize| gave_up(end) && self.kept[end] >= self.came[end] + TRIED;
+        let tried = self.kept[0].max(self.kept[1]);
+        let unheard =
+            |end: usize| self.kept[end] > self.came[end] && tried >= self.came[end] + TRIED;
+        let alone = |end: usize| gave_up(end) && unheard(end);
         (alone(0) || alone(1)) && (0..2).all(|end| gave_up(end) || ends[end].is_none())
     }
 

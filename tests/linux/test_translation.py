@@ -227,6 +227,17 @@ def test_a_priority_of_an_interface_that_is_down_counts_once_it_is_up(scenario: 
     assert "mptcp endpoint add 10.0.1.1 id 2 dev eth1 subflow fullmesh\n" in files["event-5.batch"]
 
 
+def test_an_application_has_the_first_address_of_its_hosts_as_in_the_simulator(
+    scenario: Callable[..., Scenario],
+) -> None:
+    """Though the way by the second interface is the shorter one."""
+    plan = scenario("pair", 'link.path1.delay="1 ms"').plan(None).data
+    _, files = translate(plan)
+    (client,) = [line for line in files["job"].splitlines() if "side=client" in line]
+    assert "source=10.0.0.1 " in client
+    assert "destination=10.0.2.2 " in client
+
+
 def test_a_queue_of_a_host_needs_a_rate(scenario: Callable[..., Scenario]) -> None:
     channel = scenario("pair").plan(None).data["links"][0]["forward"]
     assert shaping.host_commands("eth0", channel)

@@ -47,16 +47,20 @@ def log(application: int, side: str) -> str:
 def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> str:
     """The guest program's part and its options for one end. Raises EngineError."""
     application = plan["applications"][index]
+    # As in the simulator, the first address of either host where none is named; a socket that is bound to none would
+    # have that of the shortest way.
+    destination = application["destination"] or _first_address(plan, application["server"])
+    source = application["source"] or _first_address(plan, application["client"])
     options = {
         "side": side,
-        "destination": application["destination"] or _first_address(plan, application["server"]),
+        "destination": destination,
         "port": application["port"],
         "stream": index,
         "start": application["start_ns"],
         "log": f"out/{log(index, side)}",
     }
-    if application["source"]:
-        options["source"] = application["source"]
+    if (":" in source) == (":" in destination):
+        options["source"] = source
     match application["transport"]:
         case "udp" | "icmp":
             part, work = _of_datagrams(application["work"]), _settings(application["work"])

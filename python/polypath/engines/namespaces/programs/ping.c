@@ -110,6 +110,9 @@ int ping_main(int count, char **argument)
 		socket(peer.remote.ss_family, SOCK_RAW | SOCK_CLOEXEC, six ? (int)IPPROTO_ICMPV6 : (int)IPPROTO_ICMP);
 	if (peer.descriptor < 0 || !sent_at || !delay)
 		die("socket: %s", strerror(errno));
+	/* a person at the prompt is told; an application, which has a side, waits */
+	if (!reach(&peer) && !text_option(count, argument, "side", NULL))
+		die("connect: %s", strerror(errno));
 
 	while (!stopped && asked < most && asked < 1 << 24) {
 		wait_until(peer.descriptor, begin + (int64_t)asked * interval, false);

@@ -48,8 +48,10 @@ pub const INFINITE_SSTHRESH: u32 = u32::MAX;
 /// One path of a connection, as congestion control and scheduler see it. Windows count packets of `mss` bytes, as in Linux.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Data may be sent: handshake done (for MP_JOIN including the fourth ACK) and not closing.
+    /// The handshake is done (for MP_JOIN including the fourth ACK) and the path not over.
     pub established: bool,
+    /// This side has closed it: nothing new goes there (Linux `__mptcp_subflow_active`).
+    pub closing: bool,
     /// The path belongs to a Multipath TCP connection, even if only one of its paths is left; not to plain TCP.
     pub multipath: bool,
     /// The host asked its peer, or the peer asked the host, to use this path as a backup.
@@ -100,6 +102,7 @@ impl Path {
     pub fn new(mss: u32, initial_window: u32) -> Self {
         Self {
             established: false,
+            closing: false,
             multipath: false,
             backup: false,
             potentially_failed: false,

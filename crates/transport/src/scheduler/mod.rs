@@ -168,7 +168,7 @@ pub trait Scheduler: Send {
 
 /// Whether a path may carry data at all (mptcp.org `mptcp_is_def_unavailable`).
 pub fn usable(path: &Path) -> bool {
-    path.established && !path.potentially_failed
+    path.established && !path.closing && !path.potentially_failed
 }
 
 /// Whether a path may carry data right now (mptcp.org `mptcp_is_temp_unavailable`).

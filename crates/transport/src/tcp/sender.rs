@@ -491,6 +491,7 @@ impl Socket {
     pub(crate) fn close(&mut self, cx: &mut Context<impl Options>) {
         if self.fin == FinState::None && self.state.synchronised() {
             self.fin = FinState::Queued;
+            cx.path.closing = true;
             self.send_unsent(cx);
         }
     }

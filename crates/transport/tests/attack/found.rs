@@ -37,3 +37,10 @@ fn what_waits_in_a_subflow_takes_nothing_from_the_window() {
 fn a_probe_for_the_mtu_waits_for_no_acknowledgement_that_cannot_come() {
     mptcp::on_one_path(&mut Choices::of_seed(8_425));
 }
+
+/// A FIN was forged on one subflow, which closed and whose own FIN never came through: without a sample of its round-trip time it was the fastest
+/// path, and the scheduler gave it all that the other could have carried.
+#[test]
+fn nothing_new_goes_to_a_subflow_that_closes() {
+    mptcp::on_one_path(&mut Choices::of_seed(1_000_001_940_423));
+}

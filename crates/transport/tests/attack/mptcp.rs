@@ -207,8 +207,12 @@ fn spare_the_unprotected(original: &Segment, altered: &mut Segment) {
     }
 }
 
-pub fn on_one_path(rng: &mut Choices) {
-    let mut pair = pair(rng, 2, true, stack::unheld);
+fn on_one_path(rng: &mut Choices) {
+    on_one_path_with(rng, stack::unheld);
+}
+
+pub fn on_one_path_with(rng: &mut Choices, stack: Stack) {
+    let mut pair = pair(rng, 2, true, stack);
     let mut transfer = Transfer::new(rng);
     let attacker = Attacker::OnPath(1);
     let mut meddle = tcp::meddler(attacker, rng.clone(), rng.random_range(0..50));

@@ -58,16 +58,27 @@ pub fn drawn(rng: &mut Choices, base: Config) -> Config {
     }
 }
 
-/// These schedulers hold all data back until the path that carried least takes some, however slow it is.
+/// These schedulers hold data back until the path that carried least takes some.
 const LEVEL: [&str; 2] = ["balanced", "equal"];
+/// These do, too, for a path that would be the faster one.
+const WAITING: [&str; 7] = ["balanced", "equal", "blest", "ecf", "otias", "daps", "sttf"];
 
-/// As [`drawn`], but no path has to wait for another one.
-pub fn unheld(rng: &mut Choices, base: Config) -> Config {
+fn without(rng: &mut Choices, base: Config, schedulers: &[&str]) -> Config {
     let mut made = drawn(rng, base);
-    while LEVEL.contains(&made.scheduler.name.as_str()) {
+    while schedulers.contains(&made.scheduler.name.as_str()) {
         made.scheduler = entry(rng, &scheduler::REGISTRY);
     }
     made
+}
+
+/// As [`drawn`], but no path has to keep level with another one.
+pub fn unlevelled(rng: &mut Choices, base: Config) -> Config {
+    without(rng, base, &LEVEL)
+}
+
+/// As [`drawn`], but no path has to wait for another one.
+pub fn unheld(rng: &mut Choices, base: Config) -> Config {
+    without(rng, base, &WAITING)
 }
 
 /// As [`drawn`], which opens and announces subflows as any path manager does.

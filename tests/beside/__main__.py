@@ -1,8 +1,8 @@
 """Random scenarios on the simulator and on the kernel: every byte on both, and how their times compare.
 
-usage: python -m tests.beside [--count N] [--first K] [--kept FILE] [--out PAGE]
-Goes on where it stopped. Exit code 1 if a run failed, or the engines delivered other bytes, without a cause in
-known.toml.
+usage: python -m tests.beside [--count N] [--first K] [--kept FOLDER] [--out PAGE]
+Goes on where it stopped. Exit code 1 if a run failed, the engines delivered other bytes, or times are apart by more
+than chance, without a cause in known.toml.
 """
 
 from __future__ import annotations
@@ -10,26 +10,28 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
-from collections import Counter
-from collections.abc import Sequence
-from math import exp, log, sqrt
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from math import exp, inf, log, sqrt
 from pathlib import Path
 from statistics import fmean, quantiles, stdev
+from typing import TypeVar
 
-from .compared import ENGINES, ROOT, Compared, compared
+from .again import RUNS, Again, again, different
+from .compared import ENGINES, FAR, ROOT, Compared, compared
+
+_Row = TypeVar("_Row")
 
 TEXT = Path(__file__).parent / "page.md"
 KNOWN = Path(__file__).parent / "known.toml"
-#: A time further from the kernel's than this is told by its number.
-FAR = 3.0
 
 
-def kept(path: Path) -> list[Compared]:
+def kept(path: Path, load: Callable[[str], _Row]) -> list[_Row]:
     """What is there already; a line that was cut is left out."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [Compared.load(line) for line in lines if line.endswith("\n")]
+    return [load(line) for line in lines if line.endswith("\n")]
 
 
 def outcomes(rows: Sequence[Compared]) -> list[str]:
@@ -66,43 +68,61 @@ def figures(rows: Sequence[Compared]) -> list[str]:
     return lines
 
 
-def far(rows: Sequence[Compared]) -> list[str]:
-    """The applications whose times are furthest apart."""
-    chosen = [(row.ratio, row) for row in rows if row.ratio and not 1 / FAR <= row.ratio <= FAR]
-    lines = ["| scenario | application | simulator s | kernel s | ratio |", "|--:|---|--:|--:|--:|"]
-    for ratio, row in sorted(chosen, key=lambda each: -abs(log(each[0])))[:20]:
-        assert row.ends is not None
-        sim, linux = (row.ends[name].took_s for name in ENGINES)
-        lines.append(f"| {row.number} | {row.kind}, {row.transport} | {sim:.2f} | {linux:.2f} | {ratio:.2f} |")
-    return lines
+def apart(rows: Sequence[Again]) -> list[str]:
+    """What other draws do not bring together, with its cause."""
+    causes = known("far")
+    lines = ["| scenario | application | simulator, s | kernel, s | p | cause |", "|--:|---|--:|--:|--:|---|"]
+    for row, p in different(rows):
+        sim, linux = (_time(row.median(name)) for name in ENGINES)
+        cause = causes.get(row.number, "**not known**")
+        lines.append(f"| {row.number} | {row.kind}, {row.transport} | {sim} | {linux} | {p:.2g} | {cause} |")
+    return lines if len(lines) > 2 else ["None."]
 
 
-def known() -> dict[int, str]:
+def _time(seconds: float) -> str:
+    return "not done" if seconds == inf else f"{seconds:.3g}"
+
+
+def known(table: str) -> dict[int, str]:
     """Causes by scenario."""
-    return {int(number): " ".join(cause.split()) for number, cause in tomllib.loads(KNOWN.read_text()).items()}
+    tables = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
+    return {int(number): " ".join(cause.split()) for number, cause in tables.get(table, {}).items()}
 
 
-def faults(rows: Sequence[Compared]) -> list[str]:
-    """What no chance explains, with its cause."""
-    causes = known()
-    lines = [f"- Scenario {row.number}: {causes.get(row.number, row.fault)}." for row in rows if row.fault]
-    return lines or ["None."]
+def faults(rows: Sequence[Compared], repeated: Sequence[Again]) -> list[tuple[int, str]]:
+    """What no chance explains: scenario and fault, each once."""
+    drawn = [(row.number, row.fault) for row in rows if row.fault]
+    return list(dict.fromkeys(drawn + [(row.number, failure) for row in repeated for failure in row.failed]))
 
 
-def page(rows: Sequence[Compared]) -> str:
+def causes_of(found: Sequence[tuple[int, str]]) -> list[str]:
+    """A line for each, with its cause where that is known."""
+    causes = known("faults")
+    lines = [f"- Scenario {number}: {causes.get(number, fault)}." for number, fault in found]
+    return list(dict.fromkeys(lines)) or ["None."]
+
+
+def page(rows: Sequence[Compared], repeated: Sequence[Again]) -> str:
     numbers = {row.number for row in rows}
     refused = {row.number for row in rows if row.refused}
-    told = {
+    places = {
         "{drawn}": f"{len(numbers):,}",
         "{ran}": f"{len(numbers - refused):,}",
         "{refused}": f"{len(refused):,}",
-        "{faults}": "\n".join(faults(rows)),
+        "{faults}": "\n".join(causes_of(faults(rows, repeated))),
         "{outcomes}": "\n".join(outcomes(rows)),
         "{figures}": "\n".join(figures(rows)),
-        "{far}": "\n".join(far(rows)),
+        "{factor}": f"{FAR:g}",
+        "{times}": f"{sum(row.ratio is not None for row in rows):,}",
+        "{longer}": f"{sum(row.far and row.ratio is not None for row in rows):,}",
+        "{alone}": f"{sum(row.far and row.ratio is None for row in rows):,}",
+        "{repeated}": f"{len(repeated):,}",
+        "{runs}": str(RUNS),
+        "{different}": f"{len(different(repeated)):,}",
+        "{apart}": "\n".join(apart(repeated)),
     }
     text = TEXT.read_text(encoding="utf-8")
-    for place, value in told.items():
+    for place, value in places.items():
         text = text.replace(place, value)
     return text
 
@@ -111,23 +131,50 @@ def main() -> int:
     reader = argparse.ArgumentParser(prog="python -m tests.beside", description=__doc__)
     reader.add_argument("--count", type=int, default=1000, help="scenarios to draw")
     reader.add_argument("--first", type=int, default=0, help="number of the first one")
-    reader.add_argument("--kept", type=Path, default=ROOT / "target" / "beside.jsonl", help="rows that are there")
+    reader.add_argument("--kept", type=Path, default=ROOT / "target" / "beside", help="folder of rows that are there")
     reader.add_argument("--out", type=Path, help="the page to write")
     given = reader.parse_args()
-    rows = kept(given.kept)
+    given.kept.mkdir(parents=True, exist_ok=True)
+    rows = _drawn(given.kept / "drawn.jsonl", range(given.first, given.first + given.count))
+    repeated = _repeated(given.kept / "again.jsonl", [row for row in rows if row.far])
+    if given.out:
+        given.out.write_text(page(rows, repeated), encoding="utf-8")
+    unknown = any(number not in known("faults") for number, _ in faults(rows, repeated))
+    return int(unknown or any(row.number not in known("far") for row, _ in different(repeated)))
+
+
+def _drawn(file: Path, numbers: Sequence[int]) -> list[Compared]:
+    """Rows of these scenarios and of all that are kept."""
+    rows = kept(file, Compared.load)
     there = {row.number for row in rows}
-    with given.kept.open("a", encoding="utf-8") as file:
-        for number in range(given.first, given.first + given.count):
+    with file.open("a", encoding="utf-8") as kept_rows:
+        for number in numbers:
             if number in there:
                 continue
             for row in compared(number):
                 rows.append(row)
-                print(row.json(), file=file, flush=True)
+                print(row.json(), file=kept_rows, flush=True)
                 if row.fault:
                     print(f"{number}: {row.fault}", flush=True)
-    if given.out:
-        given.out.write_text(page(rows), encoding="utf-8")
-    return int(any(row.fault and row.number not in known() for row in rows))
+    return rows
+
+
+def _repeated(file: Path, far: Sequence[Compared]) -> list[Again]:
+    """What other draws make of those that were far apart."""
+    rows = kept(file, Again.load)
+    there = {(row.number, row.application) for row in rows}
+    missing = defaultdict(list)
+    for row in far:
+        if (row.number, row.application) not in there:
+            missing[row.number].append(row)
+    with file.open("a", encoding="utf-8") as kept_rows:
+        for number, of_it in missing.items():
+            for found in again(number, of_it):
+                rows.append(found)
+                print(found.json(), file=kept_rows, flush=True)
+                for failure in found.failed:
+                    print(f"{number}, {failure}", flush=True)
+    return rows
 
 
 if __name__ == "__main__":

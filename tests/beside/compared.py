@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from polypath import engines
 from polypath.engines import EngineError
-from polypath.results import Recording
 from polypath.scenario import Plan
 
 from .shared import lossless, reduced
@@ -22,6 +21,8 @@ GENERATOR: Final = ROOT / "target" / "debug" / "examples" / "campaign"
 ENGINES: Final = ("sim", "linux")
 #: The state of a connection that is over without an error.
 DONE: Final = "finished"
+#: A time further from the kernel's than this asks for a cause.
+FAR: Final = 3.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,15 @@ class Compared:
         return sim / linux if sim and linux else None
 
     @property
+    def far(self) -> bool:
+        """Whether it was done on one engine alone, or took much longer there."""
+        if self.ends is None:
+            return False
+        if self.ratio is None:
+            return sum(end.state == DONE for end in self.ends.values()) == 1
+        return not 1 / FAR <= self.ratio <= FAR
+
+    @property
     def fault(self) -> str | None:
         """What no chance explains."""
         if self.failed:
@@ -101,7 +111,7 @@ def compared(number: int) -> list[Compared]:
     ends: dict[str, dict[int, End]] = {}
     for name in ENGINES:
         try:
-            ends[name] = _ends(engines.get(name).run(shared))
+            ends[name] = run(name, shared)
         except EngineError as error:
             return [Compared(number, "", lossless=lossless(shared), failed=f"{name}: {error}")]
     rows = []
@@ -113,13 +123,14 @@ def compared(number: int) -> list[Compared]:
     return rows
 
 
-def _kind(work: Mapping[str, Any]) -> str:
-    return "bulk for a time" if work["kind"] == "bulk" and work.get("duration_ns") else str(work["kind"])
-
-
-def _ends(recording: Recording) -> dict[int, End]:
+def run(engine: str, shared: Plan) -> dict[int, End]:
+    """What each application came to, by its place in the plan. Raises EngineError where the run fails."""
     found = {}
-    for row in recording.table("connection_ends").sort("connection").to_dicts():
+    for row in engines.get(engine).run(shared).table("connection_ends").sort("connection").to_dicts():
         took = None if row["last_byte_ns"] is None else (row["last_byte_ns"] - row["start_ns"]) / 1e9
         found[row["application"]] = End(row["state"], row["client_received_bytes"], row["server_received_bytes"], took)
     return found
+
+
+def _kind(work: Mapping[str, Any]) -> str:
+    return "bulk for a time" if work["kind"] == "bulk" and work.get("duration_ns") else str(work["kind"])

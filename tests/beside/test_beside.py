@@ -9,7 +9,8 @@ import pytest
 from polypath.engines import EngineError
 from polypath.engines.linux.kernel import KernelError, find
 
-from .__main__ import far, figures, outcomes
+from .__main__ import apart, figures, outcomes
+from .again import RUNS, Again, different
 from .compared import GENERATOR, Compared, End, compared
 
 TODAY = datetime.now(UTC).date().toordinal()
@@ -45,6 +46,8 @@ def test_other_bytes_are_a_fault_where_they_do_not_depend_on_time() -> None:
 def test_a_row_comes_back_as_it_was_written() -> None:
     for each in (row(1, end(), end(6)), Compared(2, "", refused="no")):
         assert Compared.load(each.json()) == each
+    once_more = repeated(3, [1.0, None], [2.0, 3.0])
+    assert Again.load(once_more.json()) == once_more
 
 
 def test_the_page_counts_and_names() -> None:
@@ -54,4 +57,26 @@ def test_the_page_counts_and_names() -> None:
     (line,) = figures(rows)[2:]
     assert line.startswith("| tcp, queues alone lose | 21 | 1.1")
     assert line.endswith("| 52% | 95% |")
-    assert far(rows)[2:] == ["| 77 | bulk, tcp | 20.00 | 2.00 | 10.00 |"]
+    assert [each.number for each in rows if each.far] == [77, 78]
+
+
+def repeated(number: int, sim: list[float | None], linux: list[float | None]) -> Again:
+    return Again(number, "a", "bulk", "tcp", {"sim": sim, "linux": linux})
+
+
+def test_draws_that_overlap_are_chance_and_others_are_not() -> None:
+    fast: list[float | None] = [1 + place / 100 for place in range(RUNS)]
+    slow: list[float | None] = [9 + place / 100 for place in range(RUNS)]
+    never: list[float | None] = [None] * RUNS
+    mixed = [*fast[: RUNS // 2], *never[: RUNS // 2]]
+    rows = [repeated(number, fast, fast) for number in range(20)]
+    rows += [repeated(77, fast, slow), repeated(78, never, slow), repeated(79, mixed, fast), repeated(80, never, never)]
+    found = different(rows)
+    assert [each.number for each, _ in found] == [77, 78]
+    # of all ways to deal 16 runs out, two put one engine's before the other's
+    assert found[0][1] == pytest.approx(24 * 2 / 12870)
+    assert apart(rows)[2:] == [
+        "| 77 | bulk, tcp | 1.04 | 9.04 | 0.0037 | **not known** |",
+        "| 78 | bulk, tcp | not done | 9.04 | 0.0037 | **not known** |",
+    ]
+    assert apart(rows[:20]) == ["None."]

@@ -180,7 +180,7 @@ packetdrill: build kernel-tools
 	@$(BIN)/polypath kernel build --conformance
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
 
-beside: SCENARIOS = 1000
+beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
 	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md

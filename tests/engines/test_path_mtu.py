@@ -38,6 +38,16 @@ def completion(recording: Recording, size: int = 4_000_000) -> float:
     return row["last_byte_ns"] / 1e9 if whole else float("inf")
 
 
+@pytest.fixture
+def kernel() -> None:
+    """Skips where engine linux has none."""
+    try:
+        supported()
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("family", [(), IPV6], ids=["ipv4", "ipv6"])
 def test_quic_takes_the_length_that_a_router_names(family: tuple[str, ...]) -> None:
     quic = ("application.bulk.transport=quic", "defaults.profile=rfc", *family)
@@ -146,13 +156,9 @@ def test_a_host_remembers_what_it_was_told() -> None:
     ],
     ids=["ipv4", "ipv6", "mptcp", "black-hole", "suspected", "probed"],
 )
+@pytest.mark.usefixtures("kernel")
 def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_path: Path) -> None:
     """At 2 Mbps, where the initial window fills the path: how the kernel cuts its buffers costs it in slow start."""
-    try:
-        supported()
-        find()
-    except KernelError as error:
-        pytest.skip(str(error))
     slow = [f"link.{name}.rate=2 Mbps" for name in ("access", "tunnel", "other")]
     found = {}
     for engine in ("sim", "linux"):
@@ -180,13 +186,9 @@ def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_pa
     ],
     ids=["accepted", "opened", "subflow"],
 )
+@pytest.mark.usefixtures("kernel")
 def test_a_search_begins_as_the_kernels(settings: tuple[str, ...], tmp_path: Path) -> None:
     """Linux holds the bounds against what it sends only from the next tcp_sync_mss on."""
-    try:
-        supported()
-        find()
-    except KernelError as error:
-        pytest.skip(str(error))
     slow = [f"link.{name}.rate=2 Mbps" for name in ("access", "tunnel", "other")]
     found = {}
     for engine in ("sim", "linux"):

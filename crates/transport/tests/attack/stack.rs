@@ -58,14 +58,15 @@ pub fn drawn(rng: &mut Choices, base: Config) -> Config {
     }
 }
 
-/// These schedulers hold data back until the path that carried least takes some.
-const LEVEL: [&str; 2] = ["balanced", "equal"];
-/// These do, too, for a path that would be the faster one.
-const WAITING: [&str; 7] = ["balanced", "equal", "blest", "ecf", "otias", "daps", "sttf"];
+/// Schedulers that hold data back until the path that carried least takes some.
+const LEVEL: &[&str] = &["balanced", "equal"];
+/// Those that do so for a path that would be the faster one.
+const WAITING: &[&str] = &["blest", "ecf", "sttf"];
 
-fn without(rng: &mut Choices, base: Config, schedulers: &[&str]) -> Config {
+fn without(rng: &mut Choices, base: Config, schedulers: &[&[&str]]) -> Config {
     let mut made = drawn(rng, base);
-    while schedulers.contains(&made.scheduler.name.as_str()) {
+    let among = |name: &str| schedulers.iter().any(|some| some.contains(&name));
+    while among(&made.scheduler.name) {
         made.scheduler = entry(rng, &scheduler::REGISTRY);
     }
     made
@@ -73,12 +74,12 @@ fn without(rng: &mut Choices, base: Config, schedulers: &[&str]) -> Config {
 
 /// As [`drawn`], but no path has to keep level with another one.
 pub fn unlevelled(rng: &mut Choices, base: Config) -> Config {
-    without(rng, base, &LEVEL)
+    without(rng, base, &[LEVEL])
 }
 
 /// As [`drawn`], but no path has to wait for another one.
 pub fn unheld(rng: &mut Choices, base: Config) -> Config {
-    without(rng, base, &WAITING)
+    without(rng, base, &[LEVEL, WAITING])
 }
 
 /// As [`drawn`], which opens and announces subflows as any path manager does.

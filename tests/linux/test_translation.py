@@ -305,6 +305,21 @@ def test_endpoints_have_the_flags_and_limits_that_were_chosen(scenario: Callable
     assert len(_endpoints(scenario, flags="none")) == 1
 
 
+@pytest.mark.parametrize("name", ["default", "ndiffports"])
+def test_a_path_manager_that_leaves_announcements_alone_accepts_none(
+    scenario: Callable[..., Scenario], name: str
+) -> None:
+    data = scenario("pair").plan(None).data
+    for node in data["nodes"]:
+        if node["stack"]:
+            node["stack"]["path_manager"] = {"name": name, "parameters": {}}
+    network = Network(data)
+    hosts = {node["name"]: index for index, node in enumerate(network.nodes)}
+    limits, *endpoints = paths.of_host(network, Kernel(), hosts["server"]).commands()
+    assert limits.endswith("add_addr_accepted 0")
+    assert endpoints == []
+
+
 def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callable[..., Scenario]) -> None:
     network = Network(scenario("everything").plan(None).data)
     names = {node["name"]: index for index, node in enumerate(network.nodes)}

@@ -85,7 +85,7 @@ def _endpoints(network: Network, kernel: Kernel, node: int, flags: tuple[str, ..
 
 
 def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
-    return Paths(kernel.most_subflows)
+    return Paths(kernel.most_subflows, accepted=0)
 
 
 def clients(plan: Mapping[str, Any]) -> set[int]:
@@ -124,7 +124,7 @@ def _ndiffports(network: Network, kernel: Kernel, node: int, parameters: Mapping
     return (
         _userspace(network, kernel, node, int(parameters.get("num_subflows", 2)), mesh=False)
         if client
-        else Paths(kernel.most_subflows)
+        else _passive(network, kernel, node, {})
     )
 
 

@@ -227,6 +227,23 @@ def test_a_priority_of_an_interface_that_is_down_counts_once_it_is_up(scenario: 
     assert "mptcp endpoint add 10.0.1.1 id 2 dev eth1 subflow fullmesh\n" in files["event-5.batch"]
 
 
+def test_a_host_whose_last_interface_goes_down_keeps_its_endpoints(scenario: Callable[..., Scenario]) -> None:
+    """As in the simulator its subflows go on trying; the kernel would end those of an endpoint that is deleted."""
+    plan = scenario("pair").plan(None).data
+    plan["events"] = [
+        {"at_ns": at, "action": {"kind": "interface", "node": 0, "interface": interface, "up": up}}
+        for at, interface, up in ((1, 0, False), (2, 1, False), (3, 1, True), (4, 0, True), (5, 1, False))
+    ]
+    _, files = translate(plan)
+    events = [files[f"event-{number}.batch"] for number in range(5)]
+    assert "endpoint delete id 1" in events[0]
+    assert "endpoint" not in events[1]
+    assert "link set eth1 down" in events[1]
+    assert "endpoint" not in events[2]
+    assert "endpoint add 10.0.0.1" in events[3]
+    assert "endpoint delete id 2" in events[4]
+
+
 def test_an_application_has_the_first_address_of_its_hosts_as_in_the_simulator(
     scenario: Callable[..., Scenario],
 ) -> None:

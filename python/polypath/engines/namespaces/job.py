@@ -42,6 +42,8 @@ class Job:
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
         self.rates: dict[tuple[int, str], list[tuple[int, int | None]]] = {}
         self._down: set[End] = set()
+        #: Interfaces that are down and whose addresses the path manager kept.
+        self._kept: set[End] = set()
         #: Of interfaces whose priority changed, whether they are backups.
         self._backups: dict[End, bool] = {}
         self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
@@ -140,9 +142,13 @@ class Job:
         self._down ^= {end}
         table = self.network.nodes[end.node]
         device = self.network.device(end)
-        endpoints = self._endpoints(end) if table["stack"] else []
-        up = f"link set {device} up"
+        if end in self._down and not self._others_up(end):
+            # As in the simulator: without another address its subflows go on trying.
+            self._kept.add(end)
+        endpoints = self._endpoints(end) if table["stack"] and end not in self._kept else []
         if action["up"]:
+            self._kept.discard(end)
+            up = f"link set {device} up"
             lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in endpoints)]
         else:
             lines = [*(endpoint.delete() for endpoint in endpoints), f"link set {device} down"]
@@ -151,6 +157,9 @@ class Job:
         if end.node not in self.wires.nodes:
             return None
         return f"ip -n {namespace(end.node)} -force -batch {name}"
+
+    def _others_up(self, end: End) -> bool:
+        return any(other != end and other not in self._down for other in self.network.ends(end.node))
 
     def _endpoints(self, end: End) -> list[Endpoint]:
         """Those of an interface, with the priority that it has by now."""
@@ -161,7 +170,7 @@ class Job:
     def _change_priority(self, number: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
         self._backups[end] = action["backup"]
-        if end in self._down:  # it has no endpoints to change; those that it gets are as asked for here
+        if end in self._down - self._kept:  # it has no endpoints to change; those that it gets are as asked for here
             return None
         endpoints = self._endpoints(end)
         name = f"event-{number}.batch"

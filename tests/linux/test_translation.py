@@ -179,6 +179,25 @@ def test_a_queue_in_packets_is_serialised_packet_by_packet(scenario: Callable[..
     assert child.endswith("netem limit 101 rate 20000000bit")
 
 
+def test_a_bucket_holds_no_more_than_the_longest_packet_that_is_sent(scenario: Callable[..., Scenario]) -> None:
+    """What it holds leaves at once: of TCP the most that both ends take, though one of them could send more."""
+
+    def burst(mtus: tuple[int, int], **application: Any) -> str:
+        data = scenario("pair", "link.path0.queue=30 kB").plan(None).data
+        ends = data["applications"][0]["client"], data["applications"][0]["server"]
+        for node, mtu in zip(ends, mtus, strict=True):
+            data["nodes"][node]["stack"]["mtu"] = mtu
+        data["applications"] = [data["applications"][0] | application]
+        bucket = next(line for line in translate(data)[1]["shape.batch"].splitlines() if "tbf" in line)
+        return bucket.split(" burst ")[1].split()[0]
+
+    assert burst((1500, 9000)) == "1514b"
+    assert burst((9000, 9000)) == "9014b"
+    datagrams = {"kind": "cbr", "rate_bps": 1_000_000, "duration_ns": 1_000_000_000}
+    assert burst((1500, 9000), transport="udp", work=datagrams | {"packet_bytes": 1000}) == "1514b"
+    assert burst((1500, 9000), transport="udp", work=datagrams | {"packet_bytes": 4000}) == "4062b"
+
+
 def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -> None:
     changed = scenario("pair", "link.path0.queue=30 kB", "link.path0.burst=15 kB")
     _, child = shaping.commands("b0", changed.plan(None).data["links"][0]["forward"])

@@ -25,6 +25,8 @@ _DEVICE = re.compile(r"^[A-Za-z0-9_.-]{1,15}$")
 _RESERVED = frozenset({"lo", "br0", "all", "default"})
 _MOST_NODES = 1000
 LARGEST_MTU = 65535
+#: Of IPv6 and UDP, or less.
+_HEADERS = 48
 
 _NOBODY = {4: "0.0.0.0", 6: "::"}
 """Whom packets are from of which only the destination counts."""
@@ -113,6 +115,21 @@ class Network:
         """Of a host's interfaces what its stack says; nothing is too long for other nodes."""
         stack = self.nodes[node]["stack"]
         return int(stack["mtu"]) if stack else LARGEST_MTU
+
+    def longest_packet(self) -> int:
+        """What the hosts' packets have at most, with what the Plan puts on them: TCP sends what both ends take."""
+        plan = self.plan
+        if plan.get("programs") or "clients" in plan:
+            return max((self.mtu(node) for node in range(len(self.nodes)) if self.is_host(node)), default=0)
+        return max(map(self._longest_of, plan["applications"]), default=0)
+
+    def _longest_of(self, application: Mapping[str, Any]) -> int:
+        ends = [self.mtu(application[side]) for side in ("client", "server")]
+        if application["transport"] in ("tcp", "mptcp"):
+            return min(ends)
+        work = application["work"]
+        payload = work.get("packet_bytes") or work.get("payload_bytes")
+        return max(ends) if payload is None else min(max(ends), payload + _HEADERS)
 
     def interface_mtu(self, end: End) -> int:
         """That of a host's stack, and where routers tell of longer packets, the link's."""

@@ -42,8 +42,7 @@ class Netem:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.nodes = list(range(len(network.nodes)))
-        longest = max((network.mtu(node) for node in self.nodes if network.is_host(node)), default=0)
-        self._packet = max(shaping.PACKET, longest + shaping.ETHERNET)
+        self._packet = max(shaping.PACKET, network.longest_packet() + shaping.ETHERNET)
         self._channels: dict[tuple[int, str], dict[str, Any]] = {
             (index, direction): dict(link[direction])
             for index, link in enumerate(network.links)

@@ -115,6 +115,7 @@ impl Paths {
             remote: &self.remote,
             subflows: &subflows,
             announced: &announced,
+            most_announced: usize::MAX,
         });
         let wake = ready_at.saturating_add(self.manager.wake());
         self.wake = if wake > now { wake } else { NEVER };

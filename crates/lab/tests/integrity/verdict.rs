@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow_cast::display::array_value_to_string;
 use polypath_lab::plan::{
-    Application, Bulk, Fetch, Loss, Messages, PingPong, Plan, RequestResponse, Stream, Tls,
-    Transport, Work,
+    Action, Application, Bulk, Event, Fetch, Loss, Messages, PingPong, Plan, RequestResponse,
+    Stream, Tls, Transport, Work,
 };
 use polypath_lab::{CaptureMode, MiddleboxReport, Recording, Simulation, Totals};
 use polypath_transport::Profile;
@@ -287,7 +287,9 @@ impl<'a> Run<'a> {
             return Ok(seen);
         }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
-        if self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
+        let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server();
+        if unanswered
+            || self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered()
                 && (was("reset")
                     || was("unreachable")
@@ -385,6 +387,15 @@ impl<'a> Run<'a> {
                 .get("inside")
                 .is_some_and(|end| end == "second")
         })
+    }
+
+    /// Whether a server on Linux may have had no route for its SYN/ACK, and so have forgotten who asked.
+    fn loses_the_server(&self) -> bool {
+        let mut applications = self.plan.applications.iter();
+        let linux =
+            applications.any(|it| stack_of(self.plan, it, SERVER).config.profile == Profile::Linux);
+        let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == SERVER);
+        linux && self.plan.events.iter().any(down)
     }
 
     /// The least of both sides' limits to the peer's silence.

@@ -139,6 +139,11 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether no segment is longer than half of the largest window that the peer offered (Linux `tcp_bound_to_half_wnd`).
+    pub(crate) fn halves_windows(self) -> bool {
+        self != Self::Rfc
+    }
+
     /// Whether a full queue of the own host is congestion and the segment stays unsent (Linux `tcp_write_xmit`), or a loss like any other.
     pub fn hears_local_drops(self) -> bool {
         self != Self::Rfc
@@ -180,6 +185,23 @@ impl Profile {
     /// Whether, without SACK, a packet that a duplicate ACK stood for is not counted again once it is acknowledged (Linux
     /// `tcp_remove_reno_sacks`).
     pub(crate) fn counts_duplicates_once(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a subflow that the peer opened takes no round-trip time from its handshake but by timestamps (Linux `tcp_check_req`, which
+    /// is done with an MP_JOIN before it measures).
+    pub(crate) fn leaves_joins_untimed(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether an address is announced when the one before it was echoed, another subflow is there, or one has ended (Linux
+    /// `mptcp_pm_create_subflow_or_signal_addr`), or all at once.
+    pub(crate) fn announces_one_by_one(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a SYN/ACK that cannot be sent again for want of a route ends the handshake (Linux `reqsk_timer_handler`).
+    pub(crate) fn needs_route_for_syn_ack(self) -> bool {
         self == Self::Linux
     }
 

@@ -47,6 +47,11 @@ impl Connection {
                 remote: subflow.remote_id,
             })
             .collect();
+        let most = if self.shared.config.profile.announces_one_by_one() {
+            1
+        } else {
+            usize::MAX
+        };
         let actions = self.path_manager.manage(&PmView {
             now: self.shared.now - ready_at,
             client: self.session.client,
@@ -54,6 +59,7 @@ impl Connection {
             remote: &self.remote,
             subflows: &subflows,
             announced: &self.announced,
+            most_announced: if self.may_announce { most } else { 0 },
         });
         for action in actions {
             match action {
@@ -62,7 +68,10 @@ impl Connection {
                 Action::Open(pair) => self.open_subflow(pair, Vec::new()),
                 Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
                 Action::Close(pair) => self.close_pair(pair),
-                Action::Announce(id) => self.announce(id, 0),
+                Action::Announce(id) => {
+                    self.may_announce = most > 1;
+                    self.announce(id, 0);
+                }
                 Action::Withdraw(id) => self.withdraw(id),
                 Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
@@ -72,6 +81,15 @@ impl Connection {
             wake => ready_at.saturating_add(wake),
         };
         self.deadline = self.deadline.min(self.path_manager_at);
+    }
+
+    /// It is the next address's turn.
+    pub(super) fn announce_next(&mut self) {
+        if !self.may_announce {
+            self.may_announce = true;
+            self.path_manager_at = self.path_manager_at.min(self.shared.now);
+            self.deadline = self.deadline.min(self.path_manager_at);
+        }
     }
 
     fn close_pair(&mut self, pair: Pair) {
@@ -127,6 +145,8 @@ impl Connection {
                 repeat_at: self.shared.now + self.connection_timeout(repeats),
                 repeats,
             });
+        } else {
+            self.announce_next();
         }
         self.deadline = 0;
         self.send_option(MptcpOption::AddAddr {
@@ -223,7 +243,11 @@ impl Connection {
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
         self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
+        let awaited = self.pending_add_addrs.len();
         self.pending_add_addrs.retain(|other| other.id != id);
+        if self.pending_add_addrs.len() < awaited {
+            self.announce_next();
+        }
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
@@ -304,6 +328,7 @@ impl Connection {
         local.up = up;
         let id = local.id;
         if up {
+            self.may_announce = true;
             self.manage_paths();
         } else {
             self.withdraw(id);

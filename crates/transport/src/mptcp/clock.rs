@@ -1,7 +1,7 @@
 //! The connection's time: what is due, and when to ask again.
 
 use super::connection::Connection;
-use crate::tcp::{Fired, Socket};
+use crate::tcp::{Fired, Socket, State};
 use crate::{CloseReason, EventKind, NEVER, Nanos};
 
 impl Connection {
@@ -50,6 +50,9 @@ impl Connection {
         {
             return self.repeat_join_ack(subflow);
         }
+        if self.lacks_route_to_answer(subflow) {
+            return self.lose_subflow(subflow, CloseReason::Unreachable);
+        }
         if !self.with(subflow, |socket, cx| socket.on_timeout(cx)) {
             let reason = if self.subflows[subflow].socket.state.synchronised() {
                 CloseReason::TimedOut
@@ -68,6 +71,15 @@ impl Connection {
             }
             self.reinject(subflow);
         }
+    }
+
+    /// The address whose SYN/ACK would have to be sent again is gone for now.
+    fn lacks_route_to_answer(&self, subflow: usize) -> bool {
+        let own = &self.subflows[subflow];
+        let address = own.tuple.local.ip();
+        own.socket.state == State::SynReceived
+            && self.shared.config.profile.needs_route_for_syn_ack()
+            && (self.local.iter()).any(|local| local.address == address && !local.up)
     }
 
     /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.

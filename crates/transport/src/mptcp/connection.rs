@@ -45,6 +45,8 @@ pub struct Connection {
     pub(super) remote: Vec<RemoteAddress>,
     /// Ids that the peer was told of, and those whose echo is awaited.
     pub(super) announced: Vec<u8>,
+    /// Another address may be announced.
+    pub(super) may_announce: bool,
     pub(super) pending_add_addrs: Vec<PendingAddAddr>,
     pub(super) random: Pcg64Mcg,
     pub(super) ports: Ports,
@@ -120,6 +122,7 @@ impl Connection {
                 port: None,
             }],
             announced: Vec::new(),
+            may_announce: true,
             pending_add_addrs: Vec::new(),
             random,
             ports,

@@ -47,8 +47,12 @@ impl Connection {
 
     /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6), at once or after a while.
     pub(super) fn lose_subflow(&mut self, subflow: usize, reason: CloseReason) {
-        self.reinject(subflow);
+        // One that the peer asked for and never confirmed is no subflow yet (Linux: a request socket).
+        if self.session.client || self.paths[subflow].established {
+            self.reinject(subflow);
+        }
         self.close_subflow(subflow);
+        self.announce_next();
         let alive = self.sockets().any(|socket| socket.state != State::Closed);
         if alive {
             return;

@@ -270,6 +270,7 @@ impl Connection {
         self.paths[subflow].multipath = true;
         self.subflows[subflow].established_at = Some(self.shared.now);
         self.adopt();
+        self.announce_next();
         self.shared.event(EventKind::SubflowEstablished(subflow));
     }
 
@@ -288,10 +289,17 @@ impl Connection {
             Some(_) => self.check_join_ack(subflow, segment),
             None => self.check_capable_ack(segment),
         };
-        if !proceed || !self.with(subflow, |socket, cx| socket.on_third_ack(cx, segment)) {
+        if !proceed {
             return false;
         }
-        if self.subflows[subflow].join.is_some() {
+        let joins = self.subflows[subflow].join.is_some();
+        let timed = !joins || !self.shared.config.profile.leaves_joins_untimed();
+        if !self.with(subflow, |socket, cx| {
+            socket.on_third_ack(cx, segment, timed)
+        }) {
+            return false;
+        }
+        if joins {
             self.join_established(subflow);
             // The fourth ACK (RFC 8684 section 3.2).
             self.subflows[subflow].socket.request_ack();

@@ -17,7 +17,12 @@ pub struct RttEstimator {
     round_end: u64,
     min: Nanos,
     min_at: Nanos,
+    /// The handshake gave no sample.
+    unsampled: bool,
 }
+
+/// The timeout at least, where a SYN was repeated and nothing told how long it took (RFC 6298 section 5.7).
+const UNSAMPLED: Nanos = 3 * crate::SECOND;
 
 /// How long a minimum counts (tcp_min_rtt_wlen).
 const MIN_WINDOW: Nanos = 300 * crate::SECOND;
@@ -73,6 +78,10 @@ impl RttEstimator {
     }
 
     /// Takes a sample for the minimum RTT.
+    pub fn begin_unsampled(&mut self) {
+        self.unsampled = true;
+    }
+
     pub fn sample_min(&mut self, rtt: Nanos, now: Nanos) {
         if self.min == 0 || rtt <= self.min || now - self.min_at > MIN_WINDOW {
             self.min = rtt.max(1);
@@ -83,7 +92,10 @@ impl RttEstimator {
     /// Retransmission timeout before backoff.
     pub fn rto(&self, config: &Config) -> Nanos {
         if self.srtt == 0 {
-            return config.rto_initial_ns;
+            return match self.unsampled {
+                true => config.rto_initial_ns.max(UNSAMPLED),
+                false => config.rto_initial_ns,
+            };
         }
         let timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
         timeout.clamp(config.rto_min_ns, config.limits.rto_max)

@@ -143,13 +143,11 @@ impl PathManager for Endpoints {
             .retain(|id| view.local.iter().any(|local| local.id == *id && local.up));
         self.seen
             .retain(|id| view.remote.iter().any(|remote| remote.id == *id));
-        let mut actions: Vec<Action> = view
-            .local
-            .iter()
-            .filter(|local| self.signal && local.up && local.id != 0)
-            .filter(|local| !view.announced.contains(&local.id))
-            .map(|local| Action::Announce(local.id))
-            .collect();
+        let mut actions: Vec<Action> = if self.signal {
+            view.announcements().collect()
+        } else {
+            Vec::new()
+        };
         if view.client {
             let mut opening = Opening {
                 view,
@@ -220,6 +218,7 @@ mod tests {
             remote,
             subflows,
             announced: &[],
+            most_announced: usize::MAX,
         });
         let mut found = Vec::new();
         for action in actions {
@@ -307,6 +306,7 @@ mod tests {
             remote: &remote(1),
             subflows: &[FIRST],
             announced: &[2],
+            most_announced: usize::MAX,
         });
         assert_eq!(actions, [Action::Announce(1)]);
     }

@@ -32,12 +32,7 @@ struct FullMesh {
 impl PathManager for FullMesh {
     fn manage(&mut self, view: &PmView) -> Vec<Action> {
         if !view.client {
-            return view
-                .local
-                .iter()
-                .filter(|local| local.up && local.id != 0 && !view.announced.contains(&local.id))
-                .map(|local| Action::Announce(local.id))
-                .collect();
+            return view.announcements().collect();
         }
         let mut present = BTreeMap::<(u8, u8), usize>::new();
         for pair in view.subflows {

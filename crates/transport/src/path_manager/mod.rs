@@ -50,6 +50,19 @@ pub struct PmView<'a> {
     pub subflows: &'a [Pair],
     /// Ids of local addresses that the peer was told of.
     pub announced: &'a [u8],
+    /// How many addresses may be announced now.
+    pub most_announced: usize,
+}
+
+impl PmView<'_> {
+    /// Every further address that the peer was not told of, as many as may be announced now.
+    pub(crate) fn announcements(&self) -> impl Iterator<Item = Action> {
+        self.local
+            .iter()
+            .filter(|local| local.up && local.id != 0 && !self.announced.contains(&local.id))
+            .map(|local| Action::Announce(local.id))
+            .take(self.most_announced)
+    }
 }
 
 /// What a path manager wants done.

@@ -150,6 +150,7 @@ impl Connection {
             remote: &self.remote,
             subflows: &subflows,
             announced: &announced,
+            most_announced: usize::MAX,
         });
         for action in actions {
             match action {

@@ -6,7 +6,7 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::recovery::Recovery;
 use super::sender::Sent;
-use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, timestamp};
+use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, timestamp};
 use crate::Mib;
 use crate::linux::send_memory;
 use crate::seq::{unwrap, wrap};
@@ -73,10 +73,13 @@ impl Socket {
         if self.search.is_some() {
             self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
         }
-        let mss = self.plain_mss();
-        cx.path.mss = mss - cx.options.data_len();
         self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
         self.largest_window = syn.window.into();
+        if self.state == State::SynSent {
+            self.window_mss = self.half_of_window(cx.shared.config.profile);
+        }
+        let mss = self.plain_mss();
+        cx.path.mss = mss - cx.options.data_len();
         cx.shared.receive.set_mss(mss);
     }
 
@@ -133,15 +136,17 @@ impl Socket {
         self.negotiated.ecn &=
             segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
         self.take_syn(cx, segment);
-        self.handshake_done(cx);
+        self.handshake_done(cx, segment, true);
         true
     }
 
     /// Handles the acknowledgement of our SYN/ACK. True: the handshake is done on this side.
+    /// `timed`: the handshake tells the round-trip time.
     pub(crate) fn on_third_ack(
         &mut self,
         cx: &mut Context<impl Options>,
         segment: &Segment,
+        timed: bool,
     ) -> bool {
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::SYN)
@@ -149,29 +154,35 @@ impl Socket {
         {
             return false;
         }
-        self.handshake_done(cx);
+        self.handshake_done(cx, segment, timed);
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.window_end = 1 + window;
-        self.largest_window = self.largest_window.max(window);
+        self.largest_window = window;
+        self.bound_by_window(cx);
         true
     }
 
-    fn handshake_done(&mut self, cx: &mut Context<impl Options>) {
+    fn handshake_done(&mut self, cx: &mut Context<impl Options>, segment: &Segment, timed: bool) {
         self.state = State::Established;
         self.una = 1;
         if self.buffers.is_some() {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
-        if let Some(syn) = self.sent.pop_front()
-            && !syn.retransmitted()
-        {
-            let rtt = cx.shared.now - syn.sent_at;
-            self.rtt.sample(rtt, 1, 1, &cx.shared.config);
-            self.rtt.sample_min(rtt, cx.shared.now);
-            cx.path.latest_rtt = rtt;
-        } else if self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
+        let syn = self.sent.pop_front().filter(|syn| !syn.retransmitted());
+        if syn.is_none() && self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
+        }
+        let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
+        let now = cx.shared.now;
+        let elapsed = syn.filter(|_| timed).map(|syn| now - syn.sent_at);
+        match elapsed.or_else(|| age(now, stamp?.1)) {
+            Some(rtt) => {
+                self.rtt.sample(rtt, 1, 1, &cx.shared.config);
+                self.rtt.sample_min(rtt, now);
+                cx.path.latest_rtt = rtt;
+            }
+            None => self.rtt.begin_unsampled(),
         }
         // A side that sends nothing more has no queue.
         self.sent = VecDeque::new();

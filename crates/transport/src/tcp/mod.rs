@@ -13,6 +13,7 @@ mod holes;
 mod host_queue;
 mod info;
 mod keepalive;
+mod mss;
 mod mtu_probing;
 mod paced;
 mod path_mtu;
@@ -42,6 +43,7 @@ pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 use holes::Holes;
 pub use info::{Info, Sequence};
+pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
 pub(crate) use receiver::Arrived;
@@ -125,6 +127,8 @@ pub struct Socket {
     announced: u16,
     /// The MSS that both ends and the path take, options included.
     mss: u16,
+    /// What the peer's window admits of it.
+    window_mss: u16,
     /// The MSS that the peer's SYN announced.
     peer_mss: u16,
 
@@ -209,6 +213,13 @@ pub(crate) fn timestamp(now: Nanos) -> u32 {
     (now / MILLISECOND) as u32 + 1
 }
 
+/// How long ago a timestamp was sent that the peer echoes; absent: it cannot be ours, or is none. Never less than a tick
+/// (`tcp_rtt_tsopt_us`).
+pub(crate) fn age(now: Nanos, echo: u32) -> Option<Nanos> {
+    let ticks = timestamp(now).wrapping_sub(echo);
+    (echo != 0 && ticks < 1 << 20).then(|| u64::from(ticks.max(1)) * MILLISECOND)
+}
+
 /// TCP header without options.
 const HEADER: u32 = 20;
 const TIMESTAMP_OPTION: u32 = 12;
@@ -270,6 +281,7 @@ impl Socket {
             totals: Totals::default(),
             announced,
             mss: announced,
+            window_mss: u16::MAX,
             peer_mss: announced,
             iss,
             una: 0,
@@ -324,12 +336,7 @@ impl Socket {
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
     pub(super) fn plain_mss(&self) -> u32 {
-        let timestamps = if self.negotiated.timestamps {
-            TIMESTAMP_OPTION
-        } else {
-            0
-        };
-        u32::from(self.mss) - timestamps
+        u32::from(self.usable_mss()) - self.fixed_options()
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293

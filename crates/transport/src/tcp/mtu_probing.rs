@@ -108,22 +108,13 @@ impl Socket {
 
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
     fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
-        let before = self.mss;
+        let before = self.usable_mss();
         self.take_searched_mss(&mut cx.path);
-        if self.mss < before {
+        let after = self.usable_mss();
+        if after < before {
             self.recut(cx);
-        } else if self.mss > before {
-            let mss = cx.path.mss;
-            self.cut_anew(mss);
-        }
-    }
-
-    /// Options that every segment has.
-    fn fixed_options(&self) -> u32 {
-        if self.negotiated.timestamps {
-            TIMESTAMP_OPTION
-        } else {
-            0
+        } else if after > before {
+            self.cut_anew(cx.path.mss);
         }
     }
 
@@ -142,13 +133,9 @@ impl Socket {
     }
 
     fn take_searched_mss(&mut self, path: &mut Path) {
-        let Some(mss) = self.searched_mss() else {
-            return;
-        };
-        if !matches!(self.state, State::Closed | State::SynSent) {
-            path.mss = (path.mss + u32::from(mss)).saturating_sub(self.mss.into());
+        if let Some(mss) = self.searched_mss() {
+            self.take_mss(path, mss);
         }
-        self.mss = mss;
     }
 
     /// A timeout. One long after the first retransmission has the search begin, further ones have it go down.
@@ -286,7 +273,7 @@ impl Socket {
     }
 
     /// Segments may be longer than what waits was cut to.
-    fn cut_anew(&mut self, mss: u32) {
+    pub(super) fn cut_anew(&mut self, mss: u32) {
         let Some(buffers) = &self.buffers else {
             return;
         };
@@ -307,7 +294,7 @@ impl Socket {
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
         let una = self.una;
-        let mss = u32::from(self.mss);
+        let mss = u32::from(self.usable_mss());
         let Some(search) = &mut self.search else {
             return;
         };
@@ -324,8 +311,7 @@ impl Socket {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
         self.take_searched_mss(path);
-        let mss = path.mss;
-        self.cut_anew(mss);
+        self.cut_anew(path.mss);
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
         cx.shared.event(EventKind::PathMtu {
             subflow: cx.path.index,
@@ -358,7 +344,7 @@ impl Socket {
             search.cancel();
         }
         let options = self.fixed_options() + cx.options.data_len();
-        let longest = u32::from(self.mss).saturating_sub(options);
+        let longest = u32::from(self.usable_mss()).saturating_sub(options);
         let whole = &mut self.sent[index];
         if whole.len <= longest {
             return;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::sender::Sent;
-use super::{Chunk, Push, Socket, State, announced_mss};
+use super::{Chunk, Push, Socket, announced_mss};
 use crate::linux::send_memory;
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
@@ -31,12 +31,11 @@ impl Socket {
             return news;
         }
         let mss = announced_mss(mtu.max(least), ipv6);
-        let less = self.mss.saturating_sub(mss);
-        self.mss -= less;
-        if !matches!(self.state, State::Closed | State::SynSent) {
-            path.mss -= u32::from(less);
+        let less = mss < self.mss;
+        if less {
+            self.take_mss(path, mss);
         }
-        less > 0
+        less
     }
 
     /// Cuts what is longer than a segment may be now, and takes for lost what of it was sent.

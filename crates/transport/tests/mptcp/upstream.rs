@@ -9,6 +9,9 @@
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |
+//! | a half-open subflow that is refused releases nothing | `a_refused_join_releases_no_cork` |
+//! | a subflow that the peer opened has no round-trip time without timestamps | `a_join_is_not_timed_without_timestamps` |
+//! | one address is announced at a time | `addresses_are_announced_one_after_the_other` |
 //! | TCP's writer goes on while the window takes what it writes | `tcp_goes_beyond_its_send_buffer_while_the_window_has_room` |
 //! | a reader acknowledges pushed data where it empties the buffer | `data_behind_a_hole_is_not_acknowledged_by_the_reader` |
 //! | more than a segment is acknowledged at once where nothing is to be read, else by the reader | `two_segments_behind_a_hole_are_acknowledged_at_once` |
@@ -17,10 +20,11 @@
 
 use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
 
+use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
-use crate::common::{MS, Pair, SECOND, Side, mptcp};
+use crate::common::{Fate, Link, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
 fn upstream() -> Config {
@@ -338,6 +342,124 @@ fn a_cork_holds_the_rest_in_the_subflows_queue() {
     assert!(first.1 <= mss && first.1 + rest.1 == 2_000, "{sent:?}");
     assert!(rest.0 - first.0 >= 300 * MS, "{sent:?}");
     pair.assert_whole(Side::Server, 2_000);
+}
+
+/// Until the third ACK a join is a request, which the connection knows nothing of (`tcp_check_req`).
+#[test]
+fn a_refused_join_releases_no_cork() {
+    let config = Config {
+        cork: true,
+        ..upstream()
+    };
+    let mut pair = Pair::new(&config, &[10 * MS, 10 * MS]);
+    pair.hook(|packet| {
+        let joins = packet.path == 1 && packet.from == Side::Client;
+        if joins && packet.is(Side::Client, Flags::ACK) {
+            packet.segment.flags = Flags::RST;
+        }
+        Fate::Pass
+    });
+    let limit = pair.now + SECOND;
+    assert!(pair.run_until_that(limit, |pair| pair.client.connection().established()));
+    pair.write(Side::Client, 1);
+    pair.run_for(5 * MS);
+    pair.write(Side::Server, 100);
+    let written = pair.now;
+    pair.run_for(SECOND);
+    let resets = pair
+        .sent(Side::Client)
+        .filter(|packet| packet.is(Side::Client, Flags::RST));
+    assert!(resets.count() > 0);
+    let first = pair
+        .data(Side::Server)
+        .next()
+        .expect("the timer sends it")
+        .at;
+    assert!(first >= written + 200 * MS, "{first}");
+}
+
+/// `tcp_check_req` is done with an MP_JOIN before it measures; a timestamp tells all the same.
+#[test]
+fn a_join_is_not_timed_without_timestamps() {
+    for timestamps in [false, true] {
+        let config = Config {
+            timestamps,
+            ..upstream()
+        };
+        let mut pair = meshed(&config, &[10 * MS, 10 * MS]);
+        let srtts = |side, pair: &mut Pair| {
+            let paths = pair.connection(side).paths();
+            paths.iter().map(|path| path.srtt / MS).collect::<Vec<_>>()
+        };
+        assert_eq!(srtts(Side::Client, &mut pair), [20, 20]);
+        let expected = if timestamps { [20, 20] } else { [20, 0] };
+        assert_eq!(srtts(Side::Server, &mut pair), expected);
+    }
+}
+
+/// `mptcp_pm_create_subflow_or_signal_addr`: the next one when the last was echoed, or another subflow is there; not for want of an echo
+/// until the last repetition.
+#[test]
+fn addresses_are_announced_one_after_the_other() {
+    let announced = |pair: &Pair| {
+        let mut ids = Vec::new();
+        for packet in pair.sent(Side::Server) {
+            for option in packet.options() {
+                if let MptcpOption::AddAddr {
+                    echo: false,
+                    address_id,
+                    ..
+                } = option
+                {
+                    ids.push((*address_id, packet.at));
+                }
+            }
+        }
+        ids
+    };
+    for (echoes, profile) in [
+        (true, Profile::Linux),
+        (false, Profile::Linux),
+        (true, Profile::Rfc),
+    ] {
+        let config = Config {
+            profile,
+            path_manager: "default".into(),
+            ..upstream()
+        };
+        let server = Config {
+            path_manager: "fullmesh".into(),
+            ..config.clone()
+        };
+        let mut pair = Pair::with(&config, &server, vec![Link::new(10 * MS)], 3, 7);
+        pair.hook(move |packet| {
+            let echo =
+                |option: &MptcpOption| matches!(option, MptcpOption::AddAddr { echo: true, .. });
+            if !echoes && packet.options().iter().any(echo) {
+                Fate::Drop
+            } else {
+                Fate::Pass
+            }
+        });
+        pair.write(Side::Client, 1);
+        pair.run_for(60 * SECOND);
+        let sent = announced(&pair);
+        let first_of = |id: u8| {
+            sent.iter()
+                .find(|it| it.0 == id)
+                .unwrap_or_else(|| panic!("{profile:?}, {echoes}: {sent:?}"))
+                .1
+        };
+        let apart = first_of(3) - first_of(2);
+        match (profile, echoes) {
+            (Profile::Linux, true) => assert_eq!(apart, 20 * MS),
+            (Profile::Linux, false) => {
+                let last = sent.iter().filter(|it| it.0 == 2).map(|it| it.1).max();
+                assert!(Some(first_of(3)) >= last, "{sent:?}");
+            }
+            _ => assert_eq!(apart, 0),
+        }
+    }
 }
 
 #[test]

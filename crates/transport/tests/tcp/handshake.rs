@@ -6,16 +6,20 @@
 //! | options that one side lacks are not used | `an_option_that_the_server_leaves_out_is_not_used` |
 //! | no MSS option means 536; nonsense does not underflow | `without_an_mss_option_segments_have_536_bytes`, `a_tiny_mss_is_raised` |
 //! | retransmission and giving up | `a_syn_is_repeated_with_doubled_timeouts_and_then_given_up` |
+//! | a repeated SYN leaves the RTO at three seconds, unless a timestamp tells the round trip | `without_a_sample_the_timeout_is_three_seconds`, `a_timestamp_times_a_repeated_syn` |
+//! | segments of at most half of the largest window | `segments_take_half_of_a_tiny_window` |
+//! | a SYN/ACK without a route | `a_syn_ack_that_finds_no_route_ends_the_handshake` |
 //! | refusal | `a_reset_refuses`, `a_reset_that_acknowledges_something_else_is_ignored` |
 //! | duplicates and losses | `a_repeated_syn_draws_the_syn_ack_again`, `a_repeated_syn_ack_draws_the_third_ack_again`, `handshake_survives_any_single_loss` |
 //! | sequence numbers wrap | `sequence_numbers_wrap` |
 
-use polypath_transport::{CloseReason, Config, Connection, Limits, Segment};
+use polypath_transport::{CloseReason, Config, Connection, Limits, Profile, Segment};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{PEER_ISN, Peer, Script};
 use crate::common::{
-    CLIENT_PORT, Fate, MS, Pair, SECOND, Side, client_address, first_tuple, host, tcp,
+    CLIENT_PORT, Fate, MS, Pair, SECOND, Side, client_address, first_tuple, host, server_address,
+    tcp, with_profile,
 };
 
 #[test]
@@ -166,6 +170,110 @@ fn a_repeated_syn_costs_the_initial_window() {
     script.write(10_000);
     script.expect_data(1, 1460);
     script.expect_nothing();
+}
+
+/// A client whose SYN was repeated after a second; the SYN/ACK echoes `echo`, 10 ms later.
+fn repeated(timestamps: bool, echo: u32) -> Script {
+    let peer = Peer {
+        timestamps,
+        ..Peer::default()
+    };
+    let mut script = Script::client(&tcp(), peer);
+    script.expect();
+    script.expect();
+    script.run_until(SECOND + 10 * MS);
+    let mut answer = Script::syn(&peer, Flags::SYN | Flags::ACK, 1);
+    answer.ack = script.isn.wrapping_add(1);
+    answer.timestamps = answer.timestamps.map(|(value, _)| (value, echo));
+    script.inject(answer);
+    script.expect_ack(1);
+    script
+}
+
+fn timeout(mut script: Script) -> u64 {
+    script.write(100);
+    let first = script.expect();
+    assert_eq!(first.segment.payload.len, 100);
+    // A probe for tail loss comes before the timeout, a second after the data while there is no sample.
+    let probe = script.expect();
+    let again = script.expect();
+    assert_eq!(again.segment.seq, first.segment.seq);
+    again.at - probe.at
+}
+
+/// RFC 6298 section 5.7.
+#[test]
+fn without_a_sample_the_timeout_is_three_seconds() {
+    assert_eq!(timeout(repeated(false, 0)), 3 * SECOND);
+}
+
+/// RFC 7323 section 4: the echo says which SYN was answered. Of the first one it was a long way.
+#[test]
+fn a_timestamp_times_a_repeated_syn() {
+    let second = timeout(repeated(true, 1_001));
+    assert!((200 * MS..300 * MS).contains(&second), "{second}");
+    // SRTT + 4 RTTVAR, of 1010 ms each and half of it.
+    let first = timeout(repeated(true, 1));
+    assert!((3_000 * MS..3_100 * MS).contains(&first), "{first}");
+}
+
+/// Linux `tcp_bound_to_half_wnd`: for a larger window later on, longer segments.
+#[test]
+fn segments_take_half_of_a_tiny_window() {
+    for (profile, window, len) in [
+        (Profile::Linux, 2_000, 1_000),
+        (Profile::MptcpOrg, 2_000, 1_000),
+        (Profile::Rfc, 2_000, 1_460),
+        (Profile::Linux, 500, 500),
+        (Profile::Linux, 4_000, 1_460),
+    ] {
+        let peer = Peer {
+            window_scale: None,
+            window,
+            ..Peer::default()
+        };
+        let config = with_profile(profile, tcp());
+        for mut script in [Script::connected(&config, peer, 10 * MS), {
+            let mut script = Script::server(&config, peer);
+            script.expect();
+            script.run_until(10 * MS);
+            let third = script.ack(1);
+            script.inject(Segment { window, ..third });
+            script
+        }] {
+            script.write(20_000);
+            let first = script.expect().segment.payload.len;
+            assert_eq!(first, len, "{profile:?}, {window}");
+            script.drain();
+            let mut wider = script.ack(1 + u64::from(len));
+            wider.window = 20_000;
+            script.inject(wider);
+            let most = script
+                .drain()
+                .iter()
+                .map(|sent| sent.segment.payload.len)
+                .max();
+            assert_eq!(most, Some(1_460), "{profile:?}, {window}");
+        }
+    }
+}
+
+/// Linux `reqsk_timer_handler`: what comes afterwards finds nobody.
+#[test]
+fn a_syn_ack_that_finds_no_route_ends_the_handshake() {
+    for (profile, ended) in [
+        (Profile::Linux, Some(CloseReason::Unreachable)),
+        (Profile::Rfc, None),
+    ] {
+        let mut script = Script::server(&with_profile(profile, tcp()), Peer::default());
+        script.expect();
+        let now = script.now;
+        (script.connection).set_address_up(server_address(0), false, now);
+        script.run_until(900 * MS);
+        assert_eq!(script.connection.ended(), None);
+        script.run_until(1_100 * MS);
+        assert_eq!(script.connection.ended(), ended);
+    }
 }
 
 #[test]

@@ -5,11 +5,9 @@ use crate::linux::send_memory;
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Advice, Front, Push};
+use crate::tcp::{Advice, Front, Push, most_of_window};
 
 const ME: usize = 0;
-/// TCP_MSS_DEFAULT.
-const DEFAULT_MSS: u64 = 536;
 
 /// So many segments of a buffer of `bytes`, the last of which is pushed or not.
 #[derive(Clone, Copy)]
@@ -193,10 +191,7 @@ impl Connection {
     /// largest window that there was, or all of a very small one (`tcp_bound_to_half_wnd`).
     #[inline(always)]
     pub(super) fn window_is_short(&self, bytes: u64) -> bool {
-        let most = match self.shared.largest_window {
-            window if window > DEFAULT_MSS => window / 2,
-            window => window.max(1),
-        };
+        let most = most_of_window(self.shared.largest_window);
         let wanted = bytes.min(self.paths[ME].mss.into()).min(most);
         self.shared.send_limit < self.send.sent + wanted
     }

@@ -22,7 +22,7 @@ use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{EventKind, MILLISECOND, Mib, Nanos};
+use crate::{EventKind, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
@@ -228,8 +228,8 @@ impl Socket {
         let mss = cx.path.mss;
         let largest_window = self.largest_window;
         let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
-        if self.largest_window > largest_window && self.searches() {
-            self.sync_search(cx);
+        if self.largest_window > largest_window {
+            self.note_larger_window(cx);
         }
         if !segment.sack.is_empty() && self.negotiated.sack {
             self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
@@ -408,9 +408,8 @@ impl Socket {
         let elapsed = |at: Option<Nanos>| at.map(|at| shared.now - at);
         let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));
         let by_timestamp = || {
-            let age = super::timestamp(shared.now).wrapping_sub(delivery.echo);
-            let known = delivery.advanced && delivery.echo != 0 && age < 1 << 20;
-            known.then(|| u64::from(age.max(1)) * MILLISECOND)
+            let echo = Some(delivery.echo).filter(|_| delivery.advanced);
+            echo.and_then(|echo| super::age(shared.now, echo))
         };
         let oldest = in_order(delivery.first)
             .or(elapsed(delivery.first_sacked))

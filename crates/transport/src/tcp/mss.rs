@@ -1,0 +1,80 @@
+//! How long a segment may be: what both ends and the path take, and in the kernels no more than half of the largest window that the peer
+//! offered, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
+
+use super::{Socket, State, TIMESTAMP_OPTION};
+use crate::config::Profile;
+use crate::path::Path;
+use crate::tcp::context::{Context, Options};
+
+/// Windows up to this are not halved (TCP_MSS_DEFAULT).
+const SMALL_WINDOW: u64 = 536;
+/// The least IP packet that every host forwards whole (RFC 791), without IP's header.
+const LEAST_SEGMENT: u64 = 48;
+
+/// The most payload of a segment for a peer that offered at most `window`, without regard to the path.
+pub(crate) fn most_of_window(window: u64) -> u64 {
+    if window > SMALL_WINDOW {
+        window / 2
+    } else {
+        window.max(1)
+    }
+}
+
+impl Socket {
+    /// Options that every segment has.
+    pub(super) fn fixed_options(&self) -> u32 {
+        if self.negotiated.timestamps {
+            TIMESTAMP_OPTION
+        } else {
+            0
+        }
+    }
+
+    /// The MSS, options included, that the peer's window admits, too.
+    pub(super) fn usable_mss(&self) -> u16 {
+        self.mss.min(self.window_mss)
+    }
+
+    /// The path takes another MSS, options included.
+    pub(super) fn take_mss(&mut self, path: &mut Path, mss: u16) {
+        let before = self.usable_mss();
+        self.mss = mss;
+        self.follow(path, before);
+    }
+
+    fn follow(&self, path: &mut Path, before: u16) {
+        if !matches!(self.state, State::Closed | State::SynSent) {
+            path.mss = (path.mss + u32::from(self.usable_mss())).saturating_sub(before.into());
+        }
+    }
+
+    /// What [`Socket::window_mss`] becomes with the largest window there was.
+    pub(super) fn half_of_window(&self, profile: Profile) -> u16 {
+        if !profile.halves_windows() || self.largest_window == 0 {
+            return u16::MAX;
+        }
+        let options = u64::from(self.fixed_options());
+        let least = LEAST_SEGMENT.saturating_sub(options);
+        let most = most_of_window(self.largest_window).max(least) + options;
+        u16::try_from(most).unwrap_or(u16::MAX)
+    }
+
+    /// The peer offered more than ever (`tcp_ack_update_window`).
+    pub(super) fn note_larger_window(&mut self, cx: &mut Context<impl Options>) {
+        if self.searches() {
+            self.sync_search(cx);
+        }
+        self.bound_by_window(cx);
+    }
+
+    /// No segment is longer than half of the largest window that there was.
+    pub(super) fn bound_by_window(&mut self, cx: &mut Context<impl Options>) {
+        let half = self.half_of_window(cx.shared.config.profile);
+        let before = self.usable_mss();
+        self.window_mss = half;
+        if self.usable_mss() != before {
+            self.follow(&mut cx.path, before);
+            self.cut_anew(cx.path.mss);
+        }
+    }
+}

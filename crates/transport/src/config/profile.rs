@@ -194,6 +194,11 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a connection of which a direction was closed takes no further subflow (Linux `mptcp_is_fully_established`).
+    pub(crate) fn joins_while_open(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether an address is announced when the one before it was echoed, another subflow is there, or one has ended (Linux
     /// `mptcp_pm_create_subflow_or_signal_addr`), or all at once.
     pub(crate) fn announces_one_by_one(self) -> bool {

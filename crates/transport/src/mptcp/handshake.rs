@@ -24,6 +24,9 @@ const MOST_UNPROVEN: usize = 256;
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).
     pub(super) fn open_subflow(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
+        if self.closed_to_joins() {
+            return;
+        }
         let Some(local) = self
             .local
             .iter()
@@ -198,6 +201,12 @@ impl Connection {
         self.shared.event(EventKind::SubflowEstablished(0));
     }
 
+    /// Further subflows come too late.
+    fn closed_to_joins(&self) -> bool {
+        self.shared.config.profile.joins_while_open()
+            && (self.send.finishing() || self.shared.receive.at_end())
+    }
+
     fn on_join_syn_ack(&mut self, subflow: usize, segment: &Segment) {
         let answer = segment.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::SynAck {
@@ -230,6 +239,9 @@ impl Connection {
             return self.reset_subflow(subflow, ResetReason::MptcpSpecific);
         };
         join.remote_nonce = nonce;
+        if self.closed_to_joins() {
+            return self.reset_subflow(subflow, ResetReason::MptcpSpecific);
+        }
         self.subflows[subflow].backup_remote = backup;
         self.paths[subflow].backup |= backup;
         if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
@@ -363,7 +375,7 @@ impl Connection {
             join.local_nonce,
         );
         let valid = given == keys::leading_160(&expected);
-        if valid && multipath.confirmed {
+        if valid && multipath.confirmed && !self.closed_to_joins() {
             return true;
         }
         // Linux `subflow_syn_recv_sock`: in this order.

@@ -26,6 +26,11 @@ impl Socket {
         }
     }
 
+    /// What waits here leaves when its timer says so.
+    pub(crate) fn tries_again(&self) -> bool {
+        self.timers.pending == Pending::Probe
+    }
+
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
         matches!(self.timers.pending, Pending::None | Pending::Probe)

@@ -9,6 +9,7 @@
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |
+//! | a connection of which a direction was closed takes no further subflow | `joins_come_too_late_once_a_direction_is_closed` |
 //! | a half-open subflow that is refused releases nothing | `a_refused_join_releases_no_cork` |
 //! | a subflow that the peer opened has no round-trip time without timestamps | `a_join_is_not_timed_without_timestamps` |
 //! | one address is announced at a time | `addresses_are_announced_one_after_the_other` |
@@ -338,6 +339,11 @@ fn a_cork_holds_the_rest_in_the_subflows_queue() {
     let [first, rest] = sent[..] else {
         panic!("{sent:?}")
     };
+    // The timer that sends the rest asks for nothing else.
+    let bare = (pair.sent(Side::Client))
+        .filter(|packet| packet.at == rest.0 && !packet.carries_data())
+        .count();
+    assert_eq!(bare, 0);
     // The first segment carries MP_CAPABLE with both keys, which is longer than a mapping.
     assert!(first.1 <= mss && first.1 + rest.1 == 2_000, "{sent:?}");
     assert!(rest.0 - first.0 >= 300 * MS, "{sent:?}");
@@ -376,6 +382,45 @@ fn a_refused_join_releases_no_cork() {
         .expect("the timer sends it")
         .at;
     assert!(first >= written + 200 * MS, "{first}");
+}
+
+/// Neither side opens, accepts nor completes one (`mptcp_is_fully_established`), though data still waits.
+#[test]
+fn joins_come_too_late_once_a_direction_is_closed() {
+    for (profile, closes, subflows) in [
+        (Profile::Linux, None, 2),
+        (Profile::Linux, Some(Side::Client), 1),
+        (Profile::Linux, Some(Side::Server), 1),
+        (Profile::Rfc, Some(Side::Server), 2),
+    ] {
+        let config = Config {
+            profile,
+            ..upstream()
+        };
+        let links = vec![
+            Link::limited(10 * MS, 1_000_000, SECOND),
+            Link::new(200 * MS),
+        ];
+        let mut pair = Pair::with(&config, &config, links, 1, 7);
+        let limit = pair.now + SECOND;
+        assert!(pair.run_until_that(limit, |pair| pair.client.connection().established()));
+        pair.write(Side::Client, 1);
+        pair.run_for(50 * MS);
+        pair.write(Side::Server, 100_000);
+        pair.write(Side::Client, 10_000);
+        if let Some(side) = closes {
+            pair.close(side);
+        }
+        pair.run_for(900 * MS);
+        assert_eq!(
+            pair.established_subflows(),
+            subflows,
+            "{profile:?}, {closes:?}"
+        );
+        pair.run_for(10 * SECOND);
+        pair.assert_whole(Side::Client, 100_000);
+        pair.assert_whole(Side::Server, 10_001);
+    }
 }
 
 /// `tcp_check_req` is done with an MP_JOIN before it measures; a timestamp tells all the same.

@@ -206,7 +206,7 @@ impl DataSender {
     }
 
     /// Nothing will follow what is in the buffer.
-    fn finishing(&self) -> bool {
+    pub(in crate::mptcp) fn finishing(&self) -> bool {
         self.closing && self.waiting == 0
     }
 

@@ -19,10 +19,9 @@ impl Connection {
     pub(super) fn watch(&mut self, window_closed: bool) {
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
-            && self
-                .sockets()
-                .zip(&self.paths)
-                .all(|(socket, path)| socket.nothing_in_flight() || path.potentially_failed);
+            && self.sockets().zip(&self.paths).all(|(socket, path)| {
+                socket.nothing_in_flight() && !socket.tries_again() || path.potentially_failed
+            });
         if !stuck {
             self.send.probe_at = NEVER;
         } else if self.send.probe_at == NEVER {

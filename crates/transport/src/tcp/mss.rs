@@ -1,16 +1,13 @@
 //! How long a segment may be: what both ends and the path take, and in the kernels no more than half of the largest window that the peer
 //! offered, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
 
-use super::{Socket, State, TIMESTAMP_OPTION};
+use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
 use crate::config::Profile;
 use crate::path::Path;
 use crate::tcp::context::{Context, Options};
 
 /// Windows up to this are not halved (TCP_MSS_DEFAULT).
 const SMALL_WINDOW: u64 = 536;
-/// The least IP packet that every host forwards whole (RFC 791), without IP's header.
-const LEAST_SEGMENT: u64 = 48;
-
 /// The most payload of a segment for a peer that offered at most `window`, without regard to the path.
 pub(crate) fn most_of_window(window: u64) -> u64 {
     if window > SMALL_WINDOW {
@@ -48,15 +45,13 @@ impl Socket {
         }
     }
 
-    /// What [`Socket::window_mss`] becomes with the largest window there was.
+    /// What [`Socket::window_mss`] becomes with the largest window there was; the options of every segment fit.
     pub(super) fn half_of_window(&self, profile: Profile) -> u16 {
         if !profile.halves_windows() || self.largest_window == 0 {
             return u16::MAX;
         }
-        let options = u64::from(self.fixed_options());
-        let least = LEAST_SEGMENT.saturating_sub(options);
-        let most = most_of_window(self.largest_window).max(least) + options;
-        u16::try_from(most).unwrap_or(u16::MAX)
+        let most = most_of_window(self.largest_window) + u64::from(self.fixed_options());
+        u16::try_from(most).unwrap_or(u16::MAX).max(SMALLEST_MSS)
     }
 
     /// The peer offered more than ever (`tcp_ack_update_window`).

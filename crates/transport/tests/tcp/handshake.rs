@@ -225,6 +225,7 @@ fn segments_take_half_of_a_tiny_window() {
         (Profile::MptcpOrg, 2_000, 1_000),
         (Profile::Rfc, 2_000, 1_460),
         (Profile::Linux, 500, 500),
+        (Profile::Linux, 88, 88),
         (Profile::Linux, 4_000, 1_460),
     ] {
         let peer = Peer {

@@ -199,6 +199,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a SYN/ACK echoes the first SYN's timestamp, however often that was repeated (Linux `tcp_check_req`), or the last one's
+    /// (RFC 7323 section 4.3).
+    pub(crate) fn echoes_first_syn(self) -> bool {
+        self != Self::Rfc
+    }
+
     /// Whether an address is announced when the one before it was echoed, another subflow is there, or one has ended (Linux
     /// `mptcp_pm_create_subflow_or_signal_addr`), or all at once.
     pub(crate) fn announces_one_by_one(self) -> bool {

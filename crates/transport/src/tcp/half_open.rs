@@ -48,6 +48,13 @@ impl Socket {
     ) -> HalfOpen {
         let flags = segment.flags & (Flags::SYN | Flags::RST | Flags::ACK);
         if flags == Flags::SYN && segment.seq == self.irs {
+            let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
+            if let Some((value, _)) = stamp
+                && !cx.shared.config.profile.echoes_first_syn()
+                && !self.older(segment)
+            {
+                self.timestamp_recent = value;
+            }
             if self.may_answer(cx.shared.now) {
                 self.retransmit(cx, 0);
                 self.arm_retransmission(cx.shared);

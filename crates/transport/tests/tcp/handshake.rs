@@ -7,6 +7,7 @@
 //! | no MSS option means 536; nonsense does not underflow | `without_an_mss_option_segments_have_536_bytes`, `a_tiny_mss_is_raised` |
 //! | retransmission and giving up | `a_syn_is_repeated_with_doubled_timeouts_and_then_given_up` |
 //! | a repeated SYN leaves the RTO at three seconds, unless a timestamp tells the round trip | `without_a_sample_the_timeout_is_three_seconds`, `a_timestamp_times_a_repeated_syn` |
+//! | which SYN is echoed | `the_echo_is_of_the_last_syn_or_in_the_kernels_of_the_first` |
 //! | segments of at most half of the largest window | `segments_take_half_of_a_tiny_window` |
 //! | a SYN/ACK without a route | `a_syn_ack_that_finds_no_route_ends_the_handshake` |
 //! | refusal | `a_reset_refuses`, `a_reset_that_acknowledges_something_else_is_ignored` |
@@ -199,6 +200,31 @@ fn timeout(mut script: Script) -> u64 {
     let again = script.expect();
     assert_eq!(again.segment.seq, first.segment.seq);
     again.at - probe.at
+}
+
+/// RFC 7323 section 4.3 against Linux `tcp_check_req`.
+#[test]
+fn the_echo_is_of_the_last_syn_or_in_the_kernels_of_the_first() {
+    for (profile, echo) in [
+        (Profile::Rfc, 1_001),
+        (Profile::Linux, 1),
+        (Profile::MptcpOrg, 1),
+    ] {
+        let peer = Peer {
+            timestamps: true,
+            ..Peer::default()
+        };
+        let mut script = Script::server(&with_profile(profile, tcp()), peer);
+        script.expect();
+        script.run_until(700 * MS);
+        script.inject(Script::syn(&peer, Flags::SYN, 1_001));
+        let again = script.expect().segment;
+        assert_eq!(
+            again.timestamps.map(|stamp| stamp.1),
+            Some(echo),
+            "{profile:?}"
+        );
+    }
 }
 
 /// RFC 6298 section 5.7.

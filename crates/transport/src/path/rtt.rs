@@ -78,6 +78,14 @@ impl RttEstimator {
     }
 
     /// Takes a sample for the minimum RTT.
+    #[cold]
+    fn first_timeout(&self, config: &Config) -> Nanos {
+        match self.unsampled {
+            true => config.rto_initial_ns.max(UNSAMPLED),
+            false => config.rto_initial_ns,
+        }
+    }
+
     pub fn begin_unsampled(&mut self) {
         self.unsampled = true;
     }
@@ -92,10 +100,7 @@ impl RttEstimator {
     /// Retransmission timeout before backoff.
     pub fn rto(&self, config: &Config) -> Nanos {
         if self.srtt == 0 {
-            return match self.unsampled {
-                true => config.rto_initial_ns.max(UNSAMPLED),
-                false => config.rto_initial_ns,
-            };
+            return self.first_timeout(config);
         }
         let timeout = nanoseconds((self.srtt >> 3) + self.rttvar);
         timeout.clamp(config.rto_min_ns, config.limits.rto_max)

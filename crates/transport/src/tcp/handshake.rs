@@ -75,9 +75,7 @@ impl Socket {
         }
         self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
         self.largest_window = syn.window.into();
-        if self.state == State::SynSent {
-            self.window_mss = self.half_of_window(cx.shared.config.profile);
-        }
+        self.settle_mss(cx.shared.config.profile);
         let mss = self.plain_mss();
         cx.path.mss = mss - cx.options.data_len();
         cx.shared.receive.set_mss(mss);

@@ -129,6 +129,8 @@ pub struct Socket {
     mss: u16,
     /// What the peer's window admits of it.
     window_mss: u16,
+    /// The lesser of the two.
+    usable_mss: u16,
     /// The MSS that the peer's SYN announced.
     peer_mss: u16,
 
@@ -282,6 +284,7 @@ impl Socket {
             announced,
             mss: announced,
             window_mss: u16::MAX,
+            usable_mss: announced,
             peer_mss: announced,
             iss,
             una: 0,
@@ -336,7 +339,7 @@ impl Socket {
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
     pub(super) fn plain_mss(&self) -> u32 {
-        u32::from(self.usable_mss()) - self.fixed_options()
+        u32::from(self.usable_mss) - self.fixed_options()
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293

@@ -27,26 +27,30 @@ impl Socket {
         }
     }
 
-    /// The MSS, options included, that the peer's window admits, too.
-    pub(super) fn usable_mss(&self) -> u16 {
-        self.mss.min(self.window_mss)
+    /// Both SYNs are known, and in an answer to ours the peer's window.
+    pub(super) fn settle_mss(&mut self, profile: Profile) {
+        if self.state == State::SynSent {
+            self.window_mss = self.half_of_window(profile);
+        }
+        self.usable_mss = self.mss.min(self.window_mss);
     }
 
     /// The path takes another MSS, options included.
     pub(super) fn take_mss(&mut self, path: &mut Path, mss: u16) {
-        let before = self.usable_mss();
         self.mss = mss;
-        self.follow(path, before);
+        self.follow(path);
     }
 
-    fn follow(&self, path: &mut Path, before: u16) {
+    fn follow(&mut self, path: &mut Path) {
+        let before = self.usable_mss;
+        self.usable_mss = self.mss.min(self.window_mss);
         if !matches!(self.state, State::Closed | State::SynSent) {
-            path.mss = (path.mss + u32::from(self.usable_mss())).saturating_sub(before.into());
+            path.mss = (path.mss + u32::from(self.usable_mss)).saturating_sub(before.into());
         }
     }
 
     /// What [`Socket::window_mss`] becomes with the largest window there was; the options of every segment fit.
-    pub(super) fn half_of_window(&self, profile: Profile) -> u16 {
+    fn half_of_window(&self, profile: Profile) -> u16 {
         if !profile.halves_windows() || self.largest_window == 0 {
             return u16::MAX;
         }
@@ -55,6 +59,8 @@ impl Socket {
     }
 
     /// The peer offered more than ever (`tcp_ack_update_window`).
+    #[cold]
+    #[inline(never)]
     pub(super) fn note_larger_window(&mut self, cx: &mut Context<impl Options>) {
         if self.searches() {
             self.sync_search(cx);
@@ -64,11 +70,10 @@ impl Socket {
 
     /// No segment is longer than half of the largest window that there was.
     pub(super) fn bound_by_window(&mut self, cx: &mut Context<impl Options>) {
-        let half = self.half_of_window(cx.shared.config.profile);
-        let before = self.usable_mss();
-        self.window_mss = half;
-        if self.usable_mss() != before {
-            self.follow(&mut cx.path, before);
+        let before = self.usable_mss;
+        self.window_mss = self.half_of_window(cx.shared.config.profile);
+        self.follow(&mut cx.path);
+        if self.usable_mss != before {
             self.cut_anew(cx.path.mss);
         }
     }

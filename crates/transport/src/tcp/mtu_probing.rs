@@ -108,9 +108,9 @@ impl Socket {
 
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
     fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
-        let before = self.usable_mss();
+        let before = self.usable_mss;
         self.take_searched_mss(&mut cx.path);
-        let after = self.usable_mss();
+        let after = self.usable_mss;
         if after < before {
             self.recut(cx);
         } else if after > before {
@@ -294,7 +294,7 @@ impl Socket {
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
         let una = self.una;
-        let mss = u32::from(self.usable_mss());
+        let mss = u32::from(self.usable_mss);
         let Some(search) = &mut self.search else {
             return;
         };
@@ -344,7 +344,7 @@ impl Socket {
             search.cancel();
         }
         let options = self.fixed_options() + cx.options.data_len();
-        let longest = u32::from(self.usable_mss()).saturating_sub(options);
+        let longest = u32::from(self.usable_mss).saturating_sub(options);
         let whole = &mut self.sent[index];
         if whole.len <= longest {
             return;

@@ -99,7 +99,7 @@ fn schedule<B: Clone>(
     event: &plan::Event,
 ) -> Result<(), PlanError> {
     let place = format!("event {index}");
-    let (targets, change) = match &event.action {
+    let changes: Vec<(ChannelId, Change)> = match &event.action {
         Action::Link {
             link,
             direction,
@@ -120,12 +120,11 @@ fn schedule<B: Clone>(
                 up: *up,
                 ..Change::default()
             };
-            let targets = match direction {
-                Direction::Forward => vec![forward],
-                Direction::Backward => vec![backward],
-                Direction::Both => vec![forward, backward],
-            };
-            (targets, change)
+            match direction {
+                Direction::Forward => vec![(forward, change)],
+                Direction::Backward => vec![(backward, change)],
+                Direction::Both => vec![(forward, change.clone()), (backward, change)],
+            }
         }
         Action::Interface {
             node,
@@ -135,24 +134,25 @@ fn schedule<B: Clone>(
             let own = interfaces
                 .get(*node)
                 .ok_or_else(|| missing(&place, "node", *node))?;
-            let id = *own
-                .get(*interface)
+            own.get(*interface)
                 .ok_or_else(|| missing(&place, "interface", *interface))?;
-            let attached = plan.links.iter().zip(channels).find(|(link, _)| {
-                [link.a, link.b]
-                    .iter()
-                    .any(|end| interfaces[end.node][end.interface] == id)
+            let is = |end: plan::Attachment| (end.node, end.interface) == (*node, *interface);
+            let attached = plan.links.iter().zip(channels);
+            let mut out_and_in = attached.filter_map(|(link, &(forward, backward))| {
+                let back = is(link.b).then_some((backward, forward));
+                is(link.a).then_some((forward, backward)).or(back)
             });
-            let targets = attached.map_or(Vec::new(), |(_, &(forward, backward))| {
-                vec![forward, backward]
-            });
-            (
-                targets,
-                Change {
-                    up: Some(*up),
-                    ..Change::default()
-                },
-            )
+            let out = Change {
+                sender_up: Some(*up),
+                ..Change::default()
+            };
+            let into = Change {
+                receiver_up: Some(*up),
+                ..Change::default()
+            };
+            out_and_in.next().map_or_else(Vec::new, |channels| {
+                vec![(channels.0, out), (channels.1, into)]
+            })
         }
         Action::Priority {
             node, interface, ..
@@ -179,9 +179,9 @@ fn schedule<B: Clone>(
             return Ok(());
         }
     };
-    for channel in targets {
+    for (channel, change) in changes {
         network
-            .schedule(event.at_ns, channel, change.clone())
+            .schedule(event.at_ns, channel, change)
             .map_err(|error| PlanError::Change {
                 place: place.clone(),
                 error,
@@ -254,6 +254,8 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
         corrupt: channel.corrupt,
         mtu: channel.mtu,
         up: channel.up,
+        sender_up: true,
+        receiver_up: true,
     })
 }
 

@@ -44,6 +44,10 @@ pub struct ChannelConfig {
     /// Longest IP packet in bytes; absent: any.
     pub mtu: Option<u32>,
     pub up: bool,
+    /// The interface that packets leave by is up.
+    pub sender_up: bool,
+    /// The interface that packets arrive at is up.
+    pub receiver_up: bool,
 }
 
 impl Default for ChannelConfig {
@@ -66,6 +70,8 @@ impl Default for ChannelConfig {
             corrupt: 0.0,
             mtu: None,
             up: true,
+            sender_up: true,
+            receiver_up: true,
         }
     }
 }
@@ -88,6 +94,10 @@ pub struct Change {
     pub corrupt: Option<f64>,
     /// `false` loses what is queued and on its way, and everything that enters until `true`.
     pub up: Option<bool>,
+    /// `false` loses what enters until `true`, and what waits at the sender: in its host's own queue, or for the air.
+    pub sender_up: Option<bool>,
+    /// `false` loses what arrives until `true`, and what waits for the air.
+    pub receiver_up: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -175,6 +185,11 @@ impl ChannelConfig {
         Ok(())
     }
 
+    /// Whether the channel and the interfaces at its ends are up.
+    pub fn works(&self) -> bool {
+        self.up && self.sender_up && self.receiver_up
+    }
+
     /// The configuration after a change.
     pub(crate) fn with(&self, change: &Change) -> Self {
         Self {
@@ -195,6 +210,8 @@ impl ChannelConfig {
             corrupt: change.corrupt.unwrap_or(self.corrupt),
             mtu: self.mtu,
             up: change.up.unwrap_or(self.up),
+            sender_up: change.sender_up.unwrap_or(self.sender_up),
+            receiver_up: change.receiver_up.unwrap_or(self.receiver_up),
         }
     }
 }

@@ -136,6 +136,109 @@ fn a_channel_that_goes_down_loses_everything_on_it() {
 }
 
 #[test]
+fn a_sender_that_goes_down_loses_only_what_it_sends() {
+    for config in paths() {
+        let mut pair = Pair::new(config);
+        let up = |up| Change {
+            sender_up: Some(up),
+            ..Change::default()
+        };
+        pair.send(&[1000; 4]);
+        pair.network
+            .schedule(5 * MS / 2, FORWARD, up(false))
+            .unwrap();
+        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        pair.run(3 * MS);
+        pair.send(&[1000]);
+        pair.run(4 * MS);
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        let delivered: Vec<_> = (2..6).map(|ms| ms * MS).zip(0..4).collect();
+        assert_eq!(pair.delivered()[..4], delivered);
+        assert_eq!(pair.delivered()[4..], [(6 * MS, 5)]);
+        assert_eq!(pair.dropped(), [(3 * MS, 4, DropReason::Down)]);
+    }
+}
+
+#[test]
+fn a_queue_of_the_sender_goes_down_with_it() {
+    for config in paths() {
+        let mut pair = Pair::new(ChannelConfig {
+            of_sender: true,
+            ..config
+        });
+        let up = |up| Change {
+            sender_up: Some(up),
+            ..Change::default()
+        };
+        pair.send(&[1000; 4]);
+        pair.network
+            .schedule(5 * MS / 2, FORWARD, up(false))
+            .unwrap();
+        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        pair.run(4 * MS);
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        assert_eq!(pair.delivered(), [(2 * MS, 0), (3 * MS, 1), (6 * MS, 4)]);
+        let lost = |body| (5 * MS / 2, body, DropReason::Down);
+        assert_eq!(pair.dropped(), [lost(2), lost(3)]);
+        let stats = pair.network.stats(FORWARD);
+        assert_eq!((stats.sent_packets, stats.busy), (3, 7 * MS / 2));
+    }
+}
+
+#[test]
+fn a_receiver_that_is_down_loses_what_arrives_meanwhile() {
+    for config in paths() {
+        let mut pair = Pair::new(config);
+        let up = |up| Change {
+            receiver_up: Some(up),
+            ..Change::default()
+        };
+        pair.send(&[1000; 4]);
+        pair.network
+            .schedule(5 * MS / 2, FORWARD, up(false))
+            .unwrap();
+        pair.network
+            .schedule(9 * MS / 2, FORWARD, up(true))
+            .unwrap();
+        pair.run(3 * MS);
+        pair.send(&[1000]);
+        pair.run(100 * MS);
+        assert_eq!(pair.delivered(), [(2 * MS, 0), (5 * MS, 3), (6 * MS, 4)]);
+        let lost = |at, body| (at * MS, body, DropReason::Down);
+        assert_eq!(pair.dropped(), [lost(3, 1), lost(4, 2)]);
+        assert_eq!(pair.network.stats(FORWARD).sent_packets, 5);
+    }
+}
+
+#[test]
+fn interfaces_and_their_link_go_down_apart() {
+    let mut pair = Pair::new(config());
+    let change = |up, sender_up, receiver_up| Change {
+        up,
+        sender_up,
+        receiver_up,
+        ..Change::default()
+    };
+    let all_down = change(Some(false), Some(false), Some(false));
+    pair.network.apply(FORWARD, &all_down, &mut ()).unwrap();
+    for one in [
+        change(Some(true), None, None),
+        change(None, Some(true), None),
+        change(None, None, Some(true)),
+    ] {
+        pair.send(&[1000]);
+        pair.run(pair.network.now() + 10 * MS);
+        assert_eq!(pair.delivered(), []);
+        pair.network.apply(FORWARD, &one, &mut ()).unwrap();
+    }
+    pair.send(&[1000]);
+    pair.run(100 * MS);
+    assert_eq!(pair.delivered().len(), 1);
+}
+
+#[test]
 fn a_shorter_queue_drops_later_arrivals() {
     for config in paths() {
         let mut pair = Pair::new(config);

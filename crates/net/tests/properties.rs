@@ -135,6 +135,14 @@ fn shared_change() -> impl Strategy<Value = Change> {
             up: Some(up),
             ..none()
         }),
+        any::<bool>().prop_map(move |up| Change {
+            sender_up: Some(up),
+            ..none()
+        }),
+        any::<bool>().prop_map(move |up| Change {
+            receiver_up: Some(up),
+            ..none()
+        }),
         (0.0f64..1.0).prop_map(move |p| Change {
             loss: Some(LossConfig::Random(RandomConfig { probability: p })),
             ..none()

@@ -360,22 +360,35 @@ fn a_rate_follows_its_chain() {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_everything_and_comes_back() {
-    let mut pair = Pair::new(over(wifi("802.11n", 7)));
-    pair.send(&[1538; 200]);
-    let down = |up| Change {
-        up: Some(up),
-        ..Change::default()
-    };
-    pair.network.schedule(8 * MS, FORWARD, down(false)).unwrap();
-    pair.network.schedule(20 * MS, FORWARD, down(true)).unwrap();
-    pair.run(20 * MS);
-    let before = pair.delivered().len();
-    assert!((20..=60).contains(&before), "{before}");
-    assert_eq!(pair.network.totals().in_flight, 0);
-    pair.send(&[1538; 10]);
-    pair.run(40 * MS);
-    assert_eq!(pair.delivered().len(), before + 10);
+fn a_link_or_an_interface_that_goes_down_loses_everything_and_comes_back() {
+    let what: [fn(Option<bool>) -> Change; 3] = [
+        |up| Change {
+            up,
+            ..Change::default()
+        },
+        |sender_up| Change {
+            sender_up,
+            ..Change::default()
+        },
+        |receiver_up| Change {
+            receiver_up,
+            ..Change::default()
+        },
+    ];
+    for set in what {
+        let mut pair = Pair::new(over(wifi("802.11n", 7)));
+        pair.send(&[1538; 200]);
+        for (at, up) in [(8 * MS, false), (20 * MS, true)] {
+            pair.network.schedule(at, FORWARD, set(Some(up))).unwrap();
+        }
+        pair.run(20 * MS);
+        let before = pair.delivered().len();
+        assert!((20..=60).contains(&before), "{before}");
+        assert_eq!(pair.network.totals().in_flight, 0);
+        pair.send(&[1538; 10]);
+        pair.run(40 * MS);
+        assert_eq!(pair.delivered().len(), before + 10);
+    }
 }
 
 #[test]

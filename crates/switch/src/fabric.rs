@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polypath_net::{ChannelId, InterfaceId, Nanos, Network, NodeId, RouteId, Topology, random};
+use polypath_net::{
+    ChannelConfig, ChannelId, InterfaceId, Nanos, Network, NodeId, RouteId, Topology, random,
+};
 
 use crate::fields::{Fields, Match};
 use crate::group::Group;
@@ -510,7 +512,7 @@ impl Fabric {
         let both = [channel, network.topology().opposite(channel)];
         let up = both
             .iter()
-            .all(|channel| network.config(*channel).is_ok_and(|config| config.up));
+            .all(|channel| network.config(*channel).is_ok_and(ChannelConfig::works));
         let Some((from, to)) = network.topology().ends(channel) else {
             return Vec::new();
         };

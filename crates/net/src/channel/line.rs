@@ -45,7 +45,7 @@ pub(crate) struct Line {
     /// Propagation delay in ns.
     pub lag: u32,
     pub overhead: u32,
-    /// Of packets that ever entered.
+    /// Of packets that ever entered and were not withdrawn.
     bytes: u64,
     /// Whether `unsent_bytes` is kept.
     counts_bytes: bool,
@@ -56,8 +56,6 @@ pub(crate) struct Line {
 /// What the hot path leaves to be reckoned later.
 #[derive(Debug, Default)]
 struct Account {
-    /// Packets and bytes that entered but were taken away before they had left.
-    withdrawn: (u64, u64),
     /// Time spent sending at earlier rates.
     busy: Nanos,
     /// `bytes` when the present rate began, less those that it had still to send.
@@ -357,8 +355,8 @@ impl Line {
         self.unsent_at(now, headers);
         let unsent: u64 = self.unsent(headers).map(u64::from).sum();
         (
-            self.left - self.account.withdrawn.0,
-            self.bytes - unsent - self.account.withdrawn.1,
+            self.left,
+            self.bytes - unsent,
             u64::from(self.max_waiting),
             self.busy(now),
         )
@@ -399,26 +397,34 @@ impl Line {
         }
     }
 
-    /// Empties the line. What had not left counts as never taken.
-    pub fn drain(&mut self, now: Nanos, headers: &[Header]) -> Contents {
+    fn entries(&self, from: u64, to: u64) -> Vec<Entry> {
+        (from..to).map(|index| *self.get(index)).collect()
+    }
+
+    /// Takes away what has not left, which counts as never taken: being sent first, then waiting.
+    pub fn withdraw(&mut self, now: Nanos, headers: &[Header]) -> Vec<Entry> {
         self.unsent_at(now, headers);
         let busy = self.busy(now);
-        let entries = |from: u64, to: u64| (from..to).map(|index| *self.get(index)).collect();
-        let travelling = entries(self.head, self.left);
-        let unsent: Vec<Entry> = entries(self.left, self.tail);
+        let unsent = self.entries(self.left, self.tail);
         let bytes: u64 = self.unsent(headers).map(u64::from).sum();
-        self.account.withdrawn.0 += unsent.len() as u64;
-        self.account.withdrawn.1 += bytes;
+        self.bytes -= bytes;
         self.unsent_bytes = 0;
-        self.head = self.tail;
-        self.left = self.tail;
+        self.tail = self.left;
         self.leaving = NEVER;
-        let serializer = self.serializer;
-        let idle_since = self.idle_since(now).unwrap_or(now);
         if let Some(serializer) = &mut self.serializer {
             serializer.abandon(now);
         }
         self.settle_busy(now, busy);
+        unsent
+    }
+
+    /// Empties the line. What had not left counts as never taken.
+    pub fn drain(&mut self, now: Nanos, headers: &[Header]) -> Contents {
+        let serializer = self.serializer;
+        let idle_since = self.idle_since(now).unwrap_or(now);
+        let unsent = self.withdraw(now, headers);
+        let travelling = self.entries(self.head, self.left);
+        self.head = self.tail;
         Contents {
             first_arrival: self.front_arrival,
             travelling,

@@ -218,7 +218,7 @@ impl Channel {
 
     /// The general path in, first part: whether the link loses the packet.
     pub fn loses(&mut self, now: Nanos) -> Option<DropReason> {
-        if !self.general.config.up {
+        if !self.is_open() {
             return Some(DropReason::Down);
         }
         let streams = self.general.streams.as_mut()?;
@@ -226,6 +226,11 @@ impl Channel {
             .loss
             .loses(now, &mut streams.loss)
             .then_some(DropReason::Loss)
+    }
+
+    /// Whether packets can enter.
+    pub fn is_open(&self) -> bool {
+        self.general.config.up && self.general.config.sender_up
     }
 
     /// Whether the link carries packets of `len` bytes at all.
@@ -433,11 +438,7 @@ impl Channel {
     ) -> Vec<u32> {
         let headers = &store.headers;
         let old = std::mem::replace(&mut self.general.config, Arc::new(config));
-        let lost = if old.up && !self.general.config.up {
-            self.drain(now, headers)
-        } else {
-            Vec::new()
-        };
+        let lost = self.lose(now, &old, headers);
         if self.general.config.queue != old.queue {
             let hashes = hashes(self.general.seed, self.general.id);
             let mut new = Discipline::new(&self.general.config.queue, hashes);
@@ -467,6 +468,30 @@ impl Channel {
         }
         self.arrange(headers);
         lost
+    }
+
+    /// Takes away what a link or an interface that goes down loses at once.
+    fn lose(&mut self, now: Nanos, old: &ChannelConfig, headers: &[Header]) -> Vec<u32> {
+        let new = &self.general.config;
+        // A radio and its queue are one with the interface, and a station that is gone is sent nothing.
+        let over_the_air = new.wifi.is_some() && old.works() && !new.works();
+        if old.up && !new.up || over_the_air {
+            return self.drain(now, headers);
+        }
+        if new.of_sender && old.sender_up && !new.sender_up {
+            return self.withdraw(now, headers);
+        }
+        Vec::new()
+    }
+
+    /// Takes away what has not left (`dev_deactivate`).
+    fn withdraw(&mut self, now: Nanos, headers: &[Header]) -> Vec<u32> {
+        let entries = self.line.withdraw(now, headers).into_iter();
+        let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
+        if let Some(staged) = &mut self.general.staged {
+            slots.extend(staged.withdraw(now, &mut self.general.discipline));
+        }
+        slots
     }
 
     /// Moves what is on the line to the general path, where the channel stays from then on.
@@ -527,7 +552,7 @@ impl Channel {
         if faulty && self.general.streams.is_none() {
             self.general.streams = Some(Box::new(Streams::new(self.general.seed, self.general.id)));
         }
-        self.plain = config.up
+        self.plain = config.works()
             && !config.of_sender
             && config.mtu.is_none()
             && !faulty

@@ -297,6 +297,13 @@ impl Staged {
     /// Empties everything.
     pub fn drain(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
         let mut slots = self.flight.drain();
+        slots.extend(self.withdraw(now, discipline));
+        slots
+    }
+
+    /// Takes away what has not left.
+    pub fn withdraw(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
+        let mut slots = Vec::new();
         if let Some(sending) = self.sending.take() {
             match &mut self.pacing {
                 Pacing::Serial(serializer) => {

@@ -31,7 +31,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     #[inline(never)]
     fn enter_general<O: Observer<B>>(&mut self, channel: u32, slot: u32, obs: &mut O) {
         let entered = &mut self.channels[channel as usize];
-        if entered.config().up && !entered.passes(self.store.headers[slot as usize].len) {
+        if entered.is_open() && !entered.passes(self.store.headers[slot as usize].len) {
             return self.refuse(channel, slot, obs);
         }
         if let Some(reason) = entered.loses(self.now) {
@@ -73,6 +73,10 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         let left = &mut self.channels[channel as usize];
         if !left.is_plain() {
             let slot = self.leave_general(channel, obs)?;
+            if !self.channels[channel as usize].config().receiver_up {
+                self.discard(channel, slot, DropReason::Down, obs);
+                return None;
+            }
             return self.cross_from_general(channel, slot, obs);
         }
         let (slot, next) = left.pop();

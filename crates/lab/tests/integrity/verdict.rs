@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
             return Ok(seen);
         }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
-        let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server();
+        let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server(id);
         if unanswered
             || self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered()
@@ -390,12 +390,21 @@ impl<'a> Run<'a> {
     }
 
     /// Whether a server on Linux may have had no route for its SYN/ACK, and so have forgotten who asked.
-    fn loses_the_server(&self) -> bool {
+    fn loses_the_server(&self, id: &str) -> bool {
         let mut applications = self.plan.applications.iter();
         let linux =
             applications.any(|it| stack_of(self.plan, it, SERVER).config.profile == Profile::Linux);
         let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == SERVER);
-        linux && self.plan.events.iter().any(down)
+        let at = |kind: &str| {
+            let matching = [("connection", id), ("kind", kind), ("host", "server")];
+            let rows = self.rows("events", &matching);
+            rows.iter().map(|row| number(row, "time_ns")).min()
+        };
+        let in_handshake = match (at("connection-closed"), at("connection-established")) {
+            (Some(closed), Some(established)) => closed < established,
+            (closed, _) => closed.is_some(),
+        };
+        linux && in_handshake && self.plan.events.iter().any(down)
     }
 
     /// The least of both sides' limits to the peer's silence.

@@ -23,6 +23,7 @@ from polypath.scenario.tables import (
     between_hosts,
     described_interfaces,
     host_stack,
+    split_end,
 )
 from polypath.scenario.traffic import AnyEntry, Application, Command, Page
 from polypath.scenario.ways import Ways, opening
@@ -99,6 +100,18 @@ def host_addresses(host: Host) -> list[Address]:
     return [address for interface in host.interface.values() for address in interface.address or []]
 
 
+def _up_first(tables: Tables, resolved: Tables, host: str, at: int) -> list[Address]:
+    """A host's addresses, last those of interfaces that are down at that time: a socket without a source would not take
+    them."""
+    up = {}
+    for event in sorted(tables.event, key=lambda event: event.at):
+        if event.interface is not None and event.up is not None and event.at <= at:
+            up[split_end(event.interface)] = event.up
+    of = resolved.host[host]
+    interfaces = sorted(of.interface, key=lambda name: not up.get((host, name), True))
+    return [address for name in interfaces for address in of.interface[name].address or []]
+
+
 def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEntry]:
     complete: list[AnyEntry] = []
     given = {application.port for _, application in between_hosts(tables) if application.port is not None}
@@ -107,17 +120,17 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
         if isinstance(application, Command):
             complete.append(application.model_copy(update={"name": name}))
             continue
-        clients = host_addresses(resolved.host[application.client])
+        start = application.start
+        if application.start_jitter:
+            whose = application.of if isinstance(application, Page) and application.of else name
+            start += draws.below(application.start_jitter + 1, f"{tables.seed} start {whose}")
+        clients = _up_first(tables, resolved, application.client, start)
         servers = host_addresses(resolved.host[application.server])
         pairs = ways.pairs(application) if ways is not None else []
         source, destination = pairs[0] if pairs else _pair(application, clients, servers)
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
         if application.start_jitter:
-            whose = application.of if isinstance(application, Page) and application.of else name
-            update["start"] = application.start + draws.below(
-                application.start_jitter + 1, f"{tables.seed} start {whose}"
-            )
-            update["start_jitter"] = 0
+            update |= {"start": start, "start_jitter": 0}
         update["port"] = application.port if application.port is not None else next(free, 65535)
         for side, host in (("client", application.client), ("server", application.server)):
             own: Stack = getattr(application, f"{side}_stack")

@@ -44,7 +44,7 @@ class Application(Declared):
     """Instead of client and server: who sends to whom among all hosts, "permutation", or a table with parameters; drawn
     anew for each seed."""
     source: IP | None = None
-    """The client's address; left out: its first."""
+    """The client's address; left out: the first of its interfaces that are up at the start."""
     destination: IP | None = None
     """The server's address; left out: its first of the same family."""
     start: Time = 0
@@ -354,7 +354,8 @@ class Event(Model):
     switch: str | None = None
     """The router or switch that fails or comes back: all of its links go down or up."""
     up: bool | None = None
-    """Whether the link or interface carries anything from now on."""
+    """Whether the link or interface carries anything from now on. A link that goes down loses what is on it; an
+    interface loses what arrives while it is down."""
     backup: bool | None = None
     """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
     migrate_to: str | None = None

@@ -366,6 +366,15 @@ fn otias_queues_on_a_full_path_that_is_fast_enough() {
 }
 
 #[test]
+fn otias_queues_nothing_on_a_path_that_is_not_measured_yet() {
+    let paths = vec![path(0, 2), path(100, 4)];
+    let choices = Sender::new(paths, 900_000, 900_000).run(make("otias", json!({})).as_mut(), 10);
+    assert_eq!(choices, format!("aa{}", "b".repeat(8)));
+    let alone = Sender::new(vec![path(0, 2)], 900_000, 900_000);
+    assert_eq!({ alone }.run(make("otias", json!({})).as_mut(), 4), "aaaa");
+}
+
+#[test]
 fn daps_numbers_segments_in_the_order_of_their_arrival() {
     // Within the 100 ms of b, a sends ten windows; five of them arrive before b's first does.
     let paths = vec![path(10, 2), path(100, 4)];

@@ -15,7 +15,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
 
 struct Otias;
 
-/// When a segment given to this path now would arrive: the round trips until it may leave, then half a one.
+/// When a segment given to this path now would arrive: the round trips until it may leave, then half a one. Nobody knows where it would
+/// have to wait for round trips that no sample tells.
 fn arrival(path: &Path) -> Nanos {
     let (room, window) = (u64::from(path.room()), u64::from(path.cwnd.max(1)));
     let queued = path.queued.div_ceil(u64::from(path.mss));
@@ -24,6 +25,9 @@ fn arrival(path: &Path) -> Nanos {
     } else {
         (queued - room + 1).div_ceil(window)
     };
+    if rounds > 0 && path.srtt == 0 {
+        return Nanos::MAX;
+    }
     rounds * path.srtt + path.srtt / 2
 }
 

@@ -54,8 +54,9 @@ impl Connection {
         draft.carried.add_ack(path, largest);
     }
 
-    /// Acknowledgements whose time has come and that no other packet took.
-    pub(super) fn send_acknowledgements(&mut self) {
+    /// Acknowledgements whose time has come and that no other packet took. Whether the scheduler was told of one.
+    pub(super) fn send_acknowledgements(&mut self) -> bool {
+        let mut told = false;
         for about in 0..self.members.len() {
             if self.members[about].space.received.deadline() > self.now {
                 continue;
@@ -84,8 +85,10 @@ impl Connection {
             self.send(draft);
             if self.config.ack_path == AckPath::Scheduler {
                 self.report_placed(path);
+                told = true;
             }
         }
+        told
     }
 
     /// The path that carries the acknowledgement of another one, or its own.

@@ -23,7 +23,8 @@ impl Connection {
                 self.send_handshake();
             }
             if self.sends_application() {
-                self.send_application();
+                // A packet that the scheduler placed may have ended the turn that data waited for.
+                while self.send_application() {}
             }
         }
         self.find_deadline();
@@ -34,9 +35,9 @@ impl Connection {
         self.established || self.handshake.writes(Level::OneRtt)
     }
 
-    /// Packets of the application level.
+    /// Packets of the application level. Whether the scheduler was told of one after it was asked about data.
     #[inline(always)]
-    fn send_application(&mut self) {
+    fn send_application(&mut self) -> bool {
         self.manage_paths();
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
@@ -64,12 +65,9 @@ impl Connection {
         }
         self.push_data(open);
         self.note_blocked();
-        if !self.control.is_empty() {
-            self.send_control();
-        }
-        if acknowledges {
-            self.send_acknowledgements();
-        }
+        let mut told = !self.control.is_empty() && self.send_control();
+        told |= acknowledges && self.send_acknowledgements();
+        told
     }
 
     pub(super) fn add_control(&mut self, draft: &mut Draft) {
@@ -181,26 +179,30 @@ impl Connection {
         }
     }
 
-    /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them.
-    fn send_control(&mut self) {
+    /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them, which is told then.
+    fn send_control(&mut self) -> bool {
+        let mut told = false;
         while !self.control.is_empty() {
             let asked = self.shows_control();
             let placed = if asked { self.place_control() } else { None };
             let path = placed.or_else(|| self.best_for_control());
             let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
-                return;
+                break;
             };
             let path = draft.path;
             self.add_ack(&mut draft, path);
             self.add_control(&mut draft);
             if !draft.eliciting() {
-                return self.send_rest(draft);
+                self.send_rest(draft);
+                break;
             }
             self.send(draft);
             if asked {
                 self.report_placed(path);
+                told = true;
             }
         }
+        told
     }
 
     fn best_for_control(&self) -> Option<usize> {

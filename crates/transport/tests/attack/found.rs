@@ -49,3 +49,15 @@ fn a_probe_for_the_mtu_waits_for_no_acknowledgement_that_cannot_come() {
 fn nothing_new_goes_to_a_subflow_that_closes() {
     on_one_path_of_mptcp(1_000_001_940_423);
 }
+
+/// A subflow without a sample of its round-trip time, whose data was all lost, was where OTIAS had everything arrive at once.
+#[test]
+fn nothing_waits_behind_a_window_without_a_round_trip_time() {
+    mptcp::on_one_path_with(&mut Choices::of_seed(1_000_002_457_560), stack::unheld);
+}
+
+/// Data waited for the turn of a full path, which an acknowledgement that the scheduler placed then took, until something else came.
+#[test]
+fn data_goes_on_once_an_acknowledgement_took_the_turn() {
+    quic::blind(&mut Choices::of_seed(1_000_000_211_049));
+}

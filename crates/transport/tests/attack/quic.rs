@@ -119,7 +119,7 @@ fn foreign(rng: &mut Choices) -> Vec<u8> {
     protector.seal(&mut connection, &transmit.datagram, &mut |_, _| {})
 }
 
-fn blind(rng: &mut Choices) {
+pub fn blind(rng: &mut Choices) {
     let paths = rng.random_range(1..3);
     let mut pair = pair(rng, paths, stack::drawn_quic);
     let bytes: [u64; 2] = [rng.random_range(1..200_000), rng.random_range(1..200_000)];

@@ -9,7 +9,7 @@
 # make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
-# make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign)
+# make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
 # make packetdrill  packetdrill's scripts against our endpoints and the kernel of engine linux (docs/conformance.md); REPOSITORY=path or URL of another clone
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
@@ -162,9 +162,11 @@ wheel-test: wheel
 
 # Not optimised as a release is, so that the endpoints' assertions are in it.
 campaign: $(VENV)/.ready
-	@cargo run --locked --quiet -p polypath-lab --example campaign -- target/campaign $(SCENARIOS) $(FIRST) || { \
+	@cargo build --locked --quiet -p polypath-lab --example campaign
+	@program=target/debug/examples/campaign; kept=target/campaign/$$(sha256sum $$program | cut -c 1-12); \
+	$$program $$kept $(SCENARIOS) $(FIRST) || { \
 		code=$$?; $(MAKE) --no-print-directory build; \
-		for plan in target/campaign/failure-*.json; do \
+		for plan in $$kept/failure-*.json; do \
 			test ! -e "$$plan" || test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
 		done; exit $$code; }
 

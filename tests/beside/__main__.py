@@ -1,8 +1,8 @@
 """Random scenarios on the simulator and on the kernel: every byte on both, and how their times compare.
 
 usage: python -m tests.beside [--count N] [--first K] [--kept FOLDER] [--out PAGE]
-Goes on where it stopped. Exit code 1 if a run failed, the engines delivered other bytes, or times are apart by more
-than chance, without a cause in known.toml.
+Goes on where it stopped, if the program and the kernel are the same. Exit code 1 if a run failed, the engines delivered
+other bytes, or times are apart by more than chance, without a cause in known.toml.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import TypeVar
 
 from .again import RUNS, Again, again, different
 from .compared import ENGINES, FAR, ROOT, Compared, compared
+from .program import program
 
 _Row = TypeVar("_Row")
 
 TEXT = Path(__file__).parent / "page.md"
 KNOWN = Path(__file__).parent / "known.toml"
+KEPT = ROOT / "target" / "beside"
 
 
 def kept(path: Path, load: Callable[[str], _Row]) -> list[_Row]:
@@ -131,12 +133,13 @@ def main() -> int:
     reader = argparse.ArgumentParser(prog="python -m tests.beside", description=__doc__)
     reader.add_argument("--count", type=int, default=1330, help="scenarios to draw")
     reader.add_argument("--first", type=int, default=0, help="number of the first one")
-    reader.add_argument("--kept", type=Path, default=ROOT / "target" / "beside", help="folder of rows that are there")
+    reader.add_argument("--kept", type=Path, help="folder of rows that are there; left out: the program's own")
     reader.add_argument("--out", type=Path, help="the page to write")
     given = reader.parse_args()
-    given.kept.mkdir(parents=True, exist_ok=True)
-    rows = _drawn(given.kept / "drawn.jsonl", range(given.first, given.first + given.count))
-    repeated = _repeated(given.kept / "again.jsonl", [row for row in rows if row.far])
+    folder = given.kept or KEPT / program()
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = _drawn(folder / "drawn.jsonl", range(given.first, given.first + given.count))
+    repeated = _repeated(folder / "again.jsonl", [row for row in rows if row.far])
     if given.out:
         given.out.write_text(page(rows, repeated), encoding="utf-8")
     unknown = any(number not in known("faults") for number, _ in faults(rows, repeated))

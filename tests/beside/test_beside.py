@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from polypath.engines import EngineError
 from polypath.engines.linux.kernel import KernelError, find
 
+from . import program
 from .__main__ import apart, figures, outcomes
 from .again import RUNS, Again, different
 from .compared import GENERATOR, Compared, End, compared
@@ -80,3 +83,16 @@ def test_draws_that_overlap_are_chance_and_others_are_not() -> None:
         "| 78 | bulk, tcp | not done | 9.04 | 0.0037 | **not known** |",
     ]
     assert apart(rows[:20]) == ["None."]
+
+
+def test_another_program_has_rows_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = SimpleNamespace(sha256="1")
+    monkeypatch.setattr(program, "find", lambda: kernel)
+    generator = tmp_path / "campaign"
+    monkeypatch.setattr(program, "GENERATOR", generator)
+    found = set[str]()
+    for content, kernel.sha256 in (("a", "1"), ("b", "1"), ("b", "2")):
+        generator.write_text(content)
+        assert program.program() == program.program()
+        found.add(program.program())
+    assert len(found) == 3

@@ -81,8 +81,6 @@ pub struct Network<B, Q = Wheel> {
     channels: Vec<Channel>,
     /// What channels over the air share.
     media: Vec<Medium>,
-    /// Where each channel ends.
-    ends: Vec<(NodeId, InterfaceId)>,
     store: Store<B>,
     topology: Topology,
     timers: Timers,
@@ -109,19 +107,17 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     pub fn with_event_queue(topology: Topology, seed: u64) -> Self {
         let mut channels: Vec<Channel> = (0u32..)
             .zip(&topology.edges)
-            .map(|(id, edge)| Channel::new(ChannelId(id), edge.config.clone(), seed))
+            .map(|(id, edge)| {
+                let end = (topology.interfaces[edge.to.index()].node, edge.to);
+                Channel::new(ChannelId(id), edge.config.clone(), seed, end)
+            })
             .collect();
         let media = air::media(&topology, &mut channels, seed);
-        let ends = topology.edges.iter().map(|edge| {
-            let interface = &topology.interfaces[edge.to.index()];
-            (interface.node, edge.to)
-        });
         let first_timer = FIRST_CHANNEL + channels.len() as u32;
         Self {
             now: 0,
             seed,
             events: Q::with_entities(first_timer),
-            ends: ends.collect(),
             channels,
             media,
             store: Store::new(),

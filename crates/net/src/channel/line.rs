@@ -272,11 +272,12 @@ impl Line {
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = entry;
         self.bytes += u64::from(size);
-        if self.left == self.tail {
-            self.leaving = departure;
-        }
         let tail = self.tail;
         self.tail += 1;
+        if self.left != tail {
+            return None;
+        }
+        self.leaving = departure;
         (tail == self.head).then(|| {
             self.front = slot;
             self.front_arrival = entry.arrival();

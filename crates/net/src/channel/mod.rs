@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rand_pcg::Pcg64Mcg;
 
 use crate::config::ChannelConfig;
-use crate::ids::{ChannelId, NEVER, Nanos};
+use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId};
 use crate::loss::{Loss, LossConfig};
 use crate::packet::{DropReason, Header, Store};
 pub(crate) use crate::queue::Dropped;
@@ -35,6 +35,7 @@ pub(crate) struct Channel {
     line: Line,
     /// Whether the line alone does everything.
     plain: bool,
+    end: (NodeId, InterfaceId),
     general: Box<General>,
 }
 
@@ -89,10 +90,16 @@ impl Streams {
 }
 
 impl Channel {
-    pub fn new(id: ChannelId, config: Arc<ChannelConfig>, seed: u64) -> Self {
+    pub fn new(
+        id: ChannelId,
+        config: Arc<ChannelConfig>,
+        seed: u64,
+        end: (NodeId, InterfaceId),
+    ) -> Self {
         let mut channel = Self {
             line: Line::new(rate(&config), config.overhead),
             plain: false,
+            end,
             general: Box::new(General {
                 id,
                 seed,
@@ -120,6 +127,12 @@ impl Channel {
         }
         channel.arrange(&[]);
         channel
+    }
+
+    /// Where it ends.
+    #[inline(always)]
+    pub fn end(&self) -> (NodeId, InterfaceId) {
+        self.end
     }
 
     pub fn config(&self) -> &ChannelConfig {

@@ -73,10 +73,6 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         let left = &mut self.channels[channel as usize];
         if !left.is_plain() {
             let slot = self.leave_general(channel, obs)?;
-            if !self.channels[channel as usize].config().receiver_up {
-                self.discard(channel, slot, DropReason::Down, obs);
-                return None;
-            }
             return self.cross_from_general(channel, slot, obs);
         }
         let (slot, next) = left.pop();
@@ -93,6 +89,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         if left.wireless().is_some() {
             return self.leave_air(channel, obs);
         }
+        let receiver_up = left.config().receiver_up;
         let slot = if left.is_staged() {
             let mut dropped = Dropped::new();
             let slot = left.pop_staged(self.now, &mut self.store, &mut dropped);
@@ -102,6 +99,10 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             left.pop_line(&self.store.headers)
         };
         self.set_event(channel);
+        if !receiver_up && let Some(slot) = slot {
+            self.discard(channel, slot, DropReason::Down, obs);
+            return None;
+        }
         slot
     }
 
@@ -142,7 +143,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             return None;
         }
         self.totals.delivered += 1;
-        let (node, interface) = self.ends[channel as usize];
+        let (node, interface) = self.channels[channel as usize].end();
         Some(Occurrence::Arrived {
             node,
             interface,

@@ -23,8 +23,7 @@ impl Connection {
                 self.send_handshake();
             }
             if self.sends_application() {
-                // A packet that the scheduler placed may have ended the turn that data waited for.
-                while self.send_application() {}
+                self.send_application();
             }
         }
         self.find_deadline();
@@ -35,9 +34,9 @@ impl Connection {
         self.established || self.handshake.writes(Level::OneRtt)
     }
 
-    /// Packets of the application level. Whether the scheduler was told of one after it was asked about data.
+    /// Packets of the application level.
     #[inline(always)]
-    fn send_application(&mut self) -> bool {
+    fn send_application(&mut self) {
         self.manage_paths();
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
@@ -67,7 +66,10 @@ impl Connection {
         self.note_blocked();
         let mut told = !self.control.is_empty() && self.send_control();
         told |= acknowledges && self.send_acknowledgements();
-        told
+        if told {
+            // What the scheduler placed may have ended the turn that data waited for.
+            self.flush();
+        }
     }
 
     pub(super) fn add_control(&mut self, draft: &mut Draft) {

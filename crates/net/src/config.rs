@@ -96,7 +96,7 @@ pub struct Change {
     pub up: Option<bool>,
     /// `false` loses what enters until `true`, and what waits at the sender: in its host's own queue, or for the air.
     pub sender_up: Option<bool>,
-    /// `false` loses what arrives until `true`, and what waits for the air.
+    /// `false` loses what arrives until `true`; over the air, what waits and what enters.
     pub receiver_up: Option<bool>,
 }
 

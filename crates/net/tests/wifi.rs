@@ -381,9 +381,12 @@ fn a_link_or_an_interface_that_goes_down_loses_everything_and_comes_back() {
         for (at, up) in [(8 * MS, false), (20 * MS, true)] {
             pair.network.schedule(at, FORWARD, set(Some(up))).unwrap();
         }
-        pair.run(20 * MS);
+        pair.run(9 * MS);
         let before = pair.delivered().len();
         assert!((20..=60).contains(&before), "{before}");
+        pair.send(&[1538; 10]);
+        pair.run(20 * MS);
+        assert_eq!(pair.delivered().len(), before);
         assert_eq!(pair.network.totals().in_flight, 0);
         pair.send(&[1538; 10]);
         pair.run(40 * MS);

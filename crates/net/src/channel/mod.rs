@@ -241,9 +241,10 @@ impl Channel {
             .then_some(DropReason::Loss)
     }
 
-    /// Whether packets can enter.
+    /// Whether packets can enter. A station that is gone is sent nothing.
     pub fn is_open(&self) -> bool {
-        self.general.config.up && self.general.config.sender_up
+        let config = &self.general.config;
+        config.up && config.sender_up && (config.receiver_up || config.wifi.is_none())
     }
 
     /// Whether the link carries packets of `len` bytes at all.
@@ -486,7 +487,7 @@ impl Channel {
     /// Takes away what a link or an interface that goes down loses at once.
     fn lose(&mut self, now: Nanos, old: &ChannelConfig, headers: &[Header]) -> Vec<u32> {
         let new = &self.general.config;
-        // A radio and its queue are one with the interface, and a station that is gone is sent nothing.
+        // A radio and its queue are one with the interface.
         let over_the_air = new.wifi.is_some() && old.works() && !new.works();
         if old.up && !new.up || over_the_air {
             return self.drain(now, headers);

@@ -137,21 +137,21 @@ fn schedule<B: Clone>(
             own.get(*interface)
                 .ok_or_else(|| missing(&place, "interface", *interface))?;
             let is = |end: plan::Attachment| (end.node, end.interface) == (*node, *interface);
-            let attached = plan.links.iter().zip(channels);
-            let mut out_and_in = attached.filter_map(|(link, &(forward, backward))| {
+            let mut links = plan.links.iter().zip(channels);
+            let out_and_in = links.find_map(|(link, &(forward, backward))| {
                 let back = is(link.b).then_some((backward, forward));
                 is(link.a).then_some((forward, backward)).or(back)
             });
-            let out = Change {
+            let sender = Change {
                 sender_up: Some(*up),
                 ..Change::default()
             };
-            let into = Change {
+            let receiver = Change {
                 receiver_up: Some(*up),
                 ..Change::default()
             };
-            out_and_in.next().map_or_else(Vec::new, |channels| {
-                vec![(channels.0, out), (channels.1, into)]
+            out_and_in.map_or_else(Vec::new, |(out, into)| {
+                vec![(out, sender), (into, receiver)]
             })
         }
         Action::Priority {

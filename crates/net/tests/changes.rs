@@ -99,19 +99,41 @@ fn loss_spares_what_is_queued() {
     }
 }
 
+fn link(up: bool) -> Change {
+    Change {
+        up: Some(up),
+        ..Change::default()
+    }
+}
+
+fn sender(up: bool) -> Change {
+    Change {
+        sender_up: Some(up),
+        ..Change::default()
+    }
+}
+
+fn receiver(up: bool) -> Change {
+    Change {
+        receiver_up: Some(up),
+        ..Change::default()
+    }
+}
+
+/// Four packets on a channel of which something is down between these times.
+fn interrupted(config: ChannelConfig, change: fn(bool) -> Change, down: u64, up: u64) -> Pair {
+    let mut pair = Pair::new(config);
+    pair.send(&[1000; 4]);
+    for (at, up) in [(down, false), (up, true)] {
+        pair.network.schedule(at, FORWARD, change(up)).unwrap();
+    }
+    pair
+}
+
 #[test]
 fn a_channel_that_goes_down_loses_everything_on_it() {
     for config in paths() {
-        let mut pair = Pair::new(config);
-        let up = |up| Change {
-            up: Some(up),
-            ..Change::default()
-        };
-        pair.send(&[1000; 4]);
-        pair.network
-            .schedule(5 * MS / 2, FORWARD, up(false))
-            .unwrap();
-        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        let mut pair = interrupted(config, link, 5 * MS / 2, 4 * MS);
         pair.run(3 * MS);
         pair.send(&[1000]);
         pair.run(4 * MS);
@@ -138,16 +160,7 @@ fn a_channel_that_goes_down_loses_everything_on_it() {
 #[test]
 fn a_sender_that_goes_down_loses_only_what_it_sends() {
     for config in paths() {
-        let mut pair = Pair::new(config);
-        let up = |up| Change {
-            sender_up: Some(up),
-            ..Change::default()
-        };
-        pair.send(&[1000; 4]);
-        pair.network
-            .schedule(5 * MS / 2, FORWARD, up(false))
-            .unwrap();
-        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        let mut pair = interrupted(config, sender, 5 * MS / 2, 4 * MS);
         pair.run(3 * MS);
         pair.send(&[1000]);
         pair.run(4 * MS);
@@ -163,19 +176,11 @@ fn a_sender_that_goes_down_loses_only_what_it_sends() {
 #[test]
 fn a_queue_of_the_sender_goes_down_with_it() {
     for config in paths() {
-        let mut pair = Pair::new(ChannelConfig {
+        let of_sender = ChannelConfig {
             of_sender: true,
             ..config
-        });
-        let up = |up| Change {
-            sender_up: Some(up),
-            ..Change::default()
         };
-        pair.send(&[1000; 4]);
-        pair.network
-            .schedule(5 * MS / 2, FORWARD, up(false))
-            .unwrap();
-        pair.network.schedule(4 * MS, FORWARD, up(true)).unwrap();
+        let mut pair = interrupted(of_sender, sender, 5 * MS / 2, 4 * MS);
         pair.run(4 * MS);
         pair.send(&[1000]);
         pair.run(100 * MS);
@@ -190,18 +195,7 @@ fn a_queue_of_the_sender_goes_down_with_it() {
 #[test]
 fn a_receiver_that_is_down_loses_what_arrives_meanwhile() {
     for config in paths() {
-        let mut pair = Pair::new(config);
-        let up = |up| Change {
-            receiver_up: Some(up),
-            ..Change::default()
-        };
-        pair.send(&[1000; 4]);
-        pair.network
-            .schedule(5 * MS / 2, FORWARD, up(false))
-            .unwrap();
-        pair.network
-            .schedule(9 * MS / 2, FORWARD, up(true))
-            .unwrap();
+        let mut pair = interrupted(config, receiver, 5 * MS / 2, 9 * MS / 2);
         pair.run(3 * MS);
         pair.send(&[1000]);
         pair.run(100 * MS);
@@ -215,23 +209,17 @@ fn a_receiver_that_is_down_loses_what_arrives_meanwhile() {
 #[test]
 fn interfaces_and_their_link_go_down_apart() {
     let mut pair = Pair::new(config());
-    let change = |up, sender_up, receiver_up| Change {
-        up,
-        sender_up,
-        receiver_up,
-        ..Change::default()
-    };
-    let all_down = change(Some(false), Some(false), Some(false));
-    pair.network.apply(FORWARD, &all_down, &mut ()).unwrap();
-    for one in [
-        change(Some(true), None, None),
-        change(None, Some(true), None),
-        change(None, None, Some(true)),
-    ] {
+    let ends = [link, sender, receiver];
+    for change in ends {
+        let down = change(false);
+        pair.network.apply(FORWARD, &down, &mut ()).unwrap();
+    }
+    for change in ends {
         pair.send(&[1000]);
         pair.run(pair.network.now() + 10 * MS);
         assert_eq!(pair.delivered(), []);
-        pair.network.apply(FORWARD, &one, &mut ()).unwrap();
+        let up = change(true);
+        pair.network.apply(FORWARD, &up, &mut ()).unwrap();
     }
     pair.send(&[1000]);
     pair.run(100 * MS);

@@ -22,7 +22,7 @@ impl Entry {
     }
 }
 
-/// A ring of packets, numbered from the first that ever entered: `head..left` are on their way, `left` is being sent, the others up
+/// A ring of packets, numbered from the first that ever entered and was not withdrawn: `head..left` are on their way, `left` is being sent, the others up
 /// to `tail` wait. `left` is brought up to date only when someone needs to know.
 #[derive(Debug)]
 pub(crate) struct Line {

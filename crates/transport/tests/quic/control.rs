@@ -1,5 +1,6 @@
 //! Packets without data, shown to the scheduler where the host wants that.
 
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use polypath_transport::path_manager::PathManager;
@@ -7,7 +8,8 @@ use polypath_transport::quic::Transmit;
 use polypath_transport::registry::RegistryError;
 use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
 use polypath_transport::{
-    AckPath, Buffer, Choice, Config, ControlPath, Elsewhere, Foreign, MILLISECOND as MS, SECOND,
+    AckPath, Buffer, Choice, Config, ControlPath, Elsewhere, Foreign, MILLISECOND as MS, Nanos,
+    SECOND,
 };
 use polypath_wire::quic::Frame;
 
@@ -38,9 +40,31 @@ impl Scheduler for Chooser {
     }
 }
 
-impl Foreign for Chooser {
+/// Lets data go only at the moment at which it was asked about a control packet.
+#[derive(Clone, Debug, Default)]
+struct Together {
+    placed_at: Option<Nanos>,
+}
+
+impl Scheduler for Together {
+    fn select(&mut self, view: &View) -> Decision {
+        if view.kind == PacketKind::Control {
+            self.placed_at = Some(view.now);
+        }
+        match self.placed_at == Some(view.now) {
+            true => Decision::Send(0),
+            false => Decision::Wait,
+        }
+    }
+}
+
+/// Hands out copies of a scheduler.
+#[derive(Debug)]
+struct Given<S>(S);
+
+impl<S: Scheduler + Clone + Debug + Sync + 'static> Foreign for Given<S> {
     fn scheduler(&self, _: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
-        Some(Ok(Box::new(self.clone())))
+        Some(Ok(Box::new(self.0.clone())))
     }
 
     fn path_manager(&self, _: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>> {
@@ -55,8 +79,8 @@ fn is_control(frame: &Frame) -> bool {
     )
 }
 
-/// The client's packets during a download of 1 MB through a window of 200 kB: on which link those left that hold control frames, and the others.
-fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
+/// A download of 1 MB through a window of 200 kB, and an upload beside it: the client's packets, with the link that each left on.
+fn exchange(client: &Config, upload: u64) -> Vec<(usize, Transmit)> {
     let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
     let window = Buffer {
         minimum: 200_000,
@@ -74,25 +98,36 @@ fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
     let (now, before) = (pair.now, pair.sent.len());
     let server = pair.server.as_mut().expect("established");
     server.write(1_000_000, now);
-    pair.run_until(20 * SECOND, |pair| pair.read[0] == 1_000_000);
-    assert_eq!(pair.read[0], 1_000_000);
+    pair.client.write(upload, now);
+    let whole = [1_000_000, upload];
+    pair.run_until(20 * SECOND, |pair| pair.read == whole);
+    assert_eq!(pair.read, whole);
+    let sent = pair.sent.drain(before..);
+    sent.filter(|(_, side, _, _)| *side == Side::Client)
+        .map(|(_, _, link, transmit)| (link, transmit))
+        .collect()
+}
+
+/// The client's packets during a download: on which link those left that hold control frames, and the others.
+fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
     let (mut control, mut others) = ([0; 2], [0; 2]);
-    for (_, side, link, transmit) in &pair.sent[before..] {
+    for (link, transmit) in exchange(client, 0) {
         let mut frames = (transmit.datagram.packets.iter()).flat_map(|packet| &packet.frames);
-        if *side == Side::Client {
-            let count = match frames.any(is_control) {
-                true => &mut control,
-                false => &mut others,
-            };
-            count[*link] += 1;
-        }
+        let count = match frames.any(is_control) {
+            true => &mut control,
+            false => &mut others,
+        };
+        count[link] += 1;
     }
     (control, others)
 }
 
-fn with(chooser: &Chooser, control_path: ControlPath, ack_path: AckPath) -> Config {
+fn with<S>(scheduler: &S, control_path: ControlPath, ack_path: AckPath) -> Config
+where
+    S: Scheduler + Clone + Debug + Sync + 'static,
+{
     Config {
-        foreign: Some(Elsewhere(Arc::new(chooser.clone()))),
+        foreign: Some(Elsewhere(Arc::new(Given(scheduler.clone())))),
         control_path,
         ack_path,
         ..multipath()
@@ -162,4 +197,10 @@ fn a_scheduler_is_told_of_no_control_packet_that_it_was_not_asked_about() {
     };
     assert!(pair.sent.iter().any(unasked));
     assert_eq!((carried, asked), (asked, asked));
+}
+
+#[test]
+fn data_that_waited_for_a_control_packet_leaves_with_it() {
+    let client = with(&Together::default(), ControlPath::Scheduler, AckPath::Same);
+    exchange(&client, 10_000);
 }

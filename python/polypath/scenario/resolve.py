@@ -6,9 +6,10 @@ The result is a scenario again, from which the plan follows by numbering alone.
 from __future__ import annotations
 
 import ipaddress
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from polypath.scenario import draws, quic
 from polypath.scenario.check import Inconsistent, Problem, checked
@@ -100,20 +101,35 @@ def host_addresses(host: Host) -> list[Address]:
     return [address for interface in host.interface.values() for address in interface.address or []]
 
 
-def _up_first(tables: Tables, resolved: Tables, host: str, at: int) -> list[Address]:
+class _Change(NamedTuple):
+    """An interface goes up or down."""
+
+    at: int
+    interface: str
+    up: bool
+
+
+def _changes(tables: Tables) -> defaultdict[str, list[_Change]]:
+    """Of each node, by time."""
+    changes: defaultdict[str, list[_Change]] = defaultdict(list)
+    for event in sorted(tables.event, key=lambda event: event.at):
+        node, name = split_end(event.interface or "")
+        if name is not None and event.up is not None:
+            changes[node].append(_Change(event.at, name, event.up))
+    return changes
+
+
+def _up_first(host: Host, changes: Sequence[_Change], at: int) -> list[Address]:
     """A host's addresses, last those of interfaces that are down at that time: a socket without a source would not take
     them."""
-    up = {}
-    for event in sorted(tables.event, key=lambda event: event.at):
-        if event.interface is not None and event.up is not None and event.at <= at:
-            up[split_end(event.interface)] = event.up
-    of = resolved.host[host]
-    interfaces = sorted(of.interface, key=lambda name: not up.get((host, name), True))
-    return [address for name in interfaces for address in of.interface[name].address or []]
+    up = {change.interface: change.up for change in changes if change.at <= at}
+    interfaces = sorted(host.interface, key=lambda name: not up.get(name, True))
+    return [address for name in interfaces for address in host.interface[name].address or []]
 
 
 def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEntry]:
     complete: list[AnyEntry] = []
+    changes = _changes(tables)
     given = {application.port for _, application in between_hosts(tables) if application.port is not None}
     free = (port for port in range(FIRST_PORT, 65536) if port not in given)
     for name, application in zip(application_names(tables), tables.application, strict=True):
@@ -124,7 +140,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
         if application.start_jitter:
             whose = application.of if isinstance(application, Page) and application.of else name
             start += draws.below(application.start_jitter + 1, f"{tables.seed} start {whose}")
-        clients = _up_first(tables, resolved, application.client, start)
+        clients = _up_first(resolved.host[application.client], changes[application.client], start)
         servers = host_addresses(resolved.host[application.server])
         pairs = ways.pairs(application) if ways is not None else []
         source, destination = pairs[0] if pairs else _pair(application, clients, servers)

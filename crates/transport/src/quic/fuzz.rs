@@ -39,8 +39,9 @@ const EARLY_LOSSES: u32 = 3;
 /// Datagrams of the client that may come first from elsewhere. Whoever beats all of them keeps the server from the client's address for as long
 /// as it likes: each has the server follow, and a path takes three probe timeouts to fail (RFC 9000 sections 9.3.3 and 8.2.4).
 const FORGED: u32 = 20;
-/// Probe timeouts double, so that the last one within an idle timeout of 30 s comes after its first third.
-const TRIED: Nanos = 10 * SECOND;
+/// Probe timeouts in a row after which the next one may come after the idle timeout, which is three of them without backoff (RFC 9000
+/// section 10.1).
+const TRIED: u32 = 2;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
 const MOST_ANSWERS: usize = 400;
 
@@ -73,9 +74,6 @@ struct World {
     seen: Vec<Flight>,
     losses: u32,
     forged: u32,
-    /// When a datagram last came to the client and to the server, and when one was last kept from each.
-    came: [Nanos; 2],
-    kept: [Nanos; 2],
 }
 
 fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
@@ -166,8 +164,6 @@ impl World {
             seen: Vec::new(),
             losses: 0,
             forged: 0,
-            came: [0; 2],
-            kept: [0; 2],
         }
     }
 
@@ -177,15 +173,17 @@ impl World {
         established && self.client.connection.handshake.confirmed
     }
 
-    /// Whether the network kept from an end all that the other sent, while one of them went on trying: it gives up at its idle timeout (RFC
-    /// 9000 section 10.1), and so does the other, which hears no more of it.
-    fn cut_off(&self, ends: [Option<CloseReason>; 2]) -> bool {
-        let gave_up = |end: usize| ends[end] == Some(CloseReason::TimedOut);
-        let tried = self.kept[0].max(self.kept[1]);
-        let unheard =
-            |end: usize| self.kept[end] > self.came[end] && tried >= self.came[end] + TRIED;
-        let alone = |end: usize| gave_up(end) && unheard(end);
-        (alone(0) || alone(1)) && (0..2).all(|end| gave_up(end) || ends[end].is_none())
+    /// Whether the network lost so much of what an end sent, or of the answers, that the end gave up at its idle timeout before its next
+    /// probe; the other, which hears no more of it, may do so, too.
+    fn cut_off(&self, connections: [&Connection; 2]) -> bool {
+        let gave_up = |end: &Connection| end.ended() == Some(CloseReason::TimedOut);
+        let tried = |end: &Connection| {
+            let timeouts = end.members.iter().map(|path| path.timeouts).max();
+            timeouts.is_some_and(|timeouts| (TRIED..=self.losses).contains(&timeouts))
+        };
+        let silent = |end: &Connection| gave_up(end) || end.ended().is_none();
+        connections.iter().any(|end| gave_up(end) && tried(end))
+            && connections.into_iter().all(silent)
     }
 
     fn launch(&mut self, to_server: bool, sent: Tuple, bytes: Vec<u8>) {
@@ -320,12 +318,12 @@ pub fn network(bytes: &[u8]) {
         }
     }
     let server = world.server.as_ref().expect("the client came through");
-    let ends = [world.client.connection.ended(), server.connection.ended()];
+    let ends = [&world.client.connection, &server.connection];
     if world.cut_off(ends) {
         return;
     }
     assert_eq!(
-        ends,
+        ends.map(Connection::ended),
         [None, None],
         "ended after {} ms",
         world.now / MILLISECOND
@@ -377,7 +375,6 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
         // Backoff would outlast the idle timeout if a handshake lost more.
         9 if world.losses < if confirmed { LOSSES } else { EARLY_LOSSES } => {
             world.losses += 1;
-            world.kept[usize::from(flight.to_server)] = world.now;
             return;
         }
         10 => {
@@ -388,12 +385,6 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
             world.deliver(&joined);
         }
         _ => {}
-    }
-    let end = usize::from(flight.to_server);
-    let server = world.server.as_ref().map(|server| &server.connection);
-    let receiver = [Some(&world.client.connection), server][end];
-    if receiver.is_none_or(|receiver| receiver.ended().is_none()) {
-        world.came[end] = world.now;
     }
     world.deliver(&flight);
 }

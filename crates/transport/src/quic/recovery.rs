@@ -165,7 +165,7 @@ impl Connection {
         std::mem::forget(std::mem::replace(&mut self.acked, acked));
         self.outgoing.forget_finished();
         let member = &mut self.members[path];
-        let forgive = self.client || self.handshake.confirmed || level != Level::Initial;
+        let forgive = !self.client || self.handshake.confirmed || level != Level::Initial;
         if forgive {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
             member.timeouts = 0;

@@ -14,6 +14,7 @@ mod moves;
 mod pair;
 mod path_mtu;
 mod paths;
+mod recovery;
 mod resets;
 mod retry;
 #[path = "../../../wire/tests/quic/strategies.rs"]

@@ -1,0 +1,33 @@
+//! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
+
+use polypath_transport::quic::Codepoint;
+use polypath_transport::{MILLISECOND as MS, SECOND};
+
+use crate::common::reversed;
+use crate::pair::{Fate, Pair, Side};
+use crate::{link, quic};
+
+/// RFC 9002 section 6.2.1.
+#[test]
+fn a_client_keeps_its_backoff_until_its_address_is_validated() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);
+    let mut first = true;
+    pair.fate = Box::new(move |side, _, _, _| {
+        let lost = side == Side::Server || std::mem::take(&mut first);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let of_server = |pair: &Pair| {
+        let mut sent = pair.sent.iter();
+        sent.find(|(_, side, ..)| *side == Side::Server).cloned()
+    };
+    pair.run_until(2 * SECOND, |pair| of_server(pair).is_some());
+    assert_eq!(pair.client.metrics(0).pto_count, 1);
+    // Of the server's datagram only the Initial packet arrives, which acknowledges the client's.
+    let (.., transmit) = of_server(&pair).expect("it answers");
+    let mut datagram = transmit.datagram.clone();
+    datagram.packets.truncate(1);
+    let (tuple, now) = (reversed(transmit.tuple), pair.now);
+    (pair.client).on_datagram(tuple, &datagram, 1200, Codepoint::NotEct, now);
+    assert!(pair.client.metrics(0).rtt.is_some(), "it is taken");
+    assert_eq!(pair.client.metrics(0).pto_count, 1);
+}

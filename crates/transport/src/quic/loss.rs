@@ -211,6 +211,26 @@ impl<T> InFlight<T> {
     }
 }
 
+/// Whether packets were lost without a break that were sent more than `span` apart (RFC 9002 section 7.6.2). The first and the last of them are
+/// ack-eliciting, and `count`.
+pub(super) fn is_persistent<T>(
+    lost: &[Sent<T>],
+    span: Nanos,
+    count: impl Fn(&Sent<T>) -> bool,
+) -> bool {
+    let (mut first, mut next) = (None, None);
+    for packet in lost {
+        if next != Some(packet.number) {
+            first = None;
+        }
+        next = Some(packet.number + 1);
+        if packet.eliciting && count(packet) && packet.at - *first.get_or_insert(packet.at) > span {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,6 +305,32 @@ mod tests {
         assert_eq!(numbers(&lost), [2]);
         assert_eq!(flight.loss_deadline(), 48 * MS);
         assert_eq!(flight.in_flight(), 2, "3 and 5");
+    }
+
+    /// RFC 9002 section 7.6.2.
+    #[test]
+    fn congestion_is_persistent_if_nothing_between_was_acknowledged() {
+        let persistent = |numbers: &[u64], alone: u64| {
+            let mut packets: Vec<_> = flight(20).drain().collect();
+            packets.retain(|packet| numbers.contains(&packet.number));
+            for packet in &mut packets {
+                packet.eliciting = packet.number != alone;
+            }
+            is_persistent(&packets, 2 * MS, |packet| packet.number != 9)
+        };
+        assert!(persistent(&[5, 6, 7, 8], 20));
+        assert!(!persistent(&[5, 6, 7], 20), "not long enough");
+        assert!(!persistent(&[5, 6, 8], 20), "7 arrived");
+        assert!(
+            !persistent(&[4, 5, 7], 4),
+            "an acknowledgement alone, and 6 arrived"
+        );
+        assert!(
+            persistent(&[4, 5, 6, 7, 8], 4),
+            "beside an acknowledgement alone"
+        );
+        assert!(persistent(&[1, 3, 4, 5, 6], 20), "after one that arrived");
+        assert!(!persistent(&[6, 7, 8, 9], 20), "9 does not count");
     }
 
     #[test]

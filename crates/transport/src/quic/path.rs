@@ -57,6 +57,8 @@ pub struct PathState {
     pub(super) takes_until: Nanos,
     pub(super) space: Space,
     pub(super) rtt: Rtt,
+    /// When that had its first sample.
+    pub(super) sampled_at: Nanos,
     pub(super) congestion: Box<dyn CongestionControl>,
     paces: bool,
     pub(super) pacer: Pacer,
@@ -123,6 +125,7 @@ impl PathState {
             takes_until: NEVER,
             space: Space::default(),
             rtt: Rtt::default(),
+            sampled_at: 0,
             paces: congestion.paces(),
             congestion,
             pacer: Pacer::default(),

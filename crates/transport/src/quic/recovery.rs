@@ -5,7 +5,7 @@ use polypath_wire::quic::{Ack, Frame, TransportError};
 use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
-use super::loss::Sent;
+use super::loss::{Sent, is_persistent};
 use super::path::{PathState, Space};
 use crate::congestion;
 use crate::path::{Acknowledged, CaState, Member};
@@ -122,7 +122,11 @@ impl Connection {
                 Level::OneRtt => delay,
                 _ => 0,
             };
-            self.members[path].rtt.sample(latest, delay);
+            let member = &mut self.members[path];
+            if !member.rtt.sampled() {
+                member.sampled_at = self.now;
+            }
+            member.rtt.sample(latest, delay);
             self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
@@ -363,10 +367,13 @@ impl Connection {
         }
         if let Some(at) = newest {
             self.on_congestion(path, at);
-            if persistent && !self.members[path].paces() {
-                // RFC 9002 section 7.6.2.
-                self.paths[path].cwnd = LEAST_WINDOW;
-                self.members[path].recovery_since = None;
+            if persistent {
+                // RFC 9002 sections 5.2 and 7.6.2.
+                self.members[path].rtt.restart_min();
+                if !self.members[path].paces() {
+                    self.paths[path].cwnd = LEAST_WINDOW;
+                    self.members[path].recovery_since = None;
+                }
             }
         }
     }
@@ -381,16 +388,15 @@ impl Connection {
         });
     }
 
-    /// Whether everything between two lost packets that far apart is lost (RFC 9002 section 7.6.2).
+    /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
     fn is_persistent(&self, path: usize, lost: &[Sent<Contents>]) -> bool {
-        let rtt = &self.members[path].rtt;
-        let eliciting = || lost.iter().filter(|packet| packet.eliciting);
-        let (Some(first), Some(last)) = (eliciting().next(), eliciting().next_back()) else {
-            return false;
+        let member = &self.members[path];
+        let span = member.rtt.probe_timeout(self.frequency.peer_delay) * PERSISTENT;
+        let counts = |packet: &Sent<Contents>| {
+            let carried = &packet.carried;
+            packet.at > member.sampled_at && !carried.is_probe() && !carried.off_path()
         };
-        let span = rtt.probe_timeout(self.frequency.peer_delay) * PERSISTENT;
-        let unbroken = last.number - first.number + 1 == lost.len() as u64;
-        rtt.sampled() && unbroken && last.at - first.at > span
+        member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
     /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2).

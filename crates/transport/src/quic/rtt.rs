@@ -61,6 +61,11 @@ impl Rtt {
         self.timeout = timeout(self.smoothed, self.variation);
     }
 
+    /// The least round trip is sought anew, from the newest one on (section 5.2).
+    pub fn restart_min(&mut self) {
+        self.min = self.latest;
+    }
+
     pub fn sampled(&self) -> bool {
         self.sampled
     }

@@ -3,9 +3,9 @@
 use polypath_transport::quic::Codepoint;
 use polypath_transport::{MILLISECOND as MS, SECOND};
 
-use crate::common::reversed;
+use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
-use crate::{link, quic};
+use crate::{MBPS, link, quic};
 
 /// RFC 9002 section 6.2.1.
 #[test]
@@ -30,4 +30,27 @@ fn a_client_keeps_its_backoff_until_its_address_is_validated() {
     (pair.client).on_datagram(tuple, &datagram, 1200, Codepoint::NotEct, now);
     assert!(pair.client.metrics(0).rtt.is_some(), "it is taken");
     assert_eq!(pair.client.metrics(0).pto_count, 1);
+}
+
+/// RFC 9000 section 9.4, RFC 9002 section 7.6.2.
+#[test]
+fn what_the_former_path_lost_is_no_persistent_congestion_of_the_new_one() {
+    let links = vec![link(10 * MBPS, 20 * MS), link(10 * MBPS, 30 * MS)];
+    let mut pair = Pair::new(&quic(), &quic(), links, 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let now = pair.now;
+    pair.client.write(2_000_000, now);
+    pair.run_until(now + 500 * MS, |_| false);
+    pair.fate = Box::new(|_, link, _, _| if link == 0 { Fate::Drop } else { Fate::Pass });
+    let moves = pair.now + 2 * SECOND;
+    pair.run_until(moves, |_| false);
+    assert!(pair.client.migrate_to(0, client_address(1), moves));
+    let mut least = u32::MAX;
+    pair.run_until(moves + SECOND, |pair| {
+        least = least.min(pair.client.paths()[0].cwnd);
+        false
+    });
+    assert!(pair.client.paths()[0].srtt > 0, "it has moved");
+    assert_eq!(least, 10, "the initial window");
 }

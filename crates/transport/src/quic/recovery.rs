@@ -182,7 +182,7 @@ impl Connection {
         let lost = self.detect_losses(level, path);
         self.paths[path].in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
-            self.tell_congestion(path, &sum, newest, before, lost);
+            self.tell_congestion(path, &sum, measures, before, lost);
         }
         if !paces {
             self.set_pacing_rate(path);
@@ -191,16 +191,17 @@ impl Connection {
         member.pacer.set_rate(&self.paths[path]);
     }
 
-    /// Tells a path's congestion control of an acknowledgement: `before` packets were in flight, `lost` are newly lost.
+    /// Tells a path's congestion control of an acknowledgement, which `measured` the round trip or not: `before` packets were in flight,
+    /// `lost` are newly lost.
     #[inline]
-    fn tell_congestion(&mut self, path: usize, sum: &Sum, newest: bool, before: u32, lost: u32) {
+    fn tell_congestion(&mut self, path: usize, sum: &Sum, measured: bool, before: u32, lost: u32) {
         let una = self.members[path].space.sent.oldest();
         let limited = self.members[path].held
             || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
         let report = congestion::Ack {
             now: self.now,
             packets: sum.growing,
-            rtt: newest.then_some(self.members[path].rtt.latest()),
+            rtt: measured.then_some(self.members[path].rtt.latest()),
             cwnd_limited: limited,
             next_seq: self.members[path].space.sent.next(),
             una,

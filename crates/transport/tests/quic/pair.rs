@@ -77,6 +77,8 @@ pub struct Pair {
     pub protectors: Option<[Option<Protector>; 2]>,
     /// A translator gives the client's packets a port that is higher by so much.
     pub shift: u16,
+    /// What was sent to an address that the client has left arrives all the same.
+    pub hears_former: bool,
     /// Stream bytes that were compared with what was sent.
     pub compared: u64,
 }
@@ -106,6 +108,7 @@ impl Pair {
             sent: Vec::new(),
             protectors: None,
             shift: 0,
+            hears_former: false,
             compared: 0,
         }
     }
@@ -315,7 +318,7 @@ impl Pair {
                 .members()
                 .iter()
                 .any(|it| it.tuple.local == tuple.local);
-            if !known {
+            if !known && !self.hears_former {
                 return;
             }
         }

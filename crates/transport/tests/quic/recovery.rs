@@ -1,7 +1,7 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
 use polypath_transport::quic::Codepoint;
-use polypath_transport::{MILLISECOND as MS, SECOND};
+use polypath_transport::{Config, MILLISECOND as MS, SECOND};
 
 use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
@@ -53,4 +53,35 @@ fn what_the_former_path_lost_is_no_persistent_congestion_of_the_new_one() {
     });
     assert!(pair.client.paths()[0].srtt > 0, "it has moved");
     assert_eq!(least, 10, "the initial window");
+}
+
+/// RFC 9000 section 9.4.
+#[test]
+fn acknowledgements_of_the_former_path_are_no_round_trips_of_the_new_one() {
+    let config = Config {
+        congestion: "cubic".into(),
+        ..quic()
+    };
+    let links = vec![link(20 * MBPS, 20 * MS), link(0, 50 * MS)];
+    let mut pair = Pair::new(&config, &config, links, 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let now = pair.now;
+    (pair.server.as_mut().expect("established")).write(6_000_000, now);
+    pair.run_until(now + SECOND, |_| false);
+    let now = pair.now;
+    pair.hears_former = true;
+    assert!(pair.client.migrate_to(0, client_address(1), now));
+    pair.run_until(now + 60 * MS, |_| false);
+    let window = |pair: &Pair| {
+        let path = &pair.server.as_ref().expect("established").paths()[0];
+        (path.cwnd, path.in_slow_start())
+    };
+    assert_eq!(window(&pair), (10, true), "it has moved");
+    pair.run_until(now + 5 * SECOND, |pair| window(pair).0 > 60);
+    let (cwnd, in_slow_start) = window(&pair);
+    assert!(
+        cwnd > 60 && in_slow_start,
+        "{cwnd}: nothing delays packets there"
+    );
 }

@@ -28,6 +28,8 @@ const MOST_ANSWERS: usize = 4;
 pub(super) struct Space {
     pub sent: InFlight<Contents>,
     pub received: Received,
+    /// The largest counts of ECT(0), ECT(1) and ECN-CE that the peer reported (RFC 9000 section 13.4.1).
+    pub ecn_reported: [u64; 3],
 }
 
 /// Whether the peer has shown that it receives on a path (RFC 9000 section 8).
@@ -84,9 +86,8 @@ pub struct PathState {
     pub(super) recovery_since: Option<Nanos>,
     /// Data waited for the window or the pacer when sending last ended.
     pub(super) held: bool,
-    /// Sends ECT(0); counts of the peer's last ECN report and of packets that it acknowledged.
+    /// Sends ECT(0).
     pub(super) ecn: bool,
-    pub(super) ecn_reported: [u64; 3],
     /// Sequence numbers of status frames (RFC 10069 section 4.3).
     pub(super) status_sent: u64,
     pub(super) status_received: Option<u64>,
@@ -145,7 +146,6 @@ impl PathState {
             recovery_since: None,
             held: false,
             ecn: config.ecn,
-            ecn_reported: [0; 3],
             status_sent: 0,
             status_received: None,
             totals: Totals::default(),

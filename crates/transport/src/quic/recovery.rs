@@ -130,9 +130,9 @@ impl Connection {
             self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
-            self.on_ecn(path, reported, &acked);
+            self.on_ecn(level, path, newest, reported, &acked);
             sum = Sum::of(&acked, &self.members[path]);
-        } else if sum.ecn {
+        } else if sum.ecn && newest {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
             self.members[path].ecn = false;
         }
@@ -431,9 +431,25 @@ impl Connection {
             .on_state(&mut Member::new(&mut self.paths, path), state);
     }
 
-    /// More packets were marked than the peer had told of (RFC 9002 section 7.1, RFC 9000 section 13.4.2).
-    fn on_ecn(&mut self, path: usize, reported: [u64; 3], acked: &[Sent<Contents>]) {
-        let known = std::mem::replace(&mut self.members[path].ecn_reported, reported);
+    /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
+    /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news.
+    fn on_ecn(
+        &mut self,
+        level: Level,
+        path: usize,
+        newest: bool,
+        reported: [u64; 3],
+        acked: &[Sent<Contents>],
+    ) {
+        let counts = &mut self.space(level, path).ecn_reported;
+        let known = *counts;
+        // An acknowledgement that was overtaken has lower ones.
+        *counts = std::array::from_fn(|at| known[at].max(reported[at]));
+        let sent = acked.iter().filter(|packet| packet.ecn).count() as u64;
+        let told = (reported[0] + reported[2]).saturating_sub(known[0] + known[2]);
+        if newest && (told < sent || reported[1] > 0) {
+            self.members[path].ecn = false;
+        }
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
         if let Some(at) = newest.filter(|_| marked) {

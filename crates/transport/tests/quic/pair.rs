@@ -23,6 +23,8 @@ pub enum Fate {
     Twice,
     /// Marked with ECN-CE.
     Marked,
+    /// Its ECN field is cleared.
+    Cleared,
 }
 
 /// A datagram on its way.
@@ -188,6 +190,7 @@ impl Pair {
         match fate {
             Fate::Late(more) => at += more,
             Fate::Marked if transmit.ecn => ecn = Codepoint::Ce,
+            Fate::Cleared => ecn = Codepoint::NotEct,
             _ => {}
         }
         if let (Some(meddler), Some(bytes)) = (&mut self.meddler, &bytes) {

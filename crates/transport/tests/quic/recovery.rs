@@ -1,11 +1,26 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
 use polypath_transport::quic::Codepoint;
-use polypath_transport::{Config, MILLISECOND as MS, SECOND};
+use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
+use polypath_wire::quic::Kind;
 
 use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, quic};
+
+fn losses(pair: &mut Pair) -> usize {
+    let events = pair.client.events().iter();
+    let losses = events.filter(|event| matches!(event.kind, EventKind::Loss(0)));
+    losses.count()
+}
+
+fn marking() -> Config {
+    Config {
+        ecn: true,
+        congestion: "reno".into(),
+        ..quic()
+    }
+}
 
 /// RFC 9002 section 6.2.1.
 #[test]
@@ -84,4 +99,56 @@ fn acknowledgements_of_the_former_path_are_no_round_trips_of_the_new_one() {
         cwnd > 60 && in_slow_start,
         "{cwnd}: nothing delays packets there"
     );
+}
+
+/// RFC 9000 section 13.4.1.
+#[test]
+fn marks_are_counted_for_each_number_space() {
+    let mut pair = Pair::new(&marking(), &marking(), vec![link(0, 20 * MS)], 1);
+    let mut of_application = 0;
+    pair.fate = Box::new(move |side, _, _, transmit| {
+        let kind = &transmit.datagram.packets[0].header.kind;
+        match kind {
+            _ if side == Side::Server => Fate::Pass,
+            Kind::Initial { .. } => Fate::Marked,
+            Kind::OneRtt { .. } => {
+                of_application += 1;
+                // What left as the first mark was told is no part of another reduction.
+                match of_application {
+                    1 => Fate::Drop,
+                    2 => Fate::Marked,
+                    _ => Fate::Pass,
+                }
+            }
+            _ => Fate::Pass,
+        }
+    });
+    pair.establish();
+    assert_eq!(losses(&mut pair), 1, "of the first level");
+    let now = pair.now;
+    pair.client.write(1_000, now);
+    pair.run_until(now + 300 * MS, |_| false);
+    assert_eq!(losses(&mut pair), 2, "of the application's");
+}
+
+/// RFC 9000 section 13.4.2.1.
+#[test]
+fn a_path_that_clears_marks_is_sent_no_more_of_them() {
+    let mut pair = Pair::new(&marking(), &marking(), vec![link(0, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(20_000, now);
+    pair.run_until(now + 300 * MS, |_| false);
+    // The counts stay as they are from now on.
+    pair.fate = Box::new(|_, _, _, _| Fate::Cleared);
+    let now = pair.now;
+    pair.client.write(20_000, now);
+    pair.run_until(now + 300 * MS, |_| false);
+    pair.sent.clear();
+    let now = pair.now;
+    pair.client.write(20_000, now);
+    pair.run_until(now + 300 * MS, |_| false);
+    let of_client = pair.sent.iter().filter(|sent| sent.1 == Side::Client);
+    let marked = of_client.filter(|(.., transmit)| transmit.ecn).count();
+    assert_eq!((pair.read[1], marked), (60_000, 0));
 }

@@ -49,15 +49,19 @@ impl Connection {
             // It shows that this side has not moved (RFC 9000 section 9.3.3).
             draft.push(Frame::Ping);
         }
-        if self.members[path].challenge_due && draft.room >= LEN {
+        let challenge = if self.members[path].challenge_due && draft.room >= LEN {
             let data = self.draw();
+            draft.push(Frame::PathChallenge(data));
+            Some(data)
+        } else {
+            None
+        };
+        draft.pad_datagram();
+        if let Some(data) = challenge {
             let member = &mut self.members[path];
             member.challenge_due = false;
-            member.challenge = Some(data);
-            member.challenged_at.get_or_insert(self.now);
-            draft.push(Frame::PathChallenge(data));
+            member.on_challenge(data, draft.size(), self.now);
         }
-        draft.pad_datagram();
         self.send(draft);
     }
 

@@ -89,7 +89,7 @@ impl Connection {
             member.migration.former = Some(left);
             member.migration.former_due = true;
         }
-        member.challenge = None;
+        member.challenges.clear();
         member.challenged_at = None;
         if returned {
             member.validation = Validation::Done;
@@ -244,7 +244,7 @@ impl Connection {
             member.migration.former = Some(left);
         }
         member.validation = Validation::Pending;
-        member.challenge = None;
+        member.challenges.clear();
         member.challenged_at = None;
         member.challenge_due = true;
         member.local_id = local_id;
@@ -303,7 +303,7 @@ impl Connection {
         member.steady = false;
         member.tuple = former;
         member.validation = Validation::Done;
-        member.challenge = None;
+        member.challenges.clear();
         member.challenged_at = None;
         member.challenge_due = false;
         member.migration.settle();

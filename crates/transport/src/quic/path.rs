@@ -22,6 +22,8 @@ const UDP_HEADER: u32 = 8;
 const MOST_DOUBLINGS: u32 = 16;
 /// Challenges that wait for an answer; the oldest are forgotten.
 const MOST_ANSWERS: usize = 4;
+/// Challenges in flight; the oldest are forgotten.
+const MOST_ASKED: usize = 8;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -69,8 +71,9 @@ pub struct PathState {
     interface_takes: u32,
     pub(super) mtu: MtuDiscovery,
     pub(super) validation: Validation,
-    /// The challenge in flight, when the first was sent, and whether one is to be sent.
-    pub(super) challenge: Option<u64>,
+    /// Challenges in flight, and whether each went in a datagram of the least length that every path takes.
+    pub(super) challenges: Vec<(u64, bool)>,
+    /// When the first was sent, and whether one is to be sent.
     pub(super) challenged_at: Option<Nanos>,
     pub(super) challenge_due: bool,
     /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
@@ -134,7 +137,7 @@ impl PathState {
             interface_takes,
             mtu: search,
             validation: Validation::Pending,
-            challenge: None,
+            challenges: Vec::new(),
             challenged_at: None,
             challenge_due: false,
             responses: Vec::new(),
@@ -247,6 +250,15 @@ impl PathState {
             self.responses.remove(0);
         }
         self.responses.push((data, tuple, len));
+    }
+
+    /// A challenge leaves in a datagram of so many bytes.
+    pub(super) fn on_challenge(&mut self, data: u64, len: u32, now: Nanos) {
+        if self.challenges.len() == MOST_ASKED {
+            self.challenges.remove(0);
+        }
+        self.challenges.push((data, len >= LEAST_DATAGRAM));
+        self.challenged_at.get_or_insert(now);
     }
 
     /// The amplification limit begins anew, at an address from which so many bytes came.

@@ -320,13 +320,19 @@ impl Connection {
 
     /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
     fn on_path_response(&mut self, data: u64) {
-        let asked = |member: &PathState| member.challenge == Some(data);
-        let Some(path) = self.members.iter().position(asked) else {
+        let asked = self.members.iter().enumerate().find_map(|(path, member)| {
+            let mut asked = member.challenges.iter();
+            let (_, full) = asked.find(|challenge| challenge.0 == data)?;
+            Some((path, *full))
+        });
+        let Some((path, full)) = asked else {
             return;
         };
         let member = &mut self.members[path];
-        member.challenge = None;
+        member.challenges.clear();
         member.challenged_at = None;
+        // A short one says nothing of what the path takes (RFC 9000 section 8.2.3).
+        member.challenge_due = !full;
         member.validation = Validation::Done;
         member.migration.settle();
         let new = self.members[path].established_at.is_none();

@@ -280,3 +280,28 @@ fn an_acknowledgement_that_has_no_room_is_sent_later() {
         });
     assert!(acknowledged);
 }
+
+/// RFC 9000 section 8.2.3.
+#[test]
+fn an_address_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
+    let mut pair = established(&quic(), 1);
+    pair.shift = 1;
+    pair.sent.clear();
+    let now = pair.now;
+    pair.client.write(10, now);
+    pair.run_until(now + 500 * MS, |_| false);
+    let challenges: Vec<u32> = pair
+        .sent
+        .iter()
+        .filter(|(_, side, _, transmit)| {
+            let packets = transmit.datagram.packets.iter();
+            let mut frames = packets.flat_map(|packet| &packet.frames);
+            let to_new = transmit.tuple.remote.port() == tuple(&pair).remote.port();
+            let asks = frames.any(|frame| matches!(frame, Frame::PathChallenge(_)));
+            *side == Side::Server && to_new && asks
+        })
+        .map(|(.., transmit)| transmit.len)
+        .collect();
+    assert!(challenges[0] < 1200, "{challenges:?}");
+    assert_eq!(challenges[1..], [1200]);
+}

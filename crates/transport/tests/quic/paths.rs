@@ -254,3 +254,18 @@ fn limits_told_on_a_path_that_went_dark_are_told_again_on_another() {
     pair.run_until(now + 20 * SECOND, |pair| pair.read[1] == 3_000_000);
     assert_eq!(pair.read[1], 3_000_000);
 }
+
+/// RFC 9000 section 8.2.3: any challenge that was sent may be answered.
+#[test]
+fn the_answer_to_the_first_of_two_challenges_validates_a_path() {
+    let links = vec![link(10 * MBPS, 20 * MS), link(0, 1300 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(10 * SECOND, |pair| {
+        let members = pair.client.members();
+        members.len() == 2 && members[1].established_at.is_some()
+    });
+    let mut sent = pair.sent.iter();
+    let first = sent.find(|(_, _, link, _)| *link == 1).expect("it is sent");
+    assert_eq!(pair.now, first.0 + 2600 * MS);
+}

@@ -36,6 +36,9 @@ impl Connection {
             if self.recovery_deadline(path) <= now {
                 self.on_recovery_timer(path);
             }
+            if self.challenge_deadline(path) <= now {
+                self.members[path].challenge_due = true;
+            }
             if self.validation_deadline(path) <= now {
                 self.give_up_validation(path);
             }
@@ -104,7 +107,9 @@ impl Connection {
         }
         if validating {
             for path in 0..self.members.len() {
-                at = at.min(self.validation_deadline(path));
+                at = at
+                    .min(self.validation_deadline(path))
+                    .min(self.challenge_deadline(path));
             }
         }
         at
@@ -134,6 +139,7 @@ impl Connection {
                 at = at
                     .min(self.recovery_deadline(path))
                     .min(self.validation_deadline(path))
+                    .min(self.challenge_deadline(path))
                     .min(member.pacer.deadline());
             }
         }

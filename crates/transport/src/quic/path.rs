@@ -73,7 +73,8 @@ pub struct PathState {
     pub(super) validation: Validation,
     /// Challenges in flight, and whether each went in a datagram of the least length that every path takes.
     pub(super) challenges: Vec<(u64, bool)>,
-    /// When the first was sent, and whether one is to be sent.
+    /// When the last and the first were sent, and whether one is to be sent.
+    pub(super) asked_at: Nanos,
     pub(super) challenged_at: Option<Nanos>,
     pub(super) challenge_due: bool,
     /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
@@ -138,6 +139,7 @@ impl PathState {
             mtu: search,
             validation: Validation::Pending,
             challenges: Vec::new(),
+            asked_at: 0,
             challenged_at: None,
             challenge_due: false,
             responses: Vec::new(),
@@ -258,6 +260,7 @@ impl PathState {
             self.challenges.remove(0);
         }
         self.challenges.push((data, len >= LEAST_DATAGRAM));
+        self.asked_at = now;
         self.challenged_at.get_or_insert(now);
     }
 

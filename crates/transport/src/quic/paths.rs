@@ -8,11 +8,13 @@ use rand::RngCore;
 use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
+use super::rtt::Rtt;
 use crate::path::Member;
 use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
 use crate::{EventKind, NEVER, Nanos, Tuple};
 
-/// Probe timeouts until an unanswered challenge means that the path does not work (RFC 9000 section 8.2.4).
+/// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
+/// round trip (RFC 9000 section 8.2.4).
 const ATTEMPT: Nanos = 3;
 /// Probe timeouts for which packets on a path are taken after the peer abandoned it (RFC 10069 section 3.4).
 const RETENTION: Nanos = 3;
@@ -533,7 +535,19 @@ impl Connection {
             return NEVER;
         };
         let delay = self.frequency.peer_delay;
-        since + ATTEMPT * member.rtt.probe_timeout(delay)
+        let unknown = Rtt::default().probe_timeout(delay);
+        since + ATTEMPT * member.rtt.probe_timeout(delay).max(unknown)
+    }
+
+    /// When another challenge is sent, since none was answered: as seldom as probes are (RFC 9000 section 8.2.1).
+    pub(super) fn challenge_deadline(&self, path: usize) -> Nanos {
+        let member = &self.members[path];
+        let waits = !member.challenge_due && !member.challenges.is_empty();
+        if !waits || member.validated() || member.closed() || !self.established {
+            return NEVER;
+        }
+        let timeout = member.rtt.probe_timeout(self.frequency.peer_delay);
+        member.asked_at + (timeout << (member.challenges.len() - 1))
     }
 
     /// The peer does not answer on a path.

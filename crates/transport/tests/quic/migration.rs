@@ -305,3 +305,23 @@ fn an_address_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
     assert!(challenges[0] < 1200, "{challenges:?}");
     assert_eq!(challenges[1..], [1200]);
 }
+
+/// RFC 9000 section 8.2.4.
+#[test]
+fn another_port_has_as_long_to_answer_as_a_path_of_which_nothing_is_known() {
+    let mut pair = established(&quic(), 1);
+    let (copy, from) = non_probing(&mut pair, "10.0.0.9:7");
+    let from = Tuple {
+        remote: (tuple(&pair).remote.ip(), from.remote.port()).into(),
+        ..from
+    };
+    let now = pair.now;
+    let server = pair.server.as_mut().expect("established");
+    server.on_datagram(from, &copy, copy.len(), Codepoint::NotEct, now);
+    pair.fate = Box::new(|_, _, _, _| Fate::Drop);
+    // Three times 333 ms, and twice that.
+    pair.run_until(now + 2900 * MS, |_| false);
+    assert_eq!(tuple(&pair), from);
+    pair.run_until(now + 3500 * MS, |_| false);
+    assert_ne!(tuple(&pair), from);
+}

@@ -1,5 +1,6 @@
 //! Several paths: RFC 10069.
 
+use polypath_transport::config::AckPath;
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;
 
@@ -268,4 +269,24 @@ fn the_answer_to_the_first_of_two_challenges_validates_a_path() {
     let mut sent = pair.sent.iter();
     let first = sent.find(|(_, _, link, _)| *link == 1).expect("it is sent");
     assert_eq!(pair.now, first.0 + 2600 * MS);
+}
+
+/// RFC 9000 section 8.2.1. The acknowledgement of the challenge comes another way.
+#[test]
+fn a_challenge_whose_answer_was_lost_is_repeated() {
+    let config = Config {
+        ack_path: AckPath::Fastest,
+        ..multipath()
+    };
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&config, &config, links, 1);
+    let mut lost = false;
+    pair.fate = Box::new(move |side, link, _, _| {
+        let first = side == Side::Server && link == 1 && !std::mem::replace(&mut lost, true);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    pair.establish();
+    pair.run_until(5 * SECOND, |_| false);
+    let path = &pair.client.members()[1];
+    assert!(path.established_at.is_some() && !path.closed());
 }

@@ -4,6 +4,7 @@
 //! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -111,6 +112,8 @@ pub struct Connection {
     pub(super) next_path_id: u64,
     /// Pairs of addresses that wait for an id.
     pub(super) wanted: Vec<(crate::path_manager::Pair, Vec<IpAddr>)>,
+    /// Status of paths that are not open yet, by id: sequence number, and whether they are backups (RFC 10069 section 4.3).
+    pub(super) early_statuses: BTreeMap<u64, (u64, bool)>,
     /// What the peer was told last of an id that is missing.
     pub(super) told_blocked: Option<Frame>,
     /// When the connection is given up unless something arrives, and when the peer is probed.
@@ -276,6 +279,7 @@ impl Connection {
             peer_max_path_id: 0,
             next_path_id: 1,
             wanted: Vec::new(),
+            early_statuses: BTreeMap::new(),
             told_blocked: None,
             idle_at: now + IDLE,
             idle_timeout: IDLE,
@@ -368,6 +372,10 @@ impl Connection {
         let takes = self.peer.max_udp_payload_size;
         let mut member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
         member.space.received.set_policy(self.frequency.policy);
+        if let Some((sequence, backup)) = self.early_statuses.remove(&id) {
+            member.status_received = Some(sequence);
+            member.backup_remote = backup;
+        }
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;
         self.paths.push(path);

@@ -374,6 +374,7 @@ impl Connection {
         if !self.remote_ids.is_abandoned(id) {
             self.local_ids.forget(id);
             self.remote_ids.forget(id);
+            self.early_statuses.remove(&id);
             self.control.push(Frame::PathAbandon {
                 path: id,
                 error: TransportError::NO_ERROR.0,
@@ -435,6 +436,11 @@ impl Connection {
 
     fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
         let Some(path) = self.members.iter().position(|member| member.id == id) else {
+            // It may come before the path is opened.
+            if !self.remote_ids.is_abandoned(id) {
+                let early = self.early_statuses.entry(id).or_insert((sequence, backup));
+                *early = (*early).max((sequence, backup));
+            }
             return;
         };
         let member = &mut self.members[path];
@@ -447,6 +453,17 @@ impl Connection {
         member.status_received = Some(sequence);
         member.backup_remote = backup;
         self.refresh_backup(path);
+    }
+
+    /// A status in place of which a newer one was told: it need not be repeated (RFC 10069 section 4.3).
+    pub(super) fn is_former_status(&self, frame: &Frame) -> bool {
+        let Frame::PathStatus { path, sequence, .. } = frame else {
+            return false;
+        };
+        let told = self
+            .path_named(*path)
+            .map(|path| self.members[path].status_sent);
+        told.is_some_and(|told| sequence + 1 < told)
     }
 
     fn refresh_backup(&mut self, path: usize) {

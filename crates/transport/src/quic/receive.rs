@@ -681,7 +681,7 @@ impl Connection {
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.is_outdated(&frame) {
+        if self.is_outdated(&frame) || self.is_former_status(&frame) {
             return;
         }
         if let Some(frame) = control::repeated(frame, &self.incoming) {

@@ -1,6 +1,7 @@
 //! Several paths: RFC 10069.
 
 use polypath_transport::config::AckPath;
+use polypath_transport::quic::Codepoint;
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;
 
@@ -289,4 +290,41 @@ fn a_challenge_whose_answer_was_lost_is_repeated() {
     pair.run_until(5 * SECOND, |_| false);
     let path = &pair.client.members()[1];
     assert!(path.established_at.is_some() && !path.closed());
+}
+
+/// RFC 10069 section 4.3: it may come before or while a path is opened.
+#[test]
+fn the_status_of_a_path_may_come_before_its_first_packet() {
+    let links = vec![link(10 * MBPS, 20 * MS), link(0, 200 * MS)];
+    let mut pair = Pair::new(&multipath(), &multipath(), links, 1);
+    pair.establish();
+    pair.run_until(SECOND, |pair| pair.client.members().len() == 2);
+    let now = pair.now;
+    pair.client.write(10, now);
+    let sent = std::mem::take(pair.client.transmits());
+    let at = sent.iter().position(|sent| sent.path == 0);
+    let mut status = sent[at.expect("it may send")].clone();
+    status.datagram.packets[0].frames = vec![
+        Frame::PathStatus {
+            path: 1,
+            sequence: 3,
+            backup: true,
+        },
+        Frame::PathStatus {
+            path: 1,
+            sequence: 2,
+            backup: false,
+        },
+    ];
+    pair.client
+        .transmits()
+        .extend(sent.into_iter().filter(|sent| sent.path == 1));
+    let server = pair.server.as_mut().expect("established");
+    assert_eq!(server.members().len(), 1);
+    let tuple = crate::common::reversed(status.tuple);
+    server.on_datagram(tuple, &status.datagram, 1200, Codepoint::NotEct, now);
+    pair.run_until(now + 3 * SECOND, |_| false);
+    let server = pair.server.as_ref().expect("established");
+    assert!(server.members()[1].established_at.is_some());
+    assert!(server.paths()[1].backup);
 }

@@ -469,6 +469,17 @@ impl Outgoing {
         (connection, streams)
     }
 
+    /// The peer was not told of a limit after all: of a stream, or of the connection.
+    pub fn forget_blocked(&mut self, stream: Option<u64>, limit: u64) {
+        let told = match stream {
+            Some(id) => self.stream(id).map(|stream| &mut stream.blocked_at),
+            None => Some(&mut self.blocked_at),
+        };
+        if let Some(told) = told {
+            told.take_if(|told| *told == limit);
+        }
+    }
+
     /// Forgets streams that ended with everything acknowledged.
     #[inline]
     pub fn forget_finished(&mut self) {

@@ -684,6 +684,14 @@ impl Connection {
         if self.is_outdated(&frame) || self.is_former_status(&frame) {
             return;
         }
+        // What holds data back still is told again (RFC 9000 section 13.3).
+        match frame {
+            Frame::DataBlocked(limit) => self.outgoing.forget_blocked(None, limit),
+            Frame::StreamDataBlocked { stream, limit } => {
+                self.outgoing.forget_blocked(Some(stream), limit);
+            }
+            _ => {}
+        }
         if let Some(frame) = control::repeated(frame, &self.incoming) {
             self.control.push(frame);
         }

@@ -1,12 +1,18 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
-use polypath_transport::quic::Codepoint;
+use polypath_transport::config::Buffer;
+use polypath_transport::quic::{Codepoint, Transmit};
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
-use polypath_wire::quic::Kind;
+use polypath_wire::quic::{Frame, Kind};
 
 use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
 use crate::{MBPS, link, quic};
+
+fn has(transmit: &Transmit, wanted: impl Fn(&Frame) -> bool) -> bool {
+    let packets = &transmit.datagram.packets;
+    packets.iter().flat_map(|packet| &packet.frames).any(wanted)
+}
 
 fn losses(pair: &mut Pair) -> usize {
     let events = pair.client.events().iter();
@@ -151,4 +157,66 @@ fn a_path_that_clears_marks_is_sent_no_more_of_them() {
     let of_client = pair.sent.iter().filter(|sent| sent.1 == Side::Client);
     let marked = of_client.filter(|(.., transmit)| transmit.ecn).count();
     assert_eq!((pair.read[1], marked), (60_000, 0));
+}
+
+/// RFC 9000 section 13.3.
+#[test]
+fn a_limit_that_holds_data_back_is_told_again_if_that_was_lost() {
+    let size = 20_000;
+    let config = Config {
+        receive_buffer: Buffer {
+            minimum: size,
+            default: size,
+            maximum: size,
+        },
+        ..quic()
+    };
+    let mut pair = Pair::new(&quic(), &config, vec![link(0, 20 * MS)], 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let mut now = pair.now;
+    pair.client.write(50_000, now);
+    // Nobody reads: the limits stay.
+    let blocked = |frame: &Frame| {
+        matches!(
+            frame,
+            Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. }
+        )
+    };
+    let server = pair.server.as_mut().expect("established");
+    let (mut told, until) = (0, now + 2 * SECOND);
+    while now < until {
+        for transmit in std::mem::take(pair.client.transmits()) {
+            if has(&transmit, blocked) {
+                told += 1;
+                if told == 1 {
+                    continue;
+                }
+            }
+            let tuple = reversed(transmit.tuple);
+            server.on_datagram(
+                tuple,
+                &transmit.datagram,
+                transmit.len,
+                Codepoint::NotEct,
+                now,
+            );
+        }
+        for transmit in std::mem::take(server.transmits()) {
+            let (tuple, client) = (reversed(transmit.tuple), &mut pair.client);
+            client.on_datagram(
+                tuple,
+                &transmit.datagram,
+                transmit.len,
+                Codepoint::NotEct,
+                now,
+            );
+        }
+        if pair.client.transmits().is_empty() {
+            now = pair.client.next_deadline().min(server.next_deadline());
+            server.on_time(now);
+            pair.client.on_time(now);
+        }
+    }
+    assert_eq!(told, 2);
 }

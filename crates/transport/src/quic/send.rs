@@ -88,7 +88,9 @@ impl Connection {
             let mut left = limit;
             let mut drafts = Vec::new();
             for level in [Level::Initial, Level::Handshake] {
-                if !self.handshake.writes(level) {
+                // RFC 9000 section 14.1: a server's Initial packets wait until it may send as much as they are padded to.
+                let waits = level == Level::Initial && !self.client && limit < LEAST_DATAGRAM;
+                if waits || !self.handshake.writes(level) {
                     continue;
                 }
                 if let Some(draft) = self.handshake_draft(level, left) {

@@ -220,3 +220,31 @@ fn a_limit_that_holds_data_back_is_told_again_if_that_was_lost() {
     }
     assert_eq!(told, 2);
 }
+
+/// RFC 9000 section 14.1.
+#[test]
+fn a_server_that_may_send_little_sends_no_short_initial_packet() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(0, 20 * MS)], 1);
+    // A client whose first datagram is longer leaves more than three of the least length.
+    let mut transmit = pair.client.transmits().pop().expect("it begins");
+    transmit.datagram.packets[0].frames.push(Frame::Padding(50));
+    transmit.len += 50;
+    pair.client.transmits().push(transmit);
+    let mut count = 0;
+    pair.fate = Box::new(move |side, _, _, _| {
+        count += u32::from(side == Side::Client);
+        if side == Side::Client && count > 1 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.run_until(20 * SECOND, |_| false);
+    let of_server = pair.sent.iter().filter(|sent| sent.1 == Side::Server);
+    for (.., transmit) in of_server {
+        let packets = transmit.datagram.packets.iter();
+        let mut initial = packets.filter(|it| matches!(it.header.kind, Kind::Initial { .. }));
+        let eliciting = initial.any(|it| it.frames.iter().any(Frame::ack_eliciting));
+        assert!(!eliciting || transmit.len >= 1200, "{} bytes", transmit.len);
+    }
+}

@@ -148,6 +148,8 @@ pub(super) struct RemoteIds {
     /// Of each path, the sequence number below which the peer wants all retired.
     retire_prior_to: BTreeMap<u64, u64>,
     abandoned: BTreeSet<u64>,
+    /// Paths whose ids are in use.
+    opened: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -171,6 +173,7 @@ impl RemoteIds {
     pub fn begin(&mut self, id: ConnectionId) {
         self.ids
             .retain(|known| (known.path, known.sequence) != (0, 0));
+        self.opened.insert(0);
         self.ids.push(Remote {
             path: 0,
             sequence: 0,
@@ -268,6 +271,16 @@ impl RemoteIds {
 
     /// Finds the ids that packets carry. To be called after each change.
     fn find_carried(&mut self) {
+        for path in &self.opened {
+            // What takes the place of a retired one is in use, too.
+            if let Some((sequence, _)) = self.current(*path) {
+                let name = (*path, sequence);
+                let mut ids = self.ids.iter_mut();
+                if let Some(known) = ids.find(|known| (known.path, known.sequence) == name) {
+                    known.used = true;
+                }
+            }
+        }
         let mut carried: Vec<(u64, ConnectionId)> = Vec::new();
         for Remote { path, .. } in &self.ids {
             if carried.iter().all(|of| of.0 != *path)
@@ -316,14 +329,11 @@ impl RemoteIds {
             .min_by_key(|known| known.sequence)
     }
 
-    /// Puts a path's id to use.
+    /// Puts a path's id to use, and those that take its place.
     pub fn put_to_use(&mut self, path: u64) -> Option<ConnectionId> {
-        let (sequence, id) = self.current(path)?;
-        for known in &mut self.ids {
-            known.used |= (known.path, known.sequence) == (path, sequence);
-        }
+        self.opened.insert(path);
         self.find_carried();
-        Some(id)
+        self.current(path).map(|(_, id)| id)
     }
 
     /// A path was abandoned.
@@ -334,6 +344,7 @@ impl RemoteIds {
     /// A path is abandoned, and its ids with it.
     pub fn forget(&mut self, path: u64) {
         self.abandoned.insert(path);
+        self.opened.remove(&path);
         self.ids.retain(|known| known.path != path);
         self.find_carried();
     }
@@ -409,6 +420,29 @@ mod tests {
         assert_eq!(ids.spare(1), Some(ConnectionId::new(&[3; LEN])));
         assert_eq!((ids.change(1), ids.change(1)), (Some(0), None));
         assert_eq!(ids.current(1), Some((1, ConnectionId::new(&[3; LEN]))));
+    }
+
+    /// RFC 9000 section 10.3.1.
+    #[test]
+    fn a_stateless_reset_has_the_token_of_an_id_in_use() {
+        let issued = |path, sequence, id, prior| NewConnectionId {
+            reset_token: [id; 16],
+            ..frame(path, sequence, id, prior)
+        };
+        let mut ids = RemoteIds::default();
+        ids.begin(ConnectionId::new(&[1; LEN]));
+        ids.add(&issued(0, 1, 2, 0), 2).expect("admitted");
+        assert!(!ids.are_reset_by(&[2; 16]), "it is spare");
+        // The peer has the first one retired.
+        ids.add(&issued(0, 2, 3, 1), 2).expect("admitted");
+        assert!(ids.are_reset_by(&[2; 16]) && !ids.are_reset_by(&[3; 16]));
+        // A path is opened before its ids have come.
+        assert_eq!(ids.put_to_use(1), None);
+        ids.add(&issued(1, 0, 4, 0), 2).expect("admitted");
+        ids.add(&issued(1, 1, 5, 0), 2).expect("admitted");
+        assert!(ids.are_reset_by(&[4; 16]) && !ids.are_reset_by(&[5; 16]));
+        ids.forget(1);
+        assert!(!ids.are_reset_by(&[4; 16]), "its path is abandoned");
     }
 
     #[test]

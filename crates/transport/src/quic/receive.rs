@@ -147,6 +147,7 @@ impl Connection {
             self.remote_address_id(tuple.remote.ip()),
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
+        self.remote_ids.put_to_use(id);
         self.members[path].challenge_due = true;
         Some((path, true))
     }

@@ -99,9 +99,10 @@ impl Received {
             return;
         }
         let late = self.largest_eliciting.is_some_and(|last| number < last);
-        let gap = self
-            .largest_eliciting
-            .is_some_and(|last| number > last && number > beyond.max(last + 1));
+        let gap = self.largest_eliciting.is_some_and(|last| {
+            let first = (last + 1).max(self.floor);
+            number > last + 1 && !self.numbers.covers(first, number)
+        });
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.pending += 1;
         let at_once = if self.policy == Policy::USUAL {
@@ -283,6 +284,22 @@ mod tests {
         acknowledge(&mut received, 2 * MS, None, 0);
         take(&mut received, 3, 3 * MS);
         assert_eq!(received.deadline(), 3 * MS + DELAY, "in order again");
+    }
+
+    /// RFC 9000 section 13.2.1.
+    #[test]
+    fn a_gap_before_a_packet_that_elicits_nothing_is_one_before_the_next() {
+        for (missing, at) in [(true, 2 * MS), (false, 2 * MS + DELAY)] {
+            let mut received = Received::default();
+            take(&mut received, 0, 0);
+            acknowledge(&mut received, 0, None, 0);
+            if !missing {
+                received.on_packet(1, false, Codepoint::NotEct, MS, DELAY);
+            }
+            received.on_packet(2, false, Codepoint::NotEct, MS, DELAY);
+            take(&mut received, 3, 2 * MS);
+            assert_eq!(received.deadline(), at, "{missing}");
+        }
     }
 
     #[test]

@@ -29,8 +29,9 @@ pub(super) struct Received {
     at: Nanos,
     ecn: [u64; 3],
     policy: Policy,
-    /// The largest number that an acknowledgement named.
+    /// The largest number that an acknowledgement named, and the lowest that came since one left.
     told: Option<u64>,
+    untold: u64,
     /// The field of the packet before.
     before: Codepoint,
 }
@@ -48,6 +49,7 @@ impl Default for Received {
             ecn: [0; 3],
             policy: Policy::USUAL,
             told: None,
+            untold: u64::MAX,
             before: Codepoint::NotEct,
         }
     }
@@ -85,6 +87,7 @@ impl Received {
             self.forget_oldest();
         }
         self.fresh = true;
+        self.untold = self.untold.min(number);
         if number >= beyond {
             self.largest = Some((number, now));
         }
@@ -224,6 +227,7 @@ impl Received {
         self.fresh = false;
         self.at = NEVER;
         self.told = self.largest();
+        self.untold = u64::MAX;
     }
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
@@ -232,7 +236,8 @@ impl Received {
         let Some((newest, _)) = self.numbers.last() else {
             return;
         };
-        let floor = largest.min(newest);
+        // What came late has not been acknowledged yet.
+        let floor = largest.min(newest).min(self.untold);
         if floor > self.floor {
             self.numbers.remove_below(floor);
             self.floor = floor;
@@ -317,6 +322,7 @@ mod tests {
         for number in [0, 1, 4, 5] {
             take(&mut received, number, 0);
         }
+        acknowledge(&mut received, 0, None, 0);
         received.on_acknowledgement_received(5);
         let ack = acknowledge(&mut received, 0, None, 0);
         assert_eq!(ack.ranges, vec![(4, 5)]);
@@ -418,6 +424,23 @@ mod tests {
             }
             assert_eq!(at_once, expected);
         }
+    }
+
+    /// RFC 9000 section 13.2.1: each ack-eliciting packet is acknowledged once at least.
+    #[test]
+    fn what_came_late_is_not_forgotten_before_it_was_acknowledged() {
+        let mut received = asking(9, 0);
+        for number in [0, 1, 3, 5] {
+            take(&mut received, number, 0);
+        }
+        acknowledge(&mut received, 0, None, 0);
+        take(&mut received, 2, MS);
+        received.on_acknowledgement_received(5);
+        let ack = acknowledge(&mut received, 2 * MS, None, 0);
+        assert_eq!(ack.ranges, [(5, 5), (2, 3)]);
+        received.on_acknowledgement_received(5);
+        let ack = acknowledge(&mut received, 2 * MS, None, 0);
+        assert_eq!(ack.ranges, [(5, 5)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use polypath_wire::quic::{ConnectionId, Frame};
 use super::connection::{Connection, payload};
 use super::path::{PathState, Validation};
 use super::rtt::Rtt;
-use crate::path::{Member, Path};
+use crate::path::{DeliveryRate, Member, Path};
 use crate::{EventKind, Nanos, Tuple};
 
 /// What is remembered of a path's addresses.
@@ -140,6 +140,7 @@ impl Connection {
         let member = &mut self.members[path];
         member.set_congestion(congestion);
         member.rtt = Rtt::default();
+        member.rate = DeliveryRate::default();
         member.recovery_since = Some(now);
         member.migration.since = now;
         member.mtu.cancel();

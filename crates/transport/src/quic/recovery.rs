@@ -28,6 +28,8 @@ struct Sum {
     /// Those that counted against the window, and those for which it grows.
     delivered: u32,
     growing: u32,
+    /// Those that were sent on the path as it is now.
+    current: u32,
     /// None of them was a full one.
     small: bool,
 }
@@ -43,6 +45,7 @@ impl Sum {
             ecn: false,
             delivered: 0,
             growing: 0,
+            current: 0,
             small: true,
         };
         for packet in acked {
@@ -50,6 +53,7 @@ impl Sum {
             sum.ecn |= packet.ecn;
             sum.delivered += u32::from(packet.in_flight);
             sum.growing += u32::from(packet.in_flight & (packet.at >= since));
+            sum.current += u32::from(packet.in_flight & (packet.at >= member.migration.since));
             sum.small &= !packet.in_flight | (packet.size < full);
         }
         sum
@@ -215,7 +219,7 @@ impl Connection {
         if member.paces() {
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
-                packets: sum.delivered,
+                packets: sum.current,
                 newly_lost: lost,
                 una,
                 small: sum.small,

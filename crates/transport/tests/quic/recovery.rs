@@ -248,3 +248,27 @@ fn a_server_that_may_send_little_sends_no_short_initial_packet() {
         assert!(!eliciting || transmit.len >= 1200, "{} bytes", transmit.len);
     }
 }
+
+/// RFC 9000 section 9.4.
+#[test]
+fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
+    let config = Config {
+        congestion: "bbr".into(),
+        ..quic()
+    };
+    let links = vec![link(50 * MBPS, 40 * MS), link(2 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&config, &config, links, 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let now = pair.now;
+    (pair.server.as_mut().expect("established")).write(50_000_000, now);
+    pair.run_until(now + 3 * SECOND, |_| false);
+    let rate = |pair: &Pair| pair.server.as_ref().expect("established").paths()[0].pacing_rate;
+    assert!(rate(&pair) > 4_000_000, "{} bytes/s", rate(&pair));
+    let now = pair.now;
+    pair.hears_former = true;
+    assert!(pair.client.migrate_to(0, client_address(1), now));
+    pair.run_until(now + 600 * MS, |_| false);
+    // Startup paces at 2.89 times what was delivered, which comes in bursts.
+    assert!(rate(&pair) < 1_000_000, "{} bytes/s", rate(&pair));
+}

@@ -18,6 +18,8 @@ pub(super) struct Received {
     numbers: RangeSet,
     /// Numbers below this are no longer kept: each counts as a duplicate (RFC 9000 section 13.2.3).
     floor: u64,
+    /// Numbers below this are not named again: the peer knows of them (section 13.2.4).
+    known: u64,
     /// The largest number, when it came, and the largest that was ack-eliciting.
     largest: Option<(u64, Nanos)>,
     largest_eliciting: Option<u64>,
@@ -41,6 +43,7 @@ impl Default for Received {
         Self {
             numbers: RangeSet::default(),
             floor: 0,
+            known: 0,
             largest: None,
             largest_eliciting: None,
             pending: 0,
@@ -88,6 +91,7 @@ impl Received {
         }
         self.fresh = true;
         self.untold = self.untold.min(number);
+        self.known = self.known.min(number);
         if number >= beyond {
             self.largest = Some((number, now));
         }
@@ -135,7 +139,10 @@ impl Received {
         if reported.is_some_and(|reported| number <= reported) {
             return true;
         }
-        let first = reported.map_or(0, |reported| reported + 1).max(self.floor);
+        let first = reported
+            .map_or(0, |reported| reported + 1)
+            .max(self.floor)
+            .max(self.known);
         let missing = self.numbers.find(first).map_or(first, |(_, end)| end);
         self.largest_eliciting
             .and_then(|largest| largest.checked_sub(missing))
@@ -144,7 +151,7 @@ impl Received {
 
     /// Some of what is new would be left out of the next acknowledgement (draft-ietf-quic-ack-frequency-14 section 6).
     fn overflows(&self) -> bool {
-        self.pending as usize >= MOST_RANGES && self.numbers.count() >= MOST_RANGES
+        self.pending as usize >= MOST_RANGES && self.named().count() >= MOST_RANGES
     }
 
     /// The peer asked for another policy.
@@ -173,6 +180,14 @@ impl Received {
             self.numbers.remove_below(end);
             self.floor = self.floor.max(end);
         }
+    }
+
+    /// The ranges of an acknowledgement, the newest first.
+    fn named(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let ranges = self.numbers.iter().rev();
+        ranges
+            .take_while(|range| range.1 > self.known)
+            .take(MOST_RANGES)
     }
 
     /// The number after the largest received, which is always kept.
@@ -213,9 +228,9 @@ impl Received {
             ack.ranges.push((start, end - 1));
         }
         if self.numbers.count() > 1 {
-            let others = self.numbers.iter().rev().skip(1).take(MOST_RANGES - 1);
+            let others = self.named().skip(1);
             ack.ranges
-                .extend(others.map(|(start, end)| (start, end - 1)));
+                .extend(others.map(|(start, end)| (start.max(self.known), end - 1)));
         }
         ack.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
         true
@@ -232,16 +247,13 @@ impl Received {
 
     /// The peer has our acknowledgement of everything up to `largest`, so that it need not be repeated (RFC 9000 section 13.2.4).
     pub fn on_acknowledgement_received(&mut self, largest: u64) {
-        // The newest range stays, so that a later packet's gap can be seen.
+        // The newest range stays.
         let Some((newest, _)) = self.numbers.last() else {
             return;
         };
         // What came late has not been acknowledged yet.
-        let floor = largest.min(newest).min(self.untold);
-        if floor > self.floor {
-            self.numbers.remove_below(floor);
-            self.floor = floor;
-        }
+        let known = largest.min(newest).min(self.untold);
+        self.known = self.known.max(known);
     }
 }
 
@@ -317,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_knows_is_forgotten_and_stays_a_duplicate() {
+    fn what_the_peer_knows_is_named_no_more_and_stays_a_duplicate() {
         let mut received = Received::default();
         for number in [0, 1, 4, 5] {
             take(&mut received, number, 0);
@@ -326,10 +338,13 @@ mod tests {
         received.on_acknowledgement_received(5);
         let ack = acknowledge(&mut received, 0, None, 0);
         assert_eq!(ack.ranges, vec![(4, 5)]);
-        for number in 0..=5 {
-            assert!(received.is_duplicate(number), "{number}");
+        for number in 0..=6 {
+            let came = [0, 1, 4, 5].contains(&number);
+            assert_eq!(received.is_duplicate(number), came, "{number}");
         }
-        assert!(!received.is_duplicate(6));
+        take(&mut received, 2, 0);
+        let ack = acknowledge(&mut received, 0, None, 0);
+        assert_eq!(ack.ranges, vec![(4, 5), (2, 2)], "it came late");
     }
 
     #[test]

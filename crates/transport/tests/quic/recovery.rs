@@ -1,7 +1,7 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
 use polypath_transport::config::Buffer;
-use polypath_transport::quic::{Codepoint, Transmit};
+use polypath_transport::quic::{Codepoint, Note, Transmit};
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
 
@@ -271,4 +271,35 @@ fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     pair.run_until(now + 600 * MS, |_| false);
     // Startup paces at 2.89 times what was delivered, which comes in bursts.
     assert!(rate(&pair) < 1_000_000, "{} bytes/s", rate(&pair));
+}
+
+/// RFC 9000 section 12.3.
+#[test]
+fn what_comes_much_later_is_no_duplicate() {
+    let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let server = pair.server.as_mut().expect("established");
+    server.take_notes();
+    let mut count = 0;
+    pair.fate = Box::new(move |side, _, _, _| {
+        count += u32::from(side == Side::Client);
+        if side == Side::Client && count == 10 {
+            Fate::Late(500 * MS)
+        } else {
+            Fate::Pass
+        }
+    });
+    let now = pair.now;
+    pair.client.write(1_000_000, now);
+    let server = pair.server.as_mut().expect("established");
+    server.write(1_000_000, now);
+    pair.run_until(now + 5 * SECOND, |pair| pair.read == [1_000_000; 2]);
+    assert_eq!(pair.read, [1_000_000; 2]);
+    let server = pair.server.as_mut().expect("established");
+    let notes = server.notes();
+    let dropped = notes
+        .iter()
+        .filter(|note| matches!(note, Note::Dropped { .. }));
+    assert_eq!(dropped.count(), 0);
 }

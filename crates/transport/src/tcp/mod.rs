@@ -183,7 +183,7 @@ pub struct Socket {
     max_in_flight: u32,
     cwnd_limited: bool,
     usage_end: u64,
-    /// The peer was told of our reduction (CWR) up to here, and must still be told.
+    /// The next new data tells of a reduction (CWR).
     ecn_cwr_due: bool,
 
     // Receiving.

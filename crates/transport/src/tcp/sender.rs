@@ -417,7 +417,7 @@ impl Socket {
         if sent.has(Sent::FIN) {
             segment.flags |= Flags::FIN;
         }
-        if self.ecn_cwr_due && sent.len > 0 {
+        if self.ecn_cwr_due && sent.len > 0 && !sent.retransmitted() {
             segment.flags |= Flags::CWR;
             self.ecn_cwr_due = false;
         }

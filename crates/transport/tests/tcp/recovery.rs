@@ -11,7 +11,7 @@
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
-//! | RFC 3168 section 6.1.2 | `an_ecn_echo_reduces_once_a_window` |
+//! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction` |
 
 use polypath_transport::path::CaState;
 use polypath_transport::{
@@ -576,4 +576,69 @@ fn the_acknowledgement_that_reports_a_mark_shrinks_the_window() {
     script.inject(echo);
     assert_eq!(script.connection.paths()[0].state, CaState::Cwr);
     assert_eq!(script.cwnd(), 5);
+}
+
+fn marked_peer() -> Peer {
+    Peer {
+        flags: Flags::ECE,
+        ..Peer::default()
+    }
+}
+
+fn marking(profile: Profile) -> Script {
+    let config = Config {
+        ecn: true,
+        ..with_profile(profile, tcp())
+    };
+    ten_in_flight(&config, marked_peer())
+}
+
+/// Of everything sent: whether it is new data, and whether it has CWR.
+fn told(script: &mut Script) -> Vec<(bool, bool)> {
+    let sent = script.drain();
+    sent.iter()
+        .map(|sent| {
+            let new = sent.purpose == Purpose::Data;
+            (new, sent.segment.flags.contains(Flags::CWR))
+        })
+        .collect()
+}
+
+/// RFC 3168 section 6.1.2: a reduction for any reason is told by CWR on the first new data packet after it; else the receiver goes on
+/// echoing an earlier mark, and the window is reduced for it a second time.
+#[test]
+fn a_reduction_for_a_loss_is_told() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let mut script = marking(profile);
+        script.inject(script.sack(1, &[(at(1), at(4))]));
+        for sacked in 5..=10 {
+            script.inject(script.sack(1, &[(at(1), at(sacked))]));
+        }
+        let sent = told(&mut script);
+        let first = sent.iter().position(|(new, _)| *new).expect("new data");
+        let cwr: Vec<usize> = (0..sent.len()).filter(|&nth| sent[nth].1).collect();
+        assert_eq!(cwr, [first], "{profile:?}: {sent:?}");
+    }
+}
+
+#[test]
+fn a_reduction_for_a_timeout_is_told() {
+    let mut script = marking(Profile::Rfc);
+    script.run_for(2 * SECOND);
+    assert!(script.counter(Mib::TcpExtTCPTimeouts) > 0);
+    assert!(told(&mut script).iter().all(|(_, cwr)| !cwr));
+    // The first new data leaves before what is lost (RFC 5682).
+    script.inject(script.ack(at(1)));
+    assert_eq!(told(&mut script)[0], (true, true));
+}
+
+/// RFC 3168 section 6.1.5: neither CWR nor ECT on what is sent again.
+#[test]
+fn a_retransmission_tells_of_no_reduction() {
+    let mut script = marking(Profile::Rfc);
+    let mut echo = script.sack(1, &[(at(1), at(4))]);
+    echo.flags |= Flags::ECE;
+    script.inject(echo);
+    let sent = told(&mut script);
+    assert_eq!(sent[0], (false, false), "{sent:?}");
 }

@@ -585,6 +585,7 @@ impl Socket {
         recovery.prr_out = 0;
         path.cwnd_count = 0;
         path.ssthresh = self.congestion.ssthresh(path);
+        self.ecn_cwr_due = self.negotiated.ecn;
     }
 
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
@@ -627,7 +628,6 @@ impl Socket {
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
     fn on_congestion_experienced(&mut self, path: &mut Member) {
         if self.recovery.state < CaState::Cwr {
-            self.ecn_cwr_due = true;
             self.enter_reduction(path);
         }
     }

@@ -70,6 +70,7 @@ impl Socket {
         path.cwnd = self.congestion.undo(path, prior);
         if self.recovery.prior_ssthresh > path.ssthresh {
             path.ssthresh = self.recovery.prior_ssthresh;
+            self.ecn_cwr_due = false;
         }
         self.recovery.undo_from = None;
         self.recovery.timeouts = 0;

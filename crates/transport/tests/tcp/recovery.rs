@@ -10,6 +10,7 @@
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
+//! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
 //! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction` |
 
@@ -641,4 +642,36 @@ fn a_retransmission_tells_of_no_reduction() {
     script.inject(echo);
     let sent = told(&mut script);
     assert_eq!(sent[0], (false, false), "{sent:?}");
+}
+
+/// A mark's reduction stands, even if a recovery that began with it or within it proves needless (RFC 4015 section 3.2; Linux
+/// `tcp_enter_recovery`).
+#[test]
+fn what_a_mark_took_is_not_given_back() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        for within in [false, true] {
+            let mut script = marking(profile);
+            let una = u64::from(within);
+            if within {
+                let mut echo = script.ack(at(1));
+                echo.flags |= Flags::ECE;
+                script.inject(echo);
+            }
+            for sacked in 4..=7 {
+                let mut sack = script.sack(at(una), &[(at(una + 1), at(una + sacked))]);
+                if !within {
+                    sack.flags |= Flags::ECE;
+                }
+                script.inject(sack);
+            }
+            assert_eq!(retransmitted(&mut script), [una]);
+            script.run_for(5 * MS);
+            script.inject(script.ack(at(9)));
+            script.run_for(100 * MS);
+            script.inject(script.sack(at(9), &[(at(una), at(una + 1))]));
+            script.inject(script.ack(at(10)));
+            assert_eq!(script.counter(Mib::TcpExtTCPDSACKRecv), 1);
+            assert!(script.cwnd() < 9, "{profile:?} {within}: {}", script.cwnd());
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub(in crate::tcp) struct Recovery {
     /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
     undo_count: i32,
     prior_cwnd: u32,
+    /// 0: nothing is given back.
     prior_ssthresh: u32,
     /// PRR's delivered and sent counts since recovery began.
     prr_delivered: u32,
@@ -160,6 +161,8 @@ pub(in crate::tcp) struct Delivery {
     /// The segment carried nothing but this acknowledgement.
     bare: bool,
     duplicate_sack: bool,
+    /// The segment reports a mark.
+    marked: bool,
     /// The DSACK is about a tail loss probe.
     of_probe: bool,
     /// Something was SACKed; something never sent again, of before the episode, arrived (Linux `FLAG_ORIG_SACK_ACKED`).
@@ -290,6 +293,7 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) {
+        delivery.marked = true;
         let first = cx.shared.config.profile.reduces_at_the_mark();
         if first {
             self.on_congestion_experienced(&mut cx.path);
@@ -448,7 +452,7 @@ impl Socket {
                 }
                 self.identify_losses(cx.shared, delivery);
                 if self.recovery.state != CaState::Recovery && self.recovery.lost > 0 {
-                    self.enter_recovery(cx);
+                    self.enter_recovery(cx, delivery);
                 }
             }
             CaState::Loss => {
@@ -469,7 +473,7 @@ impl Socket {
         self.identify_losses(cx.shared, delivery);
         if self.recovery.lost > 0 {
             if !self.searches() || !self.fail_probe(cx) {
-                self.enter_recovery(cx);
+                self.enter_recovery(cx, delivery);
             }
         } else {
             self.try_to_open(&mut cx.path);
@@ -558,7 +562,7 @@ impl Socket {
         self.congestion.on_state(path, state);
     }
 
-    fn enter_recovery(&mut self, cx: &mut Context<impl Options>) {
+    fn enter_recovery(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         cx.shared.counters.increment(if self.negotiated.sack {
             Mib::TcpExtTCPSackRecovery
         } else {
@@ -567,8 +571,13 @@ impl Socket {
         cx.shared.event(EventKind::Loss(cx.path.index));
         self.forget_repetitions();
         self.recovery.begin_undo(self.una);
-        if !self.recovery.reducing() {
+        let reducing = self.recovery.reducing();
+        if !reducing {
             self.begin_reduction(&mut cx.path);
+        }
+        if reducing || delivery.marked {
+            // RFC 4015 section 3.2: what a mark asked for is not undone.
+            self.recovery.prior_ssthresh = 0;
         }
         self.recovery.end = self.next;
         self.set_state(&mut cx.path, CaState::Recovery);

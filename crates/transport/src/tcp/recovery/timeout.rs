@@ -164,7 +164,7 @@ impl Socket {
             if delivery.newly_lost > 0 {
                 self.note_lost(delivery.newly_lost);
                 if self.recovery.state != CaState::Recovery {
-                    self.enter_recovery(cx);
+                    self.enter_recovery(cx, &delivery);
                     delivery.packets = 1;
                     self.reduce(&mut cx.path, &delivery);
                 }

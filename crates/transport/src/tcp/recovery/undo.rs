@@ -66,10 +66,10 @@ impl Socket {
             self.recovery.lost = 0;
             self.recount_rack();
         }
-        let prior = self.recovery.prior_cwnd;
-        path.cwnd = self.congestion.undo(path, prior);
-        if self.recovery.prior_ssthresh > path.ssthresh {
-            path.ssthresh = self.recovery.prior_ssthresh;
+        if self.recovery.prior_ssthresh > 0 {
+            let prior = self.recovery.prior_cwnd;
+            path.cwnd = self.congestion.undo(path, prior);
+            path.ssthresh = path.ssthresh.max(self.recovery.prior_ssthresh);
             self.ecn_cwr_due = false;
         }
         self.recovery.undo_from = None;

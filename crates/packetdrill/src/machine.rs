@@ -547,7 +547,7 @@ impl Machine {
             let subflow = &connection.subflows()[transmit.subflow];
             let segment = &transmit.segment;
             let dsn = connection.data_sequence(segment.payload.offset);
-            let ecn = segment.payload.len > 0 && subflow.socket().ecn_capable();
+            let ecn = subflow.socket().ecn_capable(segment, transmit.purpose);
             self.emit(subflow.tuple, segment, dsn, ecn);
         }
     }

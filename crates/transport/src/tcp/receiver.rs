@@ -6,10 +6,10 @@ use super::delayed_ack::QUICK_ACKS;
 use super::holes::{Held, Holes, MOST_BLOCKS};
 use super::timer::Idle;
 use super::{Socket, State};
-use crate::Mib;
 use crate::linux::receive_window::SocketWindow;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
+use crate::{Mib, Purpose};
 
 /// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_RANGES: usize = 2;
@@ -374,8 +374,8 @@ impl Socket {
         }
     }
 
-    /// Whether new data is sent as ECN-capable transport (RFC 3168 section 6.1.2).
-    pub fn ecn_capable(&self) -> bool {
-        self.negotiated.ecn
+    /// Whether a segment is sent as ECN-capable transport: data, but not what is sent again (RFC 3168 sections 6.1.2, 6.1.4 and 6.1.5).
+    pub fn ecn_capable(&self, segment: &Segment, purpose: Purpose) -> bool {
+        self.negotiated.ecn && segment.payload.len > 0 && purpose != Purpose::Retransmission
     }
 }

@@ -12,7 +12,7 @@
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
-//! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction` |
+//! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction`, `what_is_sent_again_may_be_dropped_but_not_marked` |
 
 use polypath_transport::path::CaState;
 use polypath_transport::{
@@ -674,4 +674,17 @@ fn what_a_mark_took_is_not_given_back() {
             assert!(script.cwnd() < 9, "{profile:?} {within}: {}", script.cwnd());
         }
     }
+}
+
+#[test]
+fn what_is_sent_again_may_be_dropped_but_not_marked() {
+    let mut script = marking(Profile::Rfc);
+    script.inject(script.sack(1, &[(at(1), at(4))]));
+    script.inject(script.sack(1, &[(at(1), at(6))]));
+    let sent = script.drain();
+    let socket = script.connection.subflows()[0].socket();
+    let capable = sent
+        .iter()
+        .map(|sent| socket.ecn_capable(&sent.segment, sent.purpose));
+    assert_eq!(capable.collect::<Vec<_>>(), [false, true, true]);
 }

@@ -368,7 +368,10 @@ impl Socket {
         if segment.flags.contains(polypath_wire::tcp::Flags::CWR) {
             self.ecn_echo = false;
         }
-        if congestion_experienced {
+        let len = segment.payload.len;
+        // Section 6.1.5: what lies outside the window tells nothing.
+        let old = len > 0 && self.position(segment) + u64::from(len) <= self.received;
+        if congestion_experienced && !old {
             self.ecn_echo = true;
             self.ack.immediately();
         }

@@ -10,7 +10,7 @@
 //! | RFC 2883 | `a_duplicate_below_the_window_is_reported`, `a_duplicate_out_of_order_is_reported` |
 //! | RFC 9293 section 3.8.6.2.2 | `the_window_closes_and_opens_by_at_least_a_segment`, `data_beyond_the_window_is_refused`, `what_reaches_beyond_the_window_is_trimmed_and_upstream_taken_if_nothing_is_unread` |
 //! | RFC 7323 section 5.3 | `paws_refuses_old_timestamps`, `paws_lets_acknowledgements_pass` |
-//! | RFC 3168 section 6.1.3 | `marks_are_echoed_until_cwr` |
+//! | RFC 3168 sections 6.1.3 and 6.1.5 | `marks_are_echoed_until_cwr`, `a_mark_on_a_duplicate_is_not_echoed` |
 //! | RFC 9293 section 3.1 | `a_wrong_checksum_changes_nothing`, `an_acknowledgement_of_the_future_is_answered_and_ignored` |
 
 use polypath_transport::{Arrival, Buffer, Config, Mib, Profile};
@@ -435,4 +435,22 @@ fn an_impossible_acknowledgement_leaves_the_timestamp() {
     let answer = script.drain().pop().expect("the data is acknowledged");
     let (_, echo) = answer.segment.timestamps.expect("timestamps are on");
     assert!(echo < 1_000_000, "{echo}");
+}
+
+/// RFC 3168 section 6.1.5: a mark on data that came before is none.
+#[test]
+fn a_mark_on_a_duplicate_is_not_echoed() {
+    let peer = Peer {
+        flags: Flags::ECE | Flags::CWR,
+        ..Peer::default()
+    };
+    let mut script = Script::accepted(&Config { ecn: true, ..tcp() }, peer, 20 * MS);
+    script.inject(script.data(at(0), LEN, 1));
+    script.expect_ack(at(1));
+    let marked = Arrival {
+        congestion_experienced: true,
+        ..Arrival::default()
+    };
+    script.inject_with(script.data(at(0), LEN, 1), marked);
+    assert!(!script.expect_ack(at(1)).segment.flags.contains(Flags::ECE));
 }

@@ -3,7 +3,8 @@
 //! | rule | test |
 //! |---|---|
 //! | RFC 8985 section 6.2, fast retransmit on SACK | `three_sacked_segments_mean_loss`, `one_sacked_segment_waits_for_the_reordering_window`, `a_lost_retransmission_is_sent_again` |
-//! | RFC 6582 | `newreno_repeats_on_the_third_duplicate`, `newreno_repeats_the_next_hole_on_a_partial_ack` |
+//! | RFC 6582 | `newreno_repeats_on_the_third_duplicate`, `newreno_repeats_the_next_hole_on_a_partial_ack`, `newreno_repeats_nothing_for_duplicates_of_its_recovery_point` |
+//! | RFC 5681 sections 2 and 3.1, without SACK | `a_fin_is_no_duplicate`, `duplicates_after_a_timeout_let_nothing_leave` |
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
 //! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
@@ -687,4 +688,56 @@ fn what_is_sent_again_may_be_dropped_but_not_marked() {
         .iter()
         .map(|sent| socket.ecn_capable(&sent.segment, sent.purpose));
     assert_eq!(capable.collect::<Vec<_>>(), [false, true, true]);
+}
+
+/// RFC 5681 section 2: a duplicate acknowledgement has no FIN.
+#[test]
+fn a_fin_is_no_duplicate() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    script.inject(script.ack(1));
+    script.inject(script.ack(1));
+    script.inject(script.fin(1, 1));
+    assert_eq!(retransmitted(&mut script), [0u64; 0]);
+    script.inject(script.ack_at(2, 1));
+    assert_eq!(retransmitted(&mut script), [0]);
+}
+
+/// RFC 6582 section 3.2, step 2: what comes after a recovery, and acknowledges no more than it did, may be the echo of needless
+/// retransmissions.
+#[test]
+fn newreno_repeats_nothing_for_duplicates_of_its_recovery_point() {
+    for timeout in [false, true] {
+        let mut script = ten_in_flight(&tcp(), without_sack());
+        if timeout {
+            script.run_for(SECOND);
+        } else {
+            for _ in 0..3 {
+                script.inject(script.ack(1));
+            }
+        }
+        script.drain();
+        let (_, unsent) = script.connection.send_queue();
+        let everything = 1 + script.connection.written() - unsent;
+        script.inject(script.ack(everything));
+        assert!(!script.drain().is_empty());
+        for _ in 0..3 {
+            script.inject(script.ack(everything));
+        }
+        assert_eq!(retransmitted(&mut script), [0u64; 0], "timeout: {timeout}");
+    }
+}
+
+/// RFC 5681 section 3.1: the loss window is one segment. Without SACK, duplicates of what left before the timeout let no more leave
+/// (Linux `tcp_process_loss`).
+#[test]
+fn duplicates_after_a_timeout_let_nothing_leave() {
+    let mut script = ten_in_flight(&tcp(), without_sack());
+    while script.counter(Mib::TcpExtTCPTimeouts) == 0 {
+        script.run_for(10 * MS);
+    }
+    assert_eq!(retransmitted(&mut script), [0]);
+    for _ in 0..5 {
+        script.inject(script.ack(1));
+    }
+    assert_eq!(retransmitted(&mut script), [0u64; 0]);
 }

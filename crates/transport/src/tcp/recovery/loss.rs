@@ -29,7 +29,7 @@ impl Socket {
         cx.path.cwnd_count = 0;
         self.set_state(&mut cx.path, CaState::Loss);
         self.ecn_cwr_due = self.negotiated.ecn;
-        self.recovery.end = self.next;
+        (self.recovery.end, self.recovery.recover) = (self.next, self.next);
         self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
         self.recovery.new_first = false;
     }

@@ -38,6 +38,9 @@ pub(in crate::tcp) struct Recovery {
     scoreboard: Option<Box<RangeSet>>,
     /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
     end: u64,
+    /// Where the last one was to end. Without SACK, duplicates of what acknowledges no more than that begin none: they may be of what was sent
+    /// again needlessly (RFC 6582 section 3.2, step 2).
+    recover: u64,
     /// Where undo may return to, while it may.
     undo_from: Option<u64>,
     /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
@@ -74,6 +77,7 @@ impl Default for Recovery {
             retransmitting: 0,
             scoreboard: None,
             end: 0,
+            recover: 0,
             undo_from: None,
             undo_count: -1,
             prior_cwnd: 0,
@@ -237,6 +241,7 @@ impl Socket {
         if !segment.sack.is_empty() && self.negotiated.sack {
             self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
         }
+        let bare = segment.seq_len() == 0 && !window_changed;
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
@@ -254,15 +259,11 @@ impl Socket {
                 cx.path.potentially_failed = false;
                 cx.shared.event(EventKind::Recovered(cx.path.index));
             }
-        } else if !self.negotiated.sack
-            && segment.payload.len == 0
-            && !window_changed
-            && !self.sent.is_empty()
-        {
+        } else if !self.negotiated.sack && bare && !self.sent.is_empty() && !self.in_loss_window() {
             self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
             delivery.packets += 1;
         }
-        delivery.bare = segment.payload.len == 0 && !window_changed;
+        delivery.bare = bare;
         let mut published = false;
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.conclude_marked(cx, &mut delivery, before);
@@ -517,6 +518,11 @@ impl Socket {
         undone
     }
 
+    /// A timeout has nothing but what it took for lost sent again: duplicates are of what left before it (Linux `tcp_process_loss`).
+    fn in_loss_window(&self) -> bool {
+        self.recovery.state == CaState::Loss && self.next <= self.recovery.end
+    }
+
     fn end_reduction(&mut self, path: &mut Path) {
         if self.paced.is_none() && path.ssthresh < INFINITE_SSTHRESH {
             path.cwnd = path.ssthresh;
@@ -579,7 +585,7 @@ impl Socket {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
             self.recovery.prior_ssthresh = 0;
         }
-        self.recovery.end = self.next;
+        (self.recovery.end, self.recovery.recover) = (self.next, self.next);
         self.set_state(&mut cx.path, CaState::Recovery);
     }
 

@@ -140,7 +140,8 @@ impl Socket {
             return;
         }
         let state = self.recovery.state;
-        if (state < CaState::Recovery && self.recovery.sacked >= DUPLICATE_THRESHOLD)
+        let begins = state < CaState::Recovery && self.una > self.recovery.recover;
+        if (begins && self.recovery.sacked >= DUPLICATE_THRESHOLD)
             || (state == CaState::Recovery && delivery.advanced)
         {
             self.mark_head_lost(delivery);

@@ -8,7 +8,7 @@
 //! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
 //! | flags of a write in profile `linux` (net/ipv4/tcp.c `tcp_push`, `tcp_stream_memory_free`) | `more_to_come_is_not_pushed`, `a_record_has_segments_of_its_own`, `a_writer_waits_while_much_is_unsent` |
 //! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
-//! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall` |
+//! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall`, `a_window_that_was_taken_back_may_stay_closed` |
 
 use polypath_transport::{CloseReason, Config, Limit, Manner, Mib, Profile, Segment};
 use polypath_wire::tcp::Flags;
@@ -519,4 +519,25 @@ fn what_limits_sending_is_told() {
     assert_eq!(script.connection.limit(), Limit::Busy);
     script.write(1_000);
     assert_eq!(script.connection.limit(), Limit::SendBuffer);
+}
+
+/// RFC 9293 section 3.8.6.1: the same for a peer that took its window back from what was sent (Linux `tcp_retransmit_timer`).
+#[test]
+fn a_window_that_was_taken_back_may_stay_closed() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let mut script = connected(&with_profile(profile, tcp()));
+        script.inject(script.ack(1));
+        script.write(100_000);
+        script.drain();
+        let closed = |script: &Script| Segment {
+            window: 0,
+            ..script.ack(1)
+        };
+        script.inject(closed(&script));
+        for _ in 0..30 {
+            script.expect();
+            script.inject(closed(&script));
+        }
+        assert_eq!(script.connection.ended(), None, "{profile:?}");
+    }
 }

@@ -311,6 +311,7 @@ impl Socket {
     fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.largest_window = self.largest_window.max(window);
+        self.window_closed = window == 0;
         let end = ack + window;
         if end > self.window_end {
             (self.window_end, self.window_seq) = (end, segment.seq);

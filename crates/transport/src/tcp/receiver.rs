@@ -52,6 +52,10 @@ impl Socket {
             self.ack.trouble(quick);
             return;
         }
+        if self.peer_finished() {
+            // RFC 9293 section 3.10.7.4, seventh step: there is no text after a FIN.
+            return self.ack.immediately();
+        }
         if seq <= self.received {
             if seq < self.received {
                 let received = self.received;

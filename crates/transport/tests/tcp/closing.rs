@@ -5,7 +5,7 @@
 //! | active close | `fin_wait_1_fin_wait_2_time_wait`, `fin_and_its_ack_in_one_segment` |
 //! | passive close | `close_wait_last_ack_closed`, `data_still_flows_in_close_wait`, `data_still_arrives_in_fin_wait_2` |
 //! | simultaneous close | `both_fins_cross` |
-//! | lost and early FINs | `a_lost_fin_is_repeated`, `a_fin_waits_for_the_data_before_it` |
+//! | lost and early FINs | `a_lost_fin_is_repeated`, `a_fin_waits_for_the_data_before_it`, `nothing_follows_a_fin` |
 //! | Linux `tcp_send_fin` | `a_fin_rides_on_data_that_waits`, `a_fin_is_repeated_with_its_data`, `a_sack_of_its_data_is_one_of_the_fin` |
 //! | TIME-WAIT | `time_wait_acknowledges_a_repeated_fin_and_lasts_60_s` |
 //! | resets | `a_reset_at_the_expected_number_ends_the_connection`, `a_reset_elsewhere_in_the_window_is_challenged`, `a_reset_outside_the_window_is_ignored`, `a_syn_is_challenged`, `abort_resets`, `abort_before_the_answer_is_silent` |
@@ -354,4 +354,16 @@ fn a_fin_restarts_the_probe_timeout() {
     let probe = script.expect();
     assert!(probe.segment.flags.contains(Flags::FIN));
     assert_eq!(probe.at, sent + 42 * MS);
+}
+
+/// RFC 9293 section 3.10.7.4, seventh step: after the peer's FIN there is no text.
+#[test]
+fn nothing_follows_a_fin() {
+    let mut script = established();
+    script.inject(script.fin(1, 1));
+    script.expect_ack(2);
+    script.inject(script.data(2, 100, 1));
+    script.expect_ack(2);
+    assert_eq!(script.connection.available(), 0);
+    assert!(script.connection.at_end());
 }

@@ -111,18 +111,12 @@ impl Connection {
             return false;
         };
         let dsn = multipath.remote_idsn.wrapping_add(1).wrapping_add(offset);
-        self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
         let contiguous = self.is_contiguous();
         if contiguous {
-            self.with(subflow, |socket, cx| socket.send_ack(cx));
-            if let Some(last) = self.shared.out.last_mut() {
-                last.segment
-                    .rare_mut()
-                    .mptcp
-                    .push(MptcpOption::Fail { dsn });
-            }
+            self.send_fail(subflow, dsn);
             self.fall_back("DSS checksum failed");
         } else {
+            self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
             self.with(subflow, |socket, cx| socket.send_reset(cx));
             if let Some(last) = self.shared.out.last_mut() {
                 last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
@@ -133,9 +127,23 @@ impl Connection {
         contiguous
     }
 
+    /// MP_FAIL on an acknowledgement.
+    fn send_fail(&mut self, subflow: usize, dsn: u64) {
+        self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
+        self.with(subflow, |socket, cx| socket.send_ack(cx));
+        if let Some(last) = self.shared.out.last_mut() {
+            let options = &mut last.segment.rare_mut().mptcp;
+            options.push(MptcpOption::Fail { dsn });
+        }
+    }
+
+    /// The peer found altered payload: this direction falls back, and the answer has the other do so (RFC 8684 section 3.7).
     pub(super) fn on_fail(&mut self, subflow: usize) {
         self.shared.counters.increment(Mib::MPTcpExtMPFailRx);
         if self.is_contiguous() {
+            if let Some(dsn) = self.peer_data_sequence(self.shared.receive.next) {
+                self.send_fail(subflow, dsn);
+            }
             self.fall_back("MP_FAIL received");
         } else {
             self.reset_subflow(subflow, ResetReason::MiddleboxInterference);

@@ -5,7 +5,7 @@
 //! | options stripped from SYN, SYN/ACK, third ACK and data, from one side or both | `the_stream_survives_stripping_from_any_step` |
 //! | options stripped once the connection works, one subflow | `stripping_later_ends_the_connection`, `stripping_later_falls_back_in_linux`, `bare_acknowledgements_later_free_the_send_buffer` |
 //! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
-//! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back` |
+//! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back`, `mp_fail_is_answered` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
 //! | the same where some of the stream was sent twice | `what_was_sent_twice_is_no_stream_of_plain_tcp` |
 //! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
@@ -15,7 +15,7 @@ use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
-use crate::common::script::{Peer, Script};
+use crate::common::script::{PEER_KEY, Peer, Script, initial_dsn};
 use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
@@ -326,5 +326,37 @@ fn a_mapping_that_contradicts_the_fallback_ends_the_connection() {
         let ended = (!kept).then_some(CloseReason::Reset);
         assert_eq!(script.connection.ended(), ended, "{offset}");
         assert_eq!(script.counter(Mib::PayloadMismatch), 0);
+    }
+}
+
+/// RFC 8684 section 3.7: the receiver of an MP_FAIL answers with one in the reverse direction.
+#[test]
+fn mp_fail_is_answered() {
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    for profile in [Profile::Rfc, Profile::Linux, Profile::MptcpOrg] {
+        let config = Config {
+            profile,
+            ..with_checksums()
+        };
+        let mut script = Script::connected(&config, peer, 10 * MS);
+        script.write(100);
+        script.expect_data(1, 100);
+        script.inject(script.mapped(1, 0, 70, 101));
+        script.drain();
+        let mut failed = script.data_ack_at(71, 101, 0);
+        failed.rare_mut().mptcp.push(MptcpOption::Fail { dsn: 1 });
+        script.inject(failed);
+        let sent = script.drain();
+        let mut options = sent.iter().flat_map(|sent| sent.segment.mptcp());
+        let expected = initial_dsn(PEER_KEY).wrapping_add(71);
+        assert!(
+            options.any(|option| *option == MptcpOption::Fail { dsn: expected }),
+            "{profile:?}: {sent:?}"
+        );
+        assert!(!script.connection.multipath());
+        assert_eq!(script.counter(Mib::MPTcpExtMPFailTx), 1);
     }
 }

@@ -5,7 +5,7 @@
 //! | ADD_ADDR with HMAC, echo | `an_announced_address_is_authenticated_echoed_and_joined` |
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
-//! | option space | `options_fit_and_acks_stay_whole` |
+//! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
 //! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use polypath_transport::{EventKind, Mib};
 use polypath_wire::mptcp::MptcpOption;
 
-use crate::common::script::hmac;
+use crate::common::script::{PEER_KEY, Peer, Script, hmac};
 use crate::common::{Fate, Link, MS, Pair, SECOND, Side, client_address, mptcp, server_address};
 use crate::meshed;
 
@@ -359,4 +359,40 @@ fn a_script_opens_closes_announces_and_withdraws_at_its_times() {
     });
     assert!(reset, "closing says that it is the administrator's wish");
     assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtRmAddr), 1);
+}
+
+/// An echo of an IPv6 address is as long as three SACK blocks leave no room for.
+#[test]
+fn an_echo_leaves_less_room_to_sack() {
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let mut script = Script::accepted(&mptcp(), peer, 10 * MS);
+    script.inject(script.mapped(1, 0, 100, 1));
+    for hole in [300, 500, 700, 900] {
+        script.inject(script.mapped(1 + hole, hole, 100, 1));
+    }
+    script.drain();
+    let address: std::net::Ipv6Addr = "2001:db8::7".parse().expect("an address");
+    let keys = [PEER_KEY.to_be_bytes(), script.key.to_be_bytes()].concat();
+    let mac = hmac(&keys, &[&[3][..], &address.octets(), &[0, 0]].concat());
+    let mut announced = script.data_ack_at(101, 1, 0);
+    announced.rare_mut().mptcp.push(MptcpOption::AddAddr {
+        echo: false,
+        address_id: 3,
+        address: address.into(),
+        port: None,
+        hmac: Some(u64::from_be_bytes(
+            mac[24..].try_into().expect("eight bytes"),
+        )),
+    });
+    script.inject(announced);
+    let sent = script.drain();
+    let echo = |option: &MptcpOption| matches!(option, MptcpOption::AddAddr { echo: true, .. });
+    let echo = sent
+        .iter()
+        .find(|sent| sent.segment.mptcp().iter().any(echo));
+    let echo = &echo.expect("an echo").segment;
+    assert!(polypath_wire::tcp::options_len(echo) <= 40, "{echo:?}");
 }

@@ -5,7 +5,7 @@
 //! | options stripped from SYN, SYN/ACK, third ACK and data, from one side or both | `the_stream_survives_stripping_from_any_step` |
 //! | options stripped once the connection works, one subflow | `stripping_later_ends_the_connection`, `stripping_later_falls_back_in_linux`, `bare_acknowledgements_later_free_the_send_buffer` |
 //! | the same with several subflows | `stripping_one_of_several_subflows_resets_it` |
-//! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back`, `mp_fail_is_answered` |
+//! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back`, `mp_fail_is_answered`, `mp_fail_leaves_less_room_to_sack` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
 //! | the same where some of the stream was sent twice | `what_was_sent_twice_is_no_stream_of_plain_tcp` |
 //! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
@@ -15,7 +15,7 @@ use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
-use crate::common::script::{PEER_KEY, Peer, Script, initial_dsn};
+use crate::common::script::{PEER_KEY, Peer, Script, Sent, initial_dsn};
 use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
@@ -358,5 +358,37 @@ fn mp_fail_is_answered() {
         );
         assert!(!script.connection.multipath());
         assert_eq!(script.counter(Mib::MPTcpExtMPFailTx), 1);
+    }
+}
+
+/// Whatever an acknowledgement has to tell beside it, MP_FAIL fits.
+#[test]
+fn mp_fail_leaves_less_room_to_sack() {
+    for timestamps in [false, true] {
+        let peer = Peer {
+            mptcp: true,
+            timestamps,
+            ..Peer::default()
+        };
+        let mut script = Script::accepted(&with_checksums(), peer, 10 * MS);
+        script.inject(script.mapped(1, 0, 100, 1));
+        for hole in [300, 500, 700, 900] {
+            script.inject(script.mapped(1 + hole, hole, 100, 1));
+        }
+        script.drain();
+        let mut altered = script.mapped(1_101, 1_100, 100, 1);
+        altered.payload.offset += 1;
+        script.inject(altered);
+        let sent = script.drain();
+        let failed = |sent: &&Sent| {
+            let mut options = sent.segment.mptcp().iter();
+            options.any(|option| matches!(option, MptcpOption::Fail { .. }))
+        };
+        let failed = sent.iter().find(failed).expect("an MP_FAIL");
+        assert!(
+            polypath_wire::tcp::options_len(&failed.segment) <= 40,
+            "{failed:?}"
+        );
+        assert_eq!(failed.segment.sack.is_empty(), timestamps);
     }
 }

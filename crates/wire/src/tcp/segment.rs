@@ -4,6 +4,7 @@
 //! path management are rare and boxed. Payload bytes are not part of a segment: `payload` says
 //! which stretch of the application's byte stream it carries (see [`crate::payload`]).
 
+use super::{MAX_OPTIONS_LEN, options_len};
 use crate::mptcp::{Dss, MptcpOption};
 
 bitflags::bitflags! {
@@ -153,6 +154,13 @@ impl Segment {
     #[inline]
     pub fn owns_nothing(&self) -> bool {
         self.rare.is_none() && self.sack.is_empty()
+    }
+
+    /// Leaves out the last SACK blocks for which the other options leave no room.
+    pub fn fit_sack(&mut self) {
+        while !self.sack.is_empty() && options_len(self) > MAX_OPTIONS_LEN {
+            self.sack.truncate(self.sack.len() - 1);
+        }
     }
 
     /// The MPTCP options other than DSS.

@@ -17,7 +17,7 @@ impl Connection {
                 self.session.infinite = Some((multipath, self.send.sent()));
             }
             self.shared.event(EventKind::Fallback(why));
-            self.send.forget_chunks();
+            self.send.fall_back();
             self.pending_add_addrs.clear();
         }
     }

@@ -8,7 +8,7 @@
 //! | payload altered, one subflow | `an_altered_payload_on_the_only_subflow_falls_back`, `mp_fail_is_answered`, `mp_fail_leaves_less_room_to_sack` |
 //! | payload altered, several subflows | `an_altered_payload_on_one_of_several_subflows_closes_it` |
 //! | the same where some of the stream was sent twice | `what_was_sent_twice_is_no_stream_of_plain_tcp` |
-//! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
+//! | after a fallback | `no_subflow_joins_after_a_fallback`, `a_data_fin_is_not_repeated_after_a_fallback`, `a_mapping_that_contradicts_the_fallback_ends_the_connection` |
 
 use polypath_transport::{CloseReason, Config, EventKind, Mib, Profile};
 use polypath_wire::mptcp::MptcpOption;
@@ -390,5 +390,24 @@ fn mp_fail_leaves_less_room_to_sack() {
             "{failed:?}"
         );
         assert_eq!(failed.segment.sack.is_empty(), timestamps);
+    }
+}
+
+/// The timer of a DATA_FIN ends with the fallback: the FIN has its own.
+#[test]
+fn a_data_fin_is_not_repeated_after_a_fallback() {
+    let peer = Peer {
+        mptcp: true,
+        ..Peer::default()
+    };
+    let mut script = Script::connected(&mptcp(), peer, 10 * MS);
+    script.write(100);
+    script.close();
+    script.drain();
+    script.inject(script.ack(101));
+    assert!(!script.connection.multipath());
+    script.run_for(5 * SECOND);
+    for sent in script.drain() {
+        assert!(sent.segment.flags.contains(Flags::FIN), "{sent:?}");
     }
 }

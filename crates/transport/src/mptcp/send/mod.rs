@@ -224,9 +224,11 @@ impl DataSender {
         self.fin_at.min(self.probe_at)
     }
 
-    pub fn forget_chunks(&mut self) {
+    /// The connection is plain TCP from now on: its socket has what is in flight, and a FIN in place of the DATA_FIN.
+    pub fn fall_back(&mut self) {
         self.in_flight.clear();
         self.reinject.clear();
+        self.fin_at = NEVER;
     }
 
     fn record(&mut self, offset: u64) -> Option<&mut Record> {

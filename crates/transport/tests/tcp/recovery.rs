@@ -12,7 +12,7 @@
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back` |
-//! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack` |
+//! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack`, `what_the_network_repeats_is_delivered_once` |
 //! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction`, `what_is_sent_again_may_be_dropped_but_not_marked` |
 
 use polypath_transport::path::CaState;
@@ -740,4 +740,15 @@ fn duplicates_after_a_timeout_let_nothing_leave() {
         script.inject(script.ack(1));
     }
     assert_eq!(retransmitted(&mut script), [0u64; 0]);
+}
+
+/// One segment arrives, and again: the window grows by one in slow start (RFC 5681 section 3.1). More duplicates than retransmissions are
+/// the network's (Linux `tcp_dsack_seen`).
+#[test]
+fn what_the_network_repeats_is_delivered_once() {
+    let mut script = ten_in_flight(&tcp(), Peer::default());
+    for segment in 1..=5 {
+        script.inject(script.sack(at(segment), &[(at(segment - 1), at(segment))]));
+        assert_eq!(u64::from(script.cwnd()), 10 + segment);
+    }
 }

@@ -45,6 +45,8 @@ pub(in crate::tcp) struct Recovery {
     undo_from: Option<u64>,
     /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
     undo_count: i32,
+    /// DSACKs that there were.
+    duplicates: u64,
     prior_cwnd: u32,
     /// 0: nothing is given back.
     prior_ssthresh: u32,
@@ -80,6 +82,7 @@ impl Default for Recovery {
             recover: 0,
             undo_from: None,
             undo_count: -1,
+            duplicates: 0,
             prior_cwnd: 0,
             prior_ssthresh: 0,
             prr_delivered: 0,

@@ -58,6 +58,11 @@ impl Socket {
         delivery: &mut Delivery,
     ) {
         shared.counters.increment(Mib::TcpExtTCPDSACKRecv);
+        self.recovery.duplicates += 1;
+        if self.recovery.duplicates > self.totals.retransmitted_segments {
+            // The network's (`tcp_dsack_seen`).
+            return;
+        }
         delivery.duplicate_sack = true;
         delivery.of_probe = self.recovery.probe_end == Some(end);
         delivery.packets += 1;

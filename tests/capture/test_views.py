@@ -99,7 +99,7 @@ def test_one_host_alone(tmp_path: Path) -> None:
         connection = metrics.connections(told.recording)[0]
         assert connection.bytes == expected.bytes
         assert told.recording.table("connections").filter(side=receiver)["reassembly_bytes"].null_count() > 0
-        assert metrics.srtt_us(told.recording, connection, 0)
+        assert metrics.srtt_us(told.recording, connection, metrics.subflows(told.recording, connection)[0])
     columns = ("server_sent_bytes", "server_retransmitted_bytes", "server_reinjected_bytes", "client_received_bytes")
     assert (
         server.recording.table("subflow_ends").select(columns).rows()

@@ -254,7 +254,7 @@ def test_what_was_sent_is_more_than_what_arrived_of_a_run_that_was_cut_off(ran: 
 def test_a_transfer_of_one_subflow_has_its_round_trips(ran: Ran) -> None:
     recording = ran(TIMED, "application.iperf.transport=tcp")
     (of,) = metrics.connections(recording)
-    samples = metrics.srtt_us(recording, of, 0)
+    samples = metrics.srtt_us(recording, of, metrics.subflows(recording, of)[0])
     found = iperf3.document(recording)
     sender = found["end"]["streams"][0]["sender"]
     assert (sender["min_rtt"], sender["max_rtt"]) == (min(samples), max(samples))

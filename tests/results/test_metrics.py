@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -153,7 +154,21 @@ def test_nothing_arrived_gives_no_share(
 
 
 def test_srtt_is_the_senders_without_the_time_before_the_first_sample(recording: Recording) -> None:
-    assert metrics.srtt_us(recording, connection(recording, "iperf"), 0) == [40_000, 60_000]
+    iperf = connection(recording, "iperf")
+    assert metrics.srtt_us(recording, iperf, metrics.subflows(recording, iperf)[0]) == [40_000, 60_000]
+
+
+@pytest.mark.parametrize(("closed", "known"), [(2.5, [40_000]), (0.5, [40_000]), (9.0, [40_000, 60_000])])
+def test_srtt_is_of_the_time_until_the_subflow_closes(recording: Recording, closed: float, known: list[int]) -> None:
+    iperf = connection(recording, "iperf")
+    subflow = replace(metrics.subflows(recording, iperf)[0], closed_ns=round(closed * SECOND))
+    assert metrics.srtt_us(recording, iperf, subflow) == known
+
+
+def test_srtt_is_of_the_time_until_the_last_byte(recording: Recording) -> None:
+    iperf = connection(recording, "iperf")
+    subflow = replace(metrics.subflows(recording, iperf)[0], closed_ns=None)
+    assert metrics.srtt_us(recording, replace(iperf, until_ns=round(2.5 * SECOND)), subflow) == [40_000]
 
 
 def test_a_name_must_be_one_connection(recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]) -> None:

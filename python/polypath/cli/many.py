@@ -108,7 +108,7 @@ def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what:
             rates.append((subflow.bytes * 8e3 / passed, name))
         if subflow.bytes:
             resent.append((100 * subflow.retransmitted_bytes / subflow.bytes, name))
-        if samples := metrics.srtt_us(recording, connection, subflow.id):
+        if samples := metrics.srtt_us(recording, connection, subflow):
             delays.append((fmean(samples) / 1e3, name))
     _row(rows, f"{what}, Mbps", rates)
     siblings = Counter(connection.application for connection, _ in own)

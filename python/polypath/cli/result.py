@@ -83,7 +83,7 @@ def _subflow(
     recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, counted: bool
 ) -> tuple[str, ...]:
     """Its cells; rate, share and repetitions are left blank where bytes are not `counted` by path."""
-    samples = metrics.srtt_us(recording, connection, subflow.id)
+    samples = metrics.srtt_us(recording, connection, subflow)
     passed = connection.until_ns - connection.start_ns
     resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
     remarks = "".join(

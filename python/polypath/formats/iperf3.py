@@ -156,7 +156,7 @@ class _Stream:
 
     def round_trips(self) -> dict[str, int]:
         """Extremes and mean of the samples, in µs."""
-        found = metrics.srtt_us(self.recording, self.of, self.subflows[0].id) if len(self.subflows) == 1 else []
+        found = metrics.srtt_us(self.recording, self.of, self.subflows[0]) if len(self.subflows) == 1 else []
         return {"max_rtt": max(found), "min_rtt": min(found), "mean_rtt": sum(found) // len(found)} if found else {}
 
 

@@ -54,7 +54,7 @@ def interval_s(recording: Recording, of: metrics.Connection) -> float:
 
 def slowest_rtt_s(recording: Recording, of: metrics.Connection) -> float:
     """The median smoothed RTT of the slowest of its subflows, in seconds; 0 where none was measured."""
-    found = [metrics.srtt_us(recording, of, subflow.id) for subflow in metrics.subflows(recording, of)]
+    found = [metrics.srtt_us(recording, of, subflow) for subflow in metrics.subflows(recording, of)]
     return max((median(samples) for samples in found if samples), default=0.0) / 1e6
 
 

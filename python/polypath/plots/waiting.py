@@ -43,14 +43,12 @@ def waits(
             axes.step(times, waiting, where="post", color=tint, label=label)
         else:
             axes.fill_between(times, waiting, step="post", color="#bbbbbb", label=f"between {of.lane}s")
-            samples = metrics.subflow_samples(recording)
             # A path of QUIC holds nothing back.
             for lane in lanes(recording, of) if of.lane == "subflow" else ():
-                own = (of.id, lane.subflow.id, of.receiver)
-                behind = [(each or 0) / 1e3 for each in samples.column("out_of_order_bytes", *own)]
+                own, held = metrics.sampled(recording, of, lane.subflow, "out_of_order_bytes", of.receiver)
                 axes.step(
-                    seconds(samples.column("time_ns", *own)),
-                    behind,
+                    seconds(own),
+                    [(each or 0) / 1e3 for each in held],
                     where="post",
                     color=lane.colour,
                     linewidth=1.2,

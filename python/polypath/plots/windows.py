@@ -33,7 +33,7 @@ def window(
         known = recording.table("subflows")["cwnd_packets"].count() > 0
         column, what = ("cwnd_packets", "cwnd") if known else ("in_flight_packets", "in flight")
         for lane, name in _named(axes, recording, of, label, color):
-            times, windows = _samples(recording, of, lane.subflow.id, column)
+            times, windows = _samples(recording, of, lane.subflow, column)
             axes.step(times, windows, where="post", color=lane.colour, label=name)
         axes.set(xlabel=TIME, ylabel=f"{what} (packets)")
         span(axes, of)
@@ -58,7 +58,7 @@ def rtt(
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
         for lane, name in _named(axes, recording, of, label, color):
-            times, delays = _samples(recording, of, lane.subflow.id, "srtt_us")
+            times, delays = _samples(recording, of, lane.subflow, "srtt_us")
             known = [(time, delay / 1e3) for time, delay in zip(times, delays, strict=True) if delay]
             axes.plot(*(zip(*known, strict=True) if known else ((), ())), color=lane.colour, label=name)
         axes.set(xlabel=TIME, ylabel="smoothed RTT (ms)")
@@ -77,10 +77,10 @@ def _named(
 
 
 def _samples(
-    recording: Recording, of: metrics.Connection, subflow: int, column: str
+    recording: Recording, of: metrics.Connection, subflow: metrics.Subflow, column: str
 ) -> tuple[Sequence[float], Sequence[float]]:
-    groups, key = metrics.subflow_samples(recording), (of.id, subflow, of.sender)
-    return seconds(groups.column("time_ns", *key)), groups.column(column, *key)
+    times, values = metrics.sampled(recording, of, subflow, column)
+    return seconds(times), values
 
 
 def shows(recording: Recording, of: metrics.Connection) -> bool:

@@ -78,13 +78,10 @@ def _sampled(
     rows = _samples(recording, of, side, "subflows").select("time_ns", "subflow", pl.col(column).cast(pl.Int64))
     if without is not None:
         rows = rows.filter(pl.col(column) != without)
-    return _aligned(rows, column, lanes)
-
-
-def _aligned(rows: pl.DataFrame, column: str, lanes: Sequence[Subflow]) -> Chart:
     wide = rows.select(pl.col("time_ns").unique().sort())
     for lane in lanes:
-        own = rows.filter(pl.col("subflow") == lane.id).unique("time_ns", keep="last", maintain_order=True)
+        lasts = pl.col("time_ns") <= metrics.lasts_until_ns(of, lane)
+        own = rows.filter((pl.col("subflow") == lane.id) & lasts).unique("time_ns", keep="last", maintain_order=True)
         wide = wide.join(own.select("time_ns", pl.col(column).alias(f"{lane.id}")), on="time_ns", how="left")
     return Chart(wide["time_ns"].to_list(), [wide[f"{lane.id}"].to_list() for lane in lanes])
 

@@ -92,7 +92,11 @@ def _because(recording: Recording, of: Connection, lanes: dict[int, Subflow], ea
 def _slower(recording: Recording, of: Connection, lane: Subflow | None, lanes: dict[int, Subflow]) -> str:
     if lane is None:
         return ""
-    rtts = {each: fmean(samples) / 1e3 for each in lanes if (samples := metrics.srtt_us(recording, of, each))}
+    rtts = {
+        each: fmean(samples) / 1e3
+        for each, subflow in lanes.items()
+        if (samples := metrics.srtt_us(recording, of, subflow))
+    }
     own = rtts.pop(lane.id, None)
     if own is None or not rtts:
         return ""

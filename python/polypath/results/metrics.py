@@ -480,10 +480,32 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def srtt_us(recording: Recording, of: Connection, subflow: int) -> list[int]:
-    """The sender's samples of a subflow's smoothed RTT, those before the first measurement left out."""
-    samples = subflow_samples(recording).column("srtt_us", of.id, subflow, of.sender)
-    return [sample for sample in samples if sample]
+def lasts_until_ns(of: Connection, subflow: Subflow) -> int:
+    """Until when a subflow's samples say something: it closes, or the transfer is over."""
+    return of.until_ns if subflow.closed_ns is None else min(of.until_ns, subflow.closed_ns)
+
+
+def sampled(
+    recording: Recording, of: Connection, subflow: Subflow, column: str, side: Side | None = None
+) -> tuple[list[int], list[Any]]:
+    """Times and values of a subflow's samples at one end, at first the sender, while it lasts."""
+    samples = subflow_samples(recording).rows(("time_ns", column), of.id, subflow.id, side or of.sender)
+    until = lasts_until_ns(of, subflow)
+    found = [sample for sample in samples if sample[0] <= until]
+    return [time for time, _ in found], [value for _, value in found]
+
+
+def srtt_us(recording: Recording, of: Connection, subflow: Subflow) -> list[int]:
+    """The sender's samples of a subflow's smoothed RTT while it lasts, those before the first measurement left out.
+
+    One that was over before its first sample has the value that came next.
+    """
+    _, values = sampled(recording, of, subflow, "srtt_us")
+    known = [value for value in values if value]
+    if known:
+        return known
+    later = subflow_samples(recording).column("srtt_us", of.id, subflow.id, of.sender)
+    return [value for value in later if value][:1]
 
 
 def reassembly_max(recording: Recording, of: Connection) -> int | None:

@@ -547,7 +547,7 @@ impl Machine {
             let subflow = &connection.subflows()[transmit.subflow];
             let segment = &transmit.segment;
             let dsn = connection.data_sequence(segment.payload.offset);
-            let ecn = subflow.socket().ecn_capable(segment, transmit.purpose);
+            let ecn = connection.ecn_capable(transmit.subflow, segment, transmit.purpose);
             self.emit(subflow.tuple, segment, dsn, ecn);
         }
     }

@@ -107,7 +107,10 @@ impl RangeSet {
     }
 
     pub fn covers(&self, start: u64, end: u64) -> bool {
-        self.find(start).is_some_and(|range| end <= range.1)
+        match self.last() {
+            Some(last) if last.0 <= start => end <= last.1,
+            _ => self.find(start).is_some_and(|range| end <= range.1),
+        }
     }
 
     /// The range of the largest numbers.

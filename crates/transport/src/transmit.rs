@@ -31,3 +31,11 @@ pub enum Purpose {
     /// Sent before on another subflow.
     Reinjection,
 }
+
+impl Purpose {
+    /// Not sent before on the same subflow.
+    #[cold]
+    pub(crate) fn is_first(self) -> bool {
+        self != Self::Retransmission
+    }
+}

@@ -364,8 +364,7 @@ impl Simulation {
             return;
         };
         let segment = &transmit.segment;
-        let socket = connection.subflows()[subflow].socket();
-        let capable = socket.ecn_capable(segment, purpose);
+        let capable = connection.ecn_capable(subflow, segment, purpose);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let flow_state = &mut self.captures.flows[flow as usize];
         let route = flow_state.route;

@@ -81,8 +81,7 @@ impl Simulation {
         let len = ip_header_len(state.source) + header_len(&segment) as u32 + segment.payload.len;
         let seq = segment.seq;
         let connection = self.endpoints[index].tcp();
-        let socket = connection.map(|it| it.subflows()[subflow].socket());
-        let capable = socket.is_some_and(|it| it.ecn_capable(&segment, purpose));
+        let capable = connection.is_some_and(|it| it.ecn_capable(subflow, &segment, purpose));
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let body = Body {
             identification,

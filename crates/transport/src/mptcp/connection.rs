@@ -24,7 +24,7 @@ use crate::scheduler::{Rescuer, Scheduler};
 use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Config, Counters, Event, Mib, NEVER, Nanos, Transmit, Tuple};
+use crate::{CloseReason, Config, Counters, Event, Mib, NEVER, Nanos, Purpose, Transmit, Tuple};
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {
@@ -314,6 +314,12 @@ impl Connection {
             .multipath
             .as_ref()
             .map(|multipath| multipath.local_token)
+    }
+
+    /// Whether a segment is sent as ECN-capable transport: data, but not what is sent again (RFC 3168 sections 6.1.2, 6.1.4 and 6.1.5).
+    #[inline]
+    pub fn ecn_capable(&self, subflow: usize, segment: &Segment, purpose: Purpose) -> bool {
+        segment.payload.len > 0 && self.subflows[subflow].socket.ecn_capable() && purpose.is_first()
     }
 
     pub fn subflows(&self) -> &[Subflow] {

@@ -184,7 +184,9 @@ impl Connection {
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
         }
-        if self.subflows[subflow].socket.state == State::Closed {
+        if self.subflows[subflow].socket.state != State::Established
+            && !self.goes_on(subflow, segment)
+        {
             return;
         }
         if segment.payload.len > 0 {
@@ -195,6 +197,18 @@ impl Connection {
         }
         self.subflows[subflow].socket.answer_probe(segment);
         self.on_fin(subflow, segment);
+    }
+
+    /// Whether the rest of a segment counts once an end is closed, or both are.
+    #[inline(never)]
+    fn goes_on(&mut self, subflow: usize, segment: &Segment) -> bool {
+        let socket = &mut self.subflows[subflow].socket;
+        if socket.is_beyond_fin(segment) {
+            // RFC 9293 section 3.10.7.4, seventh step: it is ignored.
+            socket.request_ack();
+            return false;
+        }
+        socket.state != State::Closed
     }
 
     /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.

@@ -36,11 +36,13 @@ impl Connection {
             if self.recovery_deadline(path) <= now {
                 self.on_recovery_timer(path);
             }
-            if self.challenge_deadline(path) <= now {
-                self.members[path].challenge_due = true;
-            }
-            if self.validation_deadline(path) <= now {
-                self.give_up_validation(path);
+            if !self.members[path].validated() {
+                if self.challenge_deadline(path) <= now {
+                    self.members[path].challenge_due = true;
+                }
+                if self.validation_deadline(path) <= now {
+                    self.give_up_validation(path);
+                }
             }
         }
         self.flush();

@@ -31,7 +31,7 @@ pub(super) struct Received {
     at: Nanos,
     ecn: [u64; 3],
     policy: Policy,
-    /// The largest number that an acknowledgement named, and the lowest that came since one left.
+    /// The largest number that an acknowledgement named, and the lowest that came late since one left.
     told: Option<u64>,
     untold: u64,
     /// The field of the packet before.
@@ -90,10 +90,11 @@ impl Received {
             self.forget_oldest();
         }
         self.fresh = true;
-        self.untold = self.untold.min(number);
-        self.known = self.known.min(number);
         if number >= beyond {
             self.largest = Some((number, now));
+        } else {
+            self.untold = self.untold.min(number);
+            self.known = self.known.min(number);
         }
         match ecn {
             Codepoint::NotEct => {}
@@ -106,10 +107,8 @@ impl Received {
             return;
         }
         let late = self.largest_eliciting.is_some_and(|last| number < last);
-        let gap = self.largest_eliciting.is_some_and(|last| {
-            let first = (last + 1).max(self.floor);
-            number > last + 1 && !self.numbers.covers(first, number)
-        });
+        let gap = (self.largest_eliciting)
+            .is_some_and(|last| number > last + 1 && self.misses(last + 1, number));
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.pending += 1;
         let at_once = if self.policy == Policy::USUAL {
@@ -151,7 +150,8 @@ impl Received {
 
     /// Some of what is new would be left out of the next acknowledgement (draft-ietf-quic-ack-frequency-14 section 6).
     fn overflows(&self) -> bool {
-        self.pending as usize >= MOST_RANGES && self.named().count() >= MOST_RANGES
+        let named = || self.numbers.iter().filter(|range| range.1 > self.known);
+        self.pending as usize >= MOST_RANGES && named().count() >= MOST_RANGES
     }
 
     /// The peer asked for another policy.
@@ -173,6 +173,12 @@ impl Received {
         self.at = self.at.min(now);
     }
 
+    /// Whether some of these numbers has not come.
+    #[inline(never)]
+    fn misses(&self, from: u64, to: u64) -> bool {
+        !self.numbers.covers(from.max(self.floor), to)
+    }
+
     #[cold]
     fn forget_oldest(&mut self) {
         let oldest = self.numbers.iter().next();
@@ -180,14 +186,6 @@ impl Received {
             self.numbers.remove_below(end);
             self.floor = self.floor.max(end);
         }
-    }
-
-    /// The ranges of an acknowledgement, the newest first.
-    fn named(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let ranges = self.numbers.iter().rev();
-        ranges
-            .take_while(|range| range.1 > self.known)
-            .take(MOST_RANGES)
     }
 
     /// The number after the largest received, which is always kept.
@@ -224,13 +222,18 @@ impl Received {
         };
         ack.path = path;
         ack.delay = ((now - at) / MICROSECOND) >> exponent;
+        let mut others = false;
         if let Some((start, end)) = self.numbers.last() {
             ack.ranges.push((start, end - 1));
+            others = self.known < start && self.numbers.count() > 1;
         }
-        if self.numbers.count() > 1 {
-            let others = self.named().skip(1);
-            ack.ranges
-                .extend(others.map(|(start, end)| (start.max(self.known), end - 1)));
+        if others {
+            for (start, end) in self.numbers.iter().rev().skip(1).take(MOST_RANGES - 1) {
+                if end <= self.known {
+                    break;
+                }
+                ack.ranges.push((start.max(self.known), end - 1));
+            }
         }
         ack.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
         true

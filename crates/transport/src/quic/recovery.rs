@@ -28,7 +28,7 @@ struct Sum {
     /// Those that counted against the window, and those for which it grows.
     delivered: u32,
     growing: u32,
-    /// Those that were sent on the path as it is now.
+    /// Those that were sent on the path as it is now, if it is paced by their rate.
     current: u32,
     /// None of them was a full one.
     small: bool,
@@ -53,8 +53,12 @@ impl Sum {
             sum.ecn |= packet.ecn;
             sum.delivered += u32::from(packet.in_flight);
             sum.growing += u32::from(packet.in_flight & (packet.at >= since));
-            sum.current += u32::from(packet.in_flight & (packet.at >= member.migration.since));
             sum.small &= !packet.in_flight | (packet.size < full);
+        }
+        if member.paces() {
+            let current =
+                |packet: &&Sent<Contents>| packet.in_flight && packet.at >= member.migration.since;
+            sum.current = acked.iter().filter(current).count() as u32;
         }
         sum
     }
@@ -401,7 +405,8 @@ impl Connection {
             let carried = &packet.carried;
             packet.at > member.sampled_at && !carried.is_probe() && !carried.off_path()
         };
-        member.rtt.sampled() && is_persistent(lost, span, counts)
+        let long = lost[lost.len() - 1].at - lost[0].at > span;
+        long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
     /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2).

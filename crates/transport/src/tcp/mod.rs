@@ -144,8 +144,8 @@ pub struct Socket {
     window_seq: u32,
     /// The largest window that the peer offered here (RFC 5961 section 5.2, MAX.SND.WND).
     largest_window: u64,
-    /// The window that it offered last is closed.
-    window_closed: bool,
+    /// Where the window that it offered last ends, if that is closed; else 0, or where one ended before.
+    closed_at: u64,
     sent: VecDeque<Sent>,
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
@@ -294,7 +294,7 @@ impl Socket {
             window_end: 1,
             window_seq: 0,
             largest_window: 0,
-            window_closed: false,
+            closed_at: 0,
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             unsent_bytes: 0,

@@ -6,10 +6,10 @@ use super::delayed_ack::QUICK_ACKS;
 use super::holes::{Held, Holes, MOST_BLOCKS};
 use super::timer::Idle;
 use super::{Socket, State};
+use crate::Mib;
 use crate::linux::receive_window::SocketWindow;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, Purpose};
 
 /// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_RANGES: usize = 2;
@@ -52,10 +52,6 @@ impl Socket {
             self.ack.trouble(quick);
             return;
         }
-        if self.peer_finished() {
-            // RFC 9293 section 3.10.7.4, seventh step: there is no text after a FIN.
-            return self.ack.immediately();
-        }
         if seq <= self.received {
             if seq < self.received {
                 let received = self.received;
@@ -65,6 +61,12 @@ impl Socket {
         } else {
             self.out_of_order(cx, arrived);
         }
+    }
+
+    /// Whether a segment brings text after the peer's FIN.
+    pub(crate) fn is_beyond_fin(&self, segment: &Segment) -> bool {
+        let end = self.position(segment) + u64::from(segment.payload.len);
+        segment.payload.len > 0 && self.peer_finished() && end > self.received
     }
 
     fn in_order(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
@@ -372,17 +374,22 @@ impl Socket {
         if segment.flags.contains(polypath_wire::tcp::Flags::CWR) {
             self.ecn_echo = false;
         }
-        let len = segment.payload.len;
-        // Section 6.1.5: what lies outside the window tells nothing.
-        let old = len > 0 && self.position(segment) + u64::from(len) <= self.received;
-        if congestion_experienced && !old {
+        if congestion_experienced && !self.came_before(segment) {
             self.ecn_echo = true;
             self.ack.immediately();
         }
     }
 
-    /// Whether a segment is sent as ECN-capable transport: data, but not what is sent again (RFC 3168 sections 6.1.2, 6.1.4 and 6.1.5).
-    pub fn ecn_capable(&self, segment: &Segment, purpose: Purpose) -> bool {
-        self.negotiated.ecn && segment.payload.len > 0 && purpose != Purpose::Retransmission
+    /// All of its data came before (RFC 3168 section 6.1.5 has its mark ignored).
+    #[cold]
+    fn came_before(&self, segment: &Segment) -> bool {
+        let len = u64::from(segment.payload.len);
+        len > 0 && self.position(segment) + len <= self.received
+    }
+
+    /// Whether both ends admit ECN (RFC 3168 section 6.1.1).
+    #[inline]
+    pub(crate) fn ecn_capable(&self) -> bool {
+        self.negotiated.ecn
     }
 }

@@ -395,6 +395,15 @@ impl Socket {
         self.emit_data_inline(cx, sent);
     }
 
+    /// RFC 3168 sections 6.1.2 and 6.1.5: by CWR, on new data.
+    #[cold]
+    fn tell_of_reduction(&mut self, segment: &mut Segment, sent: &Sent) {
+        if sent.len > 0 && !sent.retransmitted() {
+            segment.flags |= Flags::CWR;
+            self.ecn_cwr_due = false;
+        }
+    }
+
     #[inline(always)]
     fn emit_data_inline(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
         if let Some(queue) = &mut self.host_queue
@@ -417,9 +426,8 @@ impl Socket {
         if sent.has(Sent::FIN) {
             segment.flags |= Flags::FIN;
         }
-        if self.ecn_cwr_due && sent.len > 0 && !sent.retransmitted() {
-            segment.flags |= Flags::CWR;
-            self.ecn_cwr_due = false;
+        if self.ecn_cwr_due {
+            self.tell_of_reduction(segment, sent);
         }
         segment.payload = Self::payload(sent.offset, sent.len);
         let owed = self.owes_ack();

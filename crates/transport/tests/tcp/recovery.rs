@@ -683,10 +683,10 @@ fn what_is_sent_again_may_be_dropped_but_not_marked() {
     script.inject(script.sack(1, &[(at(1), at(4))]));
     script.inject(script.sack(1, &[(at(1), at(6))]));
     let sent = script.drain();
-    let socket = script.connection.subflows()[0].socket();
+    let connection = &script.connection;
     let capable = sent
         .iter()
-        .map(|sent| socket.ecn_capable(&sent.segment, sent.purpose));
+        .map(|sent| connection.ecn_capable(0, &sent.segment, sent.purpose));
     assert_eq!(capable.collect::<Vec<_>>(), [false, true, true]);
 }
 

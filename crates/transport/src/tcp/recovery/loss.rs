@@ -91,7 +91,7 @@ impl Socket {
             }
             if self.next > self.recovery.end {
                 // Step 3a: duplicates after new data was sent.
-                let duplicate = delivery.bare && !delivery.advanced && !delivery.duplicate_sack;
+                let duplicate = delivery.duplicate && !delivery.duplicate_sack;
                 self.recovery.frto = !delivery.sacked && !duplicate;
             } else if delivery.advanced && !recovered {
                 // Step 2b: new data tells whether the old is still under way.

@@ -165,8 +165,8 @@ pub(in crate::tcp) struct Delivery {
     /// Something retransmitted was acknowledged cumulatively: what follows it may have waited for it (Linux `FLAG_RETRANS_DATA_ACKED`).
     repaired: bool,
     advanced: bool,
-    /// The segment carried nothing but this acknowledgement.
-    bare: bool,
+    /// The segment carries nothing but this acknowledgement, which says nothing new (RFC 5681 section 2).
+    duplicate: bool,
     duplicate_sack: bool,
     /// The segment reports a mark.
     marked: bool,
@@ -188,7 +188,7 @@ pub(in crate::tcp) struct Delivery {
 impl Delivery {
     /// The acknowledgement is one that may tell of a loss (Linux `tcp_ack_is_dubious`).
     fn dubious(&self) -> bool {
-        self.sacked || self.duplicate_sack || (self.bare && !self.advanced)
+        self.sacked || self.duplicate_sack || self.duplicate
     }
 
     fn overtake(&mut self, seq: u64) {
@@ -244,7 +244,6 @@ impl Socket {
         if !segment.sack.is_empty() && self.negotiated.sack {
             self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
         }
-        let bare = segment.seq_len() == 0 && !window_changed;
         if ack < before {
             // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
             if delivery.packets > 0 {
@@ -262,11 +261,13 @@ impl Socket {
                 cx.path.potentially_failed = false;
                 cx.shared.event(EventKind::Recovered(cx.path.index));
             }
-        } else if !self.negotiated.sack && bare && !self.sent.is_empty() && !self.in_loss_window() {
-            self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
-            delivery.packets += 1;
+        } else {
+            delivery.duplicate = segment.seq_len() == 0 && !window_changed;
+            if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {
+                self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
+                delivery.packets += 1;
+            }
         }
-        delivery.bare = bare;
         let mut published = false;
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.conclude_marked(cx, &mut delivery, before);
@@ -314,13 +315,14 @@ impl Socket {
     fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.largest_window = self.largest_window.max(window);
-        self.window_closed = window == 0;
         let end = ack + window;
         if end > self.window_end {
             (self.window_end, self.window_seq) = (end, segment.seq);
             return true;
         }
-        end < self.window_end && self.shrink_window(cx, (ack, end), segment)
+        let shrunk = end < self.window_end && self.shrink_window(cx, (ack, end), segment);
+        self.closed_at = if window == 0 { self.window_end } else { 0 };
+        shrunk
     }
 
     /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
@@ -522,9 +524,12 @@ impl Socket {
         undone
     }
 
-    /// A timeout has nothing but what it took for lost sent again: duplicates are of what left before it (Linux `tcp_process_loss`).
-    fn in_loss_window(&self) -> bool {
-        self.recovery.state == CaState::Loss && self.next <= self.recovery.end
+    /// Whether a duplicate stands for a segment that arrived, without SACK. A timeout has nothing but what it took for lost sent again:
+    /// duplicates are of what left before it (Linux `tcp_process_loss`).
+    #[cold]
+    fn counts_duplicates(&self) -> bool {
+        let in_loss_window = self.recovery.state == CaState::Loss && self.next <= self.recovery.end;
+        !self.sent.is_empty() && !in_loss_window
     }
 
     fn end_reduction(&mut self, path: &mut Path) {

@@ -331,15 +331,21 @@ pub fn network(bytes: &[u8]) {
     assert_eq!((world.client.read, server.read), (BYTES, BYTES));
 }
 
+/// Whether nothing protects the bytes, so that altered ones may end the attempt to connect (RFC 9000 section 6.2, RFC 8999 section 6).
+fn negotiates_version(bytes: &[u8]) -> bool {
+    matches!(bytes, [first, 0, 0, 0, 0, ..] if first & 0x80 != 0)
+}
+
 fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
     let confirmed = world.confirmed();
+    let protected = !negotiates_version(&flight.bytes);
     match script.next().unwrap_or(0) % 16 {
         1 => world.deliver(&flight),
         2 if !world.seen.is_empty() => {
             let old = world.seen[script.index(world.seen.len())].clone();
             world.deliver(&old);
         }
-        3 | 4 => {
+        3 | 4 if protected => {
             let mut altered = flight.clone();
             for _ in 0..=script.next().unwrap_or(0) % 4 {
                 let bit = script.index(8 * altered.bytes.len());
@@ -347,7 +353,7 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
             }
             world.deliver(&altered);
         }
-        5 => {
+        5 if protected => {
             let mut cut = flight.clone();
             cut.bytes.truncate(script.index(flight.bytes.len()));
             world.deliver(&cut);

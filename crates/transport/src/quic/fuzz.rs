@@ -51,6 +51,8 @@ struct End {
     protector: Protector,
     /// Stream bytes that came.
     read: u64,
+    /// Probe timeouts in a row that sent something.
+    probes: u32,
 }
 
 /// A datagram on its way.
@@ -98,6 +100,7 @@ impl End {
             connection,
             protector,
             read: 0,
+            probes: 0,
         }
     }
 
@@ -145,6 +148,25 @@ impl End {
         assert!(connection.reassembly_bytes() <= window);
         connection.events().clear();
     }
+
+    fn on_time(&mut self, now: Nanos) {
+        if self.connection.next_deadline() > now {
+            return;
+        }
+        let before = self.timeouts();
+        self.connection.on_time(now);
+        let probed = self.timeouts() > before && !self.connection.transmits().is_empty();
+        self.probes = if before == 0 { 0 } else { self.probes } + u32::from(probed);
+    }
+
+    fn timeouts(&self) -> u32 {
+        let members = self.connection.members.iter();
+        members.map(|path| path.timeouts).max().unwrap_or(0)
+    }
+
+    fn timed_out(&self) -> bool {
+        self.connection.ended() == Some(CloseReason::TimedOut)
+    }
 }
 
 impl World {
@@ -175,15 +197,10 @@ impl World {
 
     /// Whether the network lost so much of what an end sent, or of the answers, that the end gave up at its idle timeout before its next
     /// probe; the other, which hears no more of it, may do so, too.
-    fn cut_off(&self, connections: [&Connection; 2]) -> bool {
-        let gave_up = |end: &Connection| end.ended() == Some(CloseReason::TimedOut);
-        let tried = |end: &Connection| {
-            let timeouts = end.members.iter().map(|path| path.timeouts).max();
-            timeouts.is_some_and(|timeouts| (TRIED..=self.losses).contains(&timeouts))
-        };
-        let silent = |end: &Connection| gave_up(end) || end.ended().is_none();
-        connections.iter().any(|end| gave_up(end) && tried(end))
-            && connections.into_iter().all(silent)
+    fn cut_off(&self, ends: [&End; 2]) -> bool {
+        let tried = |end: &End| (TRIED..=self.losses).contains(&end.probes);
+        let silent = |end: &End| end.timed_out() || end.connection.ended().is_none();
+        ends.iter().any(|end| end.timed_out() && tried(end)) && ends.into_iter().all(silent)
     }
 
     fn launch(&mut self, to_server: bool, sent: Tuple, bytes: Vec<u8>) {
@@ -261,15 +278,9 @@ impl World {
             meddle(self, flight);
             return true;
         }
-        let now = self.now;
-        let server = self.server.as_mut().map(|server| &mut server.connection);
-        for connection in [Some(&mut self.client.connection), server]
-            .into_iter()
-            .flatten()
-        {
-            if connection.next_deadline() <= now {
-                connection.on_time(now);
-            }
+        self.client.on_time(self.now);
+        if let Some(server) = &mut self.server {
+            server.on_time(self.now);
         }
         true
     }
@@ -318,12 +329,12 @@ pub fn network(bytes: &[u8]) {
         }
     }
     let server = world.server.as_ref().expect("the client came through");
-    let ends = [&world.client.connection, &server.connection];
+    let ends = [&world.client, server];
     if world.cut_off(ends) {
         return;
     }
     assert_eq!(
-        ends.map(Connection::ended),
+        ends.map(|end| end.connection.ended()),
         [None, None],
         "ended after {} ms",
         world.now / MILLISECOND

@@ -3,10 +3,10 @@
 //! | attacker | may do | must not |
 //! |---|---|---|
 //! | blind | send any datagram from the right addresses and ports: Version Negotiation, Retry, Initial packets under the keys of connection IDs that it chose, short headers, stateless resets with guessed tokens | change any state or draw an answer (RFC 9000 sections 6.2, 10.3, 17.2.5.2, 21; RFC 9001 section 5) |
-//! | on one path, from the end of the handshake on | alter, cut, join, drop, delay, repeat and forge its datagrams | end the connection, or have a byte delivered that was not sent (RFC 9000 section 21.12) |
+//! | on one path, from the end of the handshake on | alter, cut, join, drop, delay, repeat and forge its datagrams | end the connection, or have a byte delivered that was not sent (RFC 9000 section 21.1.2) |
 //! | on all paths | the same | have a byte delivered that was not sent; while something gets through, stop the transfer |
 //!
-//! Before the handshake is over, an attacker on the path can end it (RFC 9000 section 21.1.1.1); what a network does to handshakes by
+//! Before the handshake is over, an attacker on the path can end it (RFC 9000 section 21.1.1.3); what a network does to handshakes by
 //! loss and alteration is in `quic::fuzz`.
 
 use polypath_transport::quic::Connection;

@@ -64,6 +64,15 @@ def test_sack_blocks_are_lines_with_a_letter(
     assert "purple" not in (tmp_path / "graphs" / "connection0_subflow1_client_tsg.xpl").read_text()
 
 
+def test_packet_numbers_are_no_places_in_a_subflow(
+    recording: Recording, tmp_path: Path, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    ends = recording.table("connection_ends").with_columns(transport=pl.lit("mpquic"))
+    changed("connection_ends", ends).save(tmp_path / "run")
+    export("xplot", tmp_path / "run", tmp_path / "graphs")
+    assert {path.name for path in (tmp_path / "graphs").iterdir()} == {"connection0_client_dsn.xpl"}
+
+
 def test_a_run_without_segments_is_refused(
     recording: Recording, tmp_path: Path, changed: Callable[[str, pl.DataFrame], Recording]
 ) -> None:

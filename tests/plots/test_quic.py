@@ -8,7 +8,8 @@ from polypath import plots
 from polypath.cli import app
 from polypath.engines import get
 from polypath.engines.base import Options
-from polypath.results import Recording
+from polypath.results import MetricError, Recording
+from polypath.results.metrics import connections
 from polypath.scenario import Scenario
 
 TEXT = """
@@ -53,7 +54,7 @@ def words(axes: Axes) -> list[str]:
     return [axes.get_xlabel(), axes.get_ylabel(), *own, *rows]
 
 
-@pytest.mark.parametrize("name", ["rate", "window+rtt", "sequence", "acks", "waits+causes"])
+@pytest.mark.parametrize("name", ["rate", "window+rtt", "sequence", "waits+causes"])
 def test_no_plot_speaks_of_subflows(name: str, recording: Recording) -> None:
     figure = plots.figure(recording, name)
     assert figure is not None
@@ -67,6 +68,13 @@ def test_the_height_of_the_sequence_plot_is_the_stream(recording: Recording) -> 
     figure = plots.figure(recording, "sequence")
     assert figure is not None
     assert {axes.get_ylabel() for axes in figure.axes} == {"stream position (MB)"}
+
+
+def test_packet_numbers_are_not_drawn_as_bytes(recording: Recording) -> None:
+    assert plots.figure(recording, "acks") is None
+    (of,) = connections(recording)
+    with pytest.raises(MetricError, match="app is QUIC, which numbers packets instead of bytes"):
+        plots.acks(recording, connection=of)
 
 
 def test_delays_of_messages_are_of_messages() -> None:

@@ -1,5 +1,5 @@
 """Time-sequence graphs for xplot, as tcptrace draws them: a file for each subflow and direction with data, one for each
-direction of a connection's data sequence numbers.
+direction of a connection's data sequence numbers. QUIC, which numbers packets instead of bytes, has the latter alone.
 
 Data is a line with an arrow at each end, a retransmission red with R, as tcptrace has it; a reinjection magenta with I.
 What the other side acknowledges is a green staircase, a SACK block purple with S, one about data that arrived twice
@@ -36,7 +36,9 @@ def write(recording: Recording, out: Path) -> int:
     if not segments.height:
         raise SegmentsError("the result has no segments; the run needs `--plot`")
     sacks = recording.table("sack_blocks")
-    names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
+    ends = recording.table("connection_ends")
+    names = dict(ends.select("connection", "name").iter_rows())
+    numbers_packets = set(ends.filter(pl.col("transport").is_in(("quic", "mpquic")))["connection"])
     count = 0
     for (connection,), rows in segments.group_by("connection", maintain_order=True):
         name = f"{recording.metadata.scenario}: {names.get(connection, connection)}"
@@ -45,7 +47,8 @@ def write(recording: Recording, out: Path) -> int:
             if not sent.height:
                 continue
             title, stem = f"{name}, {side} ==> {other}", f"connection{connection}"
-            for subflow in sorted(sent["subflow"].unique()):
+            own_numbers = [] if connection in numbers_packets else sorted(sent["subflow"].unique())
+            for subflow in own_numbers:
                 own = rows.filter(pl.col("subflow") == subflow)
                 graph = out / f"{stem}_subflow{subflow}_{side}_tsg.xpl"
                 lines = _of_subflow(own.iter_rows(named=True), side)

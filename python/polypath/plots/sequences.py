@@ -105,10 +105,13 @@ def acks(
 
     A SACK block (RFC 2018) is a bar over the numbers that it names, a D-SACK (RFC 2883) a diamond amid them. A segment
     stands at the time of its sending, and so does an ACK: it leaves the receiver there, and comes to the sender later.
-    The run must have recorded its segments. Raises MetricError where there is no such subflow.
+    The run must have recorded its segments. Raises MetricError where there is no such subflow, and of QUIC, which
+    numbers packets instead of bytes.
     """
     with drawing(ax) as axes:
-        of = chosen(recording, connection, shows)
+        of = chosen(recording, connection, _numbers_bytes)
+        if not _numbers_bytes(recording, of):
+            raise MetricError(f"{of.name} is QUIC, which numbers packets instead of bytes")
         lane = next((each for each in lanes(recording, of) if each.subflow.id == subflow), None)
         if lane is None:
             raise MetricError(f"{of.name} has no {of.lane} {subflow}")
@@ -247,8 +250,12 @@ def shows(recording: Recording, of: metrics.Connection) -> bool:
     return of.id is not None and not _sent(recording, of).is_empty()
 
 
+def _numbers_bytes(recording: Recording, of: metrics.Connection) -> bool:
+    return of.lane == "subflow" and shows(recording, of)
+
+
 KINDS = (
     Kind("sequence", "time-sequence graph of a connection, by subflow", sequence, shows),
     Kind("beginning", "the beginning of the time-sequence graph", beginning, shows, across=f"{TIME}, the beginning"),
-    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, shows, of="subflow", overlays=False),
+    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, _numbers_bytes, of="subflow", overlays=False),
 )

@@ -72,3 +72,28 @@ def test_samples_in_a_row_without_progress_are_one_stretch(changed: Callable[[st
     )
     assert (found.time_ns, found.at_ns) == (500 * MS, 1_400 * MS)
     assert "in 3 stretches, the longest of 0.3 s from 1.4 s on" in found.sentence
+
+
+def test_a_subflow_that_comes_again_was_missing_since_the_one_before(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    ends = recording.table("subflow_ends").head(1)
+    first, again = (
+        ends.with_columns(
+            subflow=pl.lit(number, pl.UInt32),
+            interface=pl.lit("eth1"),
+            established_ns=pl.lit(since * MS, pl.Int64),
+            closed_ns=pl.lit(until * MS, pl.Int64),
+        )
+        for number, since, until in ((1, 1_100, 1_500), (2, 2_250, 3_050))
+    )
+    made = changed("subflow_ends", pl.concat([ends, first, again]))
+    found = causes.of_connection(made, metrics.connection(made, "iperf"))
+    assert [(each.time_ns, each.at_ns, each.sentence) for each in found if each.kind == "joining"] == [
+        (
+            750 * MS,
+            1_500 * MS,
+            "Subflow 2 (eth1) was there only from 2.25 s on, after subflow 1 (eth1) had closed at 1.5 s.",
+        ),
+        (40 * MS, 1_060 * MS, "Subflow 1 (eth1) was there only from 1.1 s on."),
+    ]

@@ -109,8 +109,8 @@ def acks(
     numbers packets instead of bytes.
     """
     with drawing(ax) as axes:
-        of = chosen(recording, connection, _numbers_bytes)
-        if not _numbers_bytes(recording, of):
+        of = chosen(recording, connection, _of_bytes)
+        if not _of_bytes(recording, of):
             raise MetricError(f"{of.name} is QUIC, which numbers packets instead of bytes")
         lane = next((each for each in lanes(recording, of) if each.subflow.id == subflow), None)
         if lane is None:
@@ -250,12 +250,12 @@ def shows(recording: Recording, of: metrics.Connection) -> bool:
     return of.id is not None and not _sent(recording, of).is_empty()
 
 
-def _numbers_bytes(recording: Recording, of: metrics.Connection) -> bool:
+def _of_bytes(recording: Recording, of: metrics.Connection) -> bool:
     return of.lane == "subflow" and shows(recording, of)
 
 
 KINDS = (
     Kind("sequence", "time-sequence graph of a connection, by subflow", sequence, shows),
     Kind("beginning", "the beginning of the time-sequence graph", beginning, shows, across=f"{TIME}, the beginning"),
-    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, _numbers_bytes, of="subflow", overlays=False),
+    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, _of_bytes, of="subflow", overlays=False),
 )

@@ -247,17 +247,28 @@ def _handshakes(recording: Recording, of: Connection) -> Iterator[Cause]:
     ends = recording.table("connection_ends").filter(pl.col("connection") == of.id)
     first_byte = next(iter(ends["first_byte_ns"].drop_nulls()), of.until_ns)
     begun = max(of.start_ns, of.established_ns or 0, first_byte)
-    for lane in metrics.subflows(recording, of):
+    lanes = metrics.subflows(recording, of)
+    for lane in lanes:
         if lane.established_ns is None:
             whole = of.until_ns - begun
             yield Cause("joining", whole, f"{_sentence(lane.label)} was never established.", begun)
         elif lane.id and not lane.backup and lane.established_ns > begun:
-            yield Cause(
-                "joining",
-                lane.established_ns - begun,
-                f"{_sentence(lane.label)} was there only from {_seconds(lane.established_ns)} on.",
-                begun,
-            )
+            since, after = begun, ""
+            if (before := _predecessor(lane, lanes)) is not None:
+                since = before.closed_ns or begun
+                after = f", after {before.label} had closed at {_seconds(since)}"
+            said = f"{_sentence(lane.label)} was there only from {_seconds(lane.established_ns)} on{after}."
+            yield Cause("joining", lane.established_ns - since, said, since)
+
+
+def _predecessor(lane: Subflow, lanes: Sequence[Subflow]) -> Subflow | None:
+    """The last one of its interface to close before it was established, if none remained."""
+    at = lane.established_ns or 0
+    there = [it for it in lanes if it.interface == lane.interface and it.id != lane.id]
+    before = [it for it in there if it.established_ns is not None and it.established_ns < at]
+    if any(it.closed_ns is None or it.closed_ns > at for it in before):
+        return None
+    return max(before, key=lambda it: it.closed_ns or 0, default=None)
 
 
 def _sentence(text: str) -> str:

@@ -36,6 +36,9 @@ from polypath.cli import errors
         (["run", "aggregation", "--seed", "x"], None),
         (["run", "aggregation", "--pcap", "all"], None),
         (["run", "aggregation", "--frobnicate"], None),
+        (["run", "aggregation", "--seeds", "3"], "there is no --seeds; give --vary seeds=NUMBER"),
+        (["run", "aggregation", "--scheduler", "blest"], "there is no --scheduler; give --set defaults.scheduler=NAME"),
+        (["plot", "results", "--scheduler", "blest"], None),
         (["frobnicate"], None),
         (
             ["import", "only-one"],

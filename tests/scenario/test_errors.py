@@ -100,6 +100,11 @@ def complaint(text: str) -> str:
         ),
         (
             'queue = "80 packets"',
+            "queue = 80",
+            "21: link.path0.queue: expected a length with its unit, such as '80 packets' or '213 kB', not 80",
+        ),
+        (
+            'queue = "80 packets"',
             'queue = { kind = "fq_codel" }',
             "21: link.path0.queue: unknown kind 'fq_codel'; did you mean 'fq-codel'?",
         ),
@@ -183,6 +188,13 @@ def complaint(text: str) -> str:
             "1: name: 'two paths' is no name: letters, digits, '_' and '-', at most 63 of them",
         ),
         ('duration = "30 s"', "duration = ", "2: invalid TOML: invalid value"),
+        (
+            'duration = "30 s"',
+            "duration = 30 s  # long",
+            '2: invalid TOML: a text stands in quotes: duration = "30 s"',
+        ),
+        ('duration = "30 s"', "duration = long", '2: invalid TOML: a text stands in quotes: duration = "long"'),
+        ('duration = "30 s"', 'duration = "30 s', "2: invalid TOML: illegal character '\\n'"),
         ('duration = "30 s"', "seed = -1", "2: seed: must be at least 0, not -1"),
         ('duration = "30 s"', "seed = 1.5", "2: seed: expected a whole number, not 1.5"),
         ('duration = "30 s"', "host = 3", "7: invalid TOML: cannot overwrite a value"),

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 
@@ -25,6 +25,17 @@ INTERRUPTED: Final = 130
 
 #: Set to 1, it shows Python's traceback instead of the line.
 TRACEBACK: Final = "POLYPATH_TRACEBACK"
+
+
+#: What does the work of an option that other programs have.
+_INSTEAD: Final = {
+    "--seeds": "--vary seeds=NUMBER",
+    "--scheduler": "--set defaults.scheduler=NAME",
+    "--congestion": "--set defaults.congestion=NAME",
+    "--path-manager": "--set defaults.path_manager=NAME",
+    "--profile": "--set defaults.profile=NAME",
+    "--duration": "--set 'duration=10 s'",
+}
 
 
 class InputError(PolypathError, ValueError):
@@ -89,6 +100,8 @@ def _line(error: BaseException) -> str | None:
             return None
         case KeyboardInterrupt() | typer.Abort():
             return signals.word()
+        case typer.TyperException() if (other := _instead(error)) is not None:
+            return f"polypath: {other}"
         case typer.TyperException():
             # none where a group of commands has shown its help instead
             message = _one_line(error.format_message())
@@ -105,6 +118,16 @@ def _line(error: BaseException) -> str | None:
         case _:
             kind = type(error).__name__
             return f"polypath: internal error ({kind}: {_one_line(str(error))}); {TRACEBACK}=1 shows where"
+
+
+def _instead(error: Any) -> str | None:
+    """What to give for an unknown option that one of the command's does the work of."""
+    unknown = getattr(error, "option_name", "")
+    given = _INSTEAD.get(unknown)
+    if given is None:
+        return None
+    known = {option for parameter in error.cmd.params for option in parameter.opts}
+    return f"there is no {unknown}; give {given}" if given.split()[0] in known else None
 
 
 def _one_line(text: str) -> str:

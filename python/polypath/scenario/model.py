@@ -30,6 +30,9 @@ from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
 
 _AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_BARE = re.compile(r"""\s*(?P<key>[^=]+?)\s*=\s*(?P<value>[^\s"'\[{#][^"'\[{#=]*?)\s*(?:#.*)?""")
+#: What tomllib says of a text without quotes.
+_UNQUOTED = ("Invalid value", "Expected newline or end of document after a statement")
 _TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
 
 Where = Callable[[Path], tuple[str | None, int | None]]
@@ -325,4 +328,8 @@ def _syntax(error: tomllib.TOMLDecodeError, text: str, filename: str) -> Scenari
     if twice is not None:
         key = ".".join(part.strip().strip("'") for part in twice["key"].split(","))
         return ScenarioError(f"duplicate name: {key} is declared already", filename, line)
+    bare = _BARE.fullmatch(text.split("\n")[line - 1]) if message in _UNQUOTED else None
+    if bare is not None:
+        key, value = bare["key"], bare["value"]
+        return ScenarioError(f'invalid TOML: a text stands in quotes: {key} = "{value}"', filename, line)
     return ScenarioError(f"invalid TOML: {message[:1].lower()}{message[1:]}", filename, line)

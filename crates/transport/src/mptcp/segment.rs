@@ -533,6 +533,11 @@ impl Connection {
         for path in &mut self.paths {
             path.mss = (path.mss + before).saturating_sub(after).max(1);
         }
+        if after > before {
+            for subflow in 0..self.subflows.len() {
+                self.with(subflow, |socket, cx| socket.recut(cx));
+            }
+        }
     }
 
     fn on_fin(&mut self, subflow: usize, segment: &Segment) {

@@ -2,7 +2,6 @@
 //! the middle of the others, and whether it alone is lost tells (`tcp_mtu_probe`, `tcp_mtup_probe_success` and `_failed`); where
 //! segment after segment times out, none may get through at its length, and shorter ones are sent (`tcp_mtu_probing` in `tcp_timer.c`).
 
-use super::sender::Sent;
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
 use crate::config::{Config, MtuProbing};
 use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
@@ -264,7 +263,7 @@ impl Socket {
     }
 
     /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
-    fn recut(&mut self, cx: &Context<impl Options>) {
+    pub(crate) fn recut(&mut self, cx: &Context<impl Options>) {
         if let Some(buffers) = self.buffers.take() {
             self.join_unsent(&buffers);
             self.buffers = Some(buffers);
@@ -334,33 +333,15 @@ impl Socket {
         true
     }
 
-    /// Something is sent again, after which a probe tells nothing; one that is itself goes in pieces (`__tcp_retransmit_skb`).
+    /// Something is sent again, after which a probe tells nothing (`__tcp_retransmit_skb`).
     #[cold]
-    pub(super) fn cut_probe(&mut self, cx: &mut Context<impl Options>, index: usize) {
+    pub(super) fn cancel_probe(&mut self, cx: &mut Context<impl Options>) {
         // What is sent again looks for its route first.
         self.find_route();
         self.heed_route(cx);
         if let Some(search) = &mut self.search {
             search.cancel();
         }
-        let options = self.fixed_options() + cx.options.data_len();
-        let longest = u32::from(self.usable_mss).saturating_sub(options);
-        let whole = &mut self.sent[index];
-        if whole.len <= longest {
-            return;
-        }
-        let first = whole.cut_front(longest);
-        if whole.has(Sent::LOST) {
-            self.recovery.lost += 1;
-        }
-        if whole.has(Sent::SACKED) {
-            self.recovery.sacked += 1;
-        }
-        if whole.has(Sent::RETRANSMITTING) {
-            self.recovery.retransmitting += 1;
-        }
-        self.sent.insert(index, first);
-        self.recount_rack();
     }
 
     pub(super) fn probes(&self) -> bool {

@@ -251,6 +251,27 @@ impl Socket {
         first.is_some()
     }
 
+    /// What is sent again is no longer than a segment may be now: the path takes less, or the options take more, than when it left, or it
+    /// was a probe (`__tcp_retransmit_skb`).
+    pub(super) fn cut_repeated(&mut self, cx: &Context<impl Options>, index: usize) {
+        let options = self.fixed_options() + cx.options.data_len();
+        let longest = u32::from(self.usable_mss).saturating_sub(options).max(1);
+        if self.sent[index].len > longest {
+            self.cut_at(index, longest);
+        }
+    }
+
+    #[cold]
+    fn cut_at(&mut self, index: usize, len: u32) {
+        let whole = &mut self.sent[index];
+        let first = whole.cut_front(len);
+        self.recovery.lost += u32::from(whole.has(Sent::LOST));
+        self.recovery.sacked += u32::from(whole.has(Sent::SACKED));
+        self.recovery.retransmitting += u32::from(whole.has(Sent::RETRANSMITTING));
+        self.sent.insert(index, first);
+        self.recount_rack();
+    }
+
     /// What was cut is sent again as after a timeout, but for no congestion (`tcp_non_congestion_loss_retransmit`).
     fn resend_cut(&mut self, path: &mut Member) {
         if !self.negotiated.sack {

@@ -41,6 +41,11 @@ impl Socket {
         unwrap(self.irs, segment.seq, self.received)
     }
 
+    /// Whether it acknowledges more than the SYN.
+    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        unwrap(self.iss, segment.ack, self.una) > 1
+    }
+
     /// Takes payload.
     pub(crate) fn on_payload(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
         let Arrived { seq, len, .. } = arrived;

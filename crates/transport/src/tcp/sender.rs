@@ -471,8 +471,9 @@ impl Socket {
     pub(super) fn retransmit(&mut self, cx: &mut Context<impl Options>, index: usize) {
         let now = cx.shared.now;
         if self.searches() {
-            self.cut_probe(cx, index);
+            self.cancel_probe(cx);
         }
+        self.cut_repeated(cx, index);
         let sent = &mut self.sent[index];
         if !sent.has(Sent::RETRANSMITTING) {
             sent.set(Sent::RETRANSMITTING);

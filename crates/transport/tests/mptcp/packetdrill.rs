@@ -9,7 +9,7 @@
 
 use polypath_transport::{CloseReason, Config, Profile};
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MptcpOption};
-use polypath_wire::tcp::{Flags, Payload, Segment};
+use polypath_wire::tcp::{Flags, Payload, Segment, options_len};
 
 use crate::common::script::{PEER_KEY, Peer, Script, Sent, capable, hmac, initial_dsn};
 use crate::common::{MS, SECOND, mptcp, server_address, with_profile};
@@ -478,4 +478,40 @@ fn data_acks_are_as_long_as_the_numbers_that_they_answer() {
         answer(&mut script, short),
         Some(DataAck::Short(_))
     ));
+}
+
+/// The peer's first numbers ask for longer data ACKs. What is sent again leaves in pieces where it no longer fits beside them
+/// (Linux `__tcp_retransmit_skb`), and what waits is cut anew.
+#[test]
+fn what_was_cut_beside_short_data_acks_fits_beside_long_ones() {
+    let mss = usize::from(peer().mss.expect("an MSS"));
+    let mut script = Script::connected(&config(), peer(), RTT);
+    script.write(60_000);
+    let first = script.drain();
+    script.inject(script.mapped(1, 0, 1_000, 1));
+    let mut reached = 1;
+    let mut after = Vec::new();
+    while reached <= 60_000 && script.now < 100 * SECOND {
+        script.run_for(2 * SECOND);
+        after.extend(script.drain());
+        for sent in &after {
+            let start = script.relative(&sent.segment);
+            if start <= reached {
+                reached = reached.max(start + u64::from(sent.segment.payload.len));
+            }
+        }
+        script.inject(script.data_ack_at(1_001, reached, reached - 1));
+    }
+    assert_eq!(reached, 60_001);
+    let long = |sent: &Sent| {
+        let data_ack = sent.segment.dss.and_then(|dss| dss.data_ack);
+        matches!(data_ack, Some(DataAck::Long(_)))
+    };
+    assert!(!first.iter().any(long) && after.iter().any(long));
+    let again = |sent: &Sent| sent.segment.seq == first[1].segment.seq;
+    assert!(after.iter().any(again));
+    for sent in &after {
+        let len = sent.segment.payload.len as usize + options_len(&sent.segment);
+        assert!(len <= mss, "{len}");
+    }
 }

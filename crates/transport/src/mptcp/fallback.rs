@@ -29,7 +29,8 @@ impl Connection {
     }
 
     /// An acknowledgement of data without any MPTCP option: before the peer confirmed MPTCP it has fallen back, afterwards the path is
-    /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7).
+    /// broken, since nothing on it will ever be acknowledged at data level (RFC 8684 section 3.7). One of the SYN alone may be a challenge
+    /// to what came during the handshake, and late.
     pub(super) fn on_bare_ack(&mut self, subflow: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
         if !segment.mptcp().is_empty() || self.subflows[subflow].socket.closing() {
@@ -41,6 +42,7 @@ impl Connection {
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
         let single = self.subflows.len() == 1;
+        let of_data = self.subflows[subflow].socket.acknowledges_data(segment);
         // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN.
         let beyond =
             self.paths[subflow].acked > self.send.una() || segment.flags.contains(Flags::FIN);
@@ -48,7 +50,7 @@ impl Connection {
         if self.is_contiguous() && beyond && (!confirmed || late) {
             self.fall_back("acknowledgement without DSS");
             self.on_plain_ack(subflow);
-        } else if beyond || confirmed && !single {
+        } else if beyond || confirmed && !single && of_data {
             self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
         }
     }

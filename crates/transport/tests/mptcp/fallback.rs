@@ -16,7 +16,7 @@ use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
 use crate::common::script::{PEER_KEY, Peer, Script, Sent, initial_dsn};
-use crate::common::{Fate, MS, Pair, SECOND, Side, mptcp};
+use crate::common::{self, Fate, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
 
 fn strip(packet: &mut Packet) {
@@ -153,6 +153,28 @@ fn bare_acknowledgements_later_free_the_send_buffer() {
         pair.run_for(60 * SECOND);
         pair.assert_whole(from.other(), before + 20_000_000);
         assert!(!pair.connection(from).multipath());
+    }
+}
+
+/// RFC 8684 section 3.7 is about acknowledgements of data. A challenge ACK of a server that waited for the third ACK has no options, acknowledges
+/// the SYN alone, and may be late.
+#[test]
+fn a_late_acknowledgement_of_the_syn_alone_breaks_no_path() {
+    for of_data in [false, true] {
+        let mut pair = meshed(&mptcp(), &[10 * MS, 10 * MS]);
+        let ours = |packet: &&Packet| packet.from == Side::Client && packet.subflow == 0;
+        let syn = pair.log.iter().find(ours).expect("a SYN").segment.seq;
+        let last = |packet: &&Packet| packet.from == Side::Server && packet.subflow == 0;
+        let mut bare = pair.log.iter().rfind(last).expect("an ACK").clone();
+        strip(&mut bare);
+        if !of_data {
+            bare.segment.ack = syn.wrapping_add(1);
+        }
+        pair.inject(Side::Client, common::first_tuple(), bare.segment);
+        pair.run_for(100 * MS);
+        let left = if of_data { 1 } else { 2 };
+        assert_eq!(pair.established_subflows(), left);
+        both_ways(&mut pair, 10_000);
     }
 }
 

@@ -7,24 +7,99 @@ use super::contents::Carried;
 use super::crypto::Level;
 use super::draft::Draft;
 use super::path::{LEAST_DATAGRAM, PathState};
-use crate::Tuple;
+use crate::{NEVER, Nanos, Tuple};
 
 /// Bytes of a challenge or an answer.
 const LEN: u32 = 9;
+/// Challenges in flight; the oldest are forgotten.
+const MOST_ASKED: usize = 8;
+
+/// What the address of a path was asked, and is to be asked.
+#[derive(Debug, Default)]
+pub(super) struct Challenges {
+    /// Those in flight, and whether each went in a datagram of the least length that every path takes.
+    asked: Vec<(u64, bool)>,
+    /// When the last and the first were sent.
+    last_at: Nanos,
+    first_at: Option<Nanos>,
+    due: bool,
+}
+
+impl Challenges {
+    /// One is to be sent.
+    pub fn due(&self) -> bool {
+        self.due
+    }
+
+    /// Another one is to be sent; any answer will do (RFC 9000 section 8.2.3).
+    pub fn ask(&mut self) {
+        self.due = true;
+    }
+
+    /// Another address is to be asked.
+    pub fn begin(&mut self) {
+        *self = Self {
+            due: true,
+            ..Self::default()
+        };
+    }
+
+    /// The validation begins anew at the same address.
+    pub fn persist(&mut self) {
+        self.first_at = None;
+        self.due = true;
+    }
+
+    /// Nothing is to be asked any more.
+    pub fn settle(&mut self) {
+        *self = Self::default();
+    }
+
+    /// One leaves in a datagram of so many bytes.
+    fn on_sent(&mut self, data: u64, len: u32, now: Nanos) {
+        if self.asked.len() == MOST_ASKED {
+            self.asked.remove(0);
+        }
+        self.asked.push((data, len >= LEAST_DATAGRAM));
+        self.last_at = now;
+        self.first_at.get_or_insert(now);
+        self.due = false;
+    }
+
+    /// Of an answer to one of them: whether that one was of full length.
+    pub fn answered(&self, data: u64) -> Option<bool> {
+        let (_, full) = self.asked.iter().find(|(asked, _)| *asked == data)?;
+        Some(*full)
+    }
+
+    /// When the first was sent.
+    pub fn begun_at(&self) -> Option<Nanos> {
+        self.first_at
+    }
+
+    /// When the next one is sent, since none was answered: as seldom as probes are (RFC 9000 section 8.2.1).
+    pub fn next_at(&self, timeout: Nanos) -> Nanos {
+        match self.asked.len() {
+            0 => NEVER,
+            _ if self.due => NEVER,
+            so_many => self.last_at + (timeout << (so_many - 1)),
+        }
+    }
+}
 
 impl Connection {
     /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
     pub(super) fn send_path_frames(&mut self, path: usize) {
         let member = &self.members[path];
         let anything =
-            member.challenge_due || member.migration.former_due || !member.responses.is_empty();
+            member.challenges.due() || member.migration.former_due || !member.responses.is_empty();
         if !anything || member.closed() {
             return;
         }
         self.answer_elsewhere(path);
         self.challenge_former(path);
         let member = &self.members[path];
-        if !member.challenge_due && member.responses.is_empty() {
+        if !member.challenges.due() && member.responses.is_empty() {
             return;
         }
         let Some(mut draft) = self
@@ -49,7 +124,7 @@ impl Connection {
             // It shows that this side has not moved (RFC 9000 section 9.3.3).
             draft.push(Frame::Ping);
         }
-        let challenge = if self.members[path].challenge_due && draft.room >= LEN {
+        let challenge = if self.members[path].challenges.due() && draft.room >= LEN {
             let data = self.draw();
             draft.push(Frame::PathChallenge(data));
             Some(data)
@@ -58,9 +133,8 @@ impl Connection {
         };
         draft.pad_datagram();
         if let Some(data) = challenge {
-            let member = &mut self.members[path];
-            member.challenge_due = false;
-            member.on_challenge(data, draft.size(), self.now);
+            let challenges = &mut self.members[path].challenges;
+            challenges.on_sent(data, draft.size(), self.now);
         }
         self.send(draft);
     }

@@ -38,7 +38,7 @@ impl Connection {
             }
             if !self.members[path].validated() {
                 if self.challenge_deadline(path) <= now {
-                    self.members[path].challenge_due = true;
+                    self.members[path].challenges.ask();
                 }
                 if self.validation_deadline(path) <= now {
                     self.give_up_validation(path);

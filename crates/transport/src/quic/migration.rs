@@ -89,15 +89,13 @@ impl Connection {
             member.migration.former = Some(left);
             member.migration.former_due = true;
         }
-        member.challenges.clear();
-        member.challenged_at = None;
         if returned {
             member.validation = Validation::Done;
-            member.challenge_due = false;
+            member.challenges.settle();
             member.migration.settle();
         } else {
             member.validation = Validation::Pending;
-            member.challenge_due = true;
+            member.challenges.begin();
             member.restart_allowance(len);
         }
         let deliberate = member.migration.destination.replace(destination) != Some(destination);
@@ -245,9 +243,7 @@ impl Connection {
             member.migration.former = Some(left);
         }
         member.validation = Validation::Pending;
-        member.challenges.clear();
-        member.challenged_at = None;
-        member.challenge_due = true;
+        member.challenges.begin();
         member.local_id = local_id;
         member.set_mtu(mtu);
         self.change_id(path);
@@ -304,9 +300,7 @@ impl Connection {
         member.steady = false;
         member.tuple = former;
         member.validation = Validation::Done;
-        member.challenges.clear();
-        member.challenged_at = None;
-        member.challenge_due = false;
+        member.challenges.settle();
         member.migration.settle();
         self.event(EventKind::PathMigrated {
             subflow: path,

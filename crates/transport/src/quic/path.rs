@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::challenge::Challenges;
 use super::contents::Contents;
 use super::loss::InFlight;
 use super::migration::Migration;
@@ -22,8 +23,6 @@ const UDP_HEADER: u32 = 8;
 const MOST_DOUBLINGS: u32 = 16;
 /// Challenges that wait for an answer; the oldest are forgotten.
 const MOST_ANSWERS: usize = 4;
-/// Challenges in flight; the oldest are forgotten.
-const MOST_ASKED: usize = 8;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -71,12 +70,7 @@ pub struct PathState {
     interface_takes: u32,
     pub(super) mtu: MtuDiscovery,
     pub(super) validation: Validation,
-    /// Challenges in flight, and whether each went in a datagram of the least length that every path takes.
-    pub(super) challenges: Vec<(u64, bool)>,
-    /// When the last and the first were sent, and whether one is to be sent.
-    pub(super) asked_at: Nanos,
-    pub(super) challenged_at: Option<Nanos>,
-    pub(super) challenge_due: bool,
+    pub(super) challenges: Challenges,
     /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
     pub(super) responses: Vec<(u64, Tuple, u32)>,
     pub(super) migration: Migration,
@@ -138,10 +132,7 @@ impl PathState {
             interface_takes,
             mtu: search,
             validation: Validation::Pending,
-            challenges: Vec::new(),
-            asked_at: 0,
-            challenged_at: None,
-            challenge_due: false,
+            challenges: Challenges::default(),
             responses: Vec::new(),
             migration: Migration::default(),
             came: 0,
@@ -207,7 +198,7 @@ impl PathState {
     /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
     pub(super) fn has_errand(&self, now: Nanos) -> bool {
         self.probes > 0
-            || self.challenge_due
+            || self.challenges.due()
             || self.migration.former_due
             || !self.responses.is_empty()
             || self.mtu.due(now)
@@ -252,16 +243,6 @@ impl PathState {
             self.responses.remove(0);
         }
         self.responses.push((data, tuple, len));
-    }
-
-    /// A challenge leaves in a datagram of so many bytes.
-    pub(super) fn on_challenge(&mut self, data: u64, len: u32, now: Nanos) {
-        if self.challenges.len() == MOST_ASKED {
-            self.challenges.remove(0);
-        }
-        self.challenges.push((data, len >= LEAST_DATAGRAM));
-        self.asked_at = now;
-        self.challenged_at.get_or_insert(now);
     }
 
     /// The amplification limit begins anew, at an address from which so many bytes came.

@@ -246,7 +246,7 @@ impl Connection {
         let member = &mut self.members[path];
         member.gateways = gateways;
         member.backup_local = backup;
-        member.challenge_due = true;
+        member.challenges.ask();
     }
 
     pub(super) fn on_path_frame(&mut self, frame: &Frame) {
@@ -322,19 +322,18 @@ impl Connection {
 
     /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
     fn on_path_response(&mut self, data: u64) {
-        let asked = self.members.iter().enumerate().find_map(|(path, member)| {
-            let mut asked = member.challenges.iter();
-            let (_, full) = asked.find(|challenge| challenge.0 == data)?;
-            Some((path, *full))
-        });
-        let Some((path, full)) = asked else {
+        let asked = self.members.iter().enumerate();
+        let mut asked =
+            asked.filter_map(|(path, member)| Some((path, member.challenges.answered(data)?)));
+        let Some((path, full)) = asked.next() else {
             return;
         };
         let member = &mut self.members[path];
-        member.challenges.clear();
-        member.challenged_at = None;
-        // A short one says nothing of what the path takes (RFC 9000 section 8.2.3).
-        member.challenge_due = !full;
+        member.challenges.settle();
+        if !full {
+            // A short one says nothing of what the path takes (RFC 9000 section 8.2.3).
+            member.challenges.ask();
+        }
         member.validation = Validation::Done;
         member.migration.settle();
         let new = self.members[path].established_at.is_none();
@@ -548,7 +547,7 @@ impl Connection {
         if member.validated() || member.closed() || !self.established {
             return NEVER;
         }
-        let Some(since) = member.challenged_at else {
+        let Some(since) = member.challenges.begun_at() else {
             return NEVER;
         };
         let delay = self.frequency.peer_delay;
@@ -556,15 +555,14 @@ impl Connection {
         since + ATTEMPT * member.rtt.probe_timeout(delay).max(unknown)
     }
 
-    /// When another challenge is sent, since none was answered: as seldom as probes are (RFC 9000 section 8.2.1).
+    /// When another challenge is sent, since none was answered.
     pub(super) fn challenge_deadline(&self, path: usize) -> Nanos {
         let member = &self.members[path];
-        let waits = !member.challenge_due && !member.challenges.is_empty();
-        if !waits || member.validated() || member.closed() || !self.established {
+        if member.validated() || member.closed() || !self.established {
             return NEVER;
         }
         let timeout = member.rtt.probe_timeout(self.frequency.peer_delay);
-        member.asked_at + (timeout << (member.challenges.len() - 1))
+        member.challenges.next_at(timeout)
     }
 
     /// The peer does not answer on a path.
@@ -574,8 +572,7 @@ impl Connection {
         }
         if self.is_last(path) {
             // There is no other way to the peer; the idle timeout bounds the attempts.
-            self.members[path].challenged_at = None;
-            self.members[path].challenge_due = true;
+            self.members[path].challenges.persist();
             return;
         }
         self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);

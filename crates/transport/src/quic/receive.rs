@@ -148,7 +148,7 @@ impl Connection {
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
         self.remote_ids.put_to_use(id);
-        self.members[path].challenge_due = true;
+        self.members[path].challenges.ask();
         Some((path, true))
     }
 

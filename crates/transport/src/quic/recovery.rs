@@ -585,7 +585,7 @@ impl Connection {
                 let member = &mut self.members[path];
                 member.probes = 2;
                 if !member.validated() {
-                    member.challenge_due = true;
+                    member.challenges.ask();
                 }
                 self.judge_silence(path);
             }

@@ -33,7 +33,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Not sent before on the same subflow.
+    /// Not sent before on the same subflow. ECN alone asks: without it, nothing of this belongs on the way of a segment.
     #[cold]
     pub(crate) fn is_first(self) -> bool {
         self != Self::Retransmission

@@ -190,14 +190,7 @@ impl Connection {
             return;
         };
         last.segment.rare_mut().add_mptcp(option);
-        // Where the option space is short, the data ACK, then the timestamps and then SACK give way.
-        if polypath_wire::tcp::options_len(&last.segment) > 40 {
-            last.segment.dss = None;
-        }
-        if polypath_wire::tcp::options_len(&last.segment) > 40 {
-            last.segment.timestamps = None;
-        }
-        last.segment.fit_sack();
+        last.segment.fit_options();
     }
 
     pub(super) fn on_add_addr(

@@ -136,7 +136,7 @@ impl Connection {
         if let Some(last) = self.shared.out.last_mut() {
             let options = &mut last.segment.rare_mut().mptcp;
             options.push(MptcpOption::Fail { dsn });
-            last.segment.fit_sack();
+            last.segment.fit_options();
         }
     }
 

@@ -199,7 +199,7 @@ impl Connection {
         self.on_fin(subflow, segment);
     }
 
-    /// Whether the rest of a segment counts once an end is closed, or both are.
+    /// Whether the rest of a segment counts once an end is closed, or both are. Kept out of the way of segments of an open connection.
     #[inline(never)]
     fn goes_on(&mut self, subflow: usize, segment: &Segment) -> bool {
         let socket = &mut self.subflows[subflow].socket;

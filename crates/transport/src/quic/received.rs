@@ -173,7 +173,7 @@ impl Received {
         self.at = self.at.min(now);
     }
 
-    /// Whether some of these numbers has not come.
+    /// Whether some of these numbers has not come. Kept out of the way of packets that come in order.
     #[inline(never)]
     fn misses(&self, from: u64, to: u64) -> bool {
         !self.numbers.covers(from.max(self.floor), to)

@@ -156,8 +156,17 @@ impl Segment {
         self.rare.is_none() && self.sack.is_empty()
     }
 
-    /// Leaves out the last SACK blocks for which the other options leave no room.
-    pub fn fit_sack(&mut self) {
+    /// Leaves out what the option space has no room for: of an acknowledgement with a long MPTCP option the data ACK, then the timestamps,
+    /// and of the SACK blocks, which get what is left, the last.
+    pub fn fit_options(&mut self) {
+        let sack = std::mem::take(&mut self.sack);
+        if options_len(self) > MAX_OPTIONS_LEN {
+            self.dss = None;
+        }
+        if options_len(self) > MAX_OPTIONS_LEN {
+            self.timestamps = None;
+        }
+        self.sack = sack;
         while !self.sack.is_empty() && options_len(self) > MAX_OPTIONS_LEN {
             self.sack.truncate(self.sack.len() - 1);
         }
@@ -179,6 +188,33 @@ mod tests {
             sack.push(left, right);
         }
         sack.reports_duplicate(ack)
+    }
+
+    /// ADD_ADDR of IPv6 with a port is 30 bytes, timestamps are 12 and a long data ACK is 12, with padding; a SACK block is 8, the first 12.
+    #[test]
+    fn sack_blocks_get_what_is_left() {
+        let option = |address: &str| MptcpOption::AddAddr {
+            echo: false,
+            address_id: 1,
+            address: address.parse().expect("an address"),
+            port: Some(80),
+            hmac: Some(7),
+        };
+        let mut given = Segment {
+            timestamps: Some((1, 2)),
+            ..Segment::default()
+        };
+        given.sack.push(1, 2);
+        given.sack.push(3, 4);
+        let mut short = given.clone();
+        short.rare_mut().add_mptcp(option("10.0.0.1"));
+        short.fit_options();
+        assert!(short.timestamps.is_some() && short.sack.is_empty());
+        let mut long = given;
+        long.rare_mut().add_mptcp(option("fd00::1"));
+        long.fit_options();
+        assert!(long.timestamps.is_none() && long.sack.is_empty());
+        assert!(options_len(&long) <= MAX_OPTIONS_LEN);
     }
 
     /// The examples of RFC 2883 section 4, with a wrap.

@@ -42,6 +42,9 @@ const FORGED: u32 = 20;
 /// Probe timeouts in a row after which the next one may come after the idle timeout, which is three of them without backoff (RFC 9000
 /// section 10.1).
 const TRIED: u32 = 2;
+/// So late may come what was taken for lost. Its acknowledgements are samples of the round trip: after one of half a minute the next probe would be
+/// later than the peer's idle timeout.
+const LATEST: Nanos = SECOND;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
 const MOST_ANSWERS: usize = 400;
 
@@ -63,6 +66,7 @@ struct Flight {
     /// As its receiver sees it.
     tuple: Tuple,
     bytes: Vec<u8>,
+    lost: bool,
 }
 
 struct World {
@@ -216,7 +220,15 @@ impl World {
                 remote: sent.local,
             },
             bytes,
+            lost: false,
         });
+    }
+
+    /// A datagram of before, which comes again or late.
+    fn earlier(&self, script: &mut Script<'_>) -> Option<Flight> {
+        let old = self.seen.get(script.index(self.seen.len()))?;
+        let comes = !old.lost || old.at + LATEST >= self.now;
+        comes.then(|| old.clone())
     }
 
     fn collect(&mut self) {
@@ -352,9 +364,10 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
     let protected = !negotiates_version(&flight.bytes);
     match script.next().unwrap_or(0) % 16 {
         1 => world.deliver(&flight),
-        2 if !world.seen.is_empty() => {
-            let old = world.seen[script.index(world.seen.len())].clone();
-            world.deliver(&old);
+        2 => {
+            if let Some(old) = world.earlier(script) {
+                world.deliver(&old);
+            }
         }
         3 | 4 if protected => {
             let mut altered = flight.clone();
@@ -370,6 +383,7 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
             world.deliver(&cut);
         }
         6 => {
+            world.seen.pop();
             let mut later = flight;
             later.at = world.now + 5 * MILLISECOND;
             let at = world.flying.partition_point(|other| other.at <= later.at);
@@ -392,14 +406,18 @@ fn meddle(world: &mut World, flight: Flight, script: &mut Script<'_>) {
         // Backoff would outlast the idle timeout if a handshake lost more.
         9 if world.losses < if confirmed { LOSSES } else { EARLY_LOSSES } => {
             world.losses += 1;
+            if let Some(last) = world.seen.last_mut() {
+                last.lost = true;
+            }
             return;
         }
         10 => {
             // Another packet follows in the same datagram.
-            let mut joined = flight.clone();
-            let more = world.seen[script.index(world.seen.len())].bytes.clone();
-            joined.bytes.extend(more);
-            world.deliver(&joined);
+            if let Some(old) = world.earlier(script) {
+                let mut joined = flight.clone();
+                joined.bytes.extend(old.bytes);
+                world.deliver(&joined);
+            }
         }
         _ => {}
     }

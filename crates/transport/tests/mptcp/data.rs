@@ -153,11 +153,7 @@ fn short_data_sequence_numbers_wrap() {
 #[test]
 fn the_window_is_shared() {
     let size = 40_000;
-    let buffer = Buffer {
-        minimum: size,
-        default: size,
-        maximum: size,
-    };
+    let buffer = Buffer::from([size; 3]);
     let config = Config {
         receive_buffer: buffer,
         autotuning: false,
@@ -320,11 +316,7 @@ fn a_data_fin_on_data_counts_one() {
 fn a_full_window_is_freed_by_the_faster_path() {
     let run = |opportunistic: bool| {
         let size = 60_000;
-        let buffer = Buffer {
-            minimum: size,
-            default: size,
-            maximum: size,
-        };
+        let buffer = Buffer::from([size; 3]);
         let mut config = Config {
             receive_buffer: buffer,
             autotuning: false,

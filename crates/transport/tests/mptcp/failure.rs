@@ -120,11 +120,7 @@ fn a_reset_subflow_hands_its_data_over() {
 fn a_reset_subflow_gives_its_room_back() {
     let size = 40_000;
     let config = Config {
-        receive_buffer: Buffer {
-            minimum: size,
-            default: size,
-            maximum: size,
-        },
+        receive_buffer: Buffer::from([size; 3]),
         autotuning: false,
         ..with_profile(Profile::MptcpOrg, mptcp())
     };
@@ -308,11 +304,7 @@ fn a_fastclose_on_an_ack_ends_the_connection() {
 #[test]
 fn a_window_update_lost_on_a_dead_path_is_asked_for() {
     let size = 20_000;
-    let buffer = Buffer {
-        minimum: size,
-        default: size,
-        maximum: size,
-    };
+    let buffer = Buffer::from([size; 3]);
     let config = Config {
         receive_buffer: buffer,
         autotuning: false,

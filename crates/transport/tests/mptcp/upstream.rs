@@ -158,11 +158,7 @@ fn queues_are_filled_beyond_the_window() {
 #[test]
 fn a_full_buffer_is_written_to_in_bursts() {
     let mut config = upstream();
-    config.send_buffer = Buffer {
-        minimum: 100_000,
-        default: 100_000,
-        maximum: 100_000,
-    };
+    config.send_buffer = Buffer::from([100_000; 3]);
     let mut pair = meshed(&config, &[10 * MS, 10 * MS]);
     pair.write(Side::Client, 5_000_000);
     let mut written = vec![pair.client.connection().written()];
@@ -181,11 +177,7 @@ fn a_full_buffer_is_written_to_in_bursts() {
 
 #[test]
 fn tcp_goes_beyond_its_send_buffer_while_the_window_has_room() {
-    let buffer = |size| Buffer {
-        minimum: size,
-        default: size,
-        maximum: size,
-    };
+    let buffer = |size| Buffer::from([size; 3]);
     let config = Config {
         mptcp: false,
         send_buffer: buffer(100_000),
@@ -265,11 +257,7 @@ fn two_segments_behind_a_hole_are_acknowledged_at_once() {
         ..Peer::default()
     };
     let mut config = upstream();
-    config.receive_buffer = Buffer {
-        minimum: 60_000,
-        default: 60_000,
-        maximum: 60_000,
-    };
+    config.receive_buffer = Buffer::from([60_000; 3]);
     let mut script = Script::accepted(&config, peer, 20 * MS);
     let arrives = |script: &mut Script, index: u64, offset: u64| {
         let segment = script.mapped(at(index), offset, LEN, 1);
@@ -303,11 +291,7 @@ fn two_segments_behind_a_hole_are_acknowledged_at_once() {
 #[test]
 fn a_reader_who_empties_the_buffer_acknowledges_on_every_subflow() {
     let mut config = upstream();
-    config.receive_buffer = Buffer {
-        minimum: 12_000,
-        default: 12_000,
-        maximum: 12_000,
-    };
+    config.receive_buffer = Buffer::from([12_000; 3]);
     let mut pair = meshed(&config, &[10 * MS, 12 * MS]);
     pair.write(Side::Client, 300_000);
     pair.run_for(20 * SECOND);
@@ -511,11 +495,7 @@ fn addresses_are_announced_one_after_the_other() {
 fn other_subflows_and_writers_wait_for_an_instants_packets() {
     let buffer = 131_072;
     let config = Config {
-        send_buffer: Buffer {
-            minimum: buffer,
-            default: buffer,
-            maximum: buffer,
-        },
+        send_buffer: Buffer::from([buffer; 3]),
         ..upstream()
     };
     let mut pair = meshed(&config, &[20 * MS, 20 * MS]);

@@ -41,7 +41,7 @@ fn download(mut pair: Pair) -> Pair {
     pair.establish();
     pair.run_until(pair.now + SECOND, |_| false);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(BYTES, now);
     pair.run_until(now + 20 * SECOND, |pair| pair.read[0] == BYTES);
     assert_eq!(pair.read[0], BYTES);
@@ -131,7 +131,7 @@ fn last_acknowledged_after(max_delay: Option<Nanos>) -> Nanos {
     pair.establish();
     pair.run_until(pair.now + SECOND, |_| false);
     let (now, before) = (pair.now, pair.sent.len());
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(100, now);
     pair.run_until(now + 10 * SECOND, |_| false);
     let mut later = pair.sent[before..].iter();
@@ -162,7 +162,7 @@ fn a_probe_is_acknowledged_at_once() {
             Fate::Drop
         }
     });
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(100, now);
     pair.run_until(now + 10 * SECOND, |_| false);
     let later = &pair.sent[before..];

@@ -21,7 +21,7 @@ fn download(pair: &mut Pair, bytes: u64) -> Vec<Blocked> {
     pair.establish();
     pair.run_until(pair.now + SECOND, |_| false);
     let now = pair.now;
-    pair.server.as_mut().expect("established").write(bytes, now);
+    pair.server_mut().write(bytes, now);
     pair.run_until(now + 20 * SECOND, |pair| pair.read[0] == bytes);
     assert_eq!(pair.read[0], bytes);
     pair.client.blocked(pair.now)
@@ -84,10 +84,7 @@ fn what_never_comes_is_missing_until_the_connection_ends() {
         }
     });
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(10_000, now);
+    pair.server_mut().write(10_000, now);
     pair.run_until(now + 300 * MS, |_| false);
     let at = pair.now;
     pair.client.abort(at);
@@ -103,11 +100,7 @@ fn what_never_comes_is_missing_until_the_connection_ends() {
 #[test]
 fn data_that_a_limit_holds_back_is_told_of_with_the_last_that_it_admits() {
     let small = Config {
-        receive_buffer: Buffer {
-            minimum: 8_000,
-            default: 8_000,
-            maximum: 8_000,
-        },
+        receive_buffer: Buffer::from([8_000; 3]),
         autotuning: false,
         ..quic()
     };
@@ -115,10 +108,7 @@ fn data_that_a_limit_holds_back_is_told_of_with_the_last_that_it_admits() {
     pair.establish();
     pair.run_until(pair.now + SECOND, |_| false);
     let (now, before) = (pair.now, pair.sent.len());
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(100_000, now);
+    pair.server_mut().write(100_000, now);
     pair.run_until(now + SECOND, |pair| pair.read[0] == 100_000);
     let time_of = |wanted: &dyn Fn(&Frame) -> bool| {
         let of_server = pair.sent[before..].iter();

@@ -26,10 +26,7 @@ fn a_close_that_was_lost_is_repeated_when_the_peer_sends_more() {
     let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
     pair.establish();
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(1_000_000, now);
+    pair.server_mut().write(1_000_000, now);
     pair.run_until(now + 100 * MS, |_| false);
     let mut lost = 0;
     pair.fate = Box::new(move |_, _, _, transmit| {
@@ -55,7 +52,7 @@ fn a_close_that_was_lost_is_repeated_when_the_peer_sends_more() {
         error: 0,
         reason: String::new(),
     };
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert_eq!(pair.client.cause(), Some(&said(false)));
     assert_eq!(server.cause(), Some(&said(true)));
     assert!(pair.client.closing_until() > now && server.closing_until() == 0);
@@ -69,11 +66,11 @@ fn a_stream_that_is_given_up_ends_with_its_error() {
     pair.client.write(1_000, now);
     pair.run_until(now + 100 * MS, |_| false);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(5_000, now);
     pair.run_until(now + 200 * MS, |_| false);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.reset_stream(0, 5, now);
     let sent = std::mem::take(server.transmits());
     let resets = |frame: &Frame| matches!(frame, Frame::ResetStream { .. });
@@ -131,7 +128,7 @@ fn the_client_closes_when_it_has_read_everything() {
     pair.client.close(now);
     pair.run_until(now + 5 * SECOND, |_| false);
     let now = pair.now;
-    pair.server.as_mut().expect("established").close(now);
+    pair.server_mut().close(now);
     pair.run_until(now + SECOND, |pair| pair.client.ended().is_some());
     assert_eq!(pair.client.ended(), Some(CloseReason::Finished));
     // The last byte that it read ended it: no timer has to come.
@@ -149,7 +146,7 @@ fn a_receiver_closes_on_the_path_that_it_still_hears() {
     pair.establish();
     pair.run_until(pair.now + 200 * MS, |_| false);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(2_000_000, now);
     let dark = now + 300 * MS;
     pair.fate = Box::new(move |_, path, at, _| {

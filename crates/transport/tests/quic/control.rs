@@ -82,11 +82,7 @@ fn is_control(frame: &Frame) -> bool {
 /// A download of 1 MB through a window of 200 kB, and an upload beside it: the client's packets, with the link that each left on.
 fn exchange(client: &Config, upload: u64) -> Vec<(usize, Transmit)> {
     let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
-    let window = Buffer {
-        minimum: 200_000,
-        default: 200_000,
-        maximum: 200_000,
-    };
+    let window = Buffer::from([200_000; 3]);
     let client = Config {
         receive_buffer: window,
         autotuning: false,
@@ -96,7 +92,7 @@ fn exchange(client: &Config, upload: u64) -> Vec<(usize, Transmit)> {
     pair.establish();
     pair.run_until(SECOND, |_| false);
     let (now, before) = (pair.now, pair.sent.len());
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(1_000_000, now);
     pair.client.write(upload, now);
     let whole = [1_000_000, upload];

@@ -34,7 +34,7 @@ fn challenges(pair: &Pair) -> usize {
 
 /// The server's addresses as it knows them.
 fn tuple(pair: &Pair) -> Tuple {
-    pair.server.as_ref().expect("established").members()[0].tuple
+    pair.server().members()[0].tuple
 }
 
 #[test]
@@ -42,10 +42,7 @@ fn a_new_port_is_challenged_and_the_transfer_goes_on() {
     for (config, paths) in [(quic(), 1), (multipath(), 2)] {
         let mut pair = established(&config, paths);
         let now = pair.now;
-        pair.server
-            .as_mut()
-            .expect("established")
-            .write(4_000_000, now);
+        pair.server_mut().write(4_000_000, now);
         // A client that only receives would not show its new port.
         pair.client.write(3_000_000, now);
         for change in 1..=3u16 {
@@ -62,7 +59,7 @@ fn a_new_port_is_challenged_and_the_transfer_goes_on() {
         let client = pair.client.members()[0].tuple;
         assert_eq!(tuple(&pair).remote.port(), client.local.port() + 3);
         assert!(challenges(&pair) >= 3);
-        let server = pair.server.as_ref().expect("established");
+        let server = pair.server();
         assert!(server.members().iter().all(|member| member.validated()));
     }
 }
@@ -71,10 +68,7 @@ fn a_new_port_is_challenged_and_the_transfer_goes_on() {
 fn three_times_what_came_goes_to_a_new_address_until_it_answers() {
     let mut pair = established(&quic(), 1);
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(1_000_000, now);
+    pair.server_mut().write(1_000_000, now);
     pair.run_until(now + 200 * MS, |_| false);
     pair.shift = 1;
     pair.sent.clear();
@@ -105,14 +99,11 @@ fn three_times_what_came_goes_to_a_new_address_until_it_answers() {
 fn another_host_address_begins_with_the_initial_window() {
     let mut pair = established(&quic(), 1);
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(1_000_000, now);
+    pair.server_mut().write(1_000_000, now);
     pair.run_until(now + 400 * MS, |_| false);
     let (packet, from) = non_probing(&mut pair, "10.0.0.9:7");
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     assert!(server.paths()[0].cwnd > 20 && server.paths()[0].srtt > 0);
     server.on_datagram(from, &packet, packet.len(), Codepoint::NotEct, now);
     assert_eq!(server.members()[0].tuple, from);
@@ -139,7 +130,7 @@ fn a_probe_is_answered_where_it_came_from_and_moves_nothing() {
     let (mut datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
     datagram.packets[0].frames = vec![Frame::PathChallenge(77), Frame::Padding(1100)];
     let (now, before) = (pair.now, tuple(&pair));
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.on_datagram(from, &datagram, datagram.len(), Codepoint::NotEct, now);
     assert_eq!(server.members()[0].tuple, before);
     let answered: Vec<Tuple> = server
@@ -160,7 +151,7 @@ fn the_peer_takes_back_what_a_copy_of_its_packet_moved() {
     let mut pair = established(&quic(), 1);
     let (copy, from) = non_probing(&mut pair, "10.0.0.9:7");
     let (now, before) = (pair.now, tuple(&pair));
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.on_datagram(from, &copy, copy.len(), Codepoint::NotEct, now);
     assert_eq!(server.members()[0].tuple, from);
     // Nothing reaches whoever made the copy.
@@ -174,10 +165,7 @@ fn the_peer_takes_back_what_a_copy_of_its_packet_moved() {
     pair.run_until(now + 100 * MS, |_| false);
     assert_eq!(tuple(&pair), before, "RFC 9000 section 9.3.3");
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(500_000, now);
+    pair.server_mut().write(500_000, now);
     pair.run_until(now + 2 * SECOND, |pair| pair.read[0] == 500_000);
     assert_eq!(pair.read[0], 500_000);
 }
@@ -187,7 +175,7 @@ fn an_address_that_does_not_answer_is_left() {
     let mut pair = established(&quic(), 1);
     let (copy, from) = non_probing(&mut pair, "10.0.0.9:7");
     let (now, before) = (pair.now, tuple(&pair));
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.on_datagram(from, &copy, copy.len(), Codepoint::NotEct, now);
     pair.fate = Box::new(move |_, _, at, transmit| {
         let silent = transmit.tuple == from || at < now + SECOND;
@@ -195,14 +183,14 @@ fn an_address_that_does_not_answer_is_left() {
     });
     pair.run_until(now + 10 * SECOND, |_| false);
     assert_eq!(tuple(&pair), before, "RFC 9000 section 9.3.2");
-    assert!(pair.server.as_ref().expect("established").members()[0].validated());
+    assert!(pair.server().members()[0].validated());
 }
 
 #[test]
 fn a_client_takes_nothing_from_another_server_address() {
     let mut pair = established(&quic(), 1);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(10, now);
     let transmit = server.transmits().pop().expect("it may send");
     let mut from = reversed(transmit.tuple);
@@ -222,13 +210,10 @@ fn an_address_that_may_be_sent_little_gets_no_packet_without_a_sample() {
     for len in 1..30 {
         let mut pair = established(&quic(), 1);
         let now = pair.now;
-        pair.server
-            .as_mut()
-            .expect("established")
-            .write(10_000, now);
+        pair.server_mut().write(10_000, now);
         let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
         pair.fate = Box::new(|_, _, _, _| Fate::Drop);
-        let server = pair.server.as_mut().expect("established");
+        let server = pair.server_mut();
         server.on_datagram(from, &datagram, len, Codepoint::NotEct, now);
         // Its probes would be the shortest packets. The pair looks at each.
         pair.run_until(now + SECOND, |_| false);
@@ -242,7 +227,7 @@ fn an_address_that_is_not_validated_is_sent_no_probe_of_its_mtu() {
     pair.fate = Box::new(|_, _, _, _| Fate::Drop);
     pair.sent.clear();
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.on_datagram(from, &datagram, datagram.len(), Codepoint::NotEct, now);
     pair.run_until(now + SECOND, |_| false);
     let to_it = pair
@@ -259,7 +244,7 @@ fn an_acknowledgement_that_has_no_room_is_sent_later() {
     let now = pair.now;
     let (datagram, from) = non_probing(&mut pair, "10.0.0.9:7");
     let number = datagram.packets[0].header.number;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     // Thirty bytes may go back at first. The next datagram has nothing new in it.
     server.on_datagram(from, &datagram, 10, Codepoint::NotEct, now);
     server.on_time(now + 30 * MS);
@@ -316,7 +301,7 @@ fn another_port_has_as_long_to_answer_as_a_path_of_which_nothing_is_known() {
         ..from
     };
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.on_datagram(from, &copy, copy.len(), Codepoint::NotEct, now);
     pair.fate = Box::new(|_, _, _, _| Fate::Drop);
     // Three times 333 ms, and twice that.

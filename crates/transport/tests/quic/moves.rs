@@ -18,7 +18,7 @@ fn established() -> Pair {
 fn transfer(pair: &mut Pair) {
     let now = pair.now;
     pair.client.write(1_000_000, now);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(1_000_000, now);
     pair.run_until(now + 300 * MS, |_| false);
 }
@@ -39,7 +39,7 @@ fn a_client_moves_and_the_server_validates_it() {
     assert!(pair.client.migrate_to(0, client_address(1), now));
     assert_eq!(pair.client.paths()[0].srtt, 0, "RFC 9000 section 9.4");
     complete(&mut pair);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert_eq!(server.members().len(), 1);
     assert_eq!(server.members()[0].tuple.remote.ip(), client_address(1));
     assert!(server.members()[0].validated() && pair.client.members()[0].validated());
@@ -121,7 +121,7 @@ fn a_path_of_several_moves_under_its_id() {
     let id = pair.client.members()[2].id;
     assert!(pair.client.migrate_to(2, client_address(1), now));
     complete(&mut pair);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     let member = server.members().iter().find(|member| member.id == id);
     let member = member.expect("a path");
     assert_eq!(member.tuple.remote.ip(), client_address(1));
@@ -155,7 +155,7 @@ fn what_cannot_move_stays() {
         !pair.client.migrate_to(0, client_address(1), now),
         "an address that is down"
     );
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     assert!(!server.migrate_to(0, client_address(1), now), "a server");
 }
 
@@ -163,7 +163,7 @@ fn what_cannot_move_stays() {
 fn told(pair: &mut Pair, side: Side) -> Vec<EventKind> {
     let events = match side {
         Side::Client => pair.client.events(),
-        Side::Server => pair.server.as_mut().expect("established").events(),
+        Side::Server => pair.server_mut().events(),
     };
     let events = events.drain(..).map(|event| event.kind);
     events

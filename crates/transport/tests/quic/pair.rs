@@ -91,6 +91,17 @@ fn content(from: Side, stream: u64) -> u64 {
 }
 
 impl Pair {
+    /// The server's end, once it took the connection on.
+    #[track_caller]
+    pub fn server(&self) -> &Connection {
+        self.server.as_ref().expect("established")
+    }
+
+    #[track_caller]
+    pub fn server_mut(&mut self) -> &mut Connection {
+        self.server.as_mut().expect("established")
+    }
+
     pub fn new(client: &Config, server: &Config, links: Vec<Link>, seed: u128) -> Self {
         let addresses: Vec<IpAddr> = (0..links.len()).map(client_address).collect();
         let connection = Connection::connect(host(client, addresses, seed), first_tuple(), 0);

@@ -14,7 +14,7 @@ fn two(client: &Config, server: &Config) -> Pair {
     let mut pair = Pair::new(client, server, links, 1);
     pair.establish();
     pair.run_until(SECOND, |pair| {
-        let server = pair.server.as_ref().expect("established");
+        let server = pair.server();
         server.members().len() == 2 && server.members()[1].established_at.is_some()
     });
     pair
@@ -24,7 +24,7 @@ fn two(client: &Config, server: &Config) -> Pair {
 fn a_second_path_is_validated_and_used() {
     let mut pair = two(&multipath(), &multipath());
     assert!(pair.client.multipath());
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert_eq!(server.members().len(), 2);
     assert!(server.members()[1].established_at.is_some());
     let began = pair.now;
@@ -121,7 +121,7 @@ fn an_address_that_goes_is_abandoned_and_one_that_comes_back_gets_another_id() {
     pair.client.write(2_000_000, now);
     pair.client.set_address_up(client_address(0), false, now);
     pair.run_until(now + 200 * MS, |_| false);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert!(server.members()[0].closed());
     let told = pair.sent.iter().any(|(_, side, link, transmit)| {
         let mut frames = transmit
@@ -154,12 +154,14 @@ fn a_backup_carries_nothing_while_another_works() {
     let now = pair.now;
     pair.client.set_backup(client_address(1), true, now);
     pair.run_until(now + 100 * MS, |_| false);
-    let server = pair.server.as_mut().expect("established");
-    assert!(server.paths()[1].backup, "PATH_STATUS_BACKUP arrived");
+    assert!(
+        pair.server().paths()[1].backup,
+        "PATH_STATUS_BACKUP arrived"
+    );
     let now = pair.now;
-    server.write(1_000_000, now);
+    pair.server_mut().write(1_000_000, now);
     pair.run_until(20 * SECOND, |pair| pair.read[0] == 1_000_000);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert_eq!(server.members()[1].totals().sent, 0);
 }
 
@@ -199,7 +201,7 @@ fn an_address_that_goes_keeps_its_paths_while_no_other_carries_data() {
     pair.establish();
     pair.run_until(500 * MS, |_| false);
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     // Both paths end at its one address.
     server.set_address_up(server_address(0), false, now);
     assert!(server.members().iter().all(|member| !member.closed()));
@@ -230,7 +232,7 @@ fn the_last_path_is_challenged_until_the_idle_timeout() {
     pair.client.write(100_000, now);
     pair.run_until(4 * SECOND, |_| false);
     assert_eq!(pair.read[1], 100_000);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert_eq!(server.ended(), None);
     assert!(server.members()[1].validated());
 }
@@ -319,12 +321,12 @@ fn the_status_of_a_path_may_come_before_its_first_packet() {
     pair.client
         .transmits()
         .extend(sent.into_iter().filter(|sent| sent.path == 1));
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     assert_eq!(server.members().len(), 1);
     let tuple = crate::common::reversed(status.tuple);
     server.on_datagram(tuple, &status.datagram, 1200, Codepoint::NotEct, now);
     pair.run_until(now + 3 * SECOND, |_| false);
-    let server = pair.server.as_ref().expect("established");
+    let server = pair.server();
     assert!(server.members()[1].established_at.is_some());
     assert!(server.paths()[1].backup);
 }

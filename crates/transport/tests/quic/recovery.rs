@@ -88,14 +88,14 @@ fn acknowledgements_of_the_former_path_are_no_round_trips_of_the_new_one() {
     pair.establish();
     pair.run_until(300 * MS, |_| false);
     let now = pair.now;
-    (pair.server.as_mut().expect("established")).write(6_000_000, now);
+    (pair.server_mut()).write(6_000_000, now);
     pair.run_until(now + SECOND, |_| false);
     let now = pair.now;
     pair.hears_former = true;
     assert!(pair.client.migrate_to(0, client_address(1), now));
     pair.run_until(now + 60 * MS, |_| false);
     let window = |pair: &Pair| {
-        let path = &pair.server.as_ref().expect("established").paths()[0];
+        let path = &pair.server().paths()[0];
         (path.cwnd, path.in_slow_start())
     };
     assert_eq!(window(&pair), (10, true), "it has moved");
@@ -164,11 +164,7 @@ fn a_path_that_clears_marks_is_sent_no_more_of_them() {
 fn a_limit_that_holds_data_back_is_told_again_if_that_was_lost() {
     let size = 20_000;
     let config = Config {
-        receive_buffer: Buffer {
-            minimum: size,
-            default: size,
-            maximum: size,
-        },
+        receive_buffer: Buffer::from([size; 3]),
         ..quic()
     };
     let mut pair = Pair::new(&quic(), &config, vec![link(0, 20 * MS)], 1);
@@ -261,9 +257,9 @@ fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     pair.establish();
     pair.run_until(300 * MS, |_| false);
     let now = pair.now;
-    (pair.server.as_mut().expect("established")).write(50_000_000, now);
+    (pair.server_mut()).write(50_000_000, now);
     pair.run_until(now + 3 * SECOND, |_| false);
-    let rate = |pair: &Pair| pair.server.as_ref().expect("established").paths()[0].pacing_rate;
+    let rate = |pair: &Pair| pair.server().paths()[0].pacing_rate;
     assert!(rate(&pair) > 4_000_000, "{} bytes/s", rate(&pair));
     let now = pair.now;
     pair.hears_former = true;
@@ -279,7 +275,7 @@ fn what_comes_much_later_is_no_duplicate() {
     let mut pair = Pair::new(&quic(), &quic(), vec![link(10 * MBPS, 20 * MS)], 1);
     pair.establish();
     pair.run_until(300 * MS, |_| false);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.take_notes();
     let mut count = 0;
     pair.fate = Box::new(move |side, _, _, _| {
@@ -292,11 +288,11 @@ fn what_comes_much_later_is_no_duplicate() {
     });
     let now = pair.now;
     pair.client.write(1_000_000, now);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(1_000_000, now);
     pair.run_until(now + 5 * SECOND, |pair| pair.read == [1_000_000; 2]);
     assert_eq!(pair.read, [1_000_000; 2]);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     let notes = server.notes();
     let dropped = notes
         .iter()

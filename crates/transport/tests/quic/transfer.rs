@@ -316,7 +316,7 @@ fn datagrams_arrive_or_not_and_hold_no_stream_up() {
     pair.client.write(50_000, now);
     pair.run_until(5 * SECOND, |_| false);
     assert_eq!(pair.read[1], 50_000);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     let arrived = server.received_datagrams();
     assert_eq!(arrived.len(), 39, "what is lost is not repeated");
     assert!(arrived.iter().all(|(_, len)| *len == 900));

@@ -28,7 +28,7 @@ fn the_outer_paths_carry_one_direction_each() {
     let before = pair.sent.len();
     let now = pair.now;
     pair.client.write(2_000_000, now);
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(3_000_000, now);
     pair.run_until(20 * SECOND, |pair| pair.read == [3_000_000, 2_000_000]);
     assert_eq!(pair.read, [3_000_000, 2_000_000]);
@@ -56,7 +56,7 @@ fn acknowledging(config: &Config) -> [usize; 2] {
     pair.run_until(SECOND, |_| false);
     let before = pair.sent.len();
     let now = pair.now;
-    let server = pair.server.as_mut().expect("established");
+    let server = pair.server_mut();
     server.write(3_000_000, now);
     pair.run_until(20 * SECOND, |pair| pair.read[0] == 3_000_000);
     let mut found = [0; 2];
@@ -123,10 +123,7 @@ fn a_path_to_send_on_that_fails_leaves_its_data_to_others() {
         }
     });
     let now = pair.now;
-    pair.server
-        .as_mut()
-        .expect("established")
-        .write(100_000, now);
+    pair.server_mut().write(100_000, now);
     pair.run_until(now + 5 * SECOND, |pair| pair.read[0] == 100_000);
     assert_eq!(pair.read[0], 100_000);
 }

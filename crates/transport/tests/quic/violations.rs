@@ -20,7 +20,7 @@ fn established(config: &Config, paths: usize) -> Pair {
 fn side(pair: &mut Pair, side: Side) -> &mut Connection {
     match side {
         Side::Client => &mut pair.client,
-        Side::Server => pair.server.as_mut().expect("established"),
+        Side::Server => pair.server_mut(),
     }
 }
 

@@ -83,11 +83,7 @@ fn out_of_order_data_is_acknowledged_at_once() {
 fn from_the_fourth_on_duplicate_acks_are_compressed() {
     let config = Config {
         profile: Profile::Linux,
-        receive_buffer: Buffer {
-            minimum: 60_000,
-            default: 60_000,
-            maximum: 60_000,
-        },
+        receive_buffer: Buffer::from([60_000; 3]),
         ..tcp()
     };
     let mut script = Script::accepted(&config, Peer::default(), 20 * MS);
@@ -210,11 +206,7 @@ fn small_window() -> Script {
 
 fn small_window_of(profile: Profile) -> Script {
     let size = 8 * u64::from(LEN);
-    let buffer = Buffer {
-        minimum: size,
-        default: size,
-        maximum: size,
-    };
+    let buffer = Buffer::from([size; 3]);
     let config = Config {
         receive_buffer: buffer,
         autotuning: false,
@@ -389,11 +381,7 @@ fn an_acknowledgement_of_the_future_is_answered_and_ignored() {
 fn a_reader_acknowledges_an_instants_packets_together() {
     let config = Config {
         profile: Profile::Linux,
-        receive_buffer: Buffer {
-            minimum: 60_000,
-            default: 60_000,
-            maximum: 60_000,
-        },
+        receive_buffer: Buffer::from([60_000; 3]),
         ..tcp()
     };
     let mut script = Script::accepted(&config, Peer::default(), 20 * MS);

@@ -2,11 +2,7 @@ use super::*;
 use crate::config::{Buffer, Profile};
 
 fn receiver(profile: Profile, buffer: u64) -> Receiver {
-    let receive_buffer = Buffer {
-        minimum: buffer,
-        default: buffer,
-        maximum: buffer,
-    };
+    let receive_buffer = Buffer::from([buffer; 3]);
     let mut receiver = Receiver::new(&Config {
         profile,
         receive_buffer,

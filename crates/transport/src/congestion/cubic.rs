@@ -189,7 +189,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_restart(&mut self, _path: &mut Member, idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, idle: Nanos) {
         if let Some(start) = &mut self.epoch_start {
             *start += idle / MILLISECOND;
         }

@@ -75,7 +75,7 @@ pub trait CongestionControl: Send {
     fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
     /// The path sends again after it had nothing in flight; `idle` since the last transmission.
-    fn on_restart(&mut self, _path: &mut Member, _idle: Nanos) {}
+    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, _idle: Nanos) {}
 
     /// The window after a reduction that proved unnecessary; `prior` is the one before it.
     fn undo(&mut self, path: &Member, prior: u32) -> u32 {

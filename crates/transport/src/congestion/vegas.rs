@@ -169,7 +169,7 @@ impl CongestionControl for Vegas {
         self.rounds.enter(state);
     }
 
-    fn on_restart(&mut self, _path: &mut Member, _idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, _idle: Nanos) {
         self.rounds.restart();
     }
 

@@ -139,7 +139,7 @@ impl CongestionControl for WeightedVegas {
         }
     }
 
-    fn on_restart(&mut self, path: &mut Member, _idle: Nanos) {
+    fn on_restart(&mut self, path: &mut Member, _now: Nanos, _idle: Nanos) {
         self.rounds.restart();
         self.begin_anew(path);
     }

@@ -614,7 +614,8 @@ impl Socket {
             path.cwnd = path.cwnd.max(floor);
             path.cwnd_count = 0;
         }
-        self.congestion.on_restart(&mut cx.path, idle);
+        let now = cx.shared.now;
+        self.congestion.on_restart(&mut cx.path, now, idle);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.

@@ -143,6 +143,34 @@ fn probe_rtt_comes_every_ten_seconds() {
     );
 }
 
+/// Linux `bbr_cwnd_event_tx_start`: what was idle for the rest of ProbeRTT begins with the window of before.
+#[test]
+fn probe_rtt_is_over_after_idleness() {
+    let mut lab = Lab::new("bbr", 200 * MS);
+    let mut cwnd = 0;
+    let begun = (0..2_000).map(|step| step * 10 * MS).find(|&time| {
+        let now = lab.at(time);
+        if now.mode == PROBE_RTT {
+            return true;
+        }
+        cwnd = now.cwnd;
+        lab.0
+            .write(Side::Client, if time < 5 * SECOND { 12_500 } else { 3_000 });
+        false
+    });
+    let begun = begun.expect("ProbeRTT");
+    let idle = lab.at(begun + 2 * SECOND);
+    assert_eq!((idle.mode, idle.in_flight), (PROBE_RTT, 0));
+    lab.0.write(Side::Client, 300_000);
+    let now = lab.at(begun + 2 * SECOND);
+    assert_eq!(now.mode, PROBE_BANDWIDTH);
+    assert!(
+        now.cwnd >= cwnd / 2 && cwnd > 20,
+        "{} after {cwnd}",
+        now.cwnd
+    );
+}
+
 /// The paper, figure 8: random losses of 1 % cost the lost packets, not half of the rate each.
 #[test]
 fn random_losses_do_not_slow_it() {

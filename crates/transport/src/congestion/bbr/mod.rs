@@ -423,11 +423,17 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_restart(&mut self, path: &mut Member, _idle: Nanos) {
+    /// Linux `bbr_cwnd_event_tx_start`.
+    fn on_restart(&mut self, path: &mut Member, now: Nanos, _idle: Nanos) {
         self.after_idle = true;
         self.aggregation = Aggregation::default();
-        if self.mode == Mode::ProbeBandwidth {
-            self.set_rate(path, 1.0);
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_rate(path, 1.0),
+            Mode::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now > until) => {
+                let last = self.last;
+                self.leave_probe_rtt(path, now, &last);
+            }
+            _ => {}
         }
     }
 

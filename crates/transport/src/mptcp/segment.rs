@@ -4,7 +4,7 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
-use super::session::Join;
+use super::session::{Join, Multipath};
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
 use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
@@ -521,12 +521,17 @@ impl Connection {
 
     /// Data sequence numbers are acknowledged in as many bytes as they came in (Linux `use_64bit_ack`); segments hold less beside eight.
     fn answer_long(&mut self, long: bool) {
+        let changes = |multipath: &Multipath| multipath.long && multipath.long_ack != long;
+        if self.session.multipath.as_ref().is_some_and(changes) {
+            self.change_answers(long);
+        }
+    }
+
+    #[cold]
+    fn change_answers(&mut self, long: bool) {
         let Some(multipath) = &mut self.session.multipath else {
             return;
         };
-        if !multipath.long || multipath.long_ack == long {
-            return;
-        }
         let before = multipath.data_len();
         multipath.long_ack = long;
         let after = multipath.data_len();

@@ -128,7 +128,8 @@ impl Connection {
         }
     }
 
-    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4).
+    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
+    /// without backoff, too (RFC 9002 appendix A.4).
     fn forget_measurements(&mut self, path: usize) {
         let longest = self.peer.max_udp_payload_size;
         let now = self.now;
@@ -138,6 +139,7 @@ impl Connection {
         let member = &mut self.members[path];
         member.set_congestion(congestion);
         member.rtt = Rtt::default();
+        member.timeouts = 0;
         member.rate = DeliveryRate::default();
         member.recovery_since = Some(now);
         member.migration.since = now;

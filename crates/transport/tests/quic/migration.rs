@@ -101,12 +101,17 @@ fn another_host_address_begins_with_the_initial_window() {
     let now = pair.now;
     pair.server_mut().write(1_000_000, now);
     pair.run_until(now + 400 * MS, |_| false);
+    let server = pair.server();
+    assert!(server.paths()[0].cwnd > 20 && server.paths()[0].srtt > 0);
+    pair.fate = Box::new(|_, _, _, _| Fate::Drop);
+    pair.run_until(now + 2 * SECOND, |_| false);
     let (packet, from) = non_probing(&mut pair, "10.0.0.9:7");
     let now = pair.now;
     let server = pair.server_mut();
-    assert!(server.paths()[0].cwnd > 20 && server.paths()[0].srtt > 0);
+    assert!(server.metrics(0).pto_count > 1);
     server.on_datagram(from, &packet, packet.len(), Codepoint::NotEct, now);
     assert_eq!(server.members()[0].tuple, from);
+    assert_eq!(server.metrics(0).pto_count, 0);
     assert_eq!(
         (server.paths()[0].cwnd, server.paths()[0].srtt),
         (10, 0),

@@ -57,6 +57,13 @@ def test_what_a_person_changed_stays(polypath: Any, result: Path) -> None:
     assert figure.read_bytes() == b"mine"
 
 
+def test_what_a_kind_needs_is_said(polypath: Any, result: Path) -> None:
+    outcome = polypath("plot", result, "--kind", "player+quality")
+    assert outcome.code == 2
+    said = "'player+quality' has nothing to show and is not drawn; it needs an application of kind `video`\n"
+    assert said in outcome.err
+
+
 def test_several_results_go_to_a_folder_of_figures(
     polypath: Any, result: Path, engine: Any, scenario: Path, tmp_path: Path
 ) -> None:

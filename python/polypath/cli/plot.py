@@ -137,7 +137,8 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
             if made is not None:
                 saved.append(made)
             elif wanted.names is not None:
-                warn(f"'{name}' has nothing to show and is not drawn")
+                needs = "; ".join(dict.fromkeys(kind.needs for kind in plots.kinds(name)))
+                warn(f"'{name}' has nothing to show and is not drawn; it needs {needs}")
         return saved
 
 

@@ -30,6 +30,8 @@ class Kind:
     #: Asked of each connection; of a kind of the whole run once, with None.
     shows: Callable[[Recording, Any], bool]
     of: Scope = "connection"
+    #: What a run must have for it.
+    needs: str = "a connection that carried something"
     #: The label of its horizontal axis: panels that share it stand one above the other.
     across: str = TIME
     #: Whether several runs go on the same axes.

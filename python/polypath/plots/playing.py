@@ -63,7 +63,8 @@ def shows(recording: Recording, of: metrics.Connection) -> bool:
     return video.playback(recording, of) is not None
 
 
+_VIDEO = "an application of kind `video`"
 KINDS = (
-    Kind("player", "what a player of video has in hand", player, shows),
-    Kind("quality", "the rates at which it asks for video", quality, shows),
+    Kind("player", "what a player of video has in hand", player, shows, needs=_VIDEO),
+    Kind("quality", "the rates at which it asks for video", quality, shows, needs=_VIDEO),
 )

@@ -145,7 +145,17 @@ def shows(recording: Recording, of: metrics.Connection | None) -> bool:
     return (of.application,) in recording.groups("requests", ("application",), ("index",))
 
 
+_ANSWERS = "an application that waits for answers or sends messages"
 KINDS = (
-    Kind("delays", "delay of each request", delays, shows, of="run", across="time of sending (s)", width=1.5),
-    Kind("cdf", "cumulative distribution of the delays", cdf, shows, of="run", across=DELAY),
+    Kind(
+        "delays",
+        "delay of each request",
+        delays,
+        shows,
+        of="run",
+        across="time of sending (s)",
+        width=1.5,
+        needs=_ANSWERS,
+    ),
+    Kind("cdf", "cumulative distribution of the delays", cdf, shows, of="run", across=DELAY, needs=_ANSWERS),
 )

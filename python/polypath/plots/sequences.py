@@ -254,8 +254,24 @@ def _of_bytes(recording: Recording, of: metrics.Connection) -> bool:
     return of.lane == "subflow" and shows(recording, of)
 
 
+_SEGMENTS = "segments, which `run --plot` records"
 KINDS = (
-    Kind("sequence", "time-sequence graph of a connection, by subflow", sequence, shows),
-    Kind("beginning", "the beginning of the time-sequence graph", beginning, shows, across=f"{TIME}, the beginning"),
-    Kind("acks", "time-sequence graph of each subflow with its ACKs", acks, _of_bytes, of="subflow", overlays=False),
+    Kind("sequence", "time-sequence graph of a connection, by subflow", sequence, shows, needs=_SEGMENTS),
+    Kind(
+        "beginning",
+        "the beginning of the time-sequence graph",
+        beginning,
+        shows,
+        across=f"{TIME}, the beginning",
+        needs=_SEGMENTS,
+    ),
+    Kind(
+        "acks",
+        "time-sequence graph of each subflow with its ACKs",
+        acks,
+        _of_bytes,
+        of="subflow",
+        overlays=False,
+        needs="segments of TCP, which `run --plot` records",
+    ),
 )

@@ -144,7 +144,10 @@ def shows(recording: Recording, of: metrics.Connection | None) -> bool:
     return any(each.get("group") is not None and each["work"].get("size_bytes") is not None for each in applications)
 
 
+_FLOWS = "a group of flows"
 KINDS = (
-    Kind("fct", "cumulative distribution of the completion times", fct, shows, of="run", across=TIME),
-    Kind("slowdown", "completion times as multiples of the least", slowdown, shows, of="run", across=SIZE),
+    Kind("fct", "cumulative distribution of the completion times", fct, shows, of="run", across=TIME, needs=_FLOWS),
+    Kind(
+        "slowdown", "completion times as multiples of the least", slowdown, shows, of="run", across=SIZE, needs=_FLOWS
+    ),
 )

@@ -239,7 +239,7 @@ class TestStopped:
         wait_for_points(out, 2)
         os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=LIMIT_S)
-        assert process.returncode == 130
+        assert process.returncode == 130, error
         # a slow machine has said before how far it was
         told = re.search(
             rf"^(\d+) of {self.POINTS} points are done; the same command goes on from there$", error, re.MULTILINE

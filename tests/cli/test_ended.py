@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from polypath import plots
+from polypath.cli import signals
 from polypath.results import OutputError, Recording
 
 from ..processes import LIMIT_S, wait
@@ -167,6 +169,22 @@ def test_a_signal_that_a_destructor_swallows_ends_a_sweep_all_the_same(home: Pat
         r"^\d+ of 50 points are done; the same command goes on from there\ninterrupted\n$", ran.stderr, re.M
     )
     assert 0 < len(list((home / "out").glob("*/manifest.json"))) < 50
+
+
+def test_an_error_made_of_an_interrupt_is_the_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    received = signals._Received()
+    monkeypatch.setattr(signals, "_received", received)
+    with pytest.raises(ValueError, match="of its own"), signals.unwrapped():
+        raise ValueError("of its own")
+
+    def wrap(error: Exception) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            received(signal.SIGINT, None)
+        raise error
+
+    for error, told in ((ValueError("wrapped"), KeyboardInterrupt), (OutputError("full"), OutputError)):
+        with pytest.raises(told), signals.unwrapped():
+            wrap(error)
 
 
 def test_an_algorithm_that_catches_everything_ends_at_the_third_signal(home: Path) -> None:

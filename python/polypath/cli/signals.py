@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from polypath.errors import PolypathError
+
 _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: An algorithm in Python may swallow the exception; this many signals end the process all the same.
 _MOST: Final = 3
@@ -67,6 +69,21 @@ def lost() -> Callable[[], None]:
             raise KeyboardInterrupt
 
     return check
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raises the interrupt of a signal where compiled code has made an error of its own of it, as pydantic does of
+    whatever its serialisers raise."""
+    before = _received.count
+    try:
+        yield
+    except (PolypathError, OSError):
+        raise
+    except Exception as error:
+        if _received.count > before:
+            raise KeyboardInterrupt from error
+        raise
 
 
 @contextmanager

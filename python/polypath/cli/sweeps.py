@@ -12,7 +12,7 @@ import polars as pl
 from rich.markup import escape
 
 from polypath import _core, sweep
-from polypath.cli import figures, jobs, many, output, progress
+from polypath.cli import figures, jobs, many, output, progress, signals
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
@@ -76,18 +76,19 @@ def computed(
             shown(done, total)
 
         try:
-            results = sweep.run(
-                sweeps,
-                jobs=parallel,
-                cluster=cluster,
-                engine=engine,
-                captures=captures,
-                qlogs=qlogs,
-                figures=wanted is not None,
-                save=output.save if wanted is None else partial(_drawn, wanted),
-                versions={"polypath": _core.version()},
-                progress=note,
-            )
+            with signals.unwrapped():
+                results = sweep.run(
+                    sweeps,
+                    jobs=parallel,
+                    cluster=cluster,
+                    engine=engine,
+                    captures=captures,
+                    qlogs=qlogs,
+                    figures=wanted is not None,
+                    save=output.save if wanted is None else partial(_drawn, wanted),
+                    versions={"polypath": _core.version()},
+                    progress=note,
+                )
         except (KeyboardInterrupt, EngineError) as error:
             done, total = count
             if directory is not None and (done if isinstance(error, EngineError) else total):

@@ -3,7 +3,7 @@
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim  the works beside csg-htsim, which is cloned and built; ROUNDS=n of each, REPOSITORY=path or URL of another clone
 # make web    the program of the report page (python/polypath/report/page.html), from web/
-# make validation  every lab against its published figures (docs/validation.md), about ten minutes on two cores
+# make validation  every lab against its published figures (docs/validation.md), about a quarter of an hour on two idle cores
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover
 # make fuzz   every fuzzer in turn for HOURS=n of CPU time, JOBS=n at once; the record adds up (docs/fuzzing.md); nightly Rust

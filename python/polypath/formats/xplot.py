@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.errors import PolypathError
-from polypath.results import Recording
+from polypath.results import Recording, metrics
 
 Row = dict[str, Any]
 
@@ -36,9 +36,8 @@ def write(recording: Recording, out: Path) -> int:
     if not segments.height:
         raise SegmentsError("the result has no segments; the run needs `--plot`")
     sacks = recording.table("sack_blocks")
-    ends = recording.table("connection_ends")
-    names = dict(ends.select("connection", "name").iter_rows())
-    numbers_packets = set(ends.filter(pl.col("transport").is_in(("quic", "mpquic")))["connection"])
+    names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
+    numbers_packets = {of.id for of in metrics.connections(recording) if of.lane == "path"}
     count = 0
     for (connection,), rows in segments.group_by("connection", maintain_order=True):
         name = f"{recording.metadata.scenario}: {names.get(connection, connection)}"

@@ -110,7 +110,7 @@ def acks(
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, _of_bytes)
-        if not _of_bytes(recording, of):
+        if of.lane == "path":
             raise MetricError(f"{of.name} is QUIC, which numbers packets instead of bytes")
         lane = next((each for each in lanes(recording, of) if each.subflow.id == subflow), None)
         if lane is None:

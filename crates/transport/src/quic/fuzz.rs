@@ -42,8 +42,8 @@ const FORGED: u32 = 20;
 /// Probe timeouts in a row after which the next one may come after the idle timeout, which is three of them without backoff (RFC 9000
 /// section 10.1).
 const TRIED: u32 = 2;
-/// So late may come what was taken for lost. Its acknowledgements are samples of the round trip: after one of half a minute the next probe would be
-/// later than the peer's idle timeout.
+/// What the network lost comes this much later at most. Its acknowledgement is a sample of the round-trip time: after one of half a minute the
+/// next probe would be due later than the peer's idle timeout.
 const LATEST: Nanos = SECOND;
 /// Datagrams that one datagram may bring forth: a window of answers and data.
 const MOST_ANSWERS: usize = 400;

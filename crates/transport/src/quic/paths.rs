@@ -322,10 +322,10 @@ impl Connection {
 
     /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
     fn on_path_response(&mut self, data: u64) {
-        let asked = self.members.iter().enumerate();
-        let mut asked =
-            asked.filter_map(|(path, member)| Some((path, member.challenges.answered(data)?)));
-        let Some((path, full)) = asked.next() else {
+        let mut members = self.members.iter().enumerate();
+        let asked =
+            members.find_map(|(path, member)| Some((path, member.challenges.answered(data)?)));
+        let Some((path, full)) = asked else {
             return;
         };
         let member = &mut self.members[path];

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from polypath import plots
 from polypath.cli import signals
@@ -182,7 +183,12 @@ def test_an_error_made_of_an_interrupt_is_the_interrupt(monkeypatch: pytest.Monk
             received(signal.SIGINT, None)
         raise error
 
-    for error, told in ((ValueError("wrapped"), KeyboardInterrupt), (OutputError("full"), OutputError)):
+    for error, told in (
+        (ValueError("wrapped"), KeyboardInterrupt),
+        (OutputError("full"), OutputError),
+        (typer.Exit(1), typer.Exit),
+    ):
+        signals.forgive()
         with pytest.raises(told), signals.unwrapped():
             wrap(error)
 

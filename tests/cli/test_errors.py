@@ -1,11 +1,13 @@
 """Whatever goes wrong is one line on standard error and exit code 2."""
 
+import contextlib
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from polypath.cli import errors
+from polypath.cli import errors, signals
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,20 @@ def test_a_defect_is_one_line_too(polypath: Any, engine: Any, monkeypatch: pytes
     assert outcome.err == (
         "polypath: internal error (ZeroDivisionError: division by zero); POLYPATH_TRACEBACK=1 shows where\n"
     )
+
+
+def test_an_interrupt_that_compiled_code_made_an_error_of_ends_a_single_run_as_any_other(
+    polypath: Any, engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signals._received(signal.SIGINT, None)
+        raise ValueError("an error in a serialiser")
+
+    monkeypatch.setattr(signals, "_received", signals._Received())
+    monkeypatch.setattr(engine, "run", interrupted, raising=False)
+    outcome = polypath("run", "aggregation")
+    assert (outcome.code, outcome.err) == (130, "interrupted\n")
 
 
 def test_the_traceback_is_there_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

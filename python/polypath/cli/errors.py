@@ -45,7 +45,8 @@ class InputError(PolypathError, ValueError):
 def run(command: Callable[[], object]) -> NoReturn:
     """Runs a command and ends the process with its exit code."""
     try:
-        code = command()
+        with signals.unwrapped():
+            code = command()
     except BaseException as error:
         code = _code(error)
         if os.environ.get(TRACEBACK) == "1" and code not in (DONE, INTERRUPTED):

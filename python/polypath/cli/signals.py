@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+import typer
+
 from polypath.errors import PolypathError
 
 _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -78,7 +80,7 @@ def unwrapped() -> Iterator[None]:
     before = _received.count
     try:
         yield
-    except (PolypathError, OSError):
+    except (PolypathError, OSError, typer.Exit, typer.Abort, typer.TyperException):
         raise
     except Exception as error:
         if _received.count > before:

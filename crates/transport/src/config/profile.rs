@@ -72,7 +72,7 @@ impl Profile {
         let (description, source) = match self {
             Self::Rfc => (
                 "the specifications' algorithms and retransmission timeout, with Linux's other timers and its buffers",
-                "RFC 8684, RFC 6356 (lia), RFC 6928, RFC 6298",
+                "RFC 8684, RFC 6356 (lia), RFC 5681, RFC 6928, RFC 6298",
             ),
             Self::MptcpOrg => (
                 "the out-of-tree kernel that the literature of 2012-2020 measured, as minitopo sets it up",
@@ -203,6 +203,18 @@ impl Profile {
     /// (RFC 7323 section 4.3).
     pub(crate) fn echoes_first_syn(self) -> bool {
         self != Self::Rfc
+    }
+
+    /// Whether a loss reduces what is in flight, but for what limited transmit added (FlightSize: RFC 5681 section 3.1, equation 4; RFC 6937's
+    /// RecoverFS; RFC 9438 section 4.6), or the window (Linux `tcp_reno_ssthresh`, `tcp_init_cwnd_reduction`).
+    pub(crate) fn reduces_flight(self) -> bool {
+        self == Self::Rfc
+    }
+
+    /// Whether idleness of more than a timeout leaves the initial window at once (RFC 5681 section 4.1), or halves the window for each timeout
+    /// and keeps in the threshold what was learnt (RFC 2861 section 2.1, Linux `tcp_cwnd_restart`).
+    pub(crate) fn restarts_at_once(self) -> bool {
+        self == Self::Rfc
     }
 
     /// Whether an address is announced when the one before it was echoed, another subflow is there, or one has ended (Linux

@@ -5,7 +5,7 @@ use polypath_wire::tcp::{Flags, Segment};
 use super::timer::Pending;
 use super::{FinState, Socket, State};
 use crate::linux::send_memory;
-use crate::path::Path;
+use crate::path::{INFINITE_SSTHRESH, Path};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, Nanos, Purpose, SECOND};
 
@@ -594,24 +594,26 @@ impl Socket {
         self.cwnd_limited || (path.in_slow_start() && path.cwnd < 2 * self.max_in_flight)
     }
 
-    /// Halves the window for each timeout of idleness, down to the initial window (RFC 5681 section 4.1).
+    /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).
     fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
         let rto = self.rtt.rto(&cx.shared.config);
         let idle = cx.shared.now - self.last_sent_at;
         if idle > rto && self.paced.is_none() {
             let path = &mut cx.path;
             let floor = cx.shared.config.initial_window.min(path.cwnd);
-            path.ssthresh = if path.ssthresh == crate::path::INFINITE_SSTHRESH {
-                path.ssthresh
+            if cx.shared.config.profile.restarts_at_once() {
+                path.cwnd = floor;
             } else {
-                path.ssthresh.max(path.cwnd * 3 / 4)
-            };
-            let mut rest = idle;
-            while rest > rto && path.cwnd > floor {
-                path.cwnd /= 2;
-                rest -= rto;
+                if path.ssthresh != INFINITE_SSTHRESH {
+                    path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
+                }
+                let mut rest = idle;
+                while rest > rto && path.cwnd > floor {
+                    path.cwnd /= 2;
+                    rest -= rto;
+                }
+                path.cwnd = path.cwnd.max(floor);
             }
-            path.cwnd = path.cwnd.max(floor);
             path.cwnd_count = 0;
         }
         let now = cx.shared.now;

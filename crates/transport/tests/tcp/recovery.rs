@@ -6,14 +6,15 @@
 //! | RFC 6582 | `newreno_repeats_on_the_third_duplicate`, `newreno_repeats_the_next_hole_on_a_partial_ack`, `newreno_repeats_nothing_for_duplicates_of_its_recovery_point` |
 //! | RFC 5681 sections 2 and 3.1, without SACK | `a_fin_is_no_duplicate`, `duplicates_after_a_timeout_let_nothing_leave` |
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
-//! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives` |
+//! | RFC 5681 section 3.1, equation 4 | `a_loss_halves_what_is_in_flight` |
+//! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives`, `prr_measures_what_was_in_flight` |
 //! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack`, `what_the_network_repeats_is_delivered_once` |
-//! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction`, `what_is_sent_again_may_be_dropped_but_not_marked` |
+//! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_mark_halves_the_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction`, `what_is_sent_again_may_be_dropped_but_not_marked` |
 
 use polypath_transport::path::CaState;
 use polypath_transport::{
@@ -348,9 +349,84 @@ fn repaired_by_a_probe(config: &Config) -> Script {
 
 #[test]
 fn a_probe_that_repairs_a_loss_reduces_the_window() {
-    let script = repaired_by_a_probe(&tcp());
-    assert_eq!(script.connection.paths()[0].ssthresh, 5);
-    assert_eq!(script.connection.paths()[0].state, CaState::Open);
+    for (profile, threshold) in [(Profile::Linux, 5), (Profile::Rfc, 2)] {
+        let script = repaired_by_a_probe(&with_profile(profile, tcp()));
+        assert_eq!(script.connection.paths()[0].ssthresh, threshold);
+        assert_eq!(script.connection.paths()[0].state, CaState::Open);
+    }
+}
+
+/// Six segments are in flight in a window of ten (equation 4; Linux `tcp_reno_ssthresh`).
+fn six_in_flight(profile: Profile) -> Script {
+    let mut script = Script::connected(&with_profile(profile, tcp()), Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(6 * MSS);
+    assert_eq!(script.drain().len(), 6);
+    script.run_for(100 * MS);
+    script
+}
+
+#[test]
+fn a_loss_halves_what_is_in_flight() {
+    for (profile, threshold) in [
+        (Profile::Rfc, 3),
+        (Profile::MptcpOrg, 5),
+        (Profile::Linux, 5),
+    ] {
+        let mut script = six_in_flight(profile);
+        script.inject(script.sack(1, &[(at(1), at(4))]));
+        assert_eq!(retransmitted(&mut script), [0]);
+        assert_eq!(script.connection.paths()[0].ssthresh, threshold);
+
+        let mut script = six_in_flight(profile);
+        script.run_for(2 * SECOND);
+        assert!(script.counter(Mib::TcpExtTCPTimeouts) > 0);
+        assert_eq!(script.connection.paths()[0].ssthresh, threshold);
+    }
+}
+
+/// Twelve in a window of twenty: three arrived, and half of that, rounded up, leaves. In proportion to the window it would be one segment.
+#[test]
+fn prr_measures_what_was_in_flight() {
+    let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(10 * MSS);
+    script.drain();
+    script.run_for(100 * MS);
+    script.inject(script.ack(at(10)));
+    assert_eq!(script.cwnd(), 20);
+    script.write(12 * MSS);
+    assert_eq!(script.drain().len(), 12);
+    script.run_for(100 * MS);
+    script.inject(script.sack(at(10), &[(at(11), at(14))]));
+    assert_eq!(script.connection.paths()[0].ssthresh, 6);
+    assert_eq!(retransmitted(&mut script), [10]);
+    script.write(100 * MSS);
+    assert_eq!(script.drain().len(), 1);
+}
+
+/// RFC 3168 section 6.1.2: a mark halves the window.
+#[test]
+fn a_mark_halves_the_window() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let config = Config {
+            ecn: true,
+            ..with_profile(profile, tcp())
+        };
+        let peer = Peer {
+            flags: Flags::ECE,
+            ..Peer::default()
+        };
+        let mut script = Script::connected(&config, peer, 100 * MS);
+        script.inject(script.ack(1));
+        script.write(6 * MSS);
+        script.drain();
+        script.run_for(100 * MS);
+        let mut echo = script.ack(at(1));
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+        assert_eq!(script.connection.paths()[0].ssthresh, 5, "{profile:?}");
+    }
 }
 
 /// Linux `tcp_process_tlp_ack` passes through CWR: OLIA counts its bytes from here.

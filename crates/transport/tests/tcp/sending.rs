@@ -10,7 +10,7 @@
 //! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall`, `a_window_that_was_taken_back_may_stay_closed` |
 
-use polypath_transport::{CloseReason, Config, Limit, Manner, Mib, Profile, Segment};
+use polypath_transport::{CloseReason, Config, Limit, Manner, Mib, Nanos, Profile, Segment};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -61,10 +61,9 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert_eq!(script.cwnd(), 10);
 }
 
-/// RFC 5681 section 4.1: halved for each timeout of idleness, down to the initial window.
-#[test]
-fn the_window_shrinks_after_idleness() {
-    let mut script = connected(&tcp());
+/// A window of more than twenty segments that is not used for a little more than `idle`.
+fn window_after(idle: Nanos, profile: Profile) -> u32 {
+    let mut script = connected(&with_profile(profile, tcp()));
     script.inject(script.ack(1));
     script.write(30 * MSS);
     let mut sent = script.drain().len() as u64;
@@ -77,10 +76,21 @@ fn the_window_shrinks_after_idleness() {
     script.inject(script.ack(1 + 30 * MSS));
     let grown = script.cwnd();
     assert!(grown >= 20, "{grown}");
-    script.run_for(10 * SECOND);
+    script.run_for(idle);
     script.write(100 * MSS);
-    assert_eq!(script.drain().len(), 10);
-    assert_eq!(script.cwnd(), 10);
+    let sent = script.drain().len();
+    assert_eq!(script.cwnd() as usize, sent);
+    script.cwnd()
+}
+
+/// Down to the initial window at once (RFC 5681 section 4.1), or by halves (`tcp_cwnd_restart`).
+#[test]
+fn the_window_shrinks_after_idleness() {
+    for profile in [Profile::Rfc, Profile::MptcpOrg, Profile::Linux] {
+        assert_eq!(window_after(10 * SECOND, profile), 10, "{profile:?}");
+    }
+    assert_eq!(window_after(350 * MS, Profile::Rfc), 10);
+    assert_eq!(window_after(350 * MS, Profile::Linux), 20);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub(in crate::tcp) struct Recovery {
     /// DSACKs that there were.
     duplicates: u64,
     prior_cwnd: u32,
+    /// What PRR reduces in proportion: what was in flight (RFC 6937's RecoverFS), or the window.
+    reduced: u32,
     /// 0: nothing is given back.
     prior_ssthresh: u32,
     /// PRR's delivered and sent counts since recovery began.
@@ -84,6 +86,7 @@ impl Default for Recovery {
             undo_count: -1,
             duplicates: 0,
             prior_cwnd: 0,
+            reduced: 0,
             prior_ssthresh: 0,
             prr_delivered: 0,
             prr_out: 0,
@@ -589,6 +592,7 @@ impl Socket {
         let reducing = self.recovery.reducing();
         if !reducing {
             self.begin_reduction(&mut cx.path);
+            self.reduce_flight(&mut cx.path, 0);
         }
         if reducing || delivery.marked {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
@@ -604,6 +608,7 @@ impl Socket {
         recovery.end = self.next;
         recovery.probe_end = None;
         recovery.prior_cwnd = path.cwnd;
+        recovery.reduced = path.cwnd;
         recovery.prior_ssthresh = path.ssthresh;
         recovery.prr_delivered = 0;
         recovery.prr_out = 0;
@@ -612,9 +617,22 @@ impl Socket {
         self.ecn_cwr_due = self.negotiated.ecn;
     }
 
+    /// Where a loss reduces what is in flight, so does the threshold that the controller took from the window; `delivered` is no longer in
+    /// flight, but was when the loss happened. What is above the window was added by limited transmit. A controller that sets a rate has no
+    /// threshold.
+    #[cold]
+    fn reduce_flight(&mut self, path: &mut Path, delivered: u32) {
+        let flight = (self.sent.len() as u32 + delivered).min(path.cwnd);
+        if self.reduces_flight && self.paced.is_none() && flight < path.cwnd {
+            let threshold = u64::from(path.ssthresh) * u64::from(flight) / u64::from(path.cwnd);
+            path.ssthresh = (threshold as u32).max(2);
+            self.recovery.reduced = flight;
+        }
+    }
+
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
     fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
-        if delivery.packets == 0 || self.recovery.prior_cwnd == 0 || self.paced.is_some() {
+        if delivery.packets == 0 || self.recovery.reduced == 0 || self.paced.is_some() {
             return;
         }
         let in_flight = self.in_flight();
@@ -626,7 +644,7 @@ impl Socket {
         let gap = i64::from(path.ssthresh) - i64::from(in_flight);
         let mut budget = if gap < 0 {
             let target = u64::from(path.ssthresh) * u64::from(recovery.prr_delivered);
-            target.div_ceil(u64::from(recovery.prior_cwnd)) as i64 - i64::from(recovery.prr_out)
+            target.div_ceil(u64::from(recovery.reduced)) as i64 - i64::from(recovery.prr_out)
         } else {
             let mut budget = (i64::from(recovery.prr_delivered) - i64::from(recovery.prr_out))
                 .max(i64::from(delivery.packets));

@@ -111,6 +111,7 @@ impl Socket {
                 .counters
                 .increment(Mib::TcpExtTCPLossProbeRecovery);
             self.begin_reduction(&mut cx.path);
+            self.reduce_flight(&mut cx.path, delivery.packets);
             self.recovery.undo_from = None;
             self.set_state(&mut cx.path, CaState::Cwr);
             self.end_reduction(&mut cx.path);

@@ -61,6 +61,15 @@ def only(recording: Recording) -> metrics.Connection:
     return connection
 
 
+@pytest.mark.parametrize("profile", ["rfc", "linux", "mptcp.org"])
+def test_every_profile_carries_quic(profile: str) -> None:
+    text = TEXT.replace('"rfc"', f'"{profile}"')
+    application = 'kind = "bulk"\nsize = "500 kB"\ntransport = "quic"'
+    scenario = Scenario.parse(text.format(application=application, more="", defaults=""), "quic.toml")
+    of = only(get("sim").run(scenario.plan(), Options()))
+    assert (of.bytes, of.finished) == (500_000, True)
+
+
 @pytest.mark.parametrize(("transport", "paths"), [("quic", 1), ("mpquic", 2)])
 def test_a_file_arrives_whole(transport: str, paths: int) -> None:
     recording = run(FETCH.replace("mpquic", transport))

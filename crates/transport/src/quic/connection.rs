@@ -13,6 +13,7 @@ use polypath_wire::quic::{
 };
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
+use serde_json::Map;
 
 use super::ack_frequency::{self, Frequency};
 use super::closing::{Cause, Close, Closed};
@@ -33,7 +34,7 @@ use crate::host::{Accept, Ports};
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
-use crate::scheduler::{Rescuer, Scheduler};
+use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::stream::{Blocked, Blocking};
 use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
 
@@ -174,6 +175,15 @@ pub(super) struct Datagrams {
     pub arrived: Vec<(u64, u32)>,
 }
 
+/// Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path of QUIC does not have, gives way.
+fn scheduler_for(config: &Config) -> Result<Box<dyn Scheduler>, RegistryError> {
+    let chosen = config.make_scheduler()?;
+    if config.mptcp || !chosen.fills_queues() {
+        return Ok(chosen);
+    }
+    scheduler::REGISTRY.make("default", &Map::new())
+}
+
 impl Connection {
     fn new(
         host: Accept,
@@ -262,7 +272,7 @@ impl Connection {
                 ..Streams::default()
             },
             datagrams: Datagrams::default(),
-            scheduler: config.make_scheduler()?,
+            scheduler: scheduler_for(&config)?,
             rescuer: config.make_rescuer()?,
             path_manager: config.make_path_manager()?,
             ready_at: None,

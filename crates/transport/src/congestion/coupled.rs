@@ -24,13 +24,13 @@ struct Coupled {
 
 impl CongestionControl for Coupled {
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
-        let cut = (linked::total_window(path.paths) / 2.0) as u32;
+        let cut = (linked::total_window(path) / 2.0) as u32;
         path.cwnd.saturating_sub(cut).max(linked::floor(path.paths))
     }
 
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         self.credit
-            .avoid(path, ack, |path| 1.0 / linked::total_window(path.paths));
+            .avoid(path, ack, |path| 1.0 / linked::total_window(path));
     }
 
     fn on_state(&mut self, _path: &mut Member, state: CaState) {

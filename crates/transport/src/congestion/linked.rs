@@ -49,9 +49,10 @@ pub(super) fn total_rate(paths: &[Path]) -> f64 {
     usable(paths).map(rate).sum()
 }
 
-/// Sum of the windows, in packets.
-pub(super) fn total_window(paths: &[Path]) -> f64 {
-    usable(paths).map(|path| f64::from(window(path))).sum()
+/// Sum of the windows, in packets: at least the path's own, also before its RTT is known.
+pub(super) fn total_window(path: &Member) -> f64 {
+    let windows = usable(path.paths).map(|path| f64::from(window(path)));
+    windows.sum::<f64>().max(f64::from(window(path)))
 }
 
 /// The counter of the out-of-tree kernel: one step per ACK, of however many packets. It is compared before it is raised, so that an increase

@@ -36,7 +36,7 @@ impl CongestionControl for Semicoupled {
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         let a = self.aggressiveness;
         self.credit
-            .avoid(path, ack, |path| a / linked::total_window(path.paths));
+            .avoid(path, ack, |path| a / linked::total_window(path));
     }
 
     fn on_state(&mut self, _path: &mut Member, state: CaState) {

@@ -305,3 +305,20 @@ fn scalable_grows_in_proportion() {
     assert_eq!(growth("paper", 50), 5);
     assert_eq!(growth("linux", 50), 10);
 }
+
+/// As after a SYN that was repeated, without timestamps.
+#[test]
+fn a_window_grows_that_had_an_acknowledgement_before_a_round_trip_time() {
+    for (name, parameters) in variants() {
+        let mut lab = Lab::new(&name, &parameters, &[20 * MS]);
+        (lab.paths[0].cwnd, lab.paths[0].ssthresh, lab.paths[0].srtt) = (10, 10, 0);
+        lab.delayed_ack(0, 1);
+        lab.paths[0].srtt = 20 * MS;
+        for _ in 0..20 {
+            let start = lab.now;
+            lab.round(0, start, true);
+        }
+        let window = lab.paths[0].cwnd;
+        assert!((12..100).contains(&window), "{name}: {window}");
+    }
+}

@@ -258,6 +258,7 @@ impl Connection {
                 }
             }
         }
+        self.manage_paths();
     }
 
     pub(super) fn on_priority(&mut self, subflow: usize, backup: bool) {

@@ -40,7 +40,6 @@ pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
             most_accepted: parameters.integer("add_addr_accepted") as usize,
             used: Vec::new(),
             seen: Vec::new(),
-            accepted: 0,
         })
     },
 };
@@ -54,10 +53,8 @@ struct Endpoints {
     most_accepted: usize,
     /// Local ids that were tried; each once, until its address goes away (`id_avail_bitmap`).
     used: Vec<u8>,
-    /// Remote ids that were considered.
-    seen: Vec<u8>,
-    /// Announced addresses that got subflows (`add_addr_accepted`).
-    accepted: usize,
+    /// Remote ids that were considered, and whether they got subflows; each once, until its address is removed.
+    seen: Vec<(u8, bool)>,
 }
 
 /// A decision in the making: subflows asked for so far count as open ones.
@@ -120,20 +117,23 @@ impl Endpoints {
     fn open_announced(&mut self, opening: &mut Opening) {
         let view = opening.view;
         for remote in view.remote.iter().filter(|remote| remote.id != 0) {
-            if self.seen.contains(&remote.id) {
-                continue;
-            }
-            self.seen.push(remote.id);
-            if self.accepted >= self.most_accepted {
+            if self.seen.iter().any(|&(id, _)| id == remote.id) {
                 continue;
             }
             let from = |id: u8| self.fullmesh || id == 0;
             let mut opened = false;
-            for local in view.local.iter().filter(|local| local.up && from(local.id)) {
-                opened |= opening.open(local.id, remote);
+            if self.accepted() < self.most_accepted {
+                for local in view.local.iter().filter(|local| local.up && from(local.id)) {
+                    opened |= opening.open(local.id, remote);
+                }
             }
-            self.accepted += usize::from(opened);
+            self.seen.push((remote.id, opened));
         }
+    }
+
+    /// Announced addresses that got subflows (`add_addr_accepted`).
+    fn accepted(&self) -> usize {
+        self.seen.iter().filter(|&&(_, opened)| opened).count()
     }
 }
 
@@ -142,7 +142,7 @@ impl PathManager for Endpoints {
         self.used
             .retain(|id| view.local.iter().any(|local| local.id == *id && local.up));
         self.seen
-            .retain(|id| view.remote.iter().any(|remote| remote.id == *id));
+            .retain(|(id, _)| view.remote.iter().any(|remote| remote.id == *id));
         let mut actions: Vec<Action> = if self.signal {
             view.announcements().collect()
         } else {
@@ -261,6 +261,20 @@ mod tests {
         let mut subflows = vec![FIRST];
         let found = opened(&mut *manager, &local(2), &remote(3), &mut subflows);
         assert_eq!(found, [(0, 1)]);
+    }
+
+    /// `mptcp_pm_nl_rm_addr`
+    #[test]
+    fn an_address_that_was_removed_makes_room_for_the_next() {
+        let mut manager = manager(json!({"flags": "none", "subflows": 8, "add_addr_accepted": 1}));
+        let mut subflows = vec![FIRST];
+        for _ in 0..3 {
+            let found = opened(&mut *manager, &local(1), &remote(2), &mut subflows);
+            assert_eq!(found, [(0, 1)]);
+            subflows.pop();
+            let found = opened(&mut *manager, &local(1), &remote(1), &mut subflows);
+            assert_eq!(found, []);
+        }
     }
 
     #[test]

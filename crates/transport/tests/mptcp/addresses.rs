@@ -6,13 +6,13 @@
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
-//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again` |
+//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
 
 use std::net::IpAddr;
 
-use polypath_transport::{EventKind, Mib};
+use polypath_transport::{Choice, Config, EventKind, Mib};
 use polypath_wire::mptcp::MptcpOption;
 
 use crate::common::script::{PEER_KEY, Peer, Script, hmac};
@@ -219,6 +219,40 @@ fn an_address_that_returns_is_joined_again() {
         pair.write(Side::Client, 300_000);
         pair.run_for(10 * SECOND);
         pair.assert_whole(Side::Server, before + 300_000);
+    }
+}
+
+/// A manager that takes each announced address once hears that it is gone.
+#[test]
+fn an_address_that_is_announced_again_is_joined_again() {
+    let endpoints = |flags: &str| Config {
+        path_manager: Choice {
+            name: "endpoints".into(),
+            parameters: [
+                ("flags".to_string(), flags.into()),
+                ("add_addr_accepted".to_string(), 1.into()),
+            ]
+            .into_iter()
+            .collect(),
+        },
+        ..mptcp()
+    };
+    let mut pair = Pair::with(
+        &endpoints("none"),
+        &endpoints("signal"),
+        vec![Link::new(10 * MS)],
+        2,
+        7,
+    );
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    for up in [false, true] {
+        pair.act(Side::Server, |connection, now| {
+            connection.set_address_up(server_address(1), up, now)
+        });
+        pair.run_for(SECOND);
+        assert_eq!(pair.established_subflows(), 1 + usize::from(up));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use polypath_transport::path::Path;
+use polypath_transport::path::{INFINITE_SSTHRESH, Path};
 use polypath_transport::scheduler::{
     Blocked, Carried, Decision, Head, Next, PacketKind, PathSet, REGISTRY, Rescue, Scheduler, View,
     rescuer,
@@ -299,6 +299,56 @@ fn blest_skips_the_slow_path_only_where_it_would_block_the_window() {
             );
         }
     }
+}
+
+/// `tp->snd_ssthresh == TCP_INFINITE_SSTHRESH` in `blestsched_estimate_bytes`.
+#[test]
+fn the_kernels_blest_takes_slow_start_for_over_after_the_first_loss() {
+    for (ssthresh, choices) in [(20, "bbbb"), (INFINITE_SSTHRESH, "")] {
+        let mut fast = path(10, 10);
+        (fast.in_flight, fast.ssthresh) = (10, ssthresh);
+        let mut sender = Sender::new(vec![fast, path(100, 4)], 8_000_000, 4_000_000);
+        let blest = &mut make("blest", json!({"variant": "mptcp.org"}));
+        assert_eq!(sender.run(blest.as_mut(), 4), choices, "{ssthresh}");
+    }
+}
+
+/// 176 segments are expected of the fast path: times 1.2 they do not fit, times 1 they do.
+#[test]
+fn the_kernels_blest_corrects_its_factor_only_where_it_is_used() {
+    let blest = &mut make("blest", json!({"variant": "mptcp.org"}));
+    let mut sender = Sender::new(vec![path(10, 10), path(100, 4)], 8_000_000, 200_000);
+    for round in 1..=50 {
+        let view = View {
+            now: round * 10 * MS,
+            ..sender.view()
+        };
+        assert_eq!(blest.select(&view), Decision::Send(0));
+    }
+    sender.paths[0].in_flight = 10;
+    for (now, decision) in [
+        (500, Decision::Wait),
+        (550, Decision::Wait),
+        (2_500, Decision::Wait),
+    ] {
+        let view = View {
+            now: now * MS,
+            ..sender.view()
+        };
+        assert_eq!(blest.select(&view), decision);
+    }
+    // Once for each 100 ms: 1.18 after the third time; 1.12 fits.
+    let decisions = (26..=40).map(|now| {
+        let view = View {
+            now: now * 100 * MS,
+            ..sender.view()
+        };
+        blest.select(&view)
+    });
+    let waits = decisions
+        .take_while(|decision| *decision == Decision::Wait)
+        .count();
+    assert_eq!(waits, 4);
 }
 
 /// What is done where the slow path's segment holds the window shut.

@@ -3,7 +3,7 @@
 use super::rescue::{self, Unasked};
 use super::{Blocked, Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
 use crate::Nanos;
-use crate::path::Path;
+use crate::path::{INFINITE_SSTHRESH, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -75,7 +75,7 @@ impl Blest {
         }
     }
 
-    /// Once a round trip of the fast path the factor follows what happened since.
+    /// Once a round trip the factor follows what happened since.
     fn adapt(&mut self, now: Nanos, rtt: Nanos) {
         if now - self.adapted_at < rtt {
             return;
@@ -109,7 +109,8 @@ impl Blest {
             };
             let (least, most) = self.extremes[fast];
             let rounds = (linger / ((least + most) as f64 / 2.0)).floor() + 1.0;
-            if path.in_slow_start() {
+            // Before the first loss; afterwards avoidance is taken to begin at once.
+            if path.ssthresh == INFINITE_SSTHRESH {
                 window * (2f64.powf(rounds.min(16.0)) - 1.0)
             } else {
                 (window.max(f64::from(path.ssthresh) + 1.0) + (rounds - 1.0) / 2.0) * rounds
@@ -134,9 +135,15 @@ impl Scheduler for Blest {
             return decision;
         };
         self.observe(view.paths);
-        self.adapt(view.now, view.paths[fast].srtt);
+        if !self.kernel {
+            self.adapt(view.now, view.paths[fast].srtt);
+        }
         if chosen == fast {
             return decision;
+        }
+        if self.kernel {
+            // Where the fast path is full, once a round trip of the slow one (`blestsched_update_lambda`).
+            self.adapt(view.now, self.extremes[chosen].0);
         }
         let slow = &view.paths[chosen];
         let on_slow = f64::from(slow.mss) * f64::from(slow.in_flight + 1);

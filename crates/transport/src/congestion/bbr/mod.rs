@@ -426,7 +426,7 @@ impl CongestionControl for Bbr {
     /// Linux `bbr_cwnd_event_tx_start`.
     fn on_restart(&mut self, path: &mut Member, now: Nanos, _idle: Nanos) {
         self.after_idle = true;
-        self.aggregation = Aggregation::default();
+        self.aggregation.restart(now);
         match self.mode {
             Mode::ProbeBandwidth => self.set_rate(path, 1.0),
             Mode::ProbeRtt if self.probe_rtt_until.is_some_and(|until| now > until) => {

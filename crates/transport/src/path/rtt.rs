@@ -54,16 +54,17 @@ impl RttEstimator {
         }
         let error = rtt - (self.srtt >> 3);
         self.srtt = (self.srtt + error).max(1);
-        // A fall in RTT counts for an eighth only.
         let mut change = error.abs() - (self.mdev >> 2);
+        if !config.profile.rto_adds_minimum() {
+            self.mdev += change;
+            self.rttvar = self.mdev.max(granularity(config));
+            return;
+        }
+        // A fall in RTT counts for an eighth only.
         if error < 0 && change > 0 {
             change >>= 3;
         }
         self.mdev += change;
-        if !config.profile.rto_adds_minimum() {
-            self.rttvar = self.mdev.max(granularity(config));
-            return;
-        }
         if self.mdev > self.mdev_max {
             self.mdev_max = self.mdev;
             self.rttvar = self.rttvar.max(self.mdev);
@@ -199,6 +200,17 @@ mod tests {
         let mut estimator = RttEstimator::default();
         estimator.sample(500 * MS, 1, 1, &config);
         assert_eq!(estimator.rto(&config), 1_500 * MS);
+    }
+
+    /// Section 2.3 knows no direction; Linux takes an eighth of a fall (`tcp_rtt_estimator`).
+    #[test]
+    fn a_fall_raises_the_timeout_in_the_rfc() {
+        let (mut estimator, config) = settled(Profile::Rfc, 1_200 * MS);
+        estimator.sample(400 * MS, 1000, 2000, &config);
+        assert_eq!(estimator.rto(&config) / MS, 1_100 + 800);
+        let (mut estimator, config) = settled(Profile::Linux, 1_200 * MS);
+        estimator.sample(400 * MS, 1000, 2000, &config);
+        assert!(estimator.rto(&config) < 1_400 * MS);
     }
 
     #[test]

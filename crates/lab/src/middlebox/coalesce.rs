@@ -77,8 +77,10 @@ impl Middlebox for Coalesce {
             wanted && segment.payload.len > 0 && !segment.flags.intersects(ALONE)
         });
         if let Some((mut first, until)) = self.waiting.remove(&ends) {
+            // `inet_gro_receive`: what differs in the ECN field stays apart, so that no mark is lost (RFC 3168 section 5.3).
+            let alike = first.ecn == packet.ecn;
             let joined = match (first.segment(), &joins) {
-                (Some(first), Some(next)) => self.join(first, next),
+                (Some(first), Some(next)) => alike && self.join(first, next),
                 _ => false,
             };
             if joined {
@@ -119,5 +121,79 @@ impl Middlebox for Coalesce {
 
     fn held(&self) -> u64 {
         self.waiting.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_net::Ecn;
+    use polypath_net::random::stream;
+    use polypath_transport::Purpose;
+
+    use super::*;
+    use crate::flow::{Body, Content, End};
+    use crate::middlebox::{Conversation, Tally};
+
+    const LEN: u32 = 1_000;
+
+    /// The ECN field and the length of what leaves of a flow's consecutive segments with these fields.
+    fn passed(fields: &[Ecn]) -> Vec<(Ecn, u32)> {
+        let mut coalesce = Coalesce {
+            bytes: 10 * LEN,
+            hold: MILLISECOND,
+            way: Way::Both,
+            waiting: BTreeMap::new(),
+        };
+        let (mut random, mut tally) = (stream(1, "test", 0, "coalesce"), Tally::default());
+        let mut work = Work::new(0, &mut random, &mut tally);
+        for (number, ecn) in (0..).zip(fields) {
+            let mut segment = Segment {
+                seq: number * LEN,
+                flags: Flags::ACK,
+                ..Segment::default()
+            };
+            segment.payload.offset = u64::from(number * LEN);
+            segment.payload.len = LEN;
+            let end = SocketAddr::from(([10, 0, 0, 1], 80));
+            let packet = Passing {
+                forward: true,
+                source: end,
+                destination: end,
+                ecn: *ecn,
+                body: Body {
+                    identification: 0,
+                    altered: false,
+                    purpose: Purpose::Data,
+                    content: Content::Tcp(segment),
+                },
+                flow: None,
+                conversation: Conversation {
+                    sender: End::Datagrams { application: 0 },
+                    stream: 0,
+                    first_dsn: None,
+                },
+                about: None,
+            };
+            coalesce.pass(packet, &mut work);
+        }
+        work.now = coalesce.deadline();
+        coalesce.on_time(&mut work);
+        let sent = work.sent().into_iter();
+        sent.map(|mut it| {
+            (
+                it.ecn,
+                it.segment().map_or(0, |segment| segment.payload.len),
+            )
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_mark_is_joined_with_marks_alone() {
+        use Ecn::{Ce, Ect0};
+        assert_eq!(
+            passed(&[Ect0, Ect0, Ce, Ce, Ect0]),
+            [(Ect0, 2 * LEN), (Ce, 2 * LEN), (Ect0, LEN)]
+        );
     }
 }

@@ -145,6 +145,8 @@ pub enum ConfigError {
     Model(#[from] ModelError),
 }
 
+/// MTU of a link that has none of its own, as of Ethernet.
+const USUAL_MTU: u32 = 1500;
 const MAX_RATE: u64 = 1_000_000_000_000_000;
 const MAX_BURST: u64 = 1 << 30;
 
@@ -183,6 +185,11 @@ impl ChannelConfig {
         self.queue.check()?;
         self.loss.check()?;
         Ok(())
+    }
+
+    /// Bytes of the longest packet, overhead included (`psched_mtu`).
+    pub(crate) fn longest_packet(&self) -> u64 {
+        u64::from(self.mtu.unwrap_or(USUAL_MTU)) + u64::from(self.overhead)
     }
 
     /// Whether the channel and the interfaces at its ends are up.

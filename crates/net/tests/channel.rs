@@ -4,8 +4,8 @@ mod common;
 
 use common::{FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
-    Change, ChannelConfig, CodelConfig, DropReason, Ecn, LossConfig, QueueConfig, RandomConfig,
-    RedConfig,
+    Change, ChannelConfig, CodelConfig, DropReason, Ecn, FqCodelConfig, LossConfig, PieConfig,
+    QueueConfig, RandomConfig, RedConfig,
 };
 
 const US: u64 = 1_000;
@@ -367,4 +367,61 @@ fn a_longer_packet_than_the_mtu_goes_back_to_the_owner() {
         [Event::Refused(0, FORWARD, 1), Event::Refused(0, FORWARD, 3)]
     );
     assert_eq!(pair.network.stats(FORWARD).dropped_packets, 2);
+}
+
+/// `codel_should_drop` and `pie_drop_early`: what the link's own longest packets, not those that came, would fill is no standing queue.
+#[test]
+fn a_queue_of_one_long_packet_is_left_alone() {
+    const LEN: u32 = 200;
+    let codel = QueueConfig::Codel(CodelConfig {
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        limit: 1000,
+        ecn: false,
+    });
+    let fq_codel = QueueConfig::FqCodel(FqCodelConfig {
+        quantum_bytes: 1514,
+        flows: 1024,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        limit: 1000,
+        drop_batch: 64,
+        ecn: false,
+    });
+    let pie = QueueConfig::Pie(PieConfig {
+        target_ns: MS,
+        tupdate_ns: 15 * MS,
+        alpha: 0.125,
+        beta: 1.25,
+        limit: 1000,
+        ecn: false,
+    });
+    // (queue, MTU, packets that always wait, whether that is a standing queue)
+    for (queue, mtu, waiting, stands) in [
+        (&codel, None, 8, false),
+        (&codel, None, 9, true),
+        (&codel, Some(1186), 7, false),
+        (&codel, Some(1185), 7, true),
+        (&fq_codel, None, 8, false),
+        (&fq_codel, None, 9, true),
+        (&pie, Some(1200), 11, false),
+        (&pie, Some(900), 11, true),
+    ] {
+        let mut pair = Pair::new(ChannelConfig {
+            rate_bps: Some(160_000),
+            overhead: 14,
+            mtu,
+            queue: queue.clone(),
+            ..config()
+        });
+        // One is sent while the others wait, and the next comes as it leaves.
+        let one = u64::from(LEN) * 50 * US;
+        pair.send(&vec![LEN - 14; waiting]);
+        for packet in 0..1000 {
+            pair.run(packet * one + 1);
+            pair.send(&[LEN - 14]);
+        }
+        let dropped = !pair.dropped().is_empty();
+        assert_eq!(dropped, stands, "{queue:?} {mtu:?} {waiting}");
+    }
 }

@@ -103,7 +103,11 @@ impl Channel {
             general: Box::new(General {
                 id,
                 seed,
-                discipline: Discipline::new(&config.queue, hashes(seed, id)),
+                discipline: Discipline::new(
+                    &config.queue,
+                    config.longest_packet(),
+                    hashes(seed, id),
+                ),
                 loss: Loss::new(&config.loss),
                 config,
                 streams: None,
@@ -455,7 +459,8 @@ impl Channel {
         let lost = self.lose(now, &old, headers);
         if self.general.config.queue != old.queue {
             let hashes = hashes(self.general.seed, self.general.id);
-            let mut new = Discipline::new(&self.general.config.queue, hashes);
+            let config = &self.general.config;
+            let mut new = Discipline::new(&config.queue, config.longest_packet(), hashes);
             let discipline = &mut self.general.discipline;
             if let Some(staged) = &mut self.general.staged {
                 staged.hand_over(discipline, &mut new, |slot| store.flow(slot));

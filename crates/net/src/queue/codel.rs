@@ -31,6 +31,8 @@ pub(super) struct Goal {
     pub target: Nanos,
     pub interval: Nanos,
     pub ecn: bool,
+    /// The link's longest packet: with no more than that waiting there is no standing queue (`codel_should_drop`).
+    pub longest: u64,
 }
 
 /// A packet on leaving, and what it leaves behind.
@@ -40,8 +42,6 @@ pub(super) struct Leaving {
     pub sojourn: Nanos,
     /// Bytes that wait behind it.
     pub behind: u64,
-    /// The longest packet so far: with no more than that waiting there is no standing queue.
-    pub longest: u32,
 }
 
 /// What the control knows of one queue.
@@ -93,7 +93,7 @@ impl Control {
 
     /// Whether the sojourn time has been above target for an interval (`dodequeue` of section 5.5).
     fn stands(&mut self, goal: Goal, now: Nanos, packet: Leaving) -> bool {
-        if packet.sojourn < goal.target || packet.behind <= u64::from(packet.longest) {
+        if packet.sojourn < goal.target || packet.behind <= goal.longest {
             self.first_above = None;
             return false;
         }
@@ -122,38 +122,34 @@ pub(crate) struct Codel {
     goal: Goal,
     pub limit: u64,
     control: Control,
-    longest: u32,
 }
 
 impl Codel {
-    pub fn new(config: CodelConfig) -> Self {
+    pub fn new(config: CodelConfig, longest: u64) -> Self {
         Self {
             goal: Goal {
                 target: config.target_ns,
                 interval: config.interval_ns,
                 ecn: config.ecn,
+                longest,
             },
             limit: config.limit,
             control: Control::default(),
-            longest: 0,
         }
     }
 
-    /// Decides on a packet of `size` bytes that would leave; see [`Control::release`].
+    /// Decides on a packet that would leave; see [`Control::release`].
     pub fn release(
         &mut self,
         now: Nanos,
-        size: u32,
         ecn_capable: bool,
         sojourn: Nanos,
         behind: u64,
     ) -> Verdict {
-        self.longest = self.longest.max(size);
         let packet = Leaving {
             ecn_capable,
             sojourn,
             behind,
-            longest: self.longest,
         };
         self.control.release(self.goal, now, packet)
     }
@@ -164,19 +160,20 @@ mod tests {
     use super::*;
 
     fn codel(ecn: bool) -> Codel {
-        Codel::new(CodelConfig {
+        let config = CodelConfig {
             target_ns: 5 * MS,
             interval_ns: 100 * MS,
             limit: 1000,
             ecn,
-        })
+        };
+        Codel::new(config, 1500)
     }
 
     #[test]
     fn drops_start_after_an_interval_and_come_faster_and_faster() {
         let mut codel = codel(false);
         let drops: Vec<Nanos> = (0..400)
-            .filter(|ms| codel.release(ms * MS, 1500, false, 20 * MS, 30_000) != Verdict::Pass)
+            .filter(|ms| codel.release(ms * MS, false, 20 * MS, 30_000) != Verdict::Pass)
             .collect();
         // 100 ms above target, then gaps of 100 ms / sqrt(1, 2, 3, ..), seen at whole milliseconds.
         assert_eq!(drops[..5], [100, 200, 271, 329, 379]);
@@ -186,23 +183,17 @@ mod tests {
     fn a_queue_below_target_or_of_one_packet_is_left_alone() {
         let mut codel = codel(false);
         for ms in 0..400 {
-            assert_eq!(
-                codel.release(ms * MS, 1500, false, 4 * MS, 30_000),
-                Verdict::Pass
-            );
-            assert_eq!(
-                codel.release(ms * MS, 1500, false, 20 * MS, 1500),
-                Verdict::Pass
-            );
+            assert_eq!(codel.release(ms * MS, false, 4 * MS, 30_000), Verdict::Pass);
+            assert_eq!(codel.release(ms * MS, false, 20 * MS, 1500), Verdict::Pass);
         }
     }
 
     #[test]
     fn ecn_capable_packets_are_marked() {
         let mut codel = codel(true);
-        codel.release(0, 1500, true, 20 * MS, 30_000);
+        codel.release(0, true, 20 * MS, 30_000);
         assert_eq!(
-            codel.release(100 * MS, 1500, true, 20 * MS, 30_000),
+            codel.release(100 * MS, true, 20 * MS, 30_000),
             Verdict::Mark
         );
     }

@@ -40,22 +40,26 @@ model! {
 #[derive(Debug)]
 pub(super) struct FqCodel {
     config: FqCodelConfig,
+    goal: Goal,
     flows: Flows<Control>,
     /// Flows that have had no turn since their queue was empty, and the others, each in order of service.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// The longest packet of any flow so far.
-    longest: u32,
 }
 
 impl FqCodel {
-    pub fn new(config: FqCodelConfig, rng: &mut Pcg64Mcg) -> Self {
+    pub fn new(config: FqCodelConfig, longest: u64, rng: &mut Pcg64Mcg) -> Self {
         Self {
             config,
+            goal: Goal {
+                target: config.target_ns,
+                interval: config.interval_ns,
+                ecn: config.ecn,
+                longest,
+            },
             flows: Flows::new(config.flows, rng),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            longest: 0,
         }
     }
 
@@ -67,21 +71,15 @@ impl FqCodel {
         marks: &mut dyn Marks,
         dropped: &mut Dropped,
     ) -> Option<Queued> {
-        let goal = Goal {
-            target: self.config.target_ns,
-            interval: self.config.interval_ns,
-            ecn: self.config.ecn,
-        };
         while let Some(packet) = self.flows.pop_first(number) {
-            self.longest = self.longest.max(packet.size);
             let leaving = Leaving {
                 ecn_capable: marks.capable(packet.slot),
                 sojourn: now - packet.entered,
                 // Of all flows (`fq_codel_dequeue` hands `qstats.backlog` to `codel_dequeue`).
                 behind: self.flows.waiting().1,
-                longest: self.longest,
             };
-            match self.flows.get(number).state.release(goal, now, leaving) {
+            let control = &mut self.flows.get(number).state;
+            match control.release(self.goal, now, leaving) {
                 Verdict::Pass => return Some(packet),
                 Verdict::Mark => {
                     marks.mark(packet.slot);

@@ -169,16 +169,16 @@ pub(crate) enum Discipline {
 }
 
 impl Discipline {
-    /// `rng` is the channel's own for hashes of flows.
-    pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Pcg64Mcg) -> Self {
+    /// `longest`: what the link's longest packet takes; `rng`: the channel's own for hashes of flows.
+    pub fn new(config: &QueueConfig, longest: u64, rng: impl FnOnce() -> Pcg64Mcg) -> Self {
         match *config {
             QueueConfig::DropTail(config) => Self::DropTail(DropTail::new(config)),
             QueueConfig::Red(config) => Self::Red(Red::new(config)),
-            QueueConfig::Codel(config) => Self::Codel(Codel::new(config)),
-            QueueConfig::Pie(config) => Self::Pie(Pie::new(config)),
+            QueueConfig::Codel(config) => Self::Codel(Codel::new(config, longest)),
+            QueueConfig::Pie(config) => Self::Pie(Pie::new(config, longest)),
             QueueConfig::Drr(config) => Self::ByFlow(Box::new(Drr::new(config, &mut rng()))),
             QueueConfig::FqCodel(config) => {
-                Self::ByFlow(Box::new(FqCodel::new(config, &mut rng())))
+                Self::ByFlow(Box::new(FqCodel::new(config, longest, &mut rng())))
             }
         }
     }
@@ -255,7 +255,7 @@ impl Discipline {
         bytes: u64,
     ) -> Verdict {
         match self {
-            Self::Codel(codel) => codel.release(now, size, ecn_capable, sojourn, bytes),
+            Self::Codel(codel) => codel.release(now, ecn_capable, sojourn, bytes),
             Self::Pie(pie) => {
                 pie.release(now, size, sojourn, bytes);
                 Verdict::Pass

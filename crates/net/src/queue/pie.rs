@@ -15,8 +15,6 @@ const MOST_GAIN: u64 = 1000;
 const MAX_BURST: Nanos = 150 * MS;
 /// Above this delay the probability rises in larger steps (section 5.5).
 const HIGH_DELAY: Nanos = 250 * MS;
-/// `MEAN_PKTSIZE` of section 4.1, a packet of Ethernet as Linux has it (`psched_mtu`).
-const PACKET: u64 = 1514;
 
 model! {
     "pie",
@@ -67,15 +65,18 @@ const INITIAL: State = State {
 #[derive(Clone, Debug)]
 pub(crate) struct Pie {
     config: PieConfig,
+    /// `MEAN_PKTSIZE` of section 4.1: the link's longest packet, as Linux has it (`psched_mtu`).
+    longest: u64,
     state: State,
     /// When the probability is updated next; absent before the first packet.
     next_update: Option<Nanos>,
 }
 
 impl Pie {
-    pub fn new(config: PieConfig) -> Self {
+    pub fn new(config: PieConfig, longest: u64) -> Self {
         Self {
             config,
+            longest,
             state: INITIAL,
             next_update: None,
         }
@@ -174,7 +175,7 @@ impl Pie {
         let state = &mut self.state;
         if state.burst > 0
             || state.delay < self.config.target_ns / 2 && state.probability < 0.2
-            || backlog < 2 * PACKET
+            || backlog < 2 * self.longest
         {
             return false;
         }
@@ -231,14 +232,15 @@ mod tests {
     use crate::random::stream;
 
     fn pie() -> Pie {
-        Pie::new(PieConfig {
+        let config = PieConfig {
             target_ns: 15 * MS,
             tupdate_ns: 15 * MS,
             alpha: 0.125,
             beta: 1.25,
             limit: 1000,
             ecn: true,
-        })
+        };
+        Pie::new(config, 1514)
     }
 
     #[test]

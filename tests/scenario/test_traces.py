@@ -207,6 +207,31 @@ class TestConditions:
         changes = [(event["at_ns"] // 10**9, event["action"]["rate_bps"] // 10**6) for event in made["events"]]
         assert changes == [(1, 5), (2, 7), (3, 5), (4, 7)]
 
+    @pytest.mark.parametrize(
+        ("columns", "event", "refused"),
+        [
+            ("rate_mbps", 'rate = "1 Mbps"', "rate"),
+            ("delay_ms", 'delay = "1 ms"', "delay"),
+            ("loss", 'loss = "1 %"', "loss"),
+            ("rate_mbps", 'rate = "1 Mbps"\ndirection = "backward"', None),
+            ("rate_mbps", 'delay = "1 ms"\nup = false', None),
+        ],
+    )
+    def test_what_a_column_sets_no_event_sets(
+        self, tmp_path: Path, columns: str, event: str, refused: str | None
+    ) -> None:
+        link = 'rate = "5 Mbps"\nforward = { conditions = { csv = "w.csv" } }'
+        path = scenario(
+            tmp_path, f'{link}\n[[event]]\nlink = "lte"\nat = "1 s"\n{event}', w_csv=f"time_s,{columns}\n0,1\n2,1\n"
+        )
+        if refused is None:
+            Scenario.load(path)
+            return
+        with pytest.raises(ScenarioError) as caught:
+            Scenario.load(path)
+        message = f"link.lte.forward has its {refused} from 'w.csv'; give that file a row at the event's time"
+        assert str(caught.value) == f"{path}:13: {message}"
+
     def test_import_gives_the_same_plan(self, tmp_path: Path) -> None:
         made = plan(tmp_path, 'conditions = { csv = "w.csv" }', w_csv=CSV)
         assert scenario_of(made, "plan.json").plan().view["events"] == made.view["events"]

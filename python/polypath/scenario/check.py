@@ -244,7 +244,7 @@ def _traces(tables: Tables) -> Iterator[Problem]:
         for key, side in zip(("forward", "backward"), directions(link), strict=True):
             where = f"link.{name}.{key}"
             if side.conditions is not None:
-                yield from _conditions(name, where, side, tables.duration)
+                yield from _conditions(name, key, side, tables)
             if side.trace is None:
                 continue
             if side.burst:
@@ -314,14 +314,23 @@ def _beside_wifi(name: str, key: str, side: Channel, tables: Tables) -> Iterator
             yield Problem(("event", index, "rate"), f"{where} is Wi-Fi, so that its rate cannot be changed")
 
 
-def _conditions(name: str, where: str, side: Channel, duration: int) -> Iterator[Problem]:
+_COLUMNS = {"rate_bps": "rate", "delay_ns": "delay", "loss": "loss"}
+"""What columns of conditions set, as events name it."""
+
+
+def _conditions(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
     assert side.conditions is not None
-    columns = side.conditions.columns()
+    where, columns = f"link.{name}.{key}", side.conditions.columns()
     if side.trace is not None and "rate_bps" in columns:
         message = f"{where} follows the trace '{side.trace.name}', so that 'conditions' cannot give its rate"
         yield Problem(("link", name), message)
+    for index, event in enumerate(tables.event):
+        for what in (_COLUMNS[column] for column in sorted(columns)):
+            if event.link == name and getattr(event, what) is not None and event.direction in ("both", key):
+                message = f"{where} has its {what} from '{side.conditions.name}'"
+                yield Problem(("event", index, what), f"{message}; give that file a row at the event's time")
     try:
-        for _ in side.conditions.changes(duration):
+        for _ in side.conditions.changes(tables.duration):
             pass
     except ScenarioError as error:
         yield Problem(("link", name), str(error))

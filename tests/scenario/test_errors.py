@@ -133,6 +133,18 @@ def complaint(text: str) -> str:
             'queue = "80 pakets"',
             "21: link.path0.queue: unknown unit 'pakets' in '80 pakets'; did you mean 'packets'?",
         ),
+        (
+            'loss = "1 %"',
+            'burst = "1 kB"',
+            "27: link.path1: a bucket of 1 kB never holds a packet of 1514 bytes ('mtu' and 'overhead');"
+            " did you mean '1514 B'?",
+        ),
+        (
+            'loss = "1 %"',
+            'mtu = 1400\noverhead = 38\nforward.burst = "1437 B"',
+            "29: link.path1: a bucket of 1437 B never holds a packet of 1438 bytes ('mtu' and 'overhead');"
+            " did you mean '1438 B'?",
+        ),
         ('loss = "1 %"', "mtu = 100", "27: link.path1.mtu: must be at least 576, not 100"),
         (
             'loss = "1 %"',
@@ -224,6 +236,38 @@ def test_disconnected_halves_are_found(two_paths: str) -> None:
 def test_hosts_do_not_forward(two_paths: str) -> None:
     text = two_paths.replace("[router.r]", "[host.r]").replace('name = "iperf"', 'name = "iperf"\nclient = "client"')
     assert "disconnected from 'client'" in complaint(text)
+
+
+def test_ipv6_needs_1280_bytes_where_it_can_be() -> None:
+    text = """\
+[host.client.interface]
+eth0.address = "2001:db8::1"
+eth1.address = "10.0.1.1"
+[host.server.interface]
+eth0.address = "2001:db8:1::1"
+eth1.address = "10.0.2.1"
+[host.other]
+[router]
+a = {}
+b = {}
+c = {}
+[link]
+first = { ends = ["client:eth0", "a"] }
+second = { ends = ["a", "b"] }
+third = { ends = ["b", "server:eth0"] }
+side = { ends = ["b", "other"], mtu = 600 }
+old = { ends = ["client:eth1", "c"], mtu = 600 }
+way = { ends = ["c", "server:eth1"], mtu = 600 }
+"""
+    Scenario.parse(text, "lab.toml").resolved()
+    for link, line in (("first", 13), ("second", 14), ("third", 15)):
+        wanted = f"lab.toml:{line}: link.{link}: IPv6 needs an 'mtu' of at least 1280, not 1279 (RFC 8200 section 5)"
+        for direction in ("", "backward = {", "forward = {"):
+            mtu = f"{direction} mtu = 1279 {'}' if direction else ''}"
+            changed = [
+                line.replace(" }", f", {mtu} }}") if line.startswith(link) else line for line in text.splitlines()
+            ]
+            assert complaint("\n".join(changed)) == f"{wanted}; did you mean '1280'?"
 
 
 def test_ports_are_taken_once(two_paths: str) -> None:

@@ -86,7 +86,7 @@ CHANNEL: dict[str, st.SearchStrategy[Any]] = {
     "queue": QUEUES,
     "loss": LOSSES,
     "jitter": TIMES,
-    "burst": SIZES,
+    "burst": st.one_of(st.just(0), st.integers(65_535 + 100, 2**30)).map(SIZE.format),
     "reorder": SHARES,
     "duplicate": SHARES,
     "corrupt": SHARES,

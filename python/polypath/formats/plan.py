@@ -12,7 +12,7 @@ from polypath.scenario import Plan, Scenario, ScenarioError, declared, quic
 from polypath.scenario.fields import is_fixed
 from polypath.scenario.frequency import OFF
 from polypath.scenario.models import BASES
-from polypath.scenario.plan import ETHERNET_BYTES
+from polypath.scenario.network import ETHERNET_BYTES
 from polypath.scenario.script import NAME as SCRIPT
 from polypath.scenario.stack import ALGORITHMS, BUFFERS, DEFAULT_PROFILE, of_profile
 from polypath.scenario.traces import Opportunities

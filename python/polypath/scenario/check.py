@@ -11,7 +11,7 @@ from polypath.scenario.declared import tables as models
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Address
 from polypath.scenario.models import Discipline
-from polypath.scenario.network import Channel
+from polypath.scenario.network import ETHERNET_BYTES, USUAL_MTU, Channel, Link
 from polypath.scenario.positions import Path
 from polypath.scenario.script import is_script
 from polypath.scenario.stack import Stack
@@ -33,7 +33,7 @@ from polypath.scenario.tables import (
 )
 from polypath.scenario.traffic import Bulk, Command, Event
 from polypath.scenario.wifi import Wifi
-from polypath.units import TIME, nearest
+from polypath.units import SIZE, TIME, nearest
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,22 @@ def _bypasses(tables: Tables) -> Iterator[Problem]:
                 message = "'bypass' is of links with a rate of their own, whose queue is at the link"
                 yield Problem(("link", name), f"link.{name}: {message}")
                 break
+
+
+def _written(link: Link, key: str, name: str) -> Path:
+    """Where a link says what holds in a direction, within the link's table."""
+    return (key, name) if getattr(getattr(link, key), name) is not None else (name,)
+
+
+def _bursts(tables: Tables) -> Iterator[Problem]:
+    for name, link in tables.link.items():
+        for key, side in zip(("forward", "backward"), directions(link), strict=True):
+            overhead = ETHERNET_BYTES if side.overhead is None else side.overhead
+            longest = (side.mtu or USUAL_MTU) + overhead
+            if side.burst and side.burst < longest:
+                message = f"link.{name}: a bucket of {SIZE.format(side.burst)} never holds a packet of {longest} bytes"
+                path = ("link", name, *_written(link, key, "burst"))
+                yield Problem(path, f"{message} ('mtu' and 'overhead')", f"{longest} B")
 
 
 def _traces(tables: Tables) -> Iterator[Problem]:
@@ -524,16 +540,56 @@ def _addresses(tables: Tables) -> Iterator[Problem]:
                 owners.setdefault(address, f"{node}:{interface}")
 
 
-def _reach(tables: Tables) -> Iterator[Problem]:
-    neighbours: dict[str, set[str]] = {name: set() for name in nodes(tables)}
+def _neighbours(tables: Tables) -> dict[str, set[str]]:
+    """By node those at the other ends of its links."""
+    found: dict[str, set[str]] = {name: set() for name in nodes(tables)}
     for (a, _), (b, _) in attachments(tables).values():
-        neighbours[a].add(b)
-        neighbours[b].add(a)
+        found[a].add(b)
+        found[b].add(a)
+    return found
+
+
+def _forwarding(tables: Tables) -> list[str]:
+    return [name for name in nodes(tables) if name not in tables.host or tables.host[name].forwards]
+
+
+_LEAST_IPV6_MTU = 1280
+"""RFC 8200 section 5."""
+
+
+def _ipv6_mtus(tables: Tables) -> Iterator[Problem]:
+    """IPv6 can be on a link each end of which has an address of it, or leads to one without crossing a host."""
+    short = {name: link for name, link in tables.link.items() if min(map(_mtu, directions(link))) < _LEAST_IPV6_MTU}
+    if not short:
+        return
+    described, links = described_interfaces(tables), attachments(tables)
+    parts = _parts(_neighbours(tables), _forwarding(tables))
+
+    def speaks(end: End) -> bool:
+        interface = described.get(end[0], {}).get(end[1])
+        return interface is not None and any(address.version == 6 for address in interface.address or [])
+
+    around = {parts[node] for pair in links.values() if any(map(speaks, pair)) for node, _ in pair if node in parts}
+    for name, link in short.items():
+        if not all(speaks(end) or parts.get(end[0]) in around for end in links[name]):
+            continue
+        for key, side in zip(("forward", "backward"), directions(link), strict=True):
+            if _mtu(side) < _LEAST_IPV6_MTU:
+                message = f"link.{name}: IPv6 needs an 'mtu' of at least {_LEAST_IPV6_MTU}, not {side.mtu}"
+                path = ("link", name, *_written(link, key, "mtu"))
+                yield Problem(path, f"{message} (RFC 8200 section 5)", str(_LEAST_IPV6_MTU))
+
+
+def _mtu(channel: Channel) -> int:
+    return _LEAST_IPV6_MTU if channel.mtu is None else channel.mtu
+
+
+def _reach(tables: Tables) -> Iterator[Problem]:
+    neighbours = _neighbours(tables)
     for host in tables.host:
         if not neighbours[host]:
             yield Problem(("host", host), f"host '{host}' is disconnected: no link ends at it")
-    forwarding = [name for name in neighbours if name not in tables.host or tables.host[name].forwards]
-    parts = _parts(neighbours, forwarding)
+    parts = _parts(neighbours, _forwarding(tables))
     around = {host: {parts[near] for near in neighbours[host] if near in parts} for host in tables.host}
     names = application_names(tables)
     for index, application in between_hosts(tables):
@@ -604,6 +660,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _mtus,
     _queues,
     _bypasses,
+    _bursts,
     _traces,
     _wifi,
     _application_hosts,
@@ -617,4 +674,10 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
 )
 """Checks of names; those of `_WIRING` need them to hold."""
 
-_WIRING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (_interfaces, _addresses, _reach, _made_interfaces)
+_WIRING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
+    _interfaces,
+    _addresses,
+    _reach,
+    _ipv6_mtus,
+    _made_interfaces,
+)

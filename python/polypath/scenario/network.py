@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -116,6 +116,12 @@ Loss = Annotated[
 """A share of packets lost at random, or a loss model with its parameters."""
 
 
+ETHERNET_BYTES: Final = 14
+"""What a link takes of a packet besides its IP length, if it does not say otherwise."""
+USUAL_MTU: Final = 1500
+"""What counts as the longest IP packet of a link that has no `mtu`."""
+
+
 class Channel(Model):
     """One direction of a link; what is left out is as the link says."""
 
@@ -145,7 +151,8 @@ class Channel(Model):
     jitter: Time | None = None
     """Standard deviation of the delay (normal distribution); packets keep their order."""
     burst: Depth | None = None
-    """Depth of the token bucket; left out: packets leave one after the other at the rate."""
+    """Depth of the token bucket, at least a packet of `mtu` or 1500 bytes with its `overhead`; left out: packets leave
+    one after the other at the rate."""
     reorder: Share | None = None
     """Share of packets that overtake those delayed (netem's reorder)."""
     duplicate: Share | None = None
@@ -157,7 +164,7 @@ class Channel(Model):
     on a link that follows a trace 0, over Wi-Fi 38 (header, LLC and FCS of a data frame; 36 in 802.11a)."""
     mtu: int | None = Field(default=None, ge=576, le=65535)
     """Longest IP packet in bytes. A host sends no longer ones on its own link; a router drops them and tells the sender
-    (RFC 1191, RFC 8201); left out: any."""
+    (RFC 1191, RFC 8201); at least 1280 for IPv6; left out: any."""
     icmp: bool | None = None
     """Whether a router tells senders of packets longer than `mtu`; if not, they vanish."""
     up: bool | None = None

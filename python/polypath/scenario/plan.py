@@ -15,7 +15,7 @@ from polypath.scenario import declared, quic, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.models import Discipline, LossModel
-from polypath.scenario.network import Channel, Host, Interface, Link
+from polypath.scenario.network import ETHERNET_BYTES, Channel, Host, Interface, Link
 from polypath.scenario.reading import read_text
 from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
@@ -24,7 +24,6 @@ from polypath.scenario.traffic import Application, Event, MeasuredApplication, P
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
-ETHERNET_BYTES = 14
 DEFAULT_QUEUE_PACKETS = 1000
 ANYWHERE = {4: "0.0.0.0", 6: "::"}
 

@@ -51,6 +51,8 @@ pub(super) struct Control {
     first_above: Option<Nanos>,
     dropping: bool,
     next_drop: Nanos,
+    /// A packet was dropped at `next_drop`, which moves on if the next one stands.
+    law_due: bool,
     /// Drops since the dropping state was entered.
     count: u32,
     /// `count` when the dropping state was last entered.
@@ -60,20 +62,28 @@ pub(super) struct Control {
 impl Control {
     /// One packet of the dequeue routine of section 5.6; it is called again for the next packet when this one is dropped.
     pub fn release(&mut self, goal: Goal, now: Nanos, packet: Leaving) -> Verdict {
+        let law_due = std::mem::take(&mut self.law_due);
         if !self.stands(goal, now, packet) {
             self.dropping = false;
             return Verdict::Pass;
         }
+        if law_due {
+            self.next_drop = self.control_law(goal, self.next_drop);
+        }
+        let marks = goal.ecn && packet.ecn_capable;
         if !self.dropping {
             self.dropping = true;
             self.enter(goal, now);
         } else if now >= self.next_drop {
             self.count = self.count.saturating_add(1);
-            self.next_drop = self.control_law(goal, self.next_drop);
+            if marks {
+                self.next_drop = self.control_law(goal, self.next_drop);
+            }
+            self.law_due = !marks;
         } else {
             return Verdict::Pass;
         }
-        if goal.ecn && packet.ecn_capable {
+        if marks {
             Verdict::Mark
         } else {
             Verdict::Drop(DropReason::Codel)
@@ -84,6 +94,7 @@ impl Control {
     pub fn empty(&mut self) {
         self.first_above = None;
         self.dropping = false;
+        self.law_due = false;
     }
 
     /// Counts packets that something else dropped, so that the next drop comes sooner.
@@ -196,5 +207,28 @@ mod tests {
             codel.release(100 * MS, true, 20 * MS, 30_000),
             Verdict::Mark
         );
+    }
+
+    /// Section 5.5: the law is applied after a drop if the next packet stands, too. After 16 intervals nothing is recent (`enter`).
+    #[test]
+    fn the_drop_that_ends_dropping_does_not_put_off_the_next() {
+        let mut codel = codel(false);
+        let mut released = |at: Nanos, sojourn| codel.release(at, false, sojourn, 30_000);
+        let (stands, passes) = (20 * MS, 4 * MS);
+        let dropped = Verdict::Drop(DropReason::Codel);
+        released(0, stands);
+        assert_eq!(released(100 * MS, stands), dropped);
+        assert_eq!(released(100 * MS, stands), Verdict::Pass);
+        assert_eq!(released(200 * MS, stands), dropped);
+        assert_eq!(released(200 * MS, stands), Verdict::Pass);
+        assert_eq!(released(271 * MS, stands), dropped);
+        assert_eq!(released(271 * MS, passes), Verdict::Pass);
+        // The last drop was due 270.7 ms from the start, the next one would have been 57.7 ms later.
+        released(1780 * MS, stands);
+        assert_eq!(released(1880 * MS, stands), dropped);
+        assert_eq!(released(1880 * MS, stands), Verdict::Pass);
+        // An interval after the first of a new series, not 1 / sqrt(2) of it.
+        assert_eq!(released(1960 * MS, stands), Verdict::Pass);
+        assert_eq!(released(1980 * MS, stands), dropped);
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::{
     Change, ChangeError, ChannelConfig, ChannelId, CodelConfig, DropReason, Ecn, LossConfig,
-    Network, QueueConfig, RandomConfig,
+    Network, QueueConfig, RandomConfig, RedConfig,
 };
 
 /// The same channel by the fast path, by the general path over the line, and by the staged path.
@@ -189,6 +189,52 @@ fn a_queue_of_the_sender_goes_down_with_it() {
         assert_eq!(pair.dropped(), [lost(2), lost(3)]);
         let stats = pair.network.stats(FORWARD);
         assert_eq!((stats.sent_packets, stats.busy), (3, 7 * MS / 2));
+    }
+}
+
+/// `qdisc_reset`: `red_restart` and `codel_vars_init`.
+#[test]
+fn a_queue_that_lost_all_its_packets_begins_anew() {
+    let red = QueueConfig::Red(RedConfig {
+        min: 2.0,
+        max: 4.0,
+        probability: 0.1,
+        weight: 0.5,
+        gentle: false,
+        limit: 1000,
+        ecn: false,
+    });
+    let codel = QueueConfig::Codel(CodelConfig {
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        limit: 1000,
+        ecn: false,
+    });
+    // RED's average is far beyond its maximum. CoDel has dropped four times; it drops anew at 456 ms, and would again at 513 ms if it
+    // remembered that, where it has 100 ms until the next.
+    for (queue, before, down, after, delivered) in
+        [(red, 20, MS / 2, 1, 1), (codel, 450, 350 * MS, 180, 179)]
+    {
+        for config in paths() {
+            let of_sender = ChannelConfig {
+                queue: queue.clone(),
+                of_sender: true,
+                ..config
+            };
+            for change in [link, sender] {
+                let mut pair = Pair::new(of_sender.clone());
+                pair.send(&vec![1000; before]);
+                for (at, up) in [(down, false), (down + 1, true)] {
+                    pair.network.schedule(at, FORWARD, change(up)).unwrap();
+                }
+                pair.run(down + 1);
+                pair.send(&vec![1000; after]);
+                pair.run(1000 * MS);
+                let all = pair.delivered();
+                let fresh = all.iter().filter(|it| it.1 >= before as u32);
+                assert_eq!(fresh.count(), delivered, "{queue:?}");
+            }
+        }
     }
 }
 

@@ -91,10 +91,9 @@ impl Backlog {
         }
     }
 
-    /// All packets are gone, and not by the discipline's leave.
-    pub fn drain(&mut self, discipline: &mut Discipline) -> Vec<u32> {
+    /// Gives up all packets that the discipline does not keep itself.
+    pub fn drain(&mut self) -> impl Iterator<Item = u32> + '_ {
         self.bytes = 0;
-        let waiting = self.waiting.drain(..).chain(discipline.clear());
-        waiting.map(|packet| packet.slot).collect()
+        self.waiting.drain(..).map(|packet| packet.slot)
     }
 }

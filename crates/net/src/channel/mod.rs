@@ -508,8 +508,9 @@ impl Channel {
         let entries = self.line.withdraw(now, headers).into_iter();
         let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
         if let Some(staged) = &mut self.general.staged {
-            slots.extend(staged.withdraw(now, &mut self.general.discipline));
+            slots.extend(staged.withdraw(now));
         }
+        self.reset_discipline(&mut slots);
         slots
     }
 
@@ -529,12 +530,19 @@ impl Channel {
         let entries = contents.travelling.iter().chain(&contents.unsent);
         let mut slots: Vec<u32> = entries.map(|entry| entry.slot).collect();
         if let Some(staged) = &mut self.general.staged {
-            slots.extend(staged.drain(now, &mut self.general.discipline));
+            slots.extend(staged.drain(now));
         }
         if let Some(wireless) = &mut self.general.wireless {
-            slots.extend(wireless.drain(&mut self.general.discipline));
+            slots.extend(wireless.drain());
         }
+        self.reset_discipline(&mut slots);
         slots
+    }
+
+    /// All packets of the queue are gone, those that the discipline keeps itself included (`qdisc_reset`).
+    fn reset_discipline(&mut self, slots: &mut Vec<u32>) {
+        let kept = self.general.discipline.reset().into_iter();
+        slots.extend(kept.map(|packet| packet.slot));
     }
 
     fn needs_stages(&self) -> bool {

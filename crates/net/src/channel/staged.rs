@@ -295,14 +295,14 @@ impl Staged {
     }
 
     /// Empties everything.
-    pub fn drain(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
+    pub fn drain(&mut self, now: Nanos) -> Vec<u32> {
         let mut slots = self.flight.drain();
-        slots.extend(self.withdraw(now, discipline));
+        slots.extend(self.withdraw(now));
         slots
     }
 
     /// Takes away what has not left.
-    pub fn withdraw(&mut self, now: Nanos, discipline: &mut Discipline) -> Vec<u32> {
+    pub fn withdraw(&mut self, now: Nanos) -> Vec<u32> {
         let mut slots = Vec::new();
         if let Some(sending) = self.sending.take() {
             match &mut self.pacing {
@@ -316,7 +316,7 @@ impl Staged {
             self.idle_since = now;
             slots.push(sending.packet.slot);
         }
-        slots.extend(self.backlog.drain(discipline));
+        slots.extend(self.backlog.drain());
         slots
     }
 }

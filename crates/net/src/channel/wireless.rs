@@ -214,10 +214,10 @@ impl Wireless {
     }
 
     /// Empties everything. What is on the air stays there, for nothing.
-    pub fn drain(&mut self, discipline: &mut Discipline) -> Vec<u32> {
+    pub fn drain(&mut self) -> Vec<u32> {
         let mut slots = self.flight.drain();
         slots.extend(self.window.drain().map(|packet| packet.slot));
-        slots.extend(self.backlog.drain(discipline));
+        slots.extend(self.backlog.drain());
         slots
     }
 }

@@ -149,6 +149,11 @@ impl Codel {
         }
     }
 
+    /// `codel_vars_init`.
+    pub fn reset(&mut self) {
+        self.control = Control::default();
+    }
+
     /// Decides on a packet that would leave; see [`Control::release`].
     pub fn release(
         &mut self,

@@ -204,16 +204,16 @@ impl Discipline {
         }
     }
 
-    /// All packets are gone, and not by its leave. Gives those that it kept itself.
-    pub fn clear(&mut self) -> Vec<Queued> {
+    /// Begins anew, as all packets are gone, and not by its leave. Gives those that it kept itself.
+    pub fn reset(&mut self) -> Vec<Queued> {
         match self {
-            Self::DropTail(_) | Self::Red(_) | Self::Codel(_) => Vec::new(),
-            Self::Pie(pie) => {
-                pie.reset();
-                Vec::new()
-            }
-            Self::ByFlow(flows) => flows.drain(),
+            Self::DropTail(_) => {}
+            Self::Red(red) => red.reset(),
+            Self::Codel(codel) => codel.reset(),
+            Self::Pie(pie) => pie.reset(),
+            Self::ByFlow(flows) => return flows.drain(),
         }
+        Vec::new()
     }
 
     /// Decides on a packet of `size` bytes that arrives.

@@ -64,6 +64,12 @@ impl Red {
         }
     }
 
+    /// `red_restart`.
+    pub fn reset(&mut self) {
+        self.average = 0.0;
+        self.since_last = None;
+    }
+
     pub fn limit(&self) -> u64 {
         self.config.limit
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use common::{FORWARD, MS, Pair, config, drop_tail, ip};
 use polypath_net::{
     Change, ChannelConfig, ChannelId, CodelConfig, ConfigError, DropReason, Ecn, FqCodelConfig,
-    Nanos, Network, NodeKind, Observer, Output, Packet, Phy, QueueConfig, RouteId, Standard, State,
-    Topology, TopologyError, WifiConfig,
+    Nanos, Network, NodeKind, Observer, Output, Packet, Phy, QueueConfig, RedConfig, RouteId,
+    Standard, State, Topology, TopologyError, WifiConfig,
 };
 use proptest::prelude::*;
 
@@ -391,6 +391,39 @@ fn a_link_or_an_interface_that_goes_down_loses_everything_and_comes_back() {
         pair.send(&[1538; 10]);
         pair.run(40 * MS);
         assert_eq!(pair.delivered().len(), before + 10);
+    }
+}
+
+/// `red_calc_qavg_from_idle_time`: the average falls by a sample of nothing for each packet that could have been sent. The space of 43 us,
+/// 228 us of data, SIFS and an acknowledgement of 28 us make 315.
+#[test]
+fn red_forgets_its_average_a_packet_at_a_time_while_the_air_is_idle() {
+    let crowded = || {
+        let mut pair = Pair::new(ChannelConfig {
+            queue: QueueConfig::Red(RedConfig {
+                min: 2.0,
+                max: 4.0,
+                probability: 0.1,
+                weight: 1.0,
+                gentle: false,
+                limit: 1000,
+                ecn: false,
+            }),
+            ..over(wifi("802.11n", 7))
+        });
+        pair.send(&[1538; 20]);
+        pair
+    };
+    let mut pair = crowded();
+    pair.run(100 * MS);
+    let idle_since = pair.delivered().last().unwrap().0 - MS;
+    for (after, passes) in [(314, false), (315, true)] {
+        let mut pair = crowded();
+        pair.run(idle_since + after * US);
+        pair.send(&[1538]);
+        pair.run(100 * MS);
+        let last = pair.delivered().last().unwrap().1;
+        assert_eq!(last == 20, passes, "{after}");
     }
 }
 

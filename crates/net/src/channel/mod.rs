@@ -393,11 +393,14 @@ impl Channel {
                 self.line.counted_bytes(now, headers),
             ),
         };
-        let one = rate(&self.general.config)
-            .map_or(0, |rate| serializer::duration(u64::from(size), rate));
+        let mut one = || match &mut self.general.wireless {
+            Some(wireless) => wireless.duration(now, size),
+            None => rate(&self.general.config)
+                .map_or(0, |rate| serializer::duration(u64::from(size), rate)),
+        };
         Occupancy {
             idle: idle_since.is_some(),
-            idle_packets: idle_since.map_or(0, |since| (now - since) / one.max(1)),
+            idle_packets: idle_since.map_or(0, |since| (now - since) / one().max(1)),
             packets,
             bytes,
         }

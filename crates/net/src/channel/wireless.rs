@@ -24,6 +24,13 @@ struct OnAir {
     error: f64,
 }
 
+fn airtime(psdu: Psdu, rate: Rate) -> Airtime {
+    Airtime {
+        data: rate.ppdu(psdu.bytes()),
+        answer: SIFS + rate.answer(psdu.mpdus),
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Wireless {
     config: Arc<WifiConfig>,
@@ -157,16 +164,23 @@ impl Wireless {
         if psdu.mpdus == 0 {
             return None;
         }
-        let airtime = Airtime {
-            data: rate.ppdu(psdu.bytes()),
-            answer: SIFS + rate.answer(psdu.mpdus),
-        };
+        let airtime = airtime(psdu, rate);
         self.on_air = Some(OnAir {
             since: now,
             taken: airtime.data + airtime.answer,
             error,
         });
         Some(airtime)
+    }
+
+    /// How long a packet of so many bytes takes by itself, from the air's falling idle to the end of the answer.
+    pub fn duration(&mut self, now: Nanos, size: u32) -> Nanos {
+        let state = &self.config.states[self.chain.at(&self.config.states, now)];
+        let psdu = Psdu::new(self.config.standard).with(u64::from(size));
+        self.config.rate(state).map_or(0, |rate| {
+            let Airtime { data, answer } = airtime(psdu, rate);
+            self.config.standard.space() + data + answer
+        })
     }
 
     fn keeps_bounds(&self, psdu: Psdu, rate: Rate) -> bool {

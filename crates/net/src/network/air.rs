@@ -39,7 +39,7 @@ pub(super) fn media(topology: &Topology, channels: &mut [Channel], seed: u64) ->
         let node = topology.interfaces[edge.from.index()].node;
         let radio = *radios.entry((place, node)).or_insert_with(|| {
             let rng = stream(seed, "channel", u64::from(id), "wifi backoff");
-            medium.add(config.standard.aifs_slots, config.attempts, rng)
+            medium.add(config.standard.space(), config.attempts, rng)
         });
         medium.serve(radio, id);
         wireless.tune(place, radio);

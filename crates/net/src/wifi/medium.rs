@@ -7,7 +7,7 @@
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::standard::{CW_MAX, CW_MIN, SIFS, SLOT};
+use super::standard::{CW_MAX, CW_MIN, SLOT};
 use crate::ids::{NEVER, Nanos};
 
 /// What a radio sends in one exchange.
@@ -104,12 +104,12 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// Adds a radio that has to wait for so many slots besides SIFS (DIFS or AIFS, 10.3.2.3), and gives up after so many attempts.
-    pub fn add(&mut self, aifs_slots: u32, attempts: u32, rng: Pcg64Mcg) -> usize {
+    /// Adds a radio that has to wait for so long before its first slot, and gives up after so many attempts.
+    pub fn add(&mut self, space: Nanos, attempts: u32, rng: Pcg64Mcg) -> usize {
         self.radios.push(Radio {
             channels: Vec::new(),
             turn: 0,
-            space: SIFS + Nanos::from(aifs_slots) * SLOT,
+            space,
             attempts,
             slots: 0,
             failures: 0,
@@ -268,7 +268,7 @@ mod tests {
         let mut medium = Medium::default();
         for channel in 0..data.len() as u32 {
             let rng = stream(1, "channel", channel.into(), "backoff");
-            let radio = medium.add(2, u32::MAX, rng);
+            let radio = medium.add(34 * US, u32::MAX, rng);
             medium.serve(radio, channel);
         }
         let mut stations = Saturated::new(data);
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn an_idle_medium_is_taken_at_once() {
         let mut medium = Medium::default();
-        let radio = medium.add(2, 7, stream(1, "channel", 0, "backoff"));
+        let radio = medium.add(34 * US, 7, stream(1, "channel", 0, "backoff"));
         medium.serve(radio, 0);
         let mut queues = Single(Some(()));
         medium.notice(1000 * US, radio, &queues);

@@ -86,7 +86,7 @@ pub struct Standard {
     encoder_mbps: u32,
     short_guard: bool,
     /// AIFSN, or what DIFS is in these terms.
-    pub(crate) aifs_slots: u32,
+    aifs_slots: u32,
     aggregation: Option<Aggregation>,
 }
 
@@ -171,6 +171,11 @@ impl Standard {
             1
         };
         self.modulations.len() as u32 * streams
+    }
+
+    /// DIFS or AIFS (10.3.2.3).
+    pub(crate) fn space(&self) -> Nanos {
+        SIFS + Nanos::from(self.aifs_slots) * SLOT
     }
 
     pub(crate) fn aggregates(&self) -> bool {

@@ -93,6 +93,23 @@ def test_the_sender_is_told_and_sends_again_at_once(tmp_path: Path, family: str,
     assert completion(recording) == pytest.approx(kernel, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("family", "settings", "source"),
+    [
+        ("icmp", ("router.a.interface.inner.address=2001:db8::fe",), "192.0.0.8"),
+        ("icmpv6", ("router.a.interface.inner.address=10.0.0.254", *IPV6), "100::3"),
+    ],
+)
+def test_a_router_without_an_address_answers_from_one_that_is_forwarded(
+    family: str, settings: tuple[str, ...], source: str, tmp_path: Path
+) -> None:
+    """RFC 7600 section 4.8, RFC 6666: not from a link-local address (RFC 4291 section 2.5.6)."""
+    run("sim", *settings, captures=tmp_path)
+    version = "ipv6" if family == "icmpv6" else "ip"
+    reports = fields(tmp_path / "client.pcapng", f"{family}.mtu == 1400", f"{version}.src")
+    assert {each[0].split(",")[0] for each in reports} == {source}
+
+
 def test_multipath_tcp_learns_for_the_subflow(tmp_path: Path) -> None:
     recording = run("sim", *MPTCP, captures=tmp_path)
     lengths = {

@@ -239,10 +239,11 @@ pub(super) fn interface_mtus(plan: &Plan) -> Vec<Vec<(IpAddr, u32)>> {
     found
 }
 
-/// What a router without an address of the family answers from: in IPv6 a link-local one (RFC 4443 section 2.2).
+/// What a router without an address of the family answers from: in IPv6 one of the discard prefix (RFC 6666), as no router forwards what
+/// has a link-local source (RFC 4291 section 2.5.6).
 fn nameless(node: usize, destination: IpAddr) -> IpAddr {
     match destination {
         IpAddr::V4(_) => DUMMY.into(),
-        IpAddr::V6(_) => Ipv6Addr::from(0xfe80 << 112 | (node as u128 + 1)).into(),
+        IpAddr::V6(_) => Ipv6Addr::from(0x0100 << 112 | (node as u128 + 1)).into(),
     }
 }

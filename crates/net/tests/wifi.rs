@@ -232,6 +232,26 @@ fn an_access_point_is_one_station_that_serves_its_links_in_turn() {
     }
 }
 
+/// A QoS station contends by EDCA, whoever it sends to.
+#[test]
+fn an_access_point_contends_alike_whichever_link_comes_first() {
+    let to_the_last = |stations: &[WifiConfig]| {
+        let mut cell = Cell::new(stations, 1);
+        let last = stations.len() - 1;
+        cell.saturate(&[], &[last], 1538, S);
+        cell.delivered[2 * last + 1]
+    };
+    let new = WifiConfig {
+        most_packets: 1,
+        ..wifi("802.11n", 7)
+    };
+    let old = WifiConfig {
+        attempts: 1,
+        ..wifi("802.11a", 7)
+    };
+    assert_eq!(to_the_last(&[old, new.clone()]), to_the_last(&[new]));
+}
+
 #[test]
 fn a_slow_station_drags_a_fast_one_down_to_its_own_rate() {
     // Heusse et al. (2003): without aggregates everyone has the same packet rate.

@@ -39,9 +39,9 @@ pub(super) fn media(topology: &Topology, channels: &mut [Channel], seed: u64) ->
         let node = topology.interfaces[edge.from.index()].node;
         let radio = *radios.entry((place, node)).or_insert_with(|| {
             let rng = stream(seed, "channel", u64::from(id), "wifi backoff");
-            medium.add(config.standard.space(), config.attempts, rng)
+            medium.add(rng)
         });
-        medium.serve(radio, id);
+        medium.serve(radio, id, config.standard.space(), config.attempts);
         wireless.tune(place, radio);
     }
     media

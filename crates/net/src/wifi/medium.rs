@@ -104,13 +104,12 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// Adds a radio that has to wait for so long before its first slot, and gives up after so many attempts.
-    pub fn add(&mut self, space: Nanos, attempts: u32, rng: Pcg64Mcg) -> usize {
+    pub fn add(&mut self, rng: Pcg64Mcg) -> usize {
         self.radios.push(Radio {
             channels: Vec::new(),
             turn: 0,
-            space,
-            attempts,
+            space: 0,
+            attempts: 0,
             slots: 0,
             failures: 0,
             ready: None,
@@ -119,8 +118,13 @@ impl Medium {
         self.radios.len() - 1
     }
 
-    pub fn serve(&mut self, radio: usize, channel: u32) {
-        self.radios[radio].channels.push(channel);
+    /// Has a radio serve a channel, for which it waits so long before its first slot, and gives up after so many attempts. One that serves
+    /// several has the most of either: with a link to a QoS station it is one itself, and contends by EDCA for all.
+    pub fn serve(&mut self, radio: usize, channel: u32, space: Nanos, attempts: u32) {
+        let radio = &mut self.radios[radio];
+        radio.channels.push(channel);
+        radio.space = radio.space.max(space);
+        radio.attempts = radio.attempts.max(attempts);
     }
 
     pub fn channels(&self) -> impl Iterator<Item = u32> + '_ {
@@ -268,8 +272,8 @@ mod tests {
         let mut medium = Medium::default();
         for channel in 0..data.len() as u32 {
             let rng = stream(1, "channel", channel.into(), "backoff");
-            let radio = medium.add(34 * US, u32::MAX, rng);
-            medium.serve(radio, channel);
+            let radio = medium.add(rng);
+            medium.serve(radio, channel, 34 * US, u32::MAX);
         }
         let mut stations = Saturated::new(data);
         for radio in 0..medium.radios.len() {
@@ -359,8 +363,8 @@ mod tests {
     #[test]
     fn an_idle_medium_is_taken_at_once() {
         let mut medium = Medium::default();
-        let radio = medium.add(34 * US, 7, stream(1, "channel", 0, "backoff"));
-        medium.serve(radio, 0);
+        let radio = medium.add(stream(1, "channel", 0, "backoff"));
+        medium.serve(radio, 0, 34 * US, 7);
         let mut queues = Single(Some(()));
         medium.notice(1000 * US, radio, &queues);
         assert_eq!(medium.next(), 1000 * US);

@@ -61,8 +61,10 @@ impl HyStart {
         }
         if now - self.last_ack <= ACK_DELTA {
             self.last_ack = now;
-            // Without pacing half the minimum delay is the longest train that fits the path.
-            self.found |= now - self.start > (delay_min + grouping(path)) / 2;
+            let longest = delay_min + grouping(path);
+            // Without pacing half of it is the longest train that fits the path; pacing may stretch one by as much (`hystart_update`).
+            let longest = if path.paces { longest } else { longest / 2 };
+            self.found |= now - self.start > longest;
         }
         let least = self.rtt.map_or(rtt, |least| least.min(rtt));
         self.rtt = Some(least);
@@ -106,14 +108,16 @@ mod tests {
         }
     }
 
-    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start.
+    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start; for longer than all of
+    /// both, where packets are paced.
     #[test]
     fn a_train_may_be_longer_by_the_time_that_grouping_takes() {
-        let length = |pacing_rate| {
+        let length = |pacing_rate, paces| {
             let mut slow_start = HyStart::default();
             let mut path = Path {
                 cwnd: 100,
                 pacing_rate,
+                paces,
                 ..Path::new(1448, 10)
             };
             let heard = |at: u64, una| Ack {
@@ -130,8 +134,10 @@ mod tests {
                 slow_start.found
             })
         };
-        assert_eq!(length(0), Some(10_100));
-        assert_eq!(length(524_288_000), Some(10_300));
-        assert_eq!(length(1_000_000), Some(10_600));
+        assert_eq!(length(0, false), Some(10_100));
+        assert_eq!(length(524_288_000, false), Some(10_300));
+        assert_eq!(length(1_000_000, false), Some(10_600));
+        assert_eq!(length(524_288_000, true), Some(20_500));
+        assert_eq!(length(1_000_000, true), Some(21_100));
     }
 }

@@ -86,6 +86,8 @@ pub struct Path {
     pub pacing_rate: u64,
     /// Segments that leave together at least where Linux groups them (tcp_min_tso_segs).
     pub least_burst: u32,
+    /// Its packets are paced whatever controls the window (RFC 9002 section 7.7; Linux `sk_pacing_status`).
+    pub paces: bool,
     /// Pacing holds the next packet back for the moment.
     pub paced: bool,
     /// Bytes acknowledged on this path so far.
@@ -121,6 +123,7 @@ impl Path {
             buffer: 0,
             pacing_rate: 0,
             least_burst: crate::config::Limits::default().least_burst,
+            paces: false,
             paced: false,
             acked: 0,
             between_losses: 0,

@@ -388,6 +388,7 @@ impl Connection {
         }
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;
+        path.paces = true;
         self.paths.push(path);
         self.members.push(member);
         self.compare_timeouts();

@@ -151,6 +151,7 @@ impl Connection {
             established: shown.established,
             multipath: shown.multipath,
             backup: shown.backup,
+            paces: true,
             in_flight: shown.in_flight,
             acked: shown.acked,
             ..fresh

@@ -299,3 +299,23 @@ fn what_comes_much_later_is_no_duplicate() {
         .filter(|note| matches!(note, Note::Dropped { .. }));
     assert_eq!(dropped.count(), 0);
 }
+
+/// Linux `hystart_update`: where packets are paced, acknowledgements are spread over the round trip however fast the path is.
+#[test]
+fn pacing_does_not_end_slow_start() {
+    let config = Config {
+        congestion: "cubic".into(),
+        ..quic()
+    };
+    let first = |rate| {
+        let mut pair = Pair::new(&config, &config, vec![link(rate, 20 * MS)], 1);
+        pair.establish();
+        let now = pair.now;
+        pair.client.write(100_000_000, now);
+        let threshold = |pair: &Pair| pair.client.paths()[0].ssthresh;
+        pair.run_until(now + 3 * SECOND, |pair| threshold(pair) < u32::MAX);
+        threshold(&pair)
+    };
+    let (slow, fast) = (first(100 * MBPS), first(1_000 * MBPS));
+    assert!(fast > 2 * slow, "{slow}, {fast}");
+}

@@ -64,6 +64,14 @@ impl Sum {
     }
 }
 
+/// What losses that were found come to.
+#[derive(Clone, Copy, Default)]
+struct Lost {
+    packets: u32,
+    /// The window was reduced for them.
+    reduced: bool,
+}
+
 impl Connection {
     /// The number space of a level; of the application level that of a path.
     ///
@@ -138,8 +146,9 @@ impl Connection {
             self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
-            self.on_ecn(level, path, newest, reported, &acked);
-            sum = Sum::of(&acked, &self.members[path]);
+            if self.on_ecn(level, path, newest, reported, &acked) {
+                sum.growing = 0;
+            }
         } else if sum.ecn && newest {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
             self.members[path].ecn = false;
@@ -188,9 +197,13 @@ impl Connection {
             self.event(EventKind::Recovered(path));
         }
         let lost = self.detect_losses(level, path);
+        if lost.reduced {
+            // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
+            sum.growing = 0;
+        }
         self.paths[path].in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
-            self.tell_congestion(path, &sum, measures, before, lost);
+            self.tell_congestion(path, &sum, measures, before, lost.packets);
         }
         if !paces {
             self.set_pacing_rate(path);
@@ -336,32 +349,32 @@ impl Connection {
         self.event(EventKind::PathMtu { subflow: path, mtu });
     }
 
-    /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction. Returns the packets lost.
+    /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction.
     #[inline]
-    fn detect_losses(&mut self, level: Level, path: usize) -> u32 {
+    fn detect_losses(&mut self, level: Level, path: usize) -> Lost {
         if self.space(level, path).sent.in_order() {
-            return 0;
+            return Lost::default();
         }
         self.detect_overtaken(level, path)
     }
 
-    fn detect_overtaken(&mut self, level: Level, path: usize) -> u32 {
+    fn detect_overtaken(&mut self, level: Level, path: usize) -> Lost {
         let now = self.now;
         let rtt = self.members[path].rtt.clone();
         let mut lost = Vec::new();
         self.space(level, path)
             .sent
             .detect_lost(now, &rtt, &mut lost);
-        let count = lost.len() as u32;
-        if count > 0 {
-            self.on_lost(level, path, lost);
+        if lost.is_empty() {
+            return Lost::default();
         }
-        count
+        self.on_lost(level, path, lost)
     }
 
-    fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) {
+    fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) -> Lost {
         let persistent = self.is_persistent(path, &lost);
-        let mut newest = None;
+        let (mut found, mut newest) = (Lost::default(), None);
+        found.packets = lost.len() as u32;
         for packet in lost {
             let number = packet.number;
             let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
@@ -375,7 +388,7 @@ impl Connection {
             self.requeue(level, path, packet.carried);
         }
         if let Some(at) = newest {
-            self.on_congestion(path, at);
+            found.reduced = self.on_congestion(path, at) || persistent;
             if persistent {
                 // RFC 9002 sections 5.2 and 7.6.2.
                 self.members[path].rtt.restart_min();
@@ -385,6 +398,7 @@ impl Connection {
                 }
             }
         }
+        found
     }
 
     /// What a lost packet carried goes again.
@@ -409,11 +423,11 @@ impl Connection {
         long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
-    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2).
-    fn on_congestion(&mut self, path: usize, at: Nanos) {
+    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2). Whether the window is reduced for it.
+    fn on_congestion(&mut self, path: usize, at: Nanos) -> bool {
         let member = &mut self.members[path];
         if member.recovery_since.is_some_and(|since| at <= since) {
-            return;
+            return false;
         }
         member.recovery_since = Some(self.now);
         self.event(EventKind::Loss(path));
@@ -424,7 +438,7 @@ impl Connection {
             member
                 .congestion
                 .on_state(&mut Member::new(&mut self.paths, path), state);
-            return;
+            return true;
         }
         let threshold = member
             .congestion
@@ -438,10 +452,11 @@ impl Connection {
         member
             .congestion
             .on_state(&mut Member::new(&mut self.paths, path), state);
+        true
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
-    /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news.
+    /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news. Whether the window is reduced.
     fn on_ecn(
         &mut self,
         level: Level,
@@ -449,7 +464,7 @@ impl Connection {
         newest: bool,
         reported: [u64; 3],
         acked: &[Sent<Contents>],
-    ) {
+    ) -> bool {
         let counts = &mut self.space(level, path).ecn_reported;
         let known = *counts;
         // An acknowledgement that was overtaken has lower ones.
@@ -461,9 +476,8 @@ impl Connection {
         }
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
-        if let Some(at) = newest.filter(|_| marked) {
-            self.on_congestion(path, at);
-        }
+        let met = newest.filter(|_| marked);
+        met.is_some_and(|at| self.on_congestion(path, at))
     }
 
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
@@ -649,3 +663,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

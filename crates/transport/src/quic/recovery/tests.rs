@@ -1,0 +1,189 @@
+//! What congestion control is told of packets, their acknowledgements and losses.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::config::Config;
+use crate::congestion::CongestionControl;
+use crate::host::{Accept, Ports};
+use crate::path::{Pacer, RateSample};
+use crate::quic::listener::{Greeting, Listener};
+use crate::quic::received::Codepoint;
+use crate::{MILLISECOND as MS, Tuple};
+
+const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7000);
+const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), 443);
+const RTT: Nanos = 20 * MS;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Threshold,
+    State(CaState),
+    Growth(u32),
+    /// What a controller that paces has: packets, those lost with them, those lost so far.
+    Control(u32, u32, u64),
+    Restart(Nanos),
+}
+
+/// A controller that keeps what it is told.
+struct Recorder {
+    told: Arc<Mutex<Vec<Told>>>,
+    paces: bool,
+}
+
+impl Recorder {
+    fn note(&self, told: Told) {
+        self.told.lock().expect("no panic").push(told);
+    }
+}
+
+impl CongestionControl for Recorder {
+    fn ssthresh(&mut self, path: &mut Member) -> u32 {
+        self.note(Told::Threshold);
+        path.cwnd / 2
+    }
+
+    fn on_ack(&mut self, path: &mut Member, ack: &congestion::Ack) {
+        self.note(Told::Growth(ack.packets));
+        path.cwnd += ack.packets;
+    }
+
+    fn paces(&self) -> bool {
+        self.paces
+    }
+
+    fn control(&mut self, _: &mut Member, ack: &congestion::Ack, sample: &RateSample) -> bool {
+        self.note(Told::Control(ack.packets, sample.newly_lost, sample.lost));
+        false
+    }
+
+    fn on_state(&mut self, _: &mut Member, state: CaState) {
+        self.note(Told::State(state));
+    }
+
+    fn on_restart(&mut self, _: &mut Member, _: Nanos, idle: Nanos) {
+        self.note(Told::Restart(idle));
+    }
+}
+
+fn host(address: SocketAddr, seed: u128) -> Accept {
+    let config = Config {
+        mptcp: false,
+        initial_window: 40,
+        ..Config::default()
+    };
+    Accept {
+        config: Arc::new(config),
+        addresses: vec![(address.ip(), false)],
+        mtus: Vec::new(),
+        ports: Ports::default(),
+        random: Pcg64Mcg::new(seed),
+        isn: None,
+    }
+}
+
+/// A client whose handshake and search for the MTU are over. From then on nothing that it sends arrives.
+struct Lone {
+    client: Connection,
+    told: Arc<Mutex<Vec<Told>>>,
+}
+
+impl Lone {
+    fn new(paces: bool) -> Self {
+        let (local, remote) = (CLIENT, SERVER);
+        let (there, back) = (
+            Tuple { local, remote },
+            Tuple {
+                local: remote,
+                remote: local,
+            },
+        );
+        let mut client = Connection::connect(host(CLIENT, 1), there, 0).expect("cubic exists");
+        let first = &client.transmits()[0];
+        let greeting = Listener::new(false, 1).greet(back, &first.datagram, first.len, 0);
+        let Greeting::Accept(admission) = greeting else {
+            panic!("{greeting:?}");
+        };
+        let mut server = Connection::admit(host(SERVER, 2), back, admission, 0).expect("as well");
+        for round in 1..40 {
+            let now = round * RTT;
+            for sent in std::mem::take(client.transmits()) {
+                server.on_datagram(back, &sent.datagram, sent.len, Codepoint::NotEct, now);
+            }
+            server.on_time(now);
+            for sent in std::mem::take(server.transmits()) {
+                client.on_datagram(there, &sent.datagram, sent.len, Codepoint::NotEct, now);
+            }
+            client.on_time(now);
+        }
+        assert!(client.handshake.confirmed && client.in_flight(0) == 0);
+        let told = Arc::default();
+        client.members[0].set_congestion(Box::new(Recorder {
+            told: Arc::clone(&told),
+            paces,
+        }));
+        Self { client, told }
+    }
+
+    /// Packets leave after so long, whose first number this gives.
+    fn send(&mut self, after: Nanos, packets: u32) -> u64 {
+        let client = &mut self.client;
+        let now = client.now + after;
+        let first = client.members[0].space.sent.next();
+        client.members[0].pacer = Pacer::default();
+        client.paths[0].paced = false;
+        client.write(u64::from(packets * client.paths[0].mss), now);
+        client.transmits().clear();
+        let sent = client.members[0].space.sent.next() - first;
+        assert!(sent >= u64::from(packets), "{sent}");
+        first
+    }
+
+    /// An acknowledgement comes after so long; what is told of it.
+    fn hear(&mut self, after: Nanos, low: u64, high: u64) -> Vec<Told> {
+        self.client.now += after;
+        self.client.on_application_ack(&Ack {
+            ranges: vec![(low, high)],
+            ..Ack::default()
+        });
+        self.told()
+    }
+
+    fn told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told.lock().expect("no panic"))
+    }
+
+    fn path(&self) -> (CaState, u32) {
+        (self.client.paths[0].state, self.client.paths[0].cwnd)
+    }
+}
+
+use CaState::{Open, Recovery};
+use Told::{Growth, State, Threshold};
+
+/// RFC 9002 section 7.3.2, appendices A.7 and B.5.
+#[test]
+fn the_acknowledgement_that_reports_a_loss_grows_nothing() {
+    let mut lone = Lone::new(false);
+    let first = lone.send(0, 10);
+    let told = lone.hear(RTT, first + 3, first + 6);
+    assert_eq!(told, [Threshold, State(Recovery)]);
+    assert_eq!(lone.path(), (Recovery, 20));
+    let next = lone.send(MS, 1);
+    assert_eq!(lone.hear(RTT, next, next), [Growth(1), State(Open)]);
+}
+
+/// RFC 9002 section 7.6.2.
+#[test]
+fn persistent_congestion_leaves_the_least_window() {
+    let mut lone = Lone::new(false);
+    let first = lone.send(0, 5);
+    lone.send(SECOND, 5);
+    let told = lone.hear(RTT, first + 9, first + 9);
+    assert!(!told.contains(&Growth(1)), "{told:?}");
+    assert_eq!(lone.path(), (Recovery, LEAST_WINDOW));
+    assert_eq!(lone.hear(MS, first + 8, first + 8)[0], Growth(1));
+}

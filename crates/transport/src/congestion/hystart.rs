@@ -108,8 +108,8 @@ mod tests {
         }
     }
 
-    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start; for longer than all of
-    /// both, where packets are paced.
+    /// ACKs one after another for longer than half of the least round trip, and of what grouping takes, end slow start; for longer than all
+    /// of both, where packets are paced.
     #[test]
     fn a_train_may_be_longer_by_the_time_that_grouping_takes() {
         let length = |pacing_rate, paces| {

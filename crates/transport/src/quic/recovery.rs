@@ -67,6 +67,7 @@ impl Sum {
 /// What losses that were found come to.
 #[derive(Clone, Copy, Default)]
 struct Lost {
+    /// Those that say something of the path: no probes of its MTU, and nothing that went elsewhere.
     packets: u32,
     /// The window was reduced for them.
     reduced: bool,
@@ -234,6 +235,15 @@ impl Connection {
                 .on_sample(&mut Member::new(&mut self.paths, path), &report);
         }
         if member.paces() {
+            if sum.growing > 0 && self.paths[path].state != CaState::Open {
+                self.end_recovery(path);
+            }
+            let member = &mut self.members[path];
+            // Everything that arrived (Linux `rs->acked_sacked`).
+            let report = congestion::Ack {
+                packets: sum.current,
+                ..report
+            };
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
                 packets: sum.current,
@@ -256,13 +266,19 @@ impl Connection {
                 .congestion
                 .on_ack(&mut Member::new(&mut self.paths, path), &report);
             if self.paths[path].state != CaState::Open {
-                self.paths[path].state = CaState::Open;
-                let member = &mut self.members[path];
-                member
-                    .congestion
-                    .on_state(&mut Member::new(&mut self.paths, path), CaState::Open);
+                self.end_recovery(path);
             }
         }
+    }
+
+    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2).
+    #[cold]
+    fn end_recovery(&mut self, path: usize) {
+        self.paths[path].state = CaState::Open;
+        let member = &mut self.members[path];
+        member
+            .congestion
+            .on_state(&mut Member::new(&mut self.paths, path), CaState::Open);
     }
 
     /// RFC 9000 section 13.1.
@@ -374,7 +390,6 @@ impl Connection {
     fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) -> Lost {
         let persistent = self.is_persistent(path, &lost);
         let (mut found, mut newest) = (Lost::default(), None);
-        found.packets = lost.len() as u32;
         for packet in lost {
             let number = packet.number;
             let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
@@ -383,6 +398,7 @@ impl Connection {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
                 self.members[path].mtu.on_lost(number);
             } else if packet.in_flight && !elsewhere {
+                found.packets += 1;
                 newest = newest.max(Some(packet.at));
             }
             self.requeue(level, path, packet.carried);
@@ -432,31 +448,26 @@ impl Connection {
         member.recovery_since = Some(self.now);
         self.event(EventKind::Loss(path));
         let member = &mut self.members[path];
-        let state = CaState::Recovery;
-        if member.paces() {
-            self.paths[path].state = state;
-            member
-                .congestion
-                .on_state(&mut Member::new(&mut self.paths, path), state);
-            return true;
-        }
         let threshold = member
             .congestion
             .ssthresh(&mut Member::new(&mut self.paths, path));
         let window = &mut self.paths[path];
         window.ssthresh = threshold.max(LEAST_WINDOW);
-        window.cwnd = window.ssthresh;
-        window.cwnd_count = 0;
+        if !member.paces() {
+            window.cwnd = window.ssthresh;
+            window.cwnd_count = 0;
+        }
         window.between_losses = 0;
-        window.state = state;
+        window.state = CaState::Recovery;
         member
             .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), state);
+            .on_state(&mut Member::new(&mut self.paths, path), CaState::Recovery);
         true
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
-    /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news. Whether the window is reduced.
+    /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news.
+    /// Whether the window is reduced.
     fn on_ecn(
         &mut self,
         level: Level,
@@ -572,7 +583,8 @@ impl Connection {
                 continue;
             }
             if self.space(level, path).sent.loss_deadline() <= self.now {
-                self.detect_losses(level, path);
+                let lost = self.detect_losses(level, path);
+                self.members[path].rate.on_lost(lost.packets);
                 found = true;
             }
         }

@@ -1,6 +1,7 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
 use polypath_transport::config::Buffer;
+use polypath_transport::path::CaState;
 use polypath_transport::quic::{Codepoint, Note, Transmit};
 use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
@@ -318,4 +319,43 @@ fn pacing_does_not_end_slow_start() {
     };
     let (slow, fast) = (first(100 * MBPS), first(1_000 * MBPS));
     assert!(fast > 2 * slow, "{slow}, {fast}");
+}
+
+/// Linux `bbr_set_cwnd_to_recover_or_restore`.
+#[test]
+fn bbr_recovers_for_a_round_trip_and_returns_to_its_window() {
+    let config = Config {
+        congestion: "bbr".into(),
+        ..quic()
+    };
+    let mut pair = Pair::new(&config, &config, vec![link(10 * MBPS, 20 * MS)], 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(50_000_000, now);
+    pair.run_until(now + 3 * SECOND, |_| false);
+    let path = |pair: &Pair| {
+        let path = &pair.client.paths()[0];
+        (path.state, path.cwnd)
+    };
+    let before = path(&pair);
+    assert_eq!(before.0, CaState::Open);
+    let mut first = true;
+    pair.fate = Box::new(move |side, _, _, _| {
+        let lost = side == Side::Client && std::mem::take(&mut first);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let now = pair.now;
+    pair.run_until(now + 200 * MS, |pair| path(pair).0 == CaState::Recovery);
+    let (state, cwnd) = path(&pair);
+    assert_eq!(state, CaState::Recovery);
+    assert!(cwnd < before.1, "as many leave as arrive: {cwnd}");
+    let now = pair.now;
+    pair.run_until(now + 100 * MS, |pair| path(pair).0 == CaState::Open);
+    assert_eq!(path(&pair).0, CaState::Open);
+    assert!(
+        path(&pair).1 >= before.1,
+        "{} after {}",
+        path(&pair).1,
+        before.1
+    );
 }

@@ -162,7 +162,53 @@ impl Lone {
 }
 
 use CaState::{Open, Recovery};
-use Told::{Growth, State, Threshold};
+use Told::{Control, Growth, State, Threshold};
+
+/// Linux `bbr_ssthresh`, `bbr_set_cwnd_to_recover_or_restore`.
+#[test]
+fn a_controller_that_paces_hears_of_everything_and_of_the_end_of_recovery() {
+    let mut lone = Lone::new(true);
+    let first = lone.send(0, 20);
+    let told = lone.hear(RTT, first + 1, first + 5);
+    assert_eq!(told, [Threshold, State(Recovery), Control(5, 1, 1)]);
+    assert_eq!(lone.hear(MS, first + 6, first + 7), [Control(2, 0, 1)]);
+    assert_eq!(lone.path().0, Recovery);
+    let next = lone.send(MS, 1);
+    let told = lone.hear(RTT, first + 8, next);
+    assert_eq!(
+        told,
+        [State(Open), Control((next - first) as u32 - 7, 0, 1)]
+    );
+    assert_eq!(lone.path().0, Open);
+}
+
+#[test]
+fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
+    let mut lone = Lone::new(true);
+    let first = lone.send(0, 3);
+    let told = lone.hear(RTT, first + 1, first + 2);
+    assert_eq!(told, [Control(2, 0, 0)]);
+    let due = lone.client.members[0].space.sent.loss_deadline();
+    lone.client.on_time(due);
+    assert_eq!(lone.told(), [Threshold, State(Recovery)]);
+    let next = lone.send(MS, 1);
+    let told = lone.hear(RTT, next, next);
+    assert_eq!(told, [State(Open), Control(1, 0, 1)]);
+}
+
+/// RFC 9000 section 14.4.
+#[test]
+fn a_lost_probe_of_the_mtu_is_no_loss() {
+    let mut lone = Lone::new(true);
+    lone.client.members[0].limit_datagrams(2_000);
+    let first = lone.send(0, 10);
+    let sent = &lone.client.members[0].space.sent;
+    let probes = sent.iter().filter(|packet| packet.carried.is_probe());
+    let probes: Vec<_> = probes.map(|packet| packet.number).collect();
+    assert_eq!(probes, [first]);
+    let told = lone.hear(RTT, first + 1, first + 5);
+    assert_eq!(told, [Control(5, 0, 0)]);
+}
 
 /// RFC 9002 section 7.3.2, appendices A.7 and B.5.
 #[test]

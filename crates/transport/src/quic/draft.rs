@@ -184,6 +184,9 @@ impl Connection {
         let in_flight = draft.eliciting || draft.padded;
         let (now, path) = (self.now, draft.path);
         let number = draft.header().number;
+        if in_flight && self.members[path].space.sent.in_flight() == 0 {
+            self.restart(path);
+        }
         let member = &mut self.members[path];
         if draft.level == Level::OneRtt && in_flight && member.paces() {
             let alone = member.space.sent.in_flight() == 0;

@@ -288,6 +288,24 @@ impl Connection {
         self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
     }
 
+    /// Before a packet leaves on a path on which its space has nothing in flight: the controller learns for how long that lasted (RFC 9438
+    /// section 5.8, Linux `CA_EVENT_TX_START`).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn restart(&mut self, path: usize) {
+        let member = &mut self.members[path];
+        let last = member.space.sent.last_eliciting_at();
+        if last <= member.migration.since {
+            return;
+        }
+        member.congestion.on_restart(
+            &mut Member::new(&mut self.paths, path),
+            self.now,
+            self.now - last,
+        );
+        member.pacer.set_rate(&self.paths[path]);
+    }
+
     fn set_pacing_rate(&mut self, path: usize) {
         let window = &mut self.paths[path];
         if window.srtt == 0 {

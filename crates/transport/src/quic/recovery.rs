@@ -71,6 +71,7 @@ struct Lost {
     packets: u32,
     /// The window was reduced for them.
     reduced: bool,
+    persistent: bool,
 }
 
 impl Connection {
@@ -204,7 +205,7 @@ impl Connection {
         }
         self.paths[path].in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
-            self.tell_congestion(path, &sum, measures, before, lost.packets);
+            self.tell_congestion(path, &sum, measures, before, lost);
         }
         if !paces {
             self.set_pacing_rate(path);
@@ -216,7 +217,7 @@ impl Connection {
     /// Tells a path's congestion control of an acknowledgement, which `measured` the round trip or not: `before` packets were in flight,
     /// `lost` are newly lost.
     #[inline]
-    fn tell_congestion(&mut self, path: usize, sum: &Sum, measured: bool, before: u32, lost: u32) {
+    fn tell_congestion(&mut self, path: usize, sum: &Sum, measured: bool, before: u32, lost: Lost) {
         let una = self.members[path].space.sent.oldest();
         let limited = self.members[path].held
             || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
@@ -239,15 +240,15 @@ impl Connection {
                 self.end_recovery(path);
             }
             let member = &mut self.members[path];
-            // Everything that arrived (Linux `rs->acked_sacked`).
+            // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
             let report = congestion::Ack {
-                packets: sum.current,
+                packets: if lost.persistent { 0 } else { sum.current },
                 ..report
             };
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
                 packets: sum.current,
-                newly_lost: lost,
+                newly_lost: lost.packets,
                 una,
                 small: sum.small,
                 min_rtt: member.rtt.min(),
@@ -422,17 +423,31 @@ impl Connection {
             self.requeue(level, path, packet.carried);
         }
         if let Some(at) = newest {
+            found.persistent = persistent;
             found.reduced = self.on_congestion(path, at) || persistent;
             if persistent {
-                // RFC 9002 sections 5.2 and 7.6.2.
-                self.members[path].rtt.restart_min();
-                if !self.members[path].paces() {
-                    self.paths[path].cwnd = LEAST_WINDOW;
-                    self.members[path].recovery_since = None;
-                }
+                self.on_persistent_congestion(path);
             }
         }
         found
+    }
+
+    /// RFC 9002 sections 5.2 and 7.6.2. To its controller it is a retransmission timeout (RFC 9438 section 4.8); not to schedulers, some of
+    /// which put nothing on a path after one.
+    fn on_persistent_congestion(&mut self, path: usize) {
+        let member = &mut self.members[path];
+        member.rtt.restart_min();
+        if !member.paces() {
+            // Appendix B.8. A controller that paces takes its window back with what is sent from now on.
+            member.recovery_since = None;
+        }
+        let window = &mut self.paths[path];
+        window.cwnd = LEAST_WINDOW;
+        window.cwnd_count = 0;
+        window.state = CaState::Recovery;
+        member
+            .congestion
+            .on_state(&mut Member::new(&mut self.paths, path), CaState::Loss);
     }
 
     /// What a lost packet carried goes again.

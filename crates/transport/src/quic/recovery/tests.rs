@@ -163,7 +163,7 @@ impl Lone {
     }
 }
 
-use CaState::{Open, Recovery};
+use CaState::{Loss, Open, Recovery};
 use Told::{Control, Growth, Restart, State, Threshold};
 
 /// Linux `bbr_ssthresh`, `bbr_set_cwnd_to_recover_or_restore`.
@@ -237,14 +237,28 @@ fn the_acknowledgement_that_reports_a_loss_grows_nothing() {
     assert_eq!(lone.hear(RTT, next, next), [Growth(1), State(Open)]);
 }
 
-/// RFC 9002 section 7.6.2.
+/// RFC 9002 section 7.6.2, RFC 9438 section 4.8.
 #[test]
-fn persistent_congestion_leaves_the_least_window() {
-    let mut lone = Lone::new(false);
-    let first = lone.send(0, 5);
-    lone.send(SECOND, 5);
-    let told = lone.hear(RTT, first + 9, first + 9);
-    assert!(!told.contains(&Growth(1)), "{told:?}");
-    assert_eq!(lone.path(), (Recovery, LEAST_WINDOW));
-    assert_eq!(lone.hear(MS, first + 8, first + 8)[0], Growth(1));
+fn persistent_congestion_is_a_timeout_to_the_controller() {
+    for paces in [false, true] {
+        let mut lone = Lone::new(paces);
+        let first = lone.send(0, 5);
+        lone.send(SECOND, 5);
+        let mut told = lone.hear(RTT, first + 9, first + 9);
+        if paces {
+            assert_eq!(told.pop(), Some(Control(0, 7, 7)));
+        }
+        assert_eq!(told, [Threshold, State(Recovery), State(Loss)]);
+        assert_eq!(lone.path(), (Recovery, LEAST_WINDOW));
+        let told = lone.hear(MS, first + 8, first + 8);
+        if paces {
+            assert_eq!(told, [Control(1, 0, 7)]);
+            let next = lone.send(MS, 1);
+            let told = lone.hear(RTT, next, next);
+            assert_eq!(told.first(), Some(&State(Open)));
+        } else {
+            assert_eq!(told, [Growth(1), State(Open)]);
+        }
+        assert_eq!(lone.path().0, Open);
+    }
 }

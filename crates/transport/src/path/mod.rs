@@ -136,6 +136,15 @@ impl Path {
         self.cwnd < self.ssthresh
     }
 
+    /// Halves the window, but not below `least`, because this path blocks the others (Raiciu et al. 2012, penalisation; slow start is spared
+    /// as in Paasch et al. 2013).
+    pub(crate) fn penalise(&mut self, least: u32) {
+        if !self.in_slow_start() {
+            self.ssthresh = (self.ssthresh / 2).max(2);
+        }
+        self.cwnd = (self.cwnd / 2).max(least);
+    }
+
     /// The congestion window admits no more.
     #[inline]
     pub fn window_full(&self) -> bool {

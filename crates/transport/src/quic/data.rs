@@ -5,6 +5,7 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::draft::Draft;
 use super::outgoing::{Chunk, Outgoing};
+use super::recovery::LEAST_WINDOW;
 use crate::path::Path;
 use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View};
 use crate::{EventKind, Nanos, Purpose};
@@ -260,9 +261,7 @@ impl Connection {
         let rescue = self.rescuer.rescue(&view, Blocked::ReceiveWindow);
         self.scheduler.blocked(Blocked::ReceiveWindow);
         if let Some(path) = rescue.penalise {
-            let window = &mut self.paths[path];
-            window.cwnd = (window.cwnd / 2).max(1);
-            window.ssthresh = window.cwnd.max(2);
+            self.paths[path].penalise(LEAST_WINDOW);
             self.event(EventKind::Penalised(path));
         }
         match (rescue.repeat_head_on, self.outgoing.head()) {

@@ -3,12 +3,12 @@
 use polypath_transport::config::Buffer;
 use polypath_transport::path::CaState;
 use polypath_transport::quic::{Codepoint, Note, Transmit};
-use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
+use polypath_transport::{Config, Event, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
 
 use crate::common::{client_address, reversed};
 use crate::pair::{Fate, Pair, Side};
-use crate::{MBPS, link, quic};
+use crate::{MBPS, link, multipath, quic};
 
 fn has(transmit: &Transmit, wanted: impl Fn(&Frame) -> bool) -> bool {
     let packets = &transmit.datagram.packets;
@@ -358,4 +358,39 @@ fn bbr_recovers_for_a_round_trip_and_returns_to_its_window() {
         path(&pair).1,
         before.1
     );
+}
+
+/// Paasch et al. 2013; kMinimumWindow (RFC 9002 section 7.2).
+#[test]
+fn a_penalty_spares_slow_start() {
+    let small = Config {
+        receive_buffer: Buffer::from([60_000; 3]),
+        congestion: "reno".into(),
+        scheduler: "default".into(),
+        ..multipath()
+    };
+    let links = vec![link(20 * MBPS, 10 * MS), link(20 * MBPS, 100 * MS)];
+    let mut pair = Pair::new(&small, &small, links, 1);
+    pair.establish();
+    let now = pair.now;
+    pair.client.write(50_000_000, now);
+    let (mut penalties, mut least) = (0, u32::MAX);
+    pair.run_until(now + 5 * SECOND, |pair| {
+        let events = std::mem::take(pair.client.events());
+        let penalised = |event: &Event| matches!(event.kind, EventKind::Penalised(1));
+        penalties += events.into_iter().filter(penalised).count();
+        least = least.min(
+            pair.client
+                .paths()
+                .iter()
+                .map(|path| path.cwnd)
+                .min()
+                .unwrap_or(0),
+        );
+        false
+    });
+    let path = &pair.client.paths()[1];
+    assert!(penalties > 0);
+    assert_eq!(path.ssthresh, u32::MAX, "nothing was lost");
+    assert_eq!(least, 2);
 }

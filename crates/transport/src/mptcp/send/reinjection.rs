@@ -52,9 +52,7 @@ impl Connection {
         let view = Self::view(&self.shared, &self.paths, &self.send, None);
         let rescue = self.rescuer.rescue(&view, cause);
         if let Some(subflow) = rescue.penalise {
-            self.subflows[subflow]
-                .socket
-                .penalise(&mut self.paths[subflow]);
+            self.paths[subflow].penalise(1);
             self.shared.event(EventKind::Penalised(subflow));
         }
         let Some(subflow) = rescue.repeat_head_on else {

@@ -716,15 +716,6 @@ impl Socket {
         self.publish(&mut cx.path);
     }
 
-    /// Halves the window because this path blocks the others (Raiciu et al. 2012, penalisation; slow start is spared as in Paasch et al. 2013).
-    pub(crate) fn penalise(&mut self, path: &mut Path) {
-        let prior = path.cwnd;
-        path.cwnd = (path.cwnd / 2).max(1);
-        if prior >= path.ssthresh {
-            path.ssthresh = (path.ssthresh / 2).max(2);
-        }
-    }
-
     /// Packets that reordering is known to span (Linux `tp->reordering`).
     pub(super) fn reordering_degree(&self) -> u64 {
         self.rack.degree

@@ -168,6 +168,14 @@ impl<T> InFlight<T> {
         self.shrink();
     }
 
+    /// Nothing of it counts against the window any more: it is on its way on a path that was left (RFC 9000 section 9.4).
+    pub fn disregard(&mut self) {
+        self.in_flight = 0;
+        for packet in self.packets.iter_mut().flatten() {
+            packet.in_flight = false;
+        }
+    }
+
     /// Takes out everything: the space is discarded, or its path abandoned.
     pub fn drain(&mut self) -> impl Iterator<Item = Sent<T>> + '_ {
         self.loss_at = NEVER;

@@ -10,7 +10,7 @@ use polypath_wire::quic::{ConnectionId, Frame};
 use super::connection::{Connection, payload};
 use super::path::{PathState, Validation};
 use super::rtt::Rtt;
-use crate::path::{DeliveryRate, Member, Path};
+use crate::path::{DeliveryRate, Member, Pacer, Path};
 use crate::{EventKind, Nanos, Tuple};
 
 /// What is remembered of a path's addresses.
@@ -141,6 +141,8 @@ impl Connection {
         member.rtt = Rtt::default();
         member.timeouts = 0;
         member.rate = DeliveryRate::default();
+        member.pacer = Pacer::default();
+        member.space.sent.disregard();
         member.recovery_since = Some(now);
         member.migration.since = now;
         member.mtu.cancel();
@@ -152,7 +154,6 @@ impl Connection {
             multipath: shown.multipath,
             backup: shown.backup,
             paces: true,
-            in_flight: shown.in_flight,
             acked: shown.acked,
             ..fresh
         };

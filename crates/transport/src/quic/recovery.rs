@@ -28,8 +28,6 @@ struct Sum {
     /// Those that counted against the window, and those for which it grows.
     delivered: u32,
     growing: u32,
-    /// Those that were sent on the path as it is now, if it is paced by their rate.
-    current: u32,
     /// None of them was a full one.
     small: bool,
 }
@@ -45,7 +43,6 @@ impl Sum {
             ecn: false,
             delivered: 0,
             growing: 0,
-            current: 0,
             small: true,
         };
         for packet in acked {
@@ -54,11 +51,6 @@ impl Sum {
             sum.delivered += u32::from(packet.in_flight);
             sum.growing += u32::from(packet.in_flight & (packet.at >= since));
             sum.small &= !packet.in_flight | (packet.size < full);
-        }
-        if member.paces() {
-            let current =
-                |packet: &&Sent<Contents>| packet.in_flight && packet.at >= member.migration.since;
-            sum.current = acked.iter().filter(current).count() as u32;
         }
         sum
     }
@@ -242,12 +234,12 @@ impl Connection {
             let member = &mut self.members[path];
             // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
             let report = congestion::Ack {
-                packets: if lost.persistent { 0 } else { sum.current },
+                packets: if lost.persistent { 0 } else { sum.delivered },
                 ..report
             };
             let sample = member.rate.sample(Acknowledged {
                 now: self.now,
-                packets: sum.current,
+                packets: sum.delivered,
                 newly_lost: lost.packets,
                 una,
                 small: sum.small,

@@ -394,3 +394,22 @@ fn a_penalty_spares_slow_start() {
     assert_eq!(path.ssthresh, u32::MAX, "nothing was lost");
     assert_eq!(least, 2);
 }
+
+/// RFC 9000 section 9.4.
+#[test]
+fn what_is_in_flight_on_the_former_path_takes_no_room_on_the_new_one() {
+    let links = vec![link(5 * MBPS, 20 * MS), link(100 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&quic(), &quic(), links, 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let now = pair.now;
+    pair.client.write(5_000_000, now);
+    pair.run_until(now + SECOND, |_| false);
+    assert!(pair.client.paths()[0].in_flight >= 10);
+    let now = pair.now;
+    pair.client.transmits().clear();
+    assert!(pair.client.migrate_to(0, client_address(1), now));
+    let path = &pair.client.paths()[0];
+    assert_eq!((path.in_flight, path.cwnd), (10, 10), "the initial window");
+    assert_eq!(pair.client.metrics(0).packets_in_flight, 10);
+}

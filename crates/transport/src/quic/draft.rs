@@ -184,13 +184,15 @@ impl Connection {
         let in_flight = draft.eliciting || draft.padded;
         let (now, path) = (self.now, draft.path);
         let number = draft.header().number;
-        if in_flight && self.members[path].space.sent.in_flight() == 0 {
-            self.restart(path);
-        }
         let member = &mut self.members[path];
-        if draft.level == Level::OneRtt && in_flight && member.paces() {
+        if in_flight && draft.level == Level::OneRtt {
             let alone = member.space.sent.in_flight() == 0;
-            member.rate.on_sent(number, now, false, alone);
+            if alone {
+                member.restart(&mut self.paths, path, now);
+            }
+            if member.paces() {
+                member.rate.on_sent(number, now, false, alone);
+            }
         }
         let sent = Sent {
             number,
@@ -213,11 +215,10 @@ impl Connection {
             // Acknowledgements alone are not paced (RFC 9002 section 7.7).
             let pacer = &mut self.members[path].pacer;
             pacer.on_sent(now, size);
-            let blocked = pacer.blocked();
-            let in_flight = self.in_flight(path);
             let shown = &mut self.paths[path];
-            shown.paced = blocked;
-            shown.in_flight = in_flight;
+            shown.paced = pacer.blocked();
+            shown.in_flight += 1;
+            debug_assert_eq!(self.paths[path].in_flight, self.in_flight(path));
         }
         draft.datagram
     }

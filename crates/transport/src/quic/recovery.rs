@@ -8,7 +8,7 @@ use super::crypto::Level;
 use super::loss::{Sent, is_persistent};
 use super::path::{PathState, Space};
 use crate::congestion;
-use crate::path::{Acknowledged, CaState, Member};
+use crate::path::{Acknowledged, CaState, Member, Path};
 use crate::{EventKind, MICROSECOND, NEVER, Nanos, SECOND};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
@@ -66,6 +66,20 @@ struct Lost {
     persistent: bool,
 }
 
+impl PathState {
+    /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
+    /// `CA_EVENT_TX_START`). It is the one at `index`.
+    #[cold]
+    pub(super) fn restart(&mut self, paths: &mut [Path], index: usize, now: Nanos) {
+        let last = self.space.sent.last_eliciting_at();
+        if last > self.migration.since {
+            let path = &mut Member::new(paths, index);
+            self.congestion.on_restart(path, now, now - last);
+            self.pacer.set_rate(path);
+        }
+    }
+}
+
 impl Connection {
     /// The number space of a level; of the application level that of a path.
     ///
@@ -105,7 +119,8 @@ impl Connection {
         if self.members[path].closed() {
             return;
         }
-        let before = self.in_flight(path);
+        let before = self.paths[path].in_flight;
+        debug_assert_eq!(before, self.in_flight(path));
         let mut acked = std::mem::take(&mut self.acked);
         let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
             return self.refuse_ack(ack);
@@ -228,32 +243,7 @@ impl Connection {
                 .on_sample(&mut Member::new(&mut self.paths, path), &report);
         }
         if member.paces() {
-            if sum.growing > 0 && self.paths[path].state != CaState::Open {
-                self.end_recovery(path);
-            }
-            let member = &mut self.members[path];
-            // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
-            let report = congestion::Ack {
-                packets: if lost.persistent { 0 } else { sum.delivered },
-                ..report
-            };
-            let sample = member.rate.sample(Acknowledged {
-                now: self.now,
-                packets: sum.delivered,
-                newly_lost: lost.packets,
-                una,
-                small: sum.small,
-                min_rtt: member.rtt.min(),
-                departure: member.pacer.departure(self.now),
-            });
-            let dry = member.congestion.control(
-                &mut Member::new(&mut self.paths, path),
-                &report,
-                &sample,
-            );
-            if dry {
-                member.rate.limit_by_application(self.paths[path].in_flight);
-            }
+            self.control(path, sum, report, lost);
         } else if sum.growing > 0 {
             member
                 .congestion
@@ -261,6 +251,30 @@ impl Connection {
             if self.paths[path].state != CaState::Open {
                 self.end_recovery(path);
             }
+        }
+    }
+
+    /// As [`Connection::tell_congestion`], where the controller sets a rate.
+    #[inline(never)]
+    fn control(&mut self, path: usize, sum: &Sum, mut report: congestion::Ack, lost: Lost) {
+        if sum.growing > 0 && self.paths[path].state != CaState::Open {
+            self.end_recovery(path);
+        }
+        // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
+        report.packets = if lost.persistent { 0 } else { sum.delivered };
+        let member = &mut self.members[path];
+        let sample = member.rate.sample(Acknowledged {
+            now: self.now,
+            packets: sum.delivered,
+            newly_lost: lost.packets,
+            una: report.una,
+            small: sum.small,
+            min_rtt: member.rtt.min(),
+            departure: member.pacer.departure(self.now),
+        });
+        let window = &mut Member::new(&mut self.paths, path);
+        if member.congestion.control(window, &report, &sample) {
+            member.rate.limit_by_application(window.in_flight);
         }
     }
 
@@ -279,24 +293,6 @@ impl Connection {
         let reason = "an acknowledgement of a packet that was never sent";
         let frame_type = Frame::Ack(Box::new(ack.clone())).frame_type();
         self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
-    }
-
-    /// Before a packet leaves on a path on which its space has nothing in flight: the controller learns for how long that lasted (RFC 9438
-    /// section 5.8, Linux `CA_EVENT_TX_START`).
-    #[cold]
-    #[inline(never)]
-    pub(super) fn restart(&mut self, path: usize) {
-        let member = &mut self.members[path];
-        let last = member.space.sent.last_eliciting_at();
-        if last <= member.migration.since {
-            return;
-        }
-        member.congestion.on_restart(
-            &mut Member::new(&mut self.paths, path),
-            self.now,
-            self.now - last,
-        );
-        member.pacer.set_rate(&self.paths[path]);
     }
 
     fn set_pacing_rate(&mut self, path: usize) {

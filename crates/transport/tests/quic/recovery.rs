@@ -379,14 +379,8 @@ fn a_penalty_spares_slow_start() {
         let events = std::mem::take(pair.client.events());
         let penalised = |event: &Event| matches!(event.kind, EventKind::Penalised(1));
         penalties += events.into_iter().filter(penalised).count();
-        least = least.min(
-            pair.client
-                .paths()
-                .iter()
-                .map(|path| path.cwnd)
-                .min()
-                .unwrap_or(0),
-        );
+        let windows = pair.client.paths().iter().map(|path| path.cwnd);
+        least = windows.fold(least, u32::min);
         false
     });
     let path = &pair.client.paths()[1];

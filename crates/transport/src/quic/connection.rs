@@ -508,9 +508,10 @@ impl Connection {
     }
 }
 
-/// Stream bytes in a full packet: a short header with an id of eight bytes and a number of two, the fields of a STREAM frame, the tag.
+/// Stream bytes in a packet full of them: without a short header with an id of eight bytes and a number of two, the fields of a STREAM
+/// frame, the tag.
 pub(super) fn payload(datagram: u32) -> u32 {
-    datagram - (1 + LEN as u32 + 2) - 8 - polypath_wire::quic::TAG_LEN
+    datagram.saturating_sub((1 + LEN as u32 + 2) + 8 + polypath_wire::quic::TAG_LEN)
 }
 
 impl Connection {

@@ -2,7 +2,7 @@
 
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 
-use super::connection::{Connection, Transmit};
+use super::connection::{Connection, Transmit, payload};
 use super::contents::Contents;
 use super::crypto::Level;
 use super::loss::Sent;
@@ -214,7 +214,7 @@ impl Connection {
         if in_flight {
             // Acknowledgements alone are not paced (RFC 9002 section 7.7).
             let pacer = &mut self.members[path].pacer;
-            pacer.on_sent(now, size);
+            pacer.on_sent(now, payload(size));
             let shown = &mut self.paths[path];
             shown.paced = pacer.blocked();
             shown.in_flight += 1;

@@ -262,3 +262,20 @@ fn persistent_congestion_is_a_timeout_to_the_controller() {
         assert_eq!(lone.path().0, Open);
     }
 }
+
+/// Rates are of stream bytes, as the segments of `mss` bytes that windows count.
+#[test]
+fn the_pacer_counts_what_rates_are_of() {
+    let mut lone = Lone::new(true);
+    let path = &mut lone.client.paths[0];
+    path.pacing_rate = 10_000_000;
+    let time = u64::from(path.mss) * SECOND / path.pacing_rate;
+    let client = &mut lone.client;
+    client.members[0].pacer = Pacer::default();
+    let first = client.members[0].space.sent.next();
+    client.write(1_000_000, client.now + SECOND);
+    // Pacing begins with the tenth packet; half of the time makes up for idleness.
+    let paced = client.members[0].space.sent.next() - first - 9;
+    let wait = client.members[0].pacer.departure(client.now) - client.now;
+    assert_eq!(wait, paced * (time - time / 2));
+}

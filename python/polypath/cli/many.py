@@ -154,7 +154,7 @@ def _name(connection: metrics.Connection, subflow: metrics.Subflow) -> str:
 
 def _lane(group: Group) -> str:
     """What the subflows of a group are called; "subflow" where some are not paths of QUIC."""
-    return "path" if all(each.lane == "path" for each in group.connections) else "subflow"
+    return "path" if all(each.over_quic for each in group.connections) else "subflow"
 
 
 def _totals(recording: Recording, group: Group) -> Iterator[str]:

@@ -37,7 +37,7 @@ def write(recording: Recording, out: Path) -> int:
         raise SegmentsError("the result has no segments; the run needs `--plot`")
     sacks = recording.table("sack_blocks")
     names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
-    numbers_packets = {of.id for of in metrics.connections(recording) if of.lane == "path"}
+    numbers_packets = {of.id for of in metrics.connections(recording) if of.over_quic}
     count = 0
     for (connection,), rows in segments.group_by("connection", maintain_order=True):
         name = f"{recording.metadata.scenario}: {names.get(connection, connection)}"

@@ -62,7 +62,7 @@ def sequence(
             _keys(axes, sent, found)
         else:
             _key(axes, "o", tint, label, 4)
-        height = "stream position" if of.lane == "path" else "data sequence number"
+        height = "stream position" if of.over_quic else "data sequence number"
         axes.set(xlabel=TIME, ylabel=f"{height} (MB)")
         return finish(axes, recording, label, events, legend)
 
@@ -110,7 +110,7 @@ def acks(
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, _of_bytes)
-        if of.lane == "path":
+        if of.over_quic:
             raise MetricError(f"{of.name} is QUIC, which numbers packets instead of bytes")
         lane = next((each for each in lanes(recording, of) if each.subflow.id == subflow), None)
         if lane is None:
@@ -251,7 +251,7 @@ def shows(recording: Recording, of: metrics.Connection) -> bool:
 
 
 def _of_bytes(recording: Recording, of: metrics.Connection) -> bool:
-    return of.lane == "subflow" and shows(recording, of)
+    return not of.over_quic and shows(recording, of)
 
 
 _SEGMENTS = "segments, which `run --plot` records"

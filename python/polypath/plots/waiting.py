@@ -44,7 +44,7 @@ def waits(
         else:
             axes.fill_between(times, waiting, step="post", color="#bbbbbb", label=f"between {of.lane}s")
             # A path of QUIC holds nothing back.
-            for lane in lanes(recording, of) if of.lane == "subflow" else ():
+            for lane in lanes(recording, of) if not of.over_quic else ():
                 own, held = metrics.sampled(recording, of, lane.subflow, "out_of_order_bytes", of.receiver)
                 axes.step(
                     seconds(own),

@@ -96,7 +96,7 @@ def _sampled(
     request, nothing else is on the way, unless a copy of the answer before comes late.
     """
     ends = _ends(sent, delays)
-    if of.id is None or of.lane == "path" or ends is None:  # of a path whole packets are counted, ACKs, too
+    if of.id is None or of.over_quic or ends is None:  # of a path whole packets are counted, ACKs, too
         return None
     own = (pl.col("connection") == of.id) & (pl.col("side") == "client")
     # At a sampling instant each subflow has a row; at others only the one that changed.

@@ -70,7 +70,7 @@ def of_connection(recording: Recording, of: Connection, most: int) -> dict[str, 
 def _kept(rows: pl.DataFrame, of: Connection, most: int) -> tuple[pl.DataFrame, int]:
     if rows.height <= most:
         return rows, 1
-    usual = pl.col("options").str.contains(_USUAL) if of.lane == "path" else pl.col("options") == ""
+    usual = pl.col("options").str.contains(_USUAL) if of.over_quic else pl.col("options") == ""
     plain = (
         usual
         & pl.col("flags").is_in(["ACK", "PSH, ACK", "1-RTT"])

@@ -169,7 +169,7 @@ def answers(recording: Recording, of: Connection) -> dict[str, Any] | None:
     None for paths of QUIC, whose packets are not numbered by byte, and where no segment is recorded.
     """
     acks = _samples(recording, of, of.receiver, "segments").filter(pl.col("ack") > 0)
-    if of.lane == "path" or acks.is_empty():
+    if of.over_quic or acks.is_empty():
         return None
     blocks = _samples(recording, of, of.receiver, "sack_blocks")
     beyond, twice = blocks.filter(~pl.col("duplicate")), blocks.filter("duplicate")

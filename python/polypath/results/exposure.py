@@ -130,7 +130,7 @@ def _overlaps(recording: Recording, connection: metrics.Connection) -> bool:
     """Whether it has several streams of QUIC: the table has their offsets, but not which stream they are of."""
     work = _work(recording, connection)
     several = work.get("streams") == "each" and (work.get("count") or 1) > 1
-    return connection.transport in ("quic", "mpquic") and (several or work.get("delivery") == "datagram")
+    return connection.over_quic and (several or work.get("delivery") == "datagram")
 
 
 def left_out(recording: Recording) -> list[str]:

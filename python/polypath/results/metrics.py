@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import floor
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
@@ -19,6 +19,8 @@ from polypath.results.recording import Recording
 Side = Literal["client", "server"]
 
 SECOND = 1_000_000_000
+#: The transports that are QUIC.
+QUIC: Final = ("quic", "mpquic")
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,14 @@ class Connection:
     failure: str | None = None
 
     @property
+    def over_quic(self) -> bool:
+        """QUIC numbers packets where TCP numbers bytes, and has paths instead of subflows."""
+        return self.transport in QUIC
+
+    @property
     def lane(self) -> str:
-        """What one of its subflows is called: QUIC has paths."""
-        return "path" if self.transport in ("quic", "mpquic") else "subflow"
+        """What one of its subflows is called."""
+        return "path" if self.over_quic else "subflow"
 
     @property
     def sender(self) -> Side:

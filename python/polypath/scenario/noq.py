@@ -12,7 +12,7 @@ from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables
-from polypath.scenario.traffic import Application
+from polypath.scenario.traffic import QUIC, Application
 
 #: Settings that noq has rules of its own for, with the only value that says what it does, if one does.
 ITS_OWN: Final[Mapping[str, tuple[Any, str]]] = {
@@ -39,7 +39,7 @@ def faults(tables: Tables, path: Path, application: Application, side: str, stac
     if stack.stack != NOQ:
         return
     host: str = getattr(application, side)
-    if application.transport not in ("quic", "mpquic"):
+    if application.transport not in QUIC:
         message = (
             f"'{host}' runs noq, which speaks QUIC and nothing else, and the transport is '{application.transport}'; "
             f'take transport = "quic" or "mpquic", or {side}_stack = {{ stack = "polypath" }}'

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath import registry
-from polypath.scenario import declared, quic, script
+from polypath.scenario import declared, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.models import Discipline, LossModel
@@ -20,7 +20,7 @@ from polypath.scenario.reading import read_text
 from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
-from polypath.scenario.traffic import Application, Event, MeasuredApplication, Page
+from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
@@ -51,7 +51,7 @@ class Plan:
     @property
     def has_quic(self) -> bool:
         """Whether some application runs over QUIC."""
-        return any(application["transport"] in quic.TRANSPORTS for application in self.view["applications"])
+        return any(application["transport"] in QUIC for application in self.view["applications"])
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""

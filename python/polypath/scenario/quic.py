@@ -12,9 +12,7 @@ from polypath.scenario.check import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
-from polypath.scenario.traffic import Application, MeasuredApplication
-
-TRANSPORTS: Final = ("quic", "mpquic")
+from polypath.scenario.traffic import QUIC, Application, MeasuredApplication
 
 #: A path takes datagrams of 1200 bytes (RFC 9000 section 14), with UDP's header and that of IPv4 or IPv6.
 LEAST_MTU: Final = {4: 1228, 6: 1248}
@@ -54,7 +52,7 @@ def _migrations(tables: Tables, applications: Sequence[Application]) -> Iterator
             continue
         host, path = split_end(event.interface)[0], ("event", index, "migrate_to")
         own = [application for application in applications if application.client == host]
-        over = [application for application in own if application.transport in TRANSPORTS]
+        over = [application for application in own if application.transport in QUIC]
         if not over:
             what = sorted({application.transport for application in own})
             said = f"is a client over {' and '.join(what)} alone" if what else "is the client of no application"
@@ -76,7 +74,7 @@ def _stack(tables: Tables, application: Application, side: str) -> Stack:
 def without_effect(transport: str) -> frozenset[str]:
     """The settings that a transport has no use of."""
     others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC | _only("mpquic")
-    return others | (OF_TCP | _only("tcp") if transport in TRANSPORTS else OF_QUIC | _only("quic"))
+    return others | (OF_TCP | _only("tcp") if transport in QUIC else OF_QUIC | _only("quic"))
 
 
 def _settings(tables: Tables, index: int, application: Application) -> Iterator[Problem]:
@@ -93,7 +91,7 @@ def _settings(tables: Tables, index: int, application: Application) -> Iterator[
 
 
 def _faults(tables: Tables, path: Path, application: Application) -> Iterator[Problem]:
-    if application.transport not in TRANSPORTS:
+    if application.transport not in QUIC:
         if application.kind == "fetch":
             for key, default in (("parallel", 1), ("streams", "each")):
                 if getattr(application, key) != default:

@@ -26,7 +26,7 @@ from polypath.scenario.tables import (
     host_stack,
     split_end,
 )
-from polypath.scenario.traffic import AnyEntry, Application, Command, Page
+from polypath.scenario.traffic import QUIC, AnyEntry, Application, Command, Page
 from polypath.scenario.ways import Ways, opening
 
 Entries = Sequence[tuple[int, Application]]
@@ -188,7 +188,7 @@ def _ports(applications: Entries) -> list[Problem]:
     for index, application in applications:
         if application.transport == "icmp":
             continue
-        over_udp = application.transport in ("udp", *quic.TRANSPORTS)
+        over_udp = application.transport in ("udp", *QUIC)
         key = (application.server, over_udp, application.port)
         if key in owners:
             message = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -79,6 +79,9 @@ class Application(Declared):
         entry = registry.find("application", self.kind)
         return declared.planned(entry, {each.name: getattr(self, each.name) for each in entry.parameters}, rest)
 
+
+#: The transports that are QUIC.
+QUIC: Final = ("quic", "mpquic")
 
 _TRANSPORTS: Mapping[str, str] = {
     "mptcp": "Multipath TCP",
@@ -261,7 +264,7 @@ class Page(Application):
         given = [key for key in ("objects", "csv", "har") if getattr(self, key)]
         if len(given) != 1:
             raise fault("a page takes its objects from one of 'objects', 'csv' and 'har'", at=tuple(given[1:2]))
-        if self.connections > 1 and self.transport in ("quic", "mpquic"):
+        if self.connections > 1 and self.transport in QUIC:
             raise fault("over QUIC the objects of a page are on streams of one connection", at=("connections",))
         try:
             self.wanted()

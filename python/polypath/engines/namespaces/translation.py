@@ -11,6 +11,7 @@ from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Wires
+from polypath.scenario.traffic import QUIC
 
 
 def translate(
@@ -34,7 +35,7 @@ def translate(
 
 def _check_transports(data: dict[str, Any]) -> None:
     for application in data["applications"]:
-        if application["transport"] in ("quic", "mpquic"):
+        if application["transport"] in QUIC:
             raise EngineError(
                 f"application '{application['name']}' uses QUIC, which Linux does not have; --engine sim has it"
             )

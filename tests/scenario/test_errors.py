@@ -206,6 +206,7 @@ def complaint(text: str) -> str:
             '2: invalid TOML: a text stands in quotes: duration = "30 s"',
         ),
         ('duration = "30 s"', "duration = long", '2: invalid TOML: a text stands in quotes: duration = "long"'),
+        ('duration = "30 s"', "capture = True", "2: invalid TOML: write capture = true"),
         ('duration = "30 s"', 'duration = "30 s', "2: invalid TOML: illegal character '\\n'"),
         ('duration = "30 s"', "seed = -1", "2: seed: must be at least 0, not -1"),
         ('duration = "30 s"', "seed = 1.5", "2: seed: expected a whole number, not 1.5"),

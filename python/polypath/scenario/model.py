@@ -33,6 +33,8 @@ _AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _BARE = re.compile(r"""\s*(?P<key>[^=]+?)\s*=\s*(?P<value>[^\s"'\[{#][^"'\[{#=]*?)\s*(?:#.*)?""")
 #: What tomllib says of a text without quotes.
 _UNQUOTED = ("Invalid value", "Expected newline or end of document after a statement")
+#: What other languages call what TOML calls true and false.
+_TRUTHS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
 _TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
 
 Where = Callable[[Path], tuple[str | None, int | None]]
@@ -331,5 +333,7 @@ def _syntax(error: tomllib.TOMLDecodeError, text: str, filename: str) -> Scenari
     bare = _BARE.fullmatch(text.split("\n")[line - 1]) if message in _UNQUOTED else None
     if bare is not None:
         key, value = bare["key"], bare["value"]
-        return ScenarioError(f'invalid TOML: a text stands in quotes: {key} = "{value}"', filename, line)
+        truth = _TRUTHS.get(value.lower())
+        hint = f"write {key} = {truth}" if truth else f'a text stands in quotes: {key} = "{value}"'
+        return ScenarioError(f"invalid TOML: {hint}", filename, line)
     return ScenarioError(f"invalid TOML: {message[:1].lower()}{message[1:]}", filename, line)

@@ -21,6 +21,50 @@ def test_goodput_of_an_open_connection_is_over_the_time_to_the_end_of_the_run(re
     assert metrics.goodput(recording, msg) == 2000 * 8 / 4
 
 
+@pytest.mark.parametrize(
+    ("received", "state", "kind", "until"),
+    [
+        (2_000_000, "timed-out", "bulk", 10),
+        (2_000_000, "reset", "bulk", 10),
+        (3_000_000, "reset", "bulk", 3),
+        (2_000_000, "closed", "bulk", 3),
+        (2_000_000, "reset", "captured", 3),
+    ],
+)
+def test_a_connection_that_fails_before_it_is_done_has_the_time_that_was_planned(
+    recording: Recording, received: int, state: str, kind: str, until: int
+) -> None:
+    ends = recording.table("connection_ends").with_columns(
+        state=pl.lit(state), server_received_bytes=pl.lit(received, pl.UInt64)
+    )
+    first, *others = recording.plan["applications"]
+    planned = [first | {"work": first["work"] | {"kind": kind}}, *others]
+    plan = {**recording.plan, "applications": planned, "duration_ns": 10 * SECOND}
+    after = replace(recording, plan=plan, tables={**recording.tables, "connection_ends": ends})
+    iperf = connection(after, "iperf")
+    assert (iperf.until_ns, metrics.goodput(after, iperf)) == (until * SECOND, received * 8 / (until - 1))
+    stopped = replace(after, metadata=replace(after.metadata, interrupted=True))
+    assert connection(stopped, "iperf").until_ns == min(until, 4) * SECOND
+
+
+@pytest.mark.parametrize(
+    ("totals", "until"),
+    [
+        ((200_000, 300_000, 400_000, 450_000), 3.75),
+        ((200_000, 400_000, 450_000, 450_000), 3.125),
+        ((200_000, 450_000, 450_000, 450_000), 3),
+        ((200_000, 200_000, 200_000, 450_000), 4),
+    ],
+)
+def test_goodput_of_a_datagram_application_ends_with_the_last_that_arrives(
+    changed: Callable[[str, pl.DataFrame], Recording], totals: tuple[int, ...], until: float
+) -> None:
+    times = [2 * SECOND, 3 * SECOND, 3_500_000_000, 4 * SECOND]
+    samples = pl.DataFrame({"time_ns": times, "application": 2, "received_bytes": totals})
+    after = changed("datagram_samples", samples)
+    assert connection(after, "cross").until_ns == round(until * SECOND)
+
+
 def test_goodput_of_a_datagram_application_is_over_its_own_time(recording: Recording) -> None:
     cross = connection(recording, "cross")
     assert (cross.id, cross.transport, cross.bytes) == (None, "udp", 500_000)

@@ -95,8 +95,14 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
     return None
 
 
-def _from_row(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any], answered: int) -> Connection:
+def _from_row(
+    row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], answered: int
+) -> Connection:
     to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
+    failure, finished = row["state"] if row["state"] in _FAILED else None, _finished(row, work, answered)
+    # One that failed delivers nothing from then on, as one that stays open without hearing its peer, whether or not the
+    # run ends with it. Of a captured one nobody knows what it was to do: many reset what they are done with.
+    in_vain = failure is not None and not finished and work["kind"] != "captured"
     return Connection(
         application=row["application"],
         id=row["connection"],
@@ -108,9 +114,9 @@ def _from_row(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any], 
         established_ns=row["established_ns"],
         end_ns=row["end_ns"],
         last_byte_ns=row["last_byte_ns"],
-        until_ns=_until(row, run_end_ns),
-        finished=_finished(row, work, answered),
-        failure=row["state"] if row["state"] in _FAILED else None,
+        until_ns=planned_end_ns if in_vain else _until(row, run_end_ns),
+        finished=finished,
+        failure=failure,
     )
 
 
@@ -119,6 +125,7 @@ def _without_connection(recording: Recording, application: int, settings: Mappin
     start = int(settings["start_ns"])
     duration = settings["work"].get("duration_ns")
     end = recording.metadata.end_ns
+    until = end if duration is None else min(end, max(start + duration, _last_datagram_ns(recording, application)))
     return Connection(
         application=application,
         id=None,
@@ -130,8 +137,21 @@ def _without_connection(recording: Recording, application: int, settings: Mappin
         established_ns=None,
         end_ns=None,
         last_byte_ns=None,
-        until_ns=end if duration is None else min(end, start + duration),
+        until_ns=until,
     )
+
+
+def _last_datagram_ns(recording: Recording, application: int) -> int:
+    """About when the last datagram arrived: in the interval that it is of, as far in as that one's share of the bytes
+    of the interval before."""
+    samples = recording.groups("datagram_samples", ("application",), ("time_ns",))
+    times, totals = (samples.column(name, application) for name in ("time_ns", "received_bytes"))
+    last = bisect_left(totals, totals[-1]) if totals else 0
+    if last < 2:
+        return times[last] if times else 0
+    grown, before = totals[last] - totals[last - 1], totals[last - 1] - totals[last - 2]
+    part = min(1.0, grown / before) if before else 1.0
+    return times[last - 1] + round(part * (times[last] - times[last - 1]))
 
 
 def connections(recording: Recording) -> list[Connection]:
@@ -141,10 +161,11 @@ def connections(recording: Recording) -> list[Connection]:
 
 def _connections(recording: Recording) -> list[Connection]:
     end = recording.metadata.end_ns
+    planned_end = end if recording.metadata.interrupted else max(end, recording.plan.get("duration_ns", end))
     work = [settings["work"] for settings in recording.plan.get("applications", [])]
     answered = dict(recording.table("requests").drop_nulls("delay_ns").group_by("application").len().iter_rows())
     found = [
-        _from_row(row, end, work[row["application"]], answered.get(row["application"], 0))
+        _from_row(row, end, planned_end, work[row["application"]], answered.get(row["application"], 0))
         for row in recording.table("connection_ends").iter_rows(named=True)
     ]
     connected = {connection.application for connection in found}
@@ -220,7 +241,8 @@ def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to
     """Bit/s delivered in order to the receiving application, as iperf counts.
 
     Over the whole connection: all bytes over the time from its start to its last byte (to the end of the run where it
-    did not close). Between two times: from the sampled totals, interpolated. None where no time passed.
+    did not close, of the scenario where it failed before it was done). Between two times: from the sampled totals,
+    interpolated. None where no time passed.
     """
     if from_ns is None and to_ns is None:
         passed = of.until_ns - of.start_ns

@@ -1,6 +1,7 @@
 """Paired comparisons, against scipy and figures worked out elsewhere."""
 
 import math
+import random
 
 import numpy as np
 import polars as pl
@@ -114,6 +115,22 @@ def test_where_nothing_varies_there_is_neither_interval_nor_p(
     (found,) = judged([compare(value, base)])
     assert (found.difference, found.low, found.high, found.p, found.p_holm) == (difference, None, None, None, None)
     assert found.verdict == verdict
+
+
+def test_a_difference_between_figures_that_are_constant_by_chance_is_tested() -> None:
+    (found,) = judged([compare([1.0] * 6, [0.0] * 6, varies=True)])
+    assert (found.value.method, found.difference, found.p, found.verdict) == ("constant", 1.0, 2**-5, "higher")
+    (alike,) = judged([compare([1.0] * 6, [1.0] * 6, varies=True)])
+    assert (alike.p, alike.verdict) == (None, "equal in every pair")
+
+
+@pytest.mark.parametrize("count", [6, 8, 20])
+def test_differences_that_agree_but_for_rounding_are_one(count: int) -> None:
+    draw = random.Random(count)
+    for _ in range(50):
+        base = [round(draw.uniform(30, 50), 6) for _ in range(count)]
+        found = compare([each + 1.1 for each in base], base)
+        assert (found.difference, found.low, found.high) == (pytest.approx(1.1), None, None)
 
 
 def test_holms_correction() -> None:

@@ -127,3 +127,18 @@ def test_what_did_not_finish_stands_in_the_table() -> None:
     assert table.filter(measure="completion_s").select(columns).row(0) == (3, 1, None, 2.0)
     assert table.filter(measure="delay_median_s").select(columns).row(0) == (3, 1, None, 0.1)
     assert table.filter(measure="unanswered").select(columns).row(0) == (3, 0, pytest.approx(2 / 3), 0.0)
+
+
+def test_what_differs_by_rounding_is_one_value() -> None:
+    sums = [0.1 + 0.2, 0.3, 0.15 + 0.15]
+    assert len(set(sums)) > 1
+    assert estimate(sums).method == "deterministic"
+
+
+@pytest.mark.parametrize(("rates", "method"), [((8.0, 8.5, 9.0), "constant"), ((8.0, 8.0, 8.0), "deterministic")])
+def test_one_value_of_runs_that_differ_otherwise_is_no_certainty(rates: tuple[float, ...], method: str) -> None:
+    axes = [Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    row = {"connection": "a", "requests": 5, "unanswered": 0, "finished": None}
+    found = [({"seed": str(seed)}, [row | {"goodput_mbps": rate}]) for seed, rate in enumerate(rates, 1)]
+    table = statistics.over_seeds(points.table(axes, found), axes)
+    assert table.filter(measure="unanswered").select("method", "mean", "low").row(0) == (method, 0.0, None)

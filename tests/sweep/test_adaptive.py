@@ -57,6 +57,7 @@ class TestRule:
             (10, 10.1, 11),  # just not
             (10, 12.0, 15),  # 10 x 1.2^2 = 14.4
             (10, 100.0, 20),  # no more than twice as many
+            (10, math.inf, 20),  # one value by chance
             (150, 100.0, 200),  # no more than the most
             (200, 100.0, None),
             (10, 0.0, None),  # all agree

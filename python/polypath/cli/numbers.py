@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 
 def rounded(value: float, uncertainty: float = 0.0) -> str:
@@ -30,6 +31,15 @@ def estimated(mean: float, low: float, high: float) -> str:
     if math.isclose(high - mean, mean - low, rel_tol=0.1):
         return f"{rounded(mean, half)} ± {rounded(half, half)}"
     return f"{rounded(mean, mean - low)} ({rounded(low, low)} to {rounded(high, high - mean)})"
+
+
+#: What the second kind of `agreement` means.
+ONE_VALUE: Final = "(all n): one value in all n runs, which differ otherwise; how rare another is they do not say"
+
+
+def agreement(method: str, runs: int) -> str:
+    """What follows a mean that has no interval because all runs gave the same value, if that is why."""
+    return {"deterministic": " =", "constant": f" (all {runs})"}.get(method, "")
 
 
 def _magnitude(value: float) -> int:

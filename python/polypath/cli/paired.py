@@ -13,7 +13,7 @@ from polypath import registry, sweep
 from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
-from polypath.cli.numbers import estimated, percent, rounded
+from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
 from polypath.results import folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short
@@ -58,10 +58,10 @@ def run(
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
         of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
-        _show(result.name, varied, against, found)
         if one.directory is not None:
             with output.figures_last(one.directory):
                 _save(one.directory, found)
+        _show(result.name, varied, against, found)
         code = max(code, sweeps.tell_of_failures(result))
         sweeps.advise(result)
         _tell_of_too_few_pairs(found)
@@ -165,7 +165,7 @@ def _figure(row: Mapping[str, Any], size: float) -> str:
         done = f"{row['pairs'] - row['unfinished']} of {row['pairs']} done"
         return done if row["median"] is None else f"{rounded(row['median'] / size)}, {done}"
     if row["value_low"] is None:
-        return rounded(row["mean"] / size) + (" =" if row["value_method"] == "deterministic" else "")
+        return rounded(row["mean"] / size) + agreement(row["value_method"], row["pairs"])
     return estimated(row["mean"] / size, row["value_low"] / size, row["value_high"] / size)
 
 
@@ -210,8 +210,9 @@ def _explain(found: pl.DataFrame) -> None:
     if tested:
         tests = sorted(set(found["test"]) - {"none"})
         methods = sorted(set(found["method"]) - {"none"})
+        interval = f" (95 % interval: {', '.join(methods)})" if methods else ""
         out.print(
-            f"difference: mean over pairs (95 % interval: {', '.join(methods)}); p: {', '.join(tests)} test, corrected "
+            f"difference: mean over pairs{interval}; p: {', '.join(tests)} test, corrected "
             f"for {tested} comparison{'s' if tested > 1 else ''} (Holm); below {paired.LEVEL:g} a difference is shown",
             style="dim",
         )
@@ -223,6 +224,8 @@ def _explain(found: pl.DataFrame) -> None:
         )
     if "deterministic" in set(found["verdict"]):
         out.print("=: the runs of all seeds agree; nothing to test, the difference is exact", style="dim")
+    if "constant" in set(found["value_method"]):
+        out.print(ONE_VALUE, style="dim")
 
 
 def _tell_of_too_few_pairs(found: pl.DataFrame) -> None:

@@ -16,7 +16,7 @@ from polypath.cli import figures, jobs, many, output, progress, signals
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
-from polypath.cli.numbers import estimated, rounded
+from polypath.cli.numbers import ONE_VALUE, agreement, estimated, rounded
 from polypath.engines import Captures, EngineError
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
@@ -188,11 +188,13 @@ def _number(measure: str, value: float) -> str:
 def _explain(statistics: pl.DataFrame) -> None:
     """What the signs in the table mean."""
     methods = set(statistics["method"])
-    if intervals := sorted(methods - {"none", "deterministic"}):
+    if intervals := sorted(methods - {"none", "deterministic", "constant"}):
         what = "± half of the 95 % confidence interval of the mean, (.. to ..) the interval where it is not symmetric"
         out.print(f"{what} ({', '.join(intervals)})", style="dim")
     if "deterministic" in methods:
         out.print("= deterministic: the runs of all seeds agree", style="dim")
+    if "constant" in methods:
+        out.print(ONE_VALUE, style="dim")
     if (statistics["unfinished"] > 0).any():
         out.print(
             "done: runs that finished and had their requests answered; a figure before it is the median, with the "
@@ -213,10 +215,8 @@ def _estimate(row: Mapping[str, Any] | None, size: float) -> str:
     if row["unfinished"]:
         return _unfinished(row, size)
     mean = row["mean"] / size
-    if row["method"] == "deterministic":
-        return f"{rounded(mean)} ="
     if row["low"] is None:
-        return rounded(mean)
+        return rounded(mean) + agreement(row["method"], row["n"])
     return estimated(mean, row["low"] / size, row["high"] / size)
 
 

@@ -24,7 +24,15 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from polypath.results.points import MEASURES, SEED, Axis
-from polypath.results.statistics import CONFIDENCE, Estimate, bootstrap_interval, estimate, student_half_width
+from polypath.results.statistics import (
+    CONFIDENCE,
+    DIGITS,
+    Estimate,
+    bootstrap_interval,
+    estimate,
+    student_half_width,
+    varying,
+)
 
 #: A corrected p-value below this shows a difference.
 LEVEL: Final = 0.05
@@ -65,15 +73,17 @@ class Comparison:
         return bool(self.value.unfinished or self.base.unfinished)
 
 
-def compare(value: Sequence[float | None], base: Sequence[float | None]) -> Comparison:
-    """Of figures by seed, None for a run that did not finish; the p-value is not corrected yet.
+def compare(value: Sequence[float | None], base: Sequence[float | None], varies: bool = False) -> Comparison:
+    """Of figures by seed, None for a run that did not finish; `varies`: whether the runs differ in anything else. The
+    p-value is not corrected yet.
 
     Raises ValueError where there is no pair, or the numbers of figures differ.
     """
     pairs = list(zip(value, base, strict=True))
-    own, others = _estimate(value), _estimate(base)
+    own, others = _estimate(value, varies), _estimate(base, varies)
     found = Comparison(len(pairs), own, others, None, None, None, "none", "none", None, None, "")
-    differences = [_difference(*pair) for pair in pairs]
+    places = _places([each for pair in pairs for each in pair if each is not None])
+    differences = [_difference(*pair, places) for pair in pairs]
     if all(one is None and other is None for one, other in pairs):
         return replace(found, verdict="none finished")
     if len(pairs) == 1:
@@ -105,8 +115,8 @@ def compare(value: Sequence[float | None], base: Sequence[float | None]) -> Comp
     )
 
 
-def _estimate(figures: Sequence[float | None]) -> Estimate:
-    return estimate([each for each in figures if each is not None], sum(each is None for each in figures))
+def _estimate(figures: Sequence[float | None], varies: bool) -> Estimate:
+    return estimate([each for each in figures if each is not None], sum(each is None for each in figures), varies)
 
 
 def _middle(differences: Sequence[float]) -> float:
@@ -115,11 +125,17 @@ def _middle(differences: Sequence[float]) -> float:
     return 0.0 if math.isnan(found) else found
 
 
-def _difference(value: float | None, base: float | None) -> float:
+def _places(figures: Sequence[float]) -> int:
+    """The decimals up to which differences of figures mean something; beyond them they are rounding."""
+    largest = max(map(abs, figures), default=0.0)
+    return DIGITS - 1 - math.floor(math.log10(largest)) if largest else DIGITS
+
+
+def _difference(value: float | None, base: float | None, places: int) -> float:
     """Of two runs that did not finish nothing is known, which counts as no difference."""
     if value is None or base is None:
         return 0.0 if value is base else math.inf if value is None else -math.inf
-    return value - base
+    return round(value - base, places)
 
 
 def interval(differences: Sequence[float]) -> tuple[float | None, float | None, Method]:
@@ -228,6 +244,7 @@ def over_pairs(
     labels = [base, *(label for label in axis.labels if label != base)]
     rows: list[dict[str, Any]] = []
     found: list[Comparison] = []
+    varied = varying(points, [*others, by])
     for key, group in points.group_by([*others, "connection"], maintain_order=True):
         for measure in measures[str(key[-1])]:
             own = {label: _by_seed(group.filter(pl.col(by) == label), measure) for label in labels}
@@ -245,7 +262,9 @@ def over_pairs(
                         "base": base,
                     }
                 )
-                found.append(compare([own[label][seed] for seed in common], [own[base][seed] for seed in common]))
+                varies = any((*key[:-1], each) in varied for each in (label, base))
+                figures = ([own[each][seed] for seed in common] for each in (label, base))
+                found.append(compare(*figures, varies))
                 if label == base:
                     found[-1] = replace(found[-1], difference=None, verdict="")
     made = [{**row, **_columns(each)} for row, each in zip(rows, judged(found), strict=True)]

@@ -4,8 +4,10 @@ The interval is of the mean. From 20 values on it is the bias-corrected and acce
 bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval, and expanded for few
 values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 5.3). Below, it is Student's t, which
 takes the values to be normally distributed. Where that reaches below 0, which none of the figures can be, it is taken
-of the mean's logarithm instead (delta method). Runs that all give the same value have no interval: nothing in them
-depends on the seed. docs/statistics.md says how often these intervals cover the mean.
+of the mean's logarithm instead (delta method). Where no figure of a place depends on the seed there is no interval, nor
+one of a figure that has the same value in all runs, although these differ: so many runs have not shown another, which
+may come in up to three of them all the same (the "rule of three"). docs/statistics.md says how often these intervals
+cover the mean.
 
 A run that has not finished has no completion time, and one whose requests were not answered no delay. The mean of the
 others would say how fast the fast ones are, so that there is none then; the median takes such a run for the longest.
@@ -26,6 +28,8 @@ from polypath.results.points import MEASURES, SEED, Axis, Measure
 CONFIDENCE: Final = 0.95
 #: From this many values on the bootstrap is used.
 BOOTSTRAP_FROM: Final = 20
+#: What differs beyond so many significant digits is rounding, not the network.
+DIGITS: Final = 12
 _RESAMPLES: Final = 9999
 _BOOTSTRAP_SEED: Final = 1
 
@@ -43,7 +47,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 }
 """Of the table over seeds, besides the axes."""
 
-Method = Literal["none", "deterministic", "student-t", "student-t of the logarithm", "bootstrap"]
+Method = Literal["none", "deterministic", "constant", "student-t", "student-t of the logarithm", "bootstrap"]
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,8 @@ class Estimate:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float], unfinished: int = 0) -> Estimate:
-    """Of the values of finished runs, and the number of others.
+def estimate(values: Sequence[float], unfinished: int = 0, varies: bool = False) -> Estimate:
+    """Of the values of finished runs, and the number of others; `varies`: whether these runs differ in anything else.
 
     Raises ValueError where there is neither, or for a value that is not finite.
     """
@@ -80,8 +84,8 @@ def estimate(values: Sequence[float], unfinished: int = 0) -> Estimate:
     mean = fmean(values)
     if count == 1:
         return Estimate(count, 0, mean, middle, None, None, "none")
-    if max(values) == min(values):
-        return Estimate(count, 0, values[0], middle, None, None, "deterministic")
+    if alike(values):
+        return Estimate(count, 0, values[0], middle, None, None, "constant" if varies else "deterministic")
     if count >= BOOTSTRAP_FROM:
         return Estimate(count, 0, mean, middle, *bootstrap_interval(values), "bootstrap")
     half = student_half_width(values)
@@ -89,6 +93,11 @@ def estimate(values: Sequence[float], unfinished: int = 0) -> Estimate:
         return Estimate(count, 0, mean, middle, mean - half, mean + half, "student-t")
     factor = math.exp(half / mean)
     return Estimate(count, 0, mean, middle, mean / factor, mean * factor, "student-t of the logarithm")
+
+
+def alike(values: Sequence[float]) -> bool:
+    """Whether they are one value, as far as sums of floating-point numbers tell."""
+    return max(values) - min(values) <= 10.0**-DIGITS * max(map(abs, values))
 
 
 def student_half_width(values: Sequence[float]) -> float:
@@ -124,11 +133,28 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str
     """
     kept = [column for axis in axes if axis.name != SEED for column in (axis.name, axis.numeric) if column is not None]
     place = {column: points.schema[column] for column in kept}
+    varied = varying(points, kept)
     rows = []
     for key, group in points.group_by([*kept, "connection"], maintain_order=True):
         for name, measure in measures.items():
             values = group[name].drop_nulls().to_list()
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:
-                rows.append([*key, name, measure.unit, *estimate(values, unfinished).__dict__.values()])
+                rows.append(
+                    [*key, name, measure.unit, *estimate(values, unfinished, key[:-1] in varied).__dict__.values()]
+                )
     return pl.DataFrame(rows, schema={**place, **COLUMNS}, orient="row")
+
+
+def varying(points: pl.DataFrame, place: Sequence[str]) -> set[tuple[Any, ...]]:
+    """The places, values of those columns, at which a figure of some connection differs between runs."""
+    return {
+        key[:-1]
+        for key, group in points.group_by([*place, "connection"], maintain_order=True)
+        if any(_varies(group[name]) for name in MEASURES)
+    }
+
+
+def _varies(figures: pl.Series) -> bool:
+    known = figures.drop_nulls().to_list()
+    return bool(known) and (len(known) < len(figures) or not alike(known))

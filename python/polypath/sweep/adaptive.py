@@ -37,7 +37,7 @@ class Interval:
     wanted: Width
     n: int
     mean: float | None
-    #: Half of it; None where runs did not finish, and so there is none.
+    #: Half of it; None where runs did not finish, and so there is none. Infinite where all gave one value by chance.
     half: float | None
 
     @property
@@ -48,6 +48,8 @@ class Interval:
     @property
     def needed(self) -> int:
         """The seeds with which it should be as narrow as asked for."""
+        if self.half == math.inf:
+            return _GROWTH * self.n
         if self.half is None or self.mean is None or not (target := self.wanted.of(self.mean)):
             return self.n + 1
         return max(self.n + 1, math.ceil(self.n * min((self.half / target) ** 2, _GROWTH)))
@@ -56,6 +58,8 @@ class Interval:
         what = f"{self.measure} of {self.connection}" + (f" at {', '.join(self.place)}" if self.place else "")
         if self.half is None or self.mean is None:
             return f"{what}: no interval, as runs did not finish"
+        if math.isinf(self.half):
+            return f"{what}: one value in all {self.n} runs; another may come in up to {min(1, 3 / self.n):.2g} of them"
         part = self.wanted.relative and self.mean != 0
         shown = f"{100 * self.half / abs(self.mean):.2g} %" if part else f"{self.half:.3g}"
         return f"{what}: ± {shown} after {self.n} seeds, asked for ± {self.wanted}"
@@ -82,6 +86,8 @@ def intervals(seeds: Seeds, points: pl.DataFrame, axes: Sequence[Axis]) -> list[
 def _half(row: Mapping[str, Any]) -> float | None:
     if row["method"] == "deterministic":
         return 0.0
+    if row["method"] == "constant":
+        return math.inf
     return None if row["low"] is None or row["high"] is None else (row["high"] - row["low"]) / 2
 
 

@@ -136,3 +136,22 @@ def test_what_paths_carry_under_a_cap(rates: list[float], cap: float, total: flo
     assert found == pytest.approx(total)
     # the definition: no more than each rate, no more than the cap's share of the total
     assert sum(min(rate, cap * found) for rate in rates) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("application", "reverse"),
+    [
+        ('kind = "bulk"', False),
+        ('kind = "bulk"\nreverse = true', True),
+        ('kind = "fetch"\nsize = "1 kB"', True),
+        ('kind = "video"', True),
+        ('kind = "page"\nobjects = [{ name = "a", size = "1 kB" }]', True),
+        ('kind = "request-response"\ncount = 1\nrequest = "1 kB"\nresponse = "9 kB"', True),
+        ('kind = "request-response"\ncount = 1\nrequest = "9 kB"\nresponse = "1 kB"', False),
+        ('kind = "ping-pong"\nsize = "1 kB"', False),
+    ],
+)
+def test_links_are_those_towards_the_end_that_most_bytes_go_to(application: str, reverse: bool) -> None:
+    network = "[host.client]\n[host.server]\n[link.a]\nends = ['client', 'server']\n"
+    plan = Scenario.parse(f"{network}[[application]]\n{application}\n", "a.toml").plan().view
+    assert paths.is_reverse(plan["applications"][0]) == reverse

@@ -6,7 +6,7 @@ Rates are those of the links at the start, headers included; times are propagati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from polypath.results.routing import PathOfSubflow
 
@@ -68,7 +68,12 @@ def capped_rate_bps(rates_bps: Sequence[float], cap: float) -> float:
     return slowest[0] / cap
 
 
+#: Applications of which a client asks for what the server has.
+_FETCHING: Final = frozenset({"fetch", "page", "video"})
+
+
 def is_reverse(application: Mapping[str, Any]) -> bool:
     """Whether most bytes go from server to client."""
     work = application["work"]
-    return work["kind"] == "fetch" or bool(work.get("reverse"))
+    answers = work.get("response_bytes", 0) > work.get("request_bytes", 0)
+    return work["kind"] in _FETCHING or bool(work.get("reverse")) or answers

@@ -48,12 +48,12 @@ def of_recording(recording: Recording) -> str:
         for lane in plots.lanes(recording, of) if of.id is not None else ():
             passed = of.until_ns - of.start_ns
             own = f"{lane.subflow.bytes * 8e3 / passed:.4g}" if passed > 0 else ""
-            resent = lane.subflow.retransmitted_bytes / 1e3
-            rows.append((f"\u2003{lane.label}", "", own, f"{lane.subflow.share:.1%}", f"{resent:.4g}"))
+            resent = "" if lane.subflow.resent is None else f"{lane.subflow.resent:.2%}"
+            rows.append((f"\u2003{lane.label}", "", own, f"{lane.subflow.share:.1%}", resent))
     metadata = recording.metadata
     what = f"seed {metadata.seed}, engine {metadata.engine}, {metadata.end_ns / metrics.SECOND:g} s simulated"
     ended = ", interrupted" if metadata.interrupted else ""
-    table = _table(("connection", "transport", "Mbps", "share", "resent kB"), rows)
+    table = _table(("connection", "transport", "Mbps", "share", "resent"), rows)
     with plots.style(_LOOK):
         figure = plots.figure(recording, "rate", _LOOK)
         return _titled(metadata.scenario, what + ended) + table + _picture(figure)

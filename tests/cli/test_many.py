@@ -28,7 +28,8 @@ def run(connections: int, subflows: int, **changed: Any) -> Recording:
             part = received if subflows == 1 else received // 2 if subflow == 0 else received // 2 // (subflows - 1)
             established = changed.get("established", lambda number, subflow: 1)(number, subflow)
             ways = ("10.0.0.1", 1000 + number, "10.0.1.1", 5001, "eth0", False, established, None)
-            sub.append([number, subflow, *ways, part, 0, 0, part, part // 10, 0, 0, 0])
+            sent, again = changed.get("sent", lambda subflow, part: (part, part // 10))(subflow, part)
+            sub.append([number, subflow, *ways, sent, 0, 0, part, again, 0, 0, 0])
             samples.append(
                 [SECOND, number, "client", subflow, "established", 10, 20, 1000 * (subflow + 1), 5, 4, 0, *[0] * 6]
             )
@@ -74,6 +75,18 @@ def test_more_connections_are_quantiles_too(capsys: pytest.CaptureFixture[str]) 
     assert row(lines, "subflow, Mbps").startswith("0.00 20.00 200.00 380.00 400.00")
     assert row(lines, "subflow, resent %").endswith("200 alike 200 alike")
     assert len(lines) < 20
+
+
+@pytest.mark.parametrize("connections", [1, 50])
+def test_what_was_sent_again_is_part_of_what_was_sent(connections: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever of it arrived; blank where nothing was sent."""
+    sent = [(3_000, 1_000), (1_000, 4_000), (0, 0)]
+    lines = shown(run(connections, 3, received=lambda number: 3, sent=lambda subflow, part: sent[subflow]), capsys)
+    if connections == 1:
+        cells = [[cell for cell in line.split() if cell.endswith("%")] for line in lines if "→" in line]
+        assert cells == [["100.0%", "25.00%"], ["0.0%", "80.00%"], ["0.0%"]]
+    else:
+        assert row(lines, "subflow, resent %").startswith("25.00 25.00 52.50 80.00 80.00")
 
 
 def test_a_single_subflow_has_no_share(capsys: pytest.CaptureFixture[str]) -> None:

@@ -181,7 +181,7 @@ def rows(recording: Recording) -> list[list[str]]:
                     f"{each['goodput_mbps']:.2f}",
                     f"{each['share']:.1%}",
                     f"{each['srtt_ms']['mean']:.1f}",
-                    f"{each['retransmitted_bytes'] / each['bytes']:.2%}",
+                    f"{each['resent']:.2%}",
                     f"{each['reinjected_bytes']} B",
                     "",
                 ]

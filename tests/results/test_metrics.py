@@ -145,6 +145,16 @@ def test_subflows_share_the_bytes_that_arrived(recording: Recording) -> None:
     assert (second.share, second.closed_ns) == (1 / 3, None)
 
 
+def test_what_was_resent_is_part_of_what_was_sent(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    first, second = metrics.subflows(recording, connection(recording, "iperf"))
+    assert (first.resent, second.resent) == (50_000 / 2_150_000, 0.0)
+    nothing = recording.table("subflow_ends").with_columns(server_received_bytes=0, client_sent_bytes=0)
+    first, second = metrics.subflows(changed("subflow_ends", nothing), connection(recording, "iperf"))
+    assert (first.resent, second.resent) == (1.0, None)
+
+
 def test_what_an_engine_does_not_count_is_no_zero(
     recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
 ) -> None:

@@ -42,7 +42,7 @@ def picture(text: str) -> str:
 def test_a_recording_is_a_table_and_its_rate(recording: Recording) -> None:
     text = recording._repr_html_()
     assert "<b>handmade</b> seed 7, engine sim, 4 s simulated" in text
-    for part in ("iperf", "path0", "path1, backup", "66.7%", "udp"):
+    for part in ("iperf", "path0", "path1, backup", "66.7%", "2.33%", "udp"):
         assert part in text
     assert "rate (Mbps)" not in text  # letters are drawn
     assert picture(text) == picture(recording._repr_html_())

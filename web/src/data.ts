@@ -88,7 +88,8 @@ export interface SubflowSummary {
   bytes: number;
   share: number;
   goodput_mbps: number | null;
-  retransmitted_bytes: number;
+  /** Part of all bytes sent; null where none was. */
+  resent: number | null;
   reinjected_bytes: number | null;
   /** Of the samples; null without any. */
   srtt_ms: { mean: number | null; p50: number | null; p95: number | null; max: number | null } | null;

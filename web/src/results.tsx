@@ -79,7 +79,6 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
   const { of } = props;
   const lane = props.run.connections[props.number]?.subflows.find((each) => each.id === of.id);
   const notes = [of.backup ? ", backup" : "", of.established_s === null ? ", not established" : ""].join("");
-  const resent = of.bytes ? of.retransmitted_bytes / of.bytes : 0;
   return (
     <tr>
       <th scope="row" class="subflow">
@@ -90,7 +89,7 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
       <td class="number">{mbps(of.goodput_mbps)}</td>
       <td class="number">{percent(of.share)}</td>
       <td class="number">{of.srtt_ms?.mean?.toFixed(1) ?? ""}</td>
-      <td class="number">{percent(resent, 2)}</td>
+      <td class="number">{of.resent === null ? "" : percent(of.resent, 2)}</td>
       <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
       <td />
     </tr>

@@ -106,8 +106,8 @@ def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what:
         name, passed = _name(connection, subflow), connection.until_ns - connection.start_ns
         if passed > 0:
             rates.append((subflow.bytes * 8e3 / passed, name))
-        if subflow.bytes:
-            resent.append((100 * subflow.retransmitted_bytes / subflow.bytes, name))
+        if subflow.resent is not None:
+            resent.append((100 * subflow.resent, name))
         if samples := metrics.srtt_us(recording, connection, subflow):
             delays.append((fmean(samples) / 1e3, name))
     _row(rows, f"{what}, Mbps", rates)

@@ -85,7 +85,6 @@ def _subflow(
     """Its cells; rate, share and repetitions are left blank where bytes are not `counted` by path."""
     samples = metrics.srtt_us(recording, connection, subflow)
     passed = connection.until_ns - connection.start_ns
-    resent = subflow.retransmitted_bytes / subflow.bytes if subflow.bytes else 0.0
     remarks = "".join(
         f", {remark}"
         for remark, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
@@ -97,7 +96,7 @@ def _subflow(
         _mbps(subflow.bytes * 8e9 / passed) if passed > 0 and counted else "",
         f"{subflow.share:.1%}" if counted else "",
         f"{fmean(samples) / 1000:.1f}" if samples else "",
-        f"{resent:.2%}" if counted else "",
+        f"{subflow.resent:.2%}" if counted and subflow.resent is not None else "",
     )
 
 

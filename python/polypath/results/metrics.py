@@ -412,6 +412,8 @@ class Subflow:
     bytes: int
     #: Part of the bytes of all the connection's subflows; 0 where nothing arrived.
     share: float
+    #: Bytes that the sender sent on it, each once.
+    sent_bytes: int
     retransmitted_bytes: int
     #: None: the engine does not count them.
     reinjected_bytes: int | None
@@ -422,6 +424,12 @@ class Subflow:
     def label(self) -> str:
         """Its name in legends."""
         return f"{self.kind} {self.id} ({self.interface}{', backup' if self.backup else ''})"
+
+    @property
+    def resent(self) -> float | None:
+        """Part of all bytes sent on it that were sent again; None where nothing was sent."""
+        sent = self.sent_bytes + self.retransmitted_bytes
+        return self.retransmitted_bytes / sent if sent else None
 
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
@@ -439,6 +447,7 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
         "established_ns",
         "closed_ns",
         f"{of.receiver}_received_bytes",
+        f"{of.sender}_sent_bytes",
         f"{of.sender}_retransmitted_bytes",
         f"{of.sender}_reinjected_bytes",
     )
@@ -453,6 +462,7 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
             closed_ns=closed_ns,
             bytes=received,
             share=received / total if total else 0.0,
+            sent_bytes=sent,
             retransmitted_bytes=retransmitted,
             reinjected_bytes=reinjected,
             kind=of.lane,
@@ -468,6 +478,7 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
             established_ns,
             closed_ns,
             received,
+            sent,
             retransmitted,
             reinjected,
         ) in ends.rows(columns, of.id)

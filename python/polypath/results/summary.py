@@ -23,8 +23,9 @@
       to_server, to_client     only of a two-way transfer: bytes, goodput_mbps
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
-                               (bytes over the connection's time), retransmitted_bytes, reinjected_bytes,
-                               srtt_ms {mean, p50, p95, max} (the sender's samples while it lasts; null without any)
+                               (bytes over the connection's time), retransmitted_bytes, resent (these, of all bytes sent
+                               on it; null where none was), reinjected_bytes, srtt_ms {mean, p50, p95, max} (the
+                               sender's samples while it lasts; null without any)
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
     groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
                     completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
@@ -286,6 +287,7 @@ def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subf
         "share": _rounded(subflow.share),
         "goodput_mbps": _mbps(subflow.bytes * 8 * metrics.SECOND / passed if passed > 0 else None),
         "retransmitted_bytes": subflow.retransmitted_bytes,
+        "resent": None if subflow.resent is None else _rounded(subflow.resent),
         "reinjected_bytes": subflow.reinjected_bytes,
         "srtt_ms": _in_ms(metrics.srtt_us(recording, of, subflow)),
     }

@@ -23,7 +23,8 @@ def run(connections: int, subflows: int, **changed: Any) -> Recording:
     for number in range(connections):
         received = changed.get("received", lambda number: number * 1_000_000)(number)
         state = changed.get("state", lambda number: "open")(number)
-        ends.append([number, number, f"c{number}", "mptcp", state, 0, 1, None, 1, SECOND, 0, received])
+        start, end = changed.get("lasts", lambda number: (0, None))(number)
+        ends.append([number, number, f"c{number}", "mptcp", state, start, 1, end, 1, end or SECOND, 0, received])
         for subflow in range(subflows):
             part = received if subflows == 1 else received // 2 if subflow == 0 else received // 2 // (subflows - 1)
             established = changed.get("established", lambda number, subflow: 1)(number, subflow)
@@ -75,6 +76,15 @@ def test_more_connections_are_quantiles_too(capsys: pytest.CaptureFixture[str]) 
     assert row(lines, "subflow, Mbps").startswith("0.00 20.00 200.00 380.00 400.00")
     assert row(lines, "subflow, resent %").endswith("200 alike 200 alike")
     assert len(lines) < 20
+
+
+def test_transfers_one_after_the_other_have_no_more_together_than_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fifty times 10 kB in 20 ms each, which is 4 Mbps."""
+    each = SECOND // 50
+    recording = run(50, 1, received=lambda number: 10_000, lasts=lambda number: (number * each, (number + 1) * each))
+    lines = shown(recording, capsys)
+    assert row(lines, "connection, Mbps").startswith("4.00 4.00 4.00 4.00 4.00")
+    assert "bulk over mptcp: 50 connections, 50 subflows, 4.00 Mbps together" in lines
 
 
 @pytest.mark.parametrize("connections", [1, 50])

@@ -158,16 +158,21 @@ def _lane(group: Group) -> str:
 
 
 def _totals(recording: Recording, group: Group) -> Iterator[str]:
-    together = sum(metrics.goodput(recording, each) or 0.0 for each in group.connections)
     yield _count(len(group.connections), "connection")
     if group.subflows:
         yield _count(len(group.subflows), _lane(group))
-    yield f"{_number(together / 1e6)} Mbps together"
+    yield f"{_number(_together(group.connections))} Mbps together"
     requests = [metrics.Delays.of(metrics.delays(recording, each)) for each in group.connections]
     if sent := sum(each.sent for each in requests):
         yield _count(sent, "request")
     if unanswered := sum(each.unanswered for each in requests):
         yield f"{unanswered:,} unanswered"
+
+
+def _together(connections: Sequence[metrics.Connection]) -> float:
+    """All that they delivered, over the time from the first start to the last end, in Mbps."""
+    passed = max(each.until_ns for each in connections) - min(each.start_ns for each in connections)
+    return sum(each.bytes for each in connections) * 8e3 / passed if passed > 0 else 0.0
 
 
 def _line(happened: str, what: str, names: Sequence[str], number: int | None = None) -> str:

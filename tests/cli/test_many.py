@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from polypath.cli import many, result, sweeps
-from polypath.results import Metadata, Recording, schema
+from polypath.results import Metadata, Recording, metrics, schema
 from polypath.results.points import Axis, table
 from polypath.results.statistics import over_seeds
 from polypath.results.stored import StoredSweep
@@ -125,6 +125,31 @@ def test_what_failed_is_counted_and_named(capsys: pytest.CaptureFixture[str]) ->
         "20 subflows not established: c0 (2), c1 (2), c2 (2), c3 (2), c4 (2), c5 (2), c6 (2), c7 (2) and 2 more" in text
     )
     assert "120 requests, 60 unanswered" in lines[1]
+
+
+def test_what_is_unfinished_or_unanswered_counts_as_the_longest(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in every other figure of completion times and delays."""
+    delays = (5_000_000, 7_000_000, 9_000_000, None)
+    recording = run(
+        50,
+        1,
+        lasts=lambda number: (0, None if number < 3 else number * 100_000_000),
+        received=lambda number: 1_000,
+        delays=delays,
+        work={"kind": "request-response", "count": 3},
+    )
+    lines = shown(recording, capsys)
+    answered, finished = (metrics.Delays.of(of) for of in (delays * 50, [None] * 3 + [1e8 * n for n in range(3, 50)]))
+    for figure, unit, known, whose in (
+        ("request, ms", 1e6, answered, "50 alike 50 alike"),
+        ("completion, s", 1e9, finished, "c3 3 alike"),
+    ):
+        quantiles = [known.quantile(part) for part in (0.0, 0.05, 0.5, 0.95, 1.0)]
+        assert quantiles[3:] == [None, None]
+        cells = " ".join(f"{value / unit:.2f}" for value in quantiles if value is not None)
+        assert row(lines, figure) == f"{cells} {whose}"
+    assert "What is unfinished or unanswered is longer than all else: a blank depends on it." in lines
+    assert not any("depends" in line for line in shown(run(50, 1), capsys))
 
 
 def test_figures_take_no_search_for_each_subflow(

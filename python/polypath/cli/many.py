@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import floor
 from statistics import fmean
 from typing import Final
 
@@ -26,8 +25,8 @@ _NAMED: Final = 8
 _QUANTILES: Final = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
 _BINS: Final = 12
 
-Measured = tuple[float, str]
-"""A value, and whose it is."""
+Measured = tuple[float | None, str]
+"""A value, and whose it is; None of what did not finish or was not answered, which is longer than any that was."""
 _Owned = tuple[metrics.Connection, metrics.Subflow]
 
 
@@ -61,13 +60,14 @@ def show(recording: Recording, found: Sequence[Group], title: str, *, connection
     for group in found:
         out.print(escape(f"{group.title}: {', '.join(_totals(recording, group))}"))
         rows = table("", *_QUANTILES, "min to max", "min is of", "max is of", numbers=frozenset(_QUANTILES))
-        if connections:
-            _of_connections(rows, recording, group)
+        blank = connections and _of_connections(rows, recording, group)
         lane = _lane(group)
         for what, backup in ((lane, False), (f"backup {lane}", True)):
             own = [each for each in group.subflows if each[1].backup is backup]
             _of_subflows(rows, recording, own, what)
         out.print(rows)
+        if blank:
+            out.print("What is unfinished or unanswered is longer than all else: a blank depends on it.")
         for line in failures(recording, group, connections=connections):
             out.print(f"[yellow]{escape(line)}[/yellow]")
 
@@ -90,18 +90,24 @@ def failures(recording: Recording, group: Group, *, connections: bool) -> Iterat
         yield _line("not established", _lane(group), names, missing.total())
 
 
-def _of_connections(rows: Table, recording: Recording, group: Group) -> None:
+def _of_connections(rows: Table, recording: Recording, group: Group) -> bool:
+    """Whether a blank depends on what did not finish or was not answered."""
     rates = [(metrics.goodput(recording, each), each.name) for each in group.connections]
     _row(rows, "connection, Mbps", [(rate / 1e6, name) for rate, name in rates if rate is not None])
-    times = [(metrics.completion_ns(each), each.name) for each in group.connections]
-    if all(each.finished is not None for each in group.connections):
-        _row(rows, "completion, s", [(time / metrics.SECOND, name) for time, name in times if time is not None])
-    delays = [(delay, each.name) for each in group.connections for delay in metrics.delays(recording, each)]
-    _row(rows, "request, ms", [(delay / 1e6, name) for delay, name in delays if delay is not None])
+    ends = all(each.finished is not None for each in group.connections)
+    times = [(_in(metrics.SECOND, metrics.completion_ns(each)), each.name) for each in group.connections if ends]
+    delays = [(_in(1e6, delay), each.name) for each in group.connections for delay in metrics.delays(recording, each)]
+    return any([_row(rows, "completion, s", times), _row(rows, "request, ms", delays)])
+
+
+def _in(unit_ns: float, time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / unit_ns
 
 
 def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what: str) -> None:
-    rates, resent, delays = [], [], []
+    rates: list[Measured] = []
+    resent: list[Measured] = []
+    delays: list[Measured] = []
     for connection, subflow in own:
         name, passed = _name(connection, subflow), connection.until_ns - connection.start_ns
         if passed > 0:
@@ -118,22 +124,17 @@ def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what:
     _row(rows, f"{what}, resent %", resent)
 
 
-def _row(rows: Table, figure: str, measured: Sequence[Measured]) -> None:
-    if not measured:
-        return
-    ordered = sorted(value for value, _ in measured)
-    low, high = ordered[0], ordered[-1]
-    cells = [_number(quantile(ordered, part)) for part in _QUANTILES.values()]
-    spread = "" if low == high else _histogram(ordered)
+def _row(rows: Table, figure: str, measured: Sequence[Measured]) -> bool:
+    """A row where anything is known; whether a blank in it depends on what is not."""
+    known = metrics.Delays.of([value for value, _ in measured])
+    if not known.answered:
+        return False
+    low, high = known.quantile(0.0), known.quantile(1.0)
+    quantiles = [known.quantile(part) for part in _QUANTILES.values()]
+    cells = ["" if value is None else _number(value) for value in quantiles]
+    spread = "" if high is None or low == high else _histogram(known.answered)
     rows.add_row(f"  {figure}", *cells, spread, escape(_whose(measured, low)), escape(_whose(measured, high)))
-
-
-def quantile(ordered: Sequence[float], part: float) -> float:
-    """Linearly interpolated."""
-    place = part * (len(ordered) - 1)
-    lower = floor(place)
-    upper = min(lower + 1, len(ordered) - 1)
-    return ordered[lower] + (place - lower) * (ordered[upper] - ordered[lower])
+    return None in quantiles
 
 
 def _histogram(ordered: Sequence[float]) -> str:
@@ -142,7 +143,7 @@ def _histogram(ordered: Sequence[float]) -> str:
     return sparkline([counts[place] for place in range(_BINS)], max(counts.values()))
 
 
-def _whose(measured: Sequence[Measured], extreme: float) -> str:
+def _whose(measured: Sequence[Measured], extreme: float | None) -> str:
     """The one that has the extreme value, or how many have it."""
     names = [name for value, name in measured if value == extreme]
     return names[0] if len(names) == 1 else f"{len(names):,} alike"

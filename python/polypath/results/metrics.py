@@ -376,7 +376,7 @@ class Delays:
     answered: tuple[float, ...]
 
     @classmethod
-    def of(cls, delays: Sequence[int | None]) -> Delays:
+    def of(cls, delays: Sequence[float | None]) -> Delays:
         """Of delays in ns in any order; None: unanswered."""
         return cls(len(delays), tuple(sorted(delay for delay in delays if delay is not None)))
 

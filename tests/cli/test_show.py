@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,33 @@ def test_a_sweep_is_shown_as_it_was_printed(polypath: Any, tmp_path: Path) -> No
     printed = ran(polypath, tmp_path / "out", tmp_path / "two.toml")
     assert "seeds" in printed
     assert polypath("show", tmp_path / "out").out.split() == printed.split()
+
+
+ODD = """
+class Odd:
+    def select(self, view):
+        if view.paths[0].acked > 300_000:
+            raise RuntimeError("much")
+        return 0
+"""
+
+
+def test_points_of_a_sweep_without_a_result_are_named_as_run_names_them(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    odd = SCENARIO.replace("server = {}", 'server = { scheduler = "odd.py:Odd" }')
+    (tmp_path / "odd.toml").write_text(odd + '[vary]\n"application.page.size" = ["200 kB", "1 MB"]\n')
+    ran = polypath("run", tmp_path / "odd.toml", "--out", tmp_path / "out")
+    assert ran.code == 2
+    failed = ran.err.splitlines(keepends=True)[0]
+    assert failed.startswith("polypath: odd at application.page.size=1 MB: ")
+    shown = polypath("show", tmp_path / "out")
+    assert (shown.code, shown.err) == (0, failed)
+    assert shown.out.split() == ran.out.split()
+    index = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    index["points"][0]["state"] = "missing"
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps(index))
+    missing = "polypath: odd at application.page.size=200 kB: has not run\n"
+    assert polypath("show", tmp_path / "out").err == missing + failed
 
 
 def test_every_run_of_a_lab_is_shown(polypath: Any, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, b
 from polypath.results import OutputError, Recording, folder, layout, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
-from polypath.results.names import told_apart
+from polypath.results.names import of_place, told_apart
 from polypath.results.points import SEED
 
 #: Runs with charts on a page; of a sweep with more points the rest is linked.
@@ -184,7 +184,7 @@ def _sweep(path: Path, link: str | None) -> _Found:
     for point in points:
         if point["state"] == "done" and len(runs) < MOST_RUNS:
             recording = Recording.load(path / point["folder"])
-            title = ", ".join(f"{axis}={label}" for axis, label in point["values"].items())
+            title = of_place(point["values"])
             own = None if link is None else f"{link}{quote(point['folder'])}/"
             runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
     return _Found(name, runs, path, index, link)

@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from polypath.cli import complete, result, sweeps
-from polypath.cli.console import out, table
+from polypath.cli.console import err, out, table
 from polypath.labs import Lab, get, names
 from polypath.results import OutputError, Recording, folder, stored
 from polypath.results.expectations import bound
+from polypath.results.names import of_place
 from polypath.scenario import describe_topology
 
 
@@ -44,7 +45,14 @@ def _show_results(directory: Path) -> None:
             recording = Recording.load(path)
             result.show(recording, recording.metadata.scenario)
         else:
-            sweeps.show(stored.StoredSweep.read(path))
+            _show_sweep(stored.StoredSweep.read(path))
+
+
+def _show_sweep(found: stored.StoredSweep) -> None:
+    """Prints it, and which points have no result, as `run` does."""
+    sweeps.show(found)
+    for values, reason in found.without:
+        err.print(f"polypath: {found.name} at {of_place(values)}: {reason}", markup=False)
 
 
 def _show_lab(lab: Lab) -> None:

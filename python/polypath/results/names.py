@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 #: A point of a sweep: the sweep's name, and in brackets where it lies on each axis.
 _POINT = re.compile(r"(?P<sweep>.*) \((?P<places>[^=]+=.*)\)", re.DOTALL)
@@ -16,6 +16,11 @@ def told_apart(names: Sequence[str]) -> list[str]:
     """
     found = _places(names) or _runs(names)
     return found if found and len(set(found)) == len(set(names)) > 1 else list(names)
+
+
+def of_place(values: Mapping[str, str]) -> str:
+    """Where a point of a sweep lies on each axis; empty for the one point of a scenario that varies nothing."""
+    return ", ".join(f"{axis}={label}" for axis, label in values.items())
 
 
 def _places(names: Sequence[str]) -> list[str]:

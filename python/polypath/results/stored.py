@@ -38,6 +38,8 @@ class StoredSweep:
     statistics: pl.DataFrame
     #: The labels of each point that has a result, and its folder.
     places: Sequence[tuple[Mapping[str, str], Path]]
+    #: The labels of each point that has none, and why.
+    without: Sequence[tuple[Mapping[str, str], str]] = ()
 
     @classmethod
     def read(cls, directory: Path) -> StoredSweep:
@@ -53,10 +55,15 @@ class StoredSweep:
                 for point in index["points"]
                 if point["state"] == "done"
             ]
+            without = [
+                (dict(point["values"]), str(point.get("failure", "has not run")))
+                for point in index["points"]
+                if point["state"] != "done"
+            ]
             points, statistics = (
                 pl.read_parquet(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
             )
-            return cls(str(index["name"]), axes, points, statistics, places)
+            return cls(str(index["name"]), axes, points, statistics, places, without)
         except OSError as error:
             reason = f"{error.filename or error}: {error.strerror or 'the sweep was not finished'}"
             raise OutputError(f"no sweep in {directory}: {reason}") from error

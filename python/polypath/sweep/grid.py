@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from polypath.results.names import of_place
 from polypath.results.points import COLUMNS, MEASURES, Axis
 from polypath.results.statistics import COLUMNS as STATISTICS
 from polypath.scenario import Plan, Scenario, ScenarioError
@@ -74,7 +75,7 @@ class Point:
     @property
     def title(self) -> str:
         """The values in words; empty for the one point of a scenario that varies nothing."""
-        return ", ".join(f"{axis}={label}" for axis, label in self.values.items())
+        return of_place(self.values)
 
 
 @lru_cache(maxsize=_KEPT)

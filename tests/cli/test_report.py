@@ -127,6 +127,44 @@ def test_points_that_fail_stand_on_the_page(polypath: Any, tmp_path: Path) -> No
     assert not (tmp_path / "none.html").exists()
 
 
+SHORT = ("--set", "duration=2 s", "--set", "record.interval=500 ms")
+
+
+@pytest.fixture
+def fairness(polypath: Any, tmp_path: Path) -> Path:
+    runs = ("--run", "reference", "--run", "two")
+    assert polypath("run", "fairness", *runs, *SHORT, "--out", tmp_path / "fairness").code == 0
+    return tmp_path / "fairness"
+
+
+def test_a_lab_is_judged_by_points_without_charts_too(
+    polypath: Any, fairness: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polypath.cli.report.MOST_RUNS", 2)
+    assert polypath("report", fairness).code == 0
+    page = data(fairness / "report.html")
+    assert [len(sweep["points"]) for sweep in page["sweeps"]] == [2, 6]
+    assert len(page["runs"]) == 4
+    polypath("check", "fairness", *SHORT, "--markdown", tmp_path / "check.md")
+    checked = (tmp_path / "check.md").read_text()
+    judged = page["labs"][0]["expectations"]
+    assert len(judged) == 9
+    for each in judged:
+        assert f"| {each['name']} | {each['published']} | {each['bound']} | {each['measured']} |" in checked
+
+
+def test_a_lab_is_not_judged_by_what_is_left_of_a_sweep(polypath: Any, fairness: Path) -> None:
+    index = json.loads((fairness / "two" / "sweep.json").read_text())
+    index["points"][0] |= {"state": "failed", "failure": "too much"}
+    (fairness / "two" / "sweep.json").write_text(json.dumps(index))
+    assert polypath("report", fairness).code == 0
+    lab = data(fairness / "report.html")["labs"][0]
+    assert lab["expectations"] == []
+    assert lab["note"].endswith(
+        "6 of 15 expectations are of runs that are not here. 9 of 15 are of sweeps some of whose points have no result."
+    )
+
+
 def test_a_person_s_file_stays(polypath: Any, results: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.html"
     mine.write_text("mine")

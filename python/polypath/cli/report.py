@@ -30,13 +30,14 @@ from polypath.results.files import write_text
 from polypath.results.names import of_place, told_apart
 from polypath.results.points import SEED
 
-#: Runs with charts on a page; of a sweep with more points the rest is linked.
+#: Runs of a sweep with charts on a page; points beyond are linked, and judged with the others.
 MOST_RUNS = 200
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A run or a sweep that the page shows; `place` is its folder, and `link` that as the page names it."""
+    """A run or a sweep that the page shows, of a sweep the first `runs`; `place` is its folder, and `link` that as the
+    page names it."""
 
     name: str
     runs: Sequence[Labelled]
@@ -49,6 +50,28 @@ class _Found:
     @property
     def interrupted(self) -> bool:
         return any(run.recording.metadata.interrupted for run in self.runs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every point has a result."""
+        return self.index is None or len(_done(self.index)) == len(self.index["points"])
+
+    def plans(self) -> Iterator[tuple[Mapping[str, str], str]]:
+        """The labels of all points with a result, and the hashes of their plans."""
+        if self.index is None:
+            yield from ((run.values, run.recording.metadata.plan_sha256) for run in self.runs)
+        else:
+            yield from ((point["values"], point["plan_sha256"]) for point in _done(self.index))
+
+    def recorded(self) -> Recording | Sequence[Sample]:
+        """All that was recorded, at points without charts, too."""
+        if self.index is None or self.place is None:
+            return self.runs[0].recording
+        rest = _done(self.index)[len(self.runs) :]
+        return [
+            *(Sample(run.values, run.recording) for run in self.runs),
+            *(Sample(point["values"], Recording.load(self.place / point["folder"])) for point in rest),
+        ]
 
 
 def report(
@@ -176,18 +199,22 @@ def _sweep(path: Path, link: str | None) -> _Found:
     """A stored sweep; without a link its folder is gone when the page is read."""
     try:
         index = json.loads(folder.located(path, layout.INDEX).read_text(encoding="utf-8"))
-        points = index["points"]
+        points = _done(index)
         name = str(index["name"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(f"no sweep in {path}: {layout.INDEX} cannot be read") from error
     runs: list[Labelled] = []
-    for point in points:
-        if point["state"] == "done" and len(runs) < MOST_RUNS:
-            recording = Recording.load(path / point["folder"])
-            title = of_place(point["values"])
-            own = None if link is None else f"{link}{quote(point['folder'])}/"
-            runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
+    for point in points[:MOST_RUNS]:
+        recording = Recording.load(path / point["folder"])
+        title = of_place(point["values"])
+        own = None if link is None else f"{link}{quote(point['folder'])}/"
+        runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
     return _Found(name, runs, path, index, link)
+
+
+def _done(index: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The points of a sweep that have a result."""
+    return [point for point in index["points"] if point["state"] == "done"]
 
 
 def _link(path: Path, page: Path) -> str:
@@ -295,32 +322,34 @@ def _labs(found: Sequence[_Found]) -> list[str]:
 
 
 def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
-    """A lab with those of its expectations whose runs are there."""
+    """A lab with those of its expectations whose runs are there, with all of their points."""
     several = len(lab.runs) > 1
-    recorded: dict[str, Recording | Sequence[Sample]] = {}
+    there: dict[str, _Found] = {}
     own = {run.name for run in lab.runs}
     for one in found:
         name = one.name.partition("/")[2] if several else lab.runs[0].name
-        if name in own and name not in recorded:
-            recorded[name] = one.runs[0].recording if one.index is None else _samples(one)
-    rows: list[Row] = []
-    for expectation in lab.expectations:
-        needed = {expectation.run, (expectation.relative_to or {}).get("run", expectation.run)}
-        if needed <= recorded.keys():
-            rows.append(evaluate(expectation, recorded))
+        if name in own:
+            there.setdefault(name, one)
+    needed = [{each.run, (each.relative_to or {}).get("run", each.run)} for each in lab.expectations]
+    wanted = {name for names in needed if names <= there.keys() for name in names}
+    recorded = {name: one.recorded() for name, one in there.items() if name in wanted and one.whole}
+    rows = [
+        evaluate(expectation, recorded)
+        for expectation, names in zip(lab.expectations, needed, strict=True)
+        if names <= recorded.keys()
+    ]
     known = causes(lab)
     judged = [Judged(row, _verdict(lab, row, known), known.get(row.name, "")) for row in rows]
-    left = len(lab.expectations) - len(rows)
+    left = sum(not names <= there.keys() for names in needed)
+    partial = len(needed) - left - len(rows)
     notes = []
     if changed := _changed(lab, found):
         notes.append(f"Not run as the lab has it: {', '.join(changed)}. The bounds are those of the lab as it is.")
     if left:
-        notes.append(f"{left} of {len(lab.expectations)} expectations are of runs that are not here.")
+        notes.append(f"{left} of {len(needed)} expectations are of runs that are not here.")
+    if partial:
+        notes.append(f"{partial} of {len(needed)} are of sweeps some of whose points have no result.")
     return LabOf(lab.name, lab.title, lab.question, lab.source, judged, " ".join(notes))
-
-
-def _samples(one: _Found) -> Sequence[Sample]:
-    return [Sample(run.values, run.recording) for run in one.runs]
 
 
 def _verdict(lab: Lab, row: Row, known: Mapping[str, str]) -> str:
@@ -339,7 +368,5 @@ def _changed(lab: Lab, found: Sequence[_Found]) -> list[str]:
     return [
         one.name
         for one in found
-        if any(
-            plans.get((one.name, tuple(run.values.items()))) != run.recording.metadata.plan_sha256 for run in one.runs
-        )
+        if any(plans.get((one.name, tuple(values.items()))) != plan for values, plan in one.plans())
     ]

@@ -212,3 +212,14 @@ def test_a_sweep_of_forty_connections_has_a_row_for_each(capsys: pytest.CaptureF
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert len([line for line in lines if line.startswith(("1 c", "2 c"))]) == 2 * many.ROWS
     assert "2 c39 39 = 0 of 2 done 2" in lines
+
+
+def test_figures_that_some_runs_lack_are_of_fewer_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    axes = [Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0), "")]
+    rows = [
+        ({"seed": seed}, [{"connection": "get", "goodput_mbps": float(seed), "reassembly_max_bytes": held}])
+        for seed, held in zip("123", (1000, None, 3000), strict=True)
+    ]
+    points = table(axes, rows)
+    sweeps.show(StoredSweep("sweep", axes, points, over_seeds(points, axes), []))
+    assert any(line.rstrip().endswith("2 to 3") for line in capsys.readouterr().out.splitlines())

@@ -7,6 +7,9 @@ import pytest
 from tests.cli.conftest import Polypath, StandIn
 
 from polypath import registry
+from polypath.cli import paired
+from polypath.results.paired import over_pairs
+from polypath.results.points import Axis, table
 
 LOSSY = """
 name = "lossy"
@@ -66,7 +69,7 @@ def test_the_base_can_be_chosen_and_the_scenario_names_the_values(lossy: Path, p
     lossy.write_text(LOSSY + '\n[vary]\n"link.wifi.loss" = ["1 %", "2 %"]\nseed = [4, 5]\n')
     done = polypath("compare", lossy, "--by", "link.wifi.loss", "--base", "2 %")
     assert "each against 2 %" in done.out
-    assert "2 seeds can show no difference among 1 comparisons" in done.err
+    assert "2 pairs can show no difference among 1 comparisons" in done.err
     assert "--seeds 6 or more" in done.err
 
 
@@ -110,3 +113,27 @@ def test_what_makes_no_sense_is_one_line(
     assert message in done.err
     assert done.err.count("\n") == 1
     assert not engine.plans
+
+
+def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    axes = [Axis("queue", ("red", "fifo")), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    ran = [(queue, seed) for queue in axes[0].labels for seed in axes[1].labels if (queue, seed) != ("fifo", "2")]
+    rows = [
+        (
+            {"queue": queue, "seed": seed},
+            [{"connection": "get", "goodput_mbps": len(queue) + float(seed) ** len(queue)}],
+        )
+        for queue, seed in ran
+    ]
+    found = over_pairs(table(axes, rows), axes, "queue", "red", {"get": ["goodput_mbps"]})
+    paired._show("lab", "queue", "red", found, seeds=3)
+    shown = capsys.readouterr().out
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["queue", "pairs", "figure", "difference", "p"] in lines
+    assert [line[:2] for line in lines if line[:1] in (["red"], ["fifo"])] == [["red", "3"], ["fifo", "2"]]
+    assert "pairs: of 3 seeds those of which both runs are there and have the figure" in shown
+    paired._tell_of_too_few_pairs(found, seeds=3)
+    assert (
+        "2 pairs can show no difference among 1 comparisons, whatever the figures; take --seeds 7 or more"
+        in " ".join(capsys.readouterr().err.split())
+    )

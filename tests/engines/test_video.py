@@ -147,6 +147,7 @@ def test_what_is_told_of_it() -> None:
     assert f"film: video at {(found.rate_bps or 0) / 1e6:.2f} Mbps on average, first picture after 0." in line
     told = summary(recording)["connections"][0]["video"]
     assert told["segments"] == found.shown
+    assert found.stalled_ns is not None
     assert told["stalled_s"] == found.stalled_ns / SECOND
     figures = {
         "video_rate": told["mbps"],

@@ -200,3 +200,21 @@ def test_a_row_names_the_place_of_the_other_axes_and_the_connection() -> None:
     found = over_pairs(points.table(axes, rows), axes, "kind", "b", {"x": ["completion_s"], "y": ["completion_s"]})
     told = found.filter(pl.col("kind") == "a").select("rate", "connection", "difference").rows()
     assert told == [("1", "x", 2.0), ("1", "y", 2.0), ("2", "x", 8.0), ("2", "y", 8.0)]
+
+
+def _film(rates: dict[str, tuple[float | None, ...]]) -> tuple[pl.DataFrame, list[Axis]]:
+    axes = [Axis("loss", tuple(rates)), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    rows = [
+        ({"loss": loss, "seed": str(seed)}, [{"connection": "film", "application": "video", "video_mbps": rate}])
+        for loss, own in rates.items()
+        for seed, rate in enumerate(own, start=1)
+    ]
+    return points.table(axes, rows), axes
+
+
+def test_a_video_that_was_never_shown_keeps_its_pair_and_has_less_than_any_rate() -> None:
+    table, axes = _film({"low": (3.0, 4.0, 5.0), "high": (None, 1.0, None)})
+    found = over_pairs(table, axes, "loss", "low", {"film": ["video_mbps"]})
+    assert found["pairs"].to_list() == [3, 3]
+    assert found["unfinished"].to_list() == [0, 2]
+    assert found["difference"].to_list() == [None, -math.inf]

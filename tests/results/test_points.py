@@ -24,6 +24,7 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
     iperf, msg, cross = rows(summary(recording), plan)
     assert iperf == {
         "connection": "iperf",
+        "application": "bulk",
         "transport": "mptcp",
         "goodput_mbps": 12.0,
         "completion_s": 2.0,

@@ -142,3 +142,30 @@ def test_one_value_of_runs_that_differ_otherwise_is_no_certainty(rates: tuple[fl
     found = [({"seed": str(seed)}, [row | {"goodput_mbps": rate}]) for seed, rate in enumerate(rates, 1)]
     table = statistics.over_seeds(points.table(axes, found), axes)
     assert table.filter(measure="unanswered").select("method", "mean", "low").row(0) == (method, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("application", "figures", "median"),
+    [
+        ("video", {"startup_s": 0.5, "stalled_s": 0.0}, "slower"),
+        ("video", {"video_mbps": 2.0}, "faster"),
+        ("page", {"first_object_s": 0.2, "page_load_s": 0.9}, "slower"),
+    ],
+)
+def test_a_video_that_never_began_and_a_page_of_which_nothing_came_are_unfinished(
+    application: str, figures: dict[str, float], median: str
+) -> None:
+    axes = [Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    row = {"connection": "a", "application": application}
+    more = {name: figure + 1 for name, figure in figures.items()}
+    found = [({"seed": str(seed)}, [row | own]) for seed, own in enumerate((figures, {}, more), start=1)]
+    table = statistics.over_seeds(points.table(axes, found), axes, {name: points.MEASURES[name] for name in figures})
+    middle = {"slower": more, "faster": figures}[median]
+    assert dict(table.select("measure", "median").rows()) == middle
+    assert set(table.select("n", "unfinished", "mean").rows()) == {(3, 1, None)}
+
+
+def test_what_is_neither_video_nor_page_has_none_of_their_figures() -> None:
+    axes = [Axis("seed", ("1",), (1.0,))]
+    found = points.table(axes, [({"seed": "1"}, [{"connection": "a", "application": "bulk", "goodput_mbps": 1.0}])])
+    assert statistics.over_seeds(found, axes)["measure"].to_list() == ["goodput_mbps"]

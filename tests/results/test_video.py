@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from polypath.results import Recording, metrics, video
+from polypath.results import Recording, measures, metrics, summary, video
 from polypath.results.metrics import SECOND
 from polypath.results.video import Stall
 
@@ -78,6 +78,10 @@ def test_nothing_was_shown() -> None:
     recording = film([(0.1, None, None, 1)])
     found = video.playback(recording, of(recording))
     assert found == video.Playback(startup_ns=None, stalls=[], rate_bps=None, switches=0, shown=0)
+    assert found.stalled_ns is None
+    (told, *_) = summary(recording)["connections"]
+    assert [told["video"][key] for key in ("mbps", "startup_s", "stalled_s")] == [None] * 3
+    assert measures.REGISTRY["video_stalled"](recording, {"connection": "iperf"}) is None
 
 
 def test_what_is_no_video_has_no_playback() -> None:

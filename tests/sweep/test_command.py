@@ -124,7 +124,7 @@ def test_what_did_not_finish_stands_in_the_table(tmp_path: Path, capsys: pytest.
     assert re.fullmatch(r"10 Mbps [\d.]+ = 0\.[\d.]+ = [\d.]+ = [\d.]+ = [\d.]+ = 0 = 3", fast)
     assert re.fullmatch(r"1 kbps 0 = 0 of 3 done 0 of 3 done 0 of 3 done 0 of 3 done [01] = 3", stalled)
     assert notes[0] == "= deterministic: the runs of all seeds agree"
-    assert notes[1].startswith("done: runs that finished and had their requests answered")
+    assert notes[1].startswith("done: runs that finished, had their requests answered")
     statistics = pl.read_parquet(tmp_path / "out" / "statistics.parquet")
     assert statistics.filter(measure="completion_s")["unfinished"].to_list() == [3, 0, 3]
     assert (tmp_path / "out" / "plots" / "curve-unanswered.png").exists()

@@ -57,7 +57,7 @@ def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str
     found = video.playback(recording, connection)
     if found is None:
         return
-    if found.rate_bps is None or found.startup_ns is None:
+    if found.rate_bps is None or found.startup_ns is None or found.stalled_ns is None:
         yield "nothing was shown"
         return
     yield f"video at {found.rate_bps / 1e6:.2f} Mbps on average"

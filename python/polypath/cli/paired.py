@@ -58,13 +58,14 @@ def run(
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
         of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
+        seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
         if one.directory is not None:
             with output.figures_last(one.directory):
                 _save(one.directory, found)
-        _show(result.name, varied, against, found)
+        _show(result.name, varied, against, found, seeds_run)
         code = max(code, sweeps.tell_of_failures(result))
         sweeps.advise(result)
-        _tell_of_too_few_pairs(found)
+        _tell_of_too_few_pairs(found, seeds_run)
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return code
@@ -134,9 +135,10 @@ def _telling(application: Mapping[str, Any]) -> list[str]:
     return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
 
 
-def _show(name: str, by: str, base: str, found: pl.DataFrame) -> None:
+def _show(name: str, by: str, base: str, found: pl.DataFrame, seeds: int) -> None:
     heading = by.split(",")[0].rpartition(".")[2]
     out.print(f"[bold]{escape(name)}[/bold]: {escape(by)}, each against {escape(base)}, paired by seed")
+    fewer = bool((found["pairs"] < seeds).any())
     places = found.columns[: found.columns.index("connection")]
     for key, group in found.group_by([*places, "connection", "measure"], maintain_order=True):
         *place, connection, measure = map(str, key)
@@ -144,12 +146,15 @@ def _show(name: str, by: str, base: str, found: pl.DataFrame) -> None:
         known = MEASURES[measure]
         unit = {"ms": "ms", "kB": "kB"}.get(known.heading.split()[-1], known.unit)
         title = f"{connection}{where}: {known.title}" + (f", {unit}" if unit != "requests" else "")
-        shown = table(heading, "figure", "difference", "p", "", numbers=frozenset({"p"}), title=title)
+        columns = (heading, *(["pairs"] if fewer else []), "figure", "difference", "p", "")
+        shown = table(*columns, numbers=frozenset({"pairs", "p"}), title=title)
         for row in group.iter_rows(named=True):
-            shown.add_row(escape(row[by]), *told(row).values())
+            shown.add_row(escape(row[by]), *([str(row["pairs"])] if fewer else []), *told(row).values())
         out.print()
         out.print(shown)
     _explain(found)
+    if fewer:
+        out.print(f"pairs: of {seeds} seeds those of which both runs are there and have the figure", style="dim")
 
 
 def told(row: Mapping[str, Any]) -> dict[str, str]:
@@ -218,8 +223,8 @@ def _explain(found: pl.DataFrame) -> None:
         )
     if (found["unfinished"] > 0).any():
         out.print(
-            "done: runs that finished and had their requests answered. The others count as longer than any "
-            "(censored): the difference is then the median, ∞ where that depends on one of them",
+            "done: runs that finished, had their requests answered and their video shown. The others count as worse "
+            "than any (censored): the difference is then the median, ∞ where that depends on one of them",
             style="dim",
         )
     if "deterministic" in set(found["verdict"]):
@@ -228,15 +233,15 @@ def _explain(found: pl.DataFrame) -> None:
         out.print(ONE_VALUE, style="dim")
 
 
-def _tell_of_too_few_pairs(found: pl.DataFrame) -> None:
+def _tell_of_too_few_pairs(found: pl.DataFrame, seeds: int) -> None:
     tested = found.filter(pl.col("p").is_not_null())
     if tested.is_empty():
         return
     pairs, needed = min(tested["pairs"].to_list()), paired.pairs_needed(tested.height)
     if pairs < needed:
         warn(
-            f"{pairs} seeds can show no difference among {tested.height} comparisons, whatever the figures; take "
-            f"--seeds {needed} or more, or fewer values or measures (--measure)"
+            f"{pairs} pairs can show no difference among {tested.height} comparisons, whatever the figures; take "
+            f"--seeds {needed + seeds - pairs} or more, or fewer values or measures (--measure)"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from math import inf
+from math import isinf
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,8 +142,8 @@ def show(result: sweep.Result | StoredSweep) -> None:
         ),
         title=result.name,
     )
-    for cells, n in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
-        shown.add_row(*cells, *([str(n)] if several else []))
+    for cells, runs in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
+        shown.add_row(*cells, *([runs] if several else []))
     out.print(shown)
     if many_connections:
         out.print(f"of the means of {count} connections; the files have each of them", style="dim")
@@ -151,18 +151,19 @@ def show(result: sweep.Result | StoredSweep) -> None:
         _explain(statistics.filter(pl.col("measure").is_in(measures)))
 
 
-def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], int]]:
+def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """A row for each place and connection: its cells, and how many runs it is of."""
     connections = statistics["connection"].n_unique() > 1
     for key, group in statistics.group_by([*axes, "connection"], maintain_order=True):
         by_measure = {row["measure"]: row for row in group.iter_rows(named=True)}
         cells = [escape(str(part)) for part in (key if connections else key[:-1])]
         cells += [_estimate(by_measure.get(name), MEASURES[name].printed) for name in measures]
-        yield cells, int(group["n"].max())  # type: ignore[arg-type]
+        yield cells, _runs(group)
 
 
-def _of_many(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], int]]:
-    """Rows for each place: the least, the median and the most of its connections. What did not finish is the most."""
+def _of_many(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+    """Rows for each place: the least, the median and the most of its connections. What did not finish is at the
+    end that is worse."""
     places = statistics.group_by(axes, maintain_order=True) if axes else [((), statistics)]
     for key, place in places:
         found = {name: _sorted(place, name) for name in measures}
@@ -171,14 +172,19 @@ def _of_many(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str])
             for name in measures:
                 values = found[name]
                 value = values[round(share * (len(values) - 1))] if values else None
-                unfinished = f"{values.count(inf)} of {len(values)} not done" if values else ""
-                cells.append("" if value is None else unfinished if value == inf else _number(name, value))
-            yield cells, int(place["n"].max())  # type: ignore[arg-type]
+                unfinished = f"{sum(map(isinf, values))} of {len(values)} not done"
+                cells.append("" if value is None else unfinished if isinf(value) else _number(name, value))
+            yield cells, _runs(place)
 
 
 def _sorted(place: pl.DataFrame, measure: str) -> list[float]:
     own = place.filter(pl.col("measure") == measure)
-    return sorted(inf if row["unfinished"] else row["mean"] for row in own.iter_rows(named=True))
+    return sorted(MEASURES[measure].beyond if row["unfinished"] else row["mean"] for row in own.iter_rows(named=True))
+
+
+def _runs(statistics: pl.DataFrame) -> str:
+    """How many runs these figures are of; from the fewest to the most where some runs lack a figure."""
+    return " to ".join(map(str, dict.fromkeys((statistics["n"].min(), statistics["n"].max()))))
 
 
 def _number(measure: str, value: float) -> str:
@@ -197,8 +203,8 @@ def _explain(statistics: pl.DataFrame) -> None:
         out.print(ONE_VALUE, style="dim")
     if (statistics["unfinished"] > 0).any():
         out.print(
-            "done: runs that finished and had their requests answered; a figure before it is the median, with the "
-            "others counted as the longest",
+            "done: runs that finished, had their requests answered and their video shown; a figure before it is the "
+            "median, with the others counted as the worst",
             style="dim",
         )
 

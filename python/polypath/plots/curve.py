@@ -241,12 +241,13 @@ def _gaps(values: pl.Series) -> list[float]:
 
 
 def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str) -> None:
-    """Places at which runs did not finish: their number, and a cross at the median or, without one, at the top."""
+    """Places at which runs did not finish: their number, and a cross at the median or, without one, at the top, at the
+    bottom where more is better."""
     for place, row in zip(at, line.iter_rows(named=True), strict=True):
         if row["unfinished"]:
             known = row["median"] is not None
             transform = panel.transData if known else panel.get_xaxis_transform()
-            height = row["median"] if known else 0.97
+            height = row["median"] if known else 0.97 if MEASURES[row["measure"]].beyond > 0 else 0.03
             (cross,) = panel.plot([place], [height], marker="x", color=tint, linestyle="", transform=transform)
             note = panel.annotate(
                 f"{row['unfinished']} of {row['n']} unfinished",
@@ -255,7 +256,7 @@ def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str)
                 xycoords=transform,
                 textcoords="offset points",
                 fontsize="x-small",
-                va="top",
+                va="top" if known or height > 0.5 else "bottom",
             )
             for each in (cross, note):
                 each.set_in_layout(False)

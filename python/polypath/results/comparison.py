@@ -86,7 +86,7 @@ def _shown(recording: Recording, connection: metrics.Connection) -> Iterator[tup
     if film is not None:
         yield "video", "Mbps", None if film.rate_bps is None else film.rate_bps / 1e6
         yield "first picture", "s", _seconds(film.startup_ns)
-        yield "stalled", "s", film.stalled_ns / 1e9
+        yield "stalled", "s", _seconds(film.stalled_ns)
     page = pages.load(recording, connection) if pages.has_objects(recording, connection) else None
     if page is not None:
         yield "page load", "s", _seconds(page.load_ns)

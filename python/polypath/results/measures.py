@@ -348,7 +348,8 @@ def video_startup(recording: Recording, *, connection: str) -> Figure:
 
 
 def video_stalled(recording: Recording, *, connection: str) -> Figure:
-    return _playback(recording, connection).stalled_ns / metrics.SECOND
+    stalled = _playback(recording, connection).stalled_ns
+    return None if stalled is None else stalled / metrics.SECOND
 
 
 def video_switches(recording: Recording, *, connection: str) -> Figure:

@@ -4,7 +4,7 @@ Runs of the same seed form a pair; everything is said of the differences within 
 the mean difference with its 95 % bootstrap interval (`polypath.results.statistics`), and the test is the sign-flip
 permutation test of that mean (Fisher, "The Design of Experiments", 1935, section 21), exact up to 13 pairs.
 
-Where some run did not finish, its figure is censored: longer than any. The effect is then the median difference with
+Where some run did not finish, its figure is censored: worse than any. The effect is then the median difference with
 its order-statistic interval, and the test is Wilcoxon's signed-rank test, which needs no more than that order. A pair
 of two such runs says nothing, and counts as no difference.
 
@@ -73,17 +73,19 @@ class Comparison:
         return bool(self.value.unfinished or self.base.unfinished)
 
 
-def compare(value: Sequence[float | None], base: Sequence[float | None], varies: bool = False) -> Comparison:
-    """Of figures by seed, None for a run that did not finish; `varies`: whether the runs differ in anything else. The
-    p-value is not corrected yet.
+def compare(
+    value: Sequence[float | None], base: Sequence[float | None], beyond: float = math.inf, *, varies: bool = False
+) -> Comparison:
+    """Of figures by seed, None for a run that did not finish, which counts as `beyond` (`polypath.results.points`);
+    `varies`: whether the runs differ in anything else. The p-value is not corrected yet.
 
     Raises ValueError where there is no pair, or the numbers of figures differ.
     """
     pairs = list(zip(value, base, strict=True))
-    own, others = _estimate(value, varies), _estimate(base, varies)
+    own, others = (_estimate(figures, beyond, varies) for figures in (value, base))
     found = Comparison(len(pairs), own, others, None, None, None, "none", "none", None, None, "")
     places = _places([each for pair in pairs for each in pair if each is not None])
-    differences = [_difference(*pair, places) for pair in pairs]
+    differences = [_difference(*pair, beyond, places) for pair in pairs]
     if all(one is None and other is None for one, other in pairs):
         return replace(found, verdict="none finished")
     if len(pairs) == 1:
@@ -115,8 +117,9 @@ def compare(value: Sequence[float | None], base: Sequence[float | None], varies:
     )
 
 
-def _estimate(figures: Sequence[float | None], varies: bool) -> Estimate:
-    return estimate([each for each in figures if each is not None], sum(each is None for each in figures), varies)
+def _estimate(figures: Sequence[float | None], beyond: float, varies: bool) -> Estimate:
+    known = [each for each in figures if each is not None]
+    return estimate(known, len(figures) - len(known), beyond, varies=varies)
 
 
 def _middle(differences: Sequence[float]) -> float:
@@ -131,10 +134,10 @@ def _places(figures: Sequence[float]) -> int:
     return DIGITS - 1 - math.floor(math.log10(largest)) if largest else DIGITS
 
 
-def _difference(value: float | None, base: float | None, places: int) -> float:
+def _difference(value: float | None, base: float | None, beyond: float, places: int) -> float:
     """Of two runs that did not finish nothing is known, which counts as no difference."""
     if value is None or base is None:
-        return 0.0 if value is base else math.inf if value is None else -math.inf
+        return 0.0 if value is base else beyond if value is None else -beyond
     return round(value - base, places)
 
 
@@ -262,9 +265,9 @@ def over_pairs(
                         "base": base,
                     }
                 )
+                value, against = ([own[each][seed] for seed in common] for each in (label, base))
                 varies = any((*key[:-1], each) in varied for each in (label, base))
-                figures = ([own[each][seed] for seed in common] for each in (label, base))
-                found.append(compare(*figures, varies))
+                found.append(compare(value, against, MEASURES[measure].beyond, varies=varies))
                 if label == base:
                     found[-1] = replace(found[-1], difference=None, verdict="")
     made = [{**row, **_columns(each)} for row, each in zip(rows, judged(found), strict=True)]

@@ -4,6 +4,7 @@ points.parquet has a row for each connection of each point:
   one column an axis        the label, as the scenario writes it; beside it, where the labels are numbers or quantities,
                             a column of them with the unit in its name: "defaults.receive_buffer_bytes"
   connection, transport     as in summary.json
+  application               its kind, as the scenario writes it: "bulk", "video"
   goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes, reassembly_max_bytes
   finished                  whether the application did all that it was to do; null where it has no end of its own
   requests, unanswered      how many were sent, and how many of these got no answer; null for what sends none
@@ -16,6 +17,7 @@ points.parquet has a row for each connection of each point:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,6 +39,8 @@ class Measure:
     printed: float = 1.0
     #: Whether a run without the figure has not finished what the figure is of, in a row of `points`.
     unfinished: Callable[[Mapping[str, Any]], bool] = lambda row: False
+    #: What such a run counts as: more than any, and less than any where more is better.
+    beyond: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,12 @@ def _asked(row: Mapping[str, Any]) -> bool:
     return row["requests"] is not None
 
 
-def _began(row: Mapping[str, Any]) -> bool:
-    return row["first_object_s"] is not None
+def _is_page(row: Mapping[str, Any]) -> bool:
+    return bool(row["application"] == "page")
+
+
+def _is_video(row: Mapping[str, Any]) -> bool:
+    return bool(row["application"] == "video")
 
 
 MEASURES: Final[Mapping[str, Measure]] = {
@@ -75,11 +83,11 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
     "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
-    "video_mbps": Measure("mean rate of the video shown", "Mbps", "video Mbps"),
-    "startup_s": Measure("time to the first picture", "s", "startup s"),
-    "stalled_s": Measure("time that the picture stood still", "s", "stalled s"),
-    "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_began),
-    "first_object_s": Measure("time to the first object", "s", "object s"),
+    "video_mbps": Measure("mean rate of the video shown", "Mbps", "video Mbps", unfinished=_is_video, beyond=-math.inf),
+    "startup_s": Measure("time to the first picture", "s", "startup s", unfinished=_is_video),
+    "stalled_s": Measure("time that the picture stood still", "s", "stalled s", unfinished=_is_video),
+    "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_is_page),
+    "first_object_s": Measure("time to the first object", "s", "object s", unfinished=_is_page),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
@@ -94,6 +102,7 @@ def short(measure: str) -> str:
 
 COLUMNS: Final[Mapping[str, Any]] = {
     "connection": pl.String,
+    "application": pl.String,
     "transport": pl.String,
     "goodput_mbps": pl.Float64,
     "completion_s": pl.Float64,
@@ -157,10 +166,12 @@ def _by_the_plan(
 
 def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
     subflows = connection["subflows"]
-    requests, asks = connection["requests"], application["work"]["kind"] in _ASKING
+    kind = application["work"]["kind"]
+    requests, asks = connection["requests"], kind in _ASKING
     video, page = connection.get("video", {}), connection.get("page", {})
     return {
         "connection": connection["name"],
+        "application": kind,
         "transport": connection["transport"],
         "goodput_mbps": connection["goodput_mbps"],
         "completion_s": connection["completion_s"],

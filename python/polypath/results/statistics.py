@@ -70,15 +70,18 @@ class Estimate:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float], unfinished: int = 0, varies: bool = False) -> Estimate:
-    """Of the values of finished runs, and the number of others; `varies`: whether these runs differ in anything else.
+def estimate(
+    values: Sequence[float], unfinished: int = 0, beyond: float = math.inf, *, varies: bool = False
+) -> Estimate:
+    """Of the values of finished runs, and the number of others, which count as `beyond` (`Measure`); `varies`: whether
+    these runs differ in anything else.
 
     Raises ValueError where there is neither, or for a value that is not finite.
     """
     if not all(map(math.isfinite, values)) or not (values or unfinished):
         raise ValueError("an estimate needs finite values")
     count = len(values) + unfinished
-    middle = median([*values, *[math.inf] * unfinished])
+    middle = median([*values, *[beyond] * unfinished])
     if unfinished:
         return Estimate(count, unfinished, None, middle if math.isfinite(middle) else None, None, None, "none")
     mean = fmean(values)
@@ -140,9 +143,8 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str
             values = group[name].drop_nulls().to_list()
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:
-                rows.append(
-                    [*key, name, measure.unit, *estimate(values, unfinished, key[:-1] in varied).__dict__.values()]
-                )
+                made = estimate(values, unfinished, measure.beyond, varies=key[:-1] in varied)
+                rows.append([*key, name, measure.unit, *made.__dict__.values()])
     return pl.DataFrame(rows, schema={**place, **COLUMNS}, orient="row")
 
 

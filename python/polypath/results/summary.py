@@ -16,7 +16,8 @@
                                median_s, p95_s and p99_s (one without an answer is longer than any; null where one
                                decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
       video                    only of a video: mbps (mean rate of the segments shown), startup_s (first request to
-                               first picture), stalls[] {begin_s, end_s}, stalled_s, switches (of rate), segments
+                               first picture), stalls[] {begin_s, end_s}, stalled_s, switches (of rate), segments;
+                               null where nothing was shown: mbps, startup_s, stalled_s
       page                     only of a page, of all its connections: load_s (start to the last object; null where one
                                did not come), first_object_s, missing (objects), and with its first connection
                                objects[] {name, connection, bytes, asked_s, arrived_s}, in the order of asking

@@ -36,9 +36,9 @@ class Playback:
     shown: int
 
     @property
-    def stalled_ns(self) -> int:
-        """How long the picture stood still after it began."""
-        return sum(each.end_ns - each.begin_ns for each in self.stalls)
+    def stalled_ns(self) -> int | None:
+        """How long the picture stood still after it began; None: it never did."""
+        return None if self.startup_ns is None else sum(each.end_ns - each.begin_ns for each in self.stalls)
 
 
 def playback(recording: Recording, of: metrics.Connection) -> Playback | None:

@@ -91,3 +91,53 @@ def test_a_measure_needs_an_axis_to_put_together(axes: tuple[Axis, ...]) -> None
     few = sweep()
     few.axes = axes
     assert draw_measure([few], "goodput_mbps") is None
+
+
+def finishing(times: dict[str, list[float | None]], connection: str = "get") -> Sweep:
+    """A transfer over each scheduler at places that are put together; None: it did not finish there."""
+    axes = (Axis("scheduler", tuple(times)), Axis("place", tuple(map(str, range(12)))))
+    rows = [
+        {
+            "scheduler": scheduler,
+            "place": str(place),
+            "connection": connection,
+            "completion_s": time,
+            "finished": time is not None,
+        }
+        for scheduler, own in times.items()
+        for place, time in enumerate(own)
+    ]
+    return Sweep("lab", axes, pl.DataFrame(rows))
+
+
+def test_runs_that_did_not_finish_lie_beyond_the_axis() -> None:
+    slow: list[float | None] = [20.0 + place for place in range(12)]
+    figure = draw_measure([finishing({"a": slow, "b": [1.0, 2.0, 3.0, 4.0, *[None] * 8]})], "completion_s")
+    assert figure is not None
+    (panel,) = figure.axes
+    low, high = panel.get_ylim()
+    assert low < 1.0
+    assert 31.0 < high < 40.0
+    assert texts(panel) == ["8 of 12\nunfinished"]
+    first, second = (each.get_path().get_extents() for each in panel.patches)
+    assert (first.y0, first.y1) == (22.75, 28.25)
+    assert second.y0 == 3.75
+    assert second.y1 > high
+
+
+def test_a_box_of_which_nothing_finished_is_said_to_be_so() -> None:
+    figure = draw_measure([finishing({"a": [float(place) for place in range(12)], "b": [None] * 12})], "completion_s")
+    assert figure is not None
+    assert texts(figure.axes[0]) == ["12 of 12\nunfinished"]
+
+
+def test_connections_have_a_row_each() -> None:
+    both = finishing({"a": [1.0] * 12, "b": [2.0] * 12})
+    both.points = pl.concat([both.points, finishing({"a": [7.0] * 12, "b": [9.0] * 12}, "put").points])
+    figure = draw_measure([both], "completion_s")
+    assert figure is not None
+    assert [panel.get_ylabel() for panel in figure.axes] == [
+        "get\ncompletion time (s)",
+        "put\ncompletion time (s)",
+    ]
+    assert [[box.get_path().get_extents().y0 for box in panel.patches] for panel in figure.axes] == [[1, 2], [7, 9]]

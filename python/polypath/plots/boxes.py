@@ -2,7 +2,8 @@
 
 A box reaches from the first quartile to the third, with a line at the median; its whiskers end at the last value within
 one and a half of that reach (Tukey). What lies beyond is a dot each. The axis ends at the whiskers, and what lies
-outside of it is counted on the figure.
+outside of it is counted on the figure. A run that did not finish lies beyond every axis, and so do quartiles that
+depend on one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -27,19 +28,22 @@ from polypath.results.points import MEASURES, SEED, Axis
 #: Labels of an axis that has a box for each; over one that has more, values are put together.
 MOST_BOXES: Final = 8
 
+_MOST_ROWS: Final = 12
 _COLUMN, _ROW = 2.1, 2.5
 _NAMES: Final[Mapping[str, str]] = {"mpquic": "Multipath QUIC", "mptcp": "Multipath TCP"}
 _ORDERS: Final = {True: "better\npath first", False: "worse\npath first"}
 _BENEFIT: Final = "aggregation benefit"
 #: Greatest over least value from which an axis is logarithmic.
 _LOGARITHMIC = 50
+#: Stands for infinity where quantiles are interpolated: what depends on it is far beyond any figure.
+_INFINITY: Final = 1e300
 #: Part of the whiskers' reach that the axis has beyond them with dots, and with the counts of what is cut off.
 _MARGIN, _COUNTS = 0.04, 0.16
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """The values of each box, by its name."""
+    """The values of each box, by its name; infinite where a run did not finish."""
 
     boxes: Mapping[str, Sequence[float]]
     title: str = ""
@@ -76,30 +80,53 @@ def _of_transport(found: Iterable[benefit.Benefit], transport: str) -> _Panel:
 
 
 def draw_measure(sweeps: Sequence[Swept], measure: str, look: Look | None = None) -> Figure | None:
-    """A row for each sweep, and where there are two axes of few labels, a column for each label of the first; a box for
-    each label of the others. None where a measure has no values, or no axis has enough labels to put together."""
+    """A row for each connection of each sweep, and where there are two axes of few labels, a column for each label of
+    the first; a box for each label of the others. None where a measure has no values, or no axis has enough labels to
+    put together."""
     names = told_apart([sweep.name for sweep in sweeps])
-    grid = {name: _of_measure(sweep, measure) for name, sweep in zip(names, sweeps, strict=True)}
+    grid = {
+        (name, str(connection)): _of_measure(rows, sweep.axes, measure)
+        for name, sweep in zip(names, sweeps, strict=True)
+        for (connection,), rows in sweep.points.group_by("connection", maintain_order=True)
+    }
     grid = {name: row for name, row in grid.items() if any(values for panel in row for values in panel.boxes.values())}
     if not grid or len({tuple(panel.title for panel in row) for row in grid.values()}) > 1:
         return None
     heads = [panel.title for panel in next(iter(grid.values()))]
-    sides = list(grid) if len(grid) > 1 else [""]
+    shown, sides = list(grid.values())[:_MOST_ROWS], _sides(list(grid))[:_MOST_ROWS]
     about = f"{MEASURES[measure].title} ({MEASURES[measure].unit})"
-    return _draw(sweeps, list(grid.values()), heads, sides, look or Look(), about, one_scale=True)
+    figure = _draw(sweeps, shown, heads, sides, look or Look(), about, one_scale=True)
+    if len(grid) > len(shown):
+        figure.text(0.01, 0.0, f"{len(shown)} of {len(grid)} rows", fontsize="small")
+    return figure
 
 
-def _of_measure(sweep: Swept, measure: str) -> list[_Panel]:
-    drawn = [axis for axis in sweep.axes if 1 < len(axis.labels) <= MOST_BOXES and axis.name != SEED]
-    if not any(len(axis.labels) > 1 and axis not in drawn for axis in sweep.axes):
+def _sides(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """What tells the rows apart, of the names of their sweeps and connections."""
+    telling = [part for part in (0, 1) if len({row[part] for row in rows}) > 1]
+    return [", ".join(row[part] for part in telling) for row in rows]
+
+
+def _of_measure(points: pl.DataFrame, axes: Sequence[Axis], measure: str) -> list[_Panel]:
+    drawn = [axis for axis in axes if 1 < len(axis.labels) <= MOST_BOXES and axis.name != SEED]
+    if not any(len(axis.labels) > 1 and axis not in drawn for axis in axes):
         return []
-    rows = sweep.points.filter(pl.col(measure).is_not_null())
     first, inner = (drawn[0], drawn[1:]) if len(drawn) > 1 else (None, drawn)
     panels = []
     for label in first.labels if first is not None else ("",):
-        here = rows if first is None else rows.filter(pl.col(first.name) == label)
-        panels.append(_Panel({box: own[measure].cast(pl.Float64).to_list() for box, own in _boxes(here, inner)}, label))
+        here = points if first is None else points.filter(pl.col(first.name) == label)
+        panels.append(_Panel({box: _values(own, measure) for box, own in _boxes(here, inner)}, label))
     return panels
+
+
+def _values(rows: pl.DataFrame, measure: str) -> list[float]:
+    """Without those of runs that have no such figure."""
+    of = MEASURES[measure]
+    return [
+        of.beyond if row[measure] is None else float(row[measure])
+        for row in rows.iter_rows(named=True)
+        if row[measure] is not None or of.unfinished(row)
+    ]
 
 
 def _boxes(rows: pl.DataFrame, axes: Sequence[Axis]) -> list[tuple[str, pl.DataFrame]]:
@@ -168,10 +195,19 @@ class _Limits:
 
 def _limits(boxes: Sequence[Sequence[float]]) -> _Limits:
     """From the lowest whisker to the highest."""
-    known = [boxplot_stats(values)[0] for values in boxes]
-    low = min((each["whislo"] for each in known), default=0.0)
-    high = max((each["whishi"] for each in known), default=1.0)
+    ends = [(known, _tukey(values)) for values in boxes if (known := _finite(values))]
+    low = min((max(box["whislo"], min(known)) for known, box in ends), default=0.0)
+    high = max((min(box["whishi"], max(known)) for known, box in ends), default=1.0)
     return _Limits(low, high, low > 0 and high / low >= _LOGARITHMIC)
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def _tukey(values: Sequence[float]) -> dict[str, Any]:
+    (box,) = boxplot_stats([max(-_INFINITY, min(_INFINITY, value)) for value in values])
+    return dict(box)
 
 
 def _put(panel: Axes, given: _Panel, limits: _Limits, share_above: float | None, tint: str) -> None:
@@ -179,7 +215,7 @@ def _put(panel: Axes, given: _Panel, limits: _Limits, share_above: float | None,
     ends = limits.stretched(_MARGIN, _MARGIN)
     for place, values in enumerate(given.boxes.values()):
         if values:
-            _box(panel, place, values, ends, tint)
+            _box(panel, place, values, ends, limits.stretched(1, 1), tint)
     if limits.logarithmic:
         panel.set_yscale("log")
     noted = _COUNTS if share_above is not None else _MARGIN
@@ -194,8 +230,11 @@ def _put(panel: Axes, given: _Panel, limits: _Limits, share_above: float | None,
             _note(panel, place, 0.01, f"{share:.0%} above {share_above:g}", "bottom")
 
 
-def _box(panel: Axes, place: int, values: Sequence[float], ends: tuple[float, float], tint: str) -> None:
-    (known,) = boxplot_stats(values)
+def _box(
+    panel: Axes, place: int, values: Sequence[float], ends: tuple[float, float], beyond: tuple[float, float], tint: str
+) -> None:
+    known = _tukey(values)
+    known |= {part: max(beyond[0], min(beyond[1], known[part])) for part in ("whislo", "q1", "med", "q3", "whishi")}
     known["fliers"] = [value for value in known["fliers"] if ends[0] <= value <= ends[1]]
     drawn = panel.bxp(
         [known],
@@ -214,11 +253,17 @@ def _box(panel: Axes, place: int, values: Sequence[float], ends: tuple[float, fl
 
 
 def _count(panel: Axes, place: int, values: Sequence[float], ends: tuple[float, float]) -> None:
-    """How many values are cut off, and how far they reach."""
-    above = [value for value in values if value > ends[1]]
-    below = [value for value in values if value < ends[0]]
-    if above:
-        _note(panel, place, 0.99, f"▲ {len(above)} of {len(values)}\nup to {max(above):.3g}", "top")
+    """How many values are cut off, and how far they reach; how many runs did not finish."""
+    known = _finite(values)
+    above = [value for value in known if value > ends[1]]
+    below = [value for value in known if value < ends[0]]
+    unfinished = len(values) - len(known)
+    top = [
+        *([f"{unfinished} of {len(values)}\nunfinished"] if unfinished else []),
+        *([f"▲ {len(above)} of {len(values)}\nup to {max(above):.3g}"] if above else []),
+    ]
+    if top:
+        _note(panel, place, 0.99, "\n".join(top), "top")
     if below:
         _note(panel, place, 0.07, f"▼ {len(below)} of {len(values)}\ndown to {min(below):.3g}", "bottom")
 

@@ -102,6 +102,14 @@ def test_every_plot_is_documented_with_units(name: str) -> None:
     assert "(s)" in text or "(ms)" in text or name in ("beginning", "slowdown", "topology")
 
 
+def test_a_distribution_of_which_nothing_was_answered_is_in_the_legend(recording: Recording) -> None:
+    requests = recording.table("requests").with_columns(delay_ns=pl.lit(None, pl.Int64))
+    silent = replace(recording, tables={**recording.tables, "requests": requests})
+    axes = plots.cdf(recording, label="default")
+    plots.cdf(silent, axes, label="redundant")
+    assert axes.get_legend_handles_labels()[1] == ["default", "redundant: none answered"]
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_nothing_to_show_gives_no_figure(name: str, recording: Recording) -> None:
     empty = Recording({}, {"applications": []}, recording.metadata)

@@ -69,3 +69,31 @@ def test_curves_are_told_apart(axes: tuple[Axis, ...], drawn: bool) -> None:
 def test_nothing_is_drawn_where_nothing_asks(recording: Recording) -> None:
     silent = replace(recording, tables={name: table for name, table in recording.tables.items() if name != "requests"})
     assert draw_delays("phone", (SCHEDULER,), {("default",): silent}) is None
+
+
+def unanswered(recording: Recording) -> Recording:
+    requests = recording.table("requests").with_columns(delay_ns=pl.lit(None, pl.Int64))
+    return replace(recording, tables={**recording.tables, "requests": requests})
+
+
+def test_a_place_where_nothing_was_answered_is_in_the_legend(recording: Recording) -> None:
+    places: dict[tuple[str, ...], Recording] = {("default",): recording, ("redundant",): unanswered(recording)}
+    figure = draw_delays("phone", (SCHEDULER,), places)
+    assert figure is not None
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["default", "redundant: none answered"]
+
+
+def test_places_that_lack_runs_are_of_fewer_seeds(recording: Recording) -> None:
+    axis = Axis("defaults.scheduler", ("default", "blest", "redundant"))
+    places: dict[tuple[str, ...], Recording] = {
+        ("default", "1"): recording,
+        ("default", "2"): recording,
+        ("blest", "2"): recording,
+    }
+    figure = draw_delays("phone", (axis, SEED), places)
+    assert figure is not None
+    panel = figure.axes[0]
+    assert panel.get_legend_handles_labels()[1] == ["default", "blest"]
+    (asking, *_) = [of for of in metrics.connections(recording) if metrics.delays(recording, of)]
+    sent = len(metrics.delays(recording, asking))
+    assert panel.get_title(loc="right") == f"{sent} to {2 * sent} requests each, of 1 to 2 seeds"

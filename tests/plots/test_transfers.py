@@ -41,9 +41,12 @@ def test_a_distribution_ends_below_1_where_some_did_not_finish(
     assert np.asarray(line.get_xydata()).tolist() == [[2, 0], [2, 0.25], [4, 0.5], [5, 0.75]]
 
 
-def test_a_group_that_finished_nothing_has_no_curve(recording: Recording, given: dict[str, list[Flow]]) -> None:
+def test_a_group_that_finished_nothing_has_an_entry_in_the_legend_alone(
+    recording: Recording, given: dict[str, list[Flow]]
+) -> None:
     given["web"] = [flow(1000, None)]
-    assert curves(plots.fct(recording)) == {}
+    ((entry, line),) = curves(plots.fct(recording)).items()
+    assert (entry, len(line.get_xdata())) == ("web: none finished", 0)
     axes = plots.slowdown(recording)
     assert curves(axes) == {}
     assert axes.get_title(loc="right") == "web: 1 of 1 unfinished"

@@ -56,6 +56,8 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
     curves: dict[metrics.Delays, list[str]] = {}
     for labels in product(*(axes[place].labels for place in varied)):
         runs = [run for key, run in places.items() if tuple(key[place] for place in varied) == labels]
+        if not runs:
+            continue
         delays = [
             delay
             for run in runs
@@ -66,7 +68,8 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
         counts.add((len(runs), len(delays)))
         curves.setdefault(metrics.Delays.of(delays), []).append(", ".join(labels))
     for number, (known, same) in enumerate(curves.items()):
-        distribution(panel, known, color=colour(number), label=" = ".join(same))
+        none = "none answered" if known.sent else "none sent"
+        distribution(panel, known, color=colour(number), label=" = ".join(same), none=none)
     panel.set(xlabel=DELAY, ylabel="part of the requests")
     panel.set_ylim(0, 1.02)
     panel.set_title(_told(counts), loc="right", fontsize="small", fontweight="normal")
@@ -74,6 +77,9 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
 
 def _told(counts: set[tuple[int, int]]) -> str:
     """How much each curve is of."""
-    seeds, requests = (sorted({each[part] for each in counts}) for part in (0, 1))
-    many = " to ".join(f"{each:,}" for each in dict.fromkeys((requests[0], requests[-1])))
-    return f"{many} requests each" + (f", of {seeds[-1]} seeds" if seeds[-1] > 1 else "")
+    seeds, requests = zip(*counts, strict=True)
+    return f"{_reach(requests)} requests each" + (f", of {_reach(seeds)} seeds" if max(seeds) > 1 else "")
+
+
+def _reach(numbers: Sequence[int]) -> str:
+    return " to ".join(f"{each:,}" for each in dict.fromkeys((min(numbers), max(numbers))))

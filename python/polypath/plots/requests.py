@@ -78,13 +78,15 @@ def cdf(
         what = "requests"
         for number, (of, dash) in enumerate(zip(_asking(recording, connection), cycle(_DASHES))):
             known = metrics.Delays.of(metrics.delays(recording, of))
-            what = "messages" if metrics.sends_messages(recording, of) else "requests"
+            messages = metrics.sends_messages(recording, of)
+            what = "messages" if messages else "requests"
             distribution(
                 axes,
                 known,
                 color=tint or colour(number),
                 linestyle=dash if label is not None else _DASHES[0],
                 label=_name(recording, of, connection, label),
+                none="none arrived" if messages else "none answered",
             )
         axes.set(xlabel=DELAY, ylabel=f"part of the {what}")
         axes.set_ylim(0, 1.02)
@@ -92,13 +94,14 @@ def cdf(
         return axes
 
 
-def distribution(axes: Axes, known: metrics.Delays, **look: Any) -> None:
-    """A curve over ms that ends below 1 where some have no answer; none where all have none."""
+def distribution(axes: Axes, known: metrics.Delays, *, label: str, none: str, **look: Any) -> None:
+    """A curve over ms that ends below 1 where some have no answer; where all have none, `none` in the legend."""
     if not known.answered:
+        axes.plot([], [], label=f"{label}: {none}", **look)
         return
     ordered = [delay / 1e6 for delay in known.answered]
     shares = [(rank + 1) / known.sent for rank in range(len(ordered))]
-    axes.step([ordered[0], *ordered], [0.0, *shares], where="post", **look)
+    axes.step([ordered[0], *ordered], [0.0, *shares], where="post", label=label, **look)
     if ordered[0] > 0 and ordered[-1] > _LOGARITHMIC * ordered[len(ordered) // 2]:
         axes.set_xscale("log")
         label_decades(axes.xaxis)

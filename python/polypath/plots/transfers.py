@@ -46,6 +46,7 @@ def fct(
                 color=tint or colour(number),
                 linestyle=dash if label is not None else _DASHES[0],
                 label=_name(name, found, label),
+                none="none finished",
             )
             _note_unfinished(axes, _name(name, found, label), flows)
         axes.set(xlabel=TIME, ylabel="part of the flows")

@@ -223,3 +223,12 @@ def test_figures_that_some_runs_lack_are_of_fewer_seeds(capsys: pytest.CaptureFi
     points = table(axes, rows)
     sweeps.show(StoredSweep("sweep", axes, points, over_seeds(points, axes), []))
     assert any(line.rstrip().endswith("2 to 3") for line in capsys.readouterr().out.splitlines())
+
+
+def test_the_median_of_an_even_number_of_connections_is_between_two(capsys: pytest.CaptureFixture[str]) -> None:
+    sweeps.show(swept(many.ROWS + 2, 0))
+    assert "1 median 20.5 20.5 2" in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    sweeps.show(swept(many.ROWS + 2, many.ROWS // 2 + 1))
+    assert "1 median 20.5 21 of 42 not done 2" in [
+        " ".join(line.split()) for line in capsys.readouterr().out.splitlines()
+    ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isinf
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import polars as pl
@@ -27,7 +28,7 @@ from polypath.sweep.grid import short_names
 #: How many intervals that stayed wide are named.
 _MOST_UNMET: Final = 5
 #: The rows of a place with many connections.
-_OF_MANY: Final = {"least": 0.0, "median": 0.5, "most": 1.0}
+_OF_MANY: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {"least": min, "median": median, "most": max}
 
 
 def run(
@@ -166,20 +167,20 @@ def _of_many(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str])
     end that is worse."""
     places = statistics.group_by(axes, maintain_order=True) if axes else [((), statistics)]
     for key, place in places:
-        found = {name: _sorted(place, name) for name in measures}
-        for word, share in _OF_MANY.items():
+        found = {name: _means(place, name) for name in measures}
+        for word, chosen in _OF_MANY.items():
             cells = [*(escape(str(part)) for part in key), word]
             for name in measures:
                 values = found[name]
-                value = values[round(share * (len(values) - 1))] if values else None
+                value = chosen(values) if values else None
                 unfinished = f"{sum(map(isinf, values))} of {len(values)} not done"
                 cells.append("" if value is None else unfinished if isinf(value) else _number(name, value))
             yield cells, _runs(place)
 
 
-def _sorted(place: pl.DataFrame, measure: str) -> list[float]:
+def _means(place: pl.DataFrame, measure: str) -> list[float]:
     own = place.filter(pl.col("measure") == measure)
-    return sorted(MEASURES[measure].beyond if row["unfinished"] else row["mean"] for row in own.iter_rows(named=True))
+    return [MEASURES[measure].beyond if row["unfinished"] else row["mean"] for row in own.iter_rows(named=True)]
 
 
 def _runs(statistics: pl.DataFrame) -> str:

@@ -51,7 +51,7 @@ def test_equal_values_have_no_interval(count: int, value: float) -> None:
     assert (found.mean, found.low, found.high, found.method) == (value, None, None, "deterministic")
 
 
-@pytest.mark.parametrize("values", [[0.0, 0.0, 1.0], [1.0, 9.0], [0.001, 50.0, 0.002, 0.001]])
+@pytest.mark.parametrize("values", [[0.0, 0.0, 1.0], [1.0, 2.0, 9.0], [0.001, 50.0, 0.002, 0.001]])
 def test_an_interval_of_what_cannot_be_negative_is_not(values: list[float]) -> None:
     found = estimate(values)
     assert found.method == "student-t of the logarithm"
@@ -60,6 +60,12 @@ def test_an_interval_of_what_cannot_be_negative_is_not(values: list[float]) -> N
     assert found.mean is not None
     assert 0 < found.low < found.mean < found.high
     assert found.low * found.high == pytest.approx(found.mean**2)
+
+
+def test_an_interval_of_two_values_ends_at_0() -> None:
+    found = estimate([0.0, 2.0])
+    assert (found.low, found.method) == (0.0, "student-t")
+    assert found.high == pytest.approx(1 + 12.7062, rel=1e-5)
 
 
 def test_runs_that_did_not_finish_leave_no_mean() -> None:

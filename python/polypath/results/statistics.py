@@ -4,10 +4,10 @@ The interval is of the mean. From 20 values on it is the bias-corrected and acce
 bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval, and expanded for few
 values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 5.3). Below, it is Student's t, which
 takes the values to be normally distributed. Where that reaches below 0, which none of the figures can be, it is taken
-of the mean's logarithm instead (delta method). Where no figure of a place depends on the seed there is no interval, nor
-one of a figure that has the same value in all runs, although these differ: so many runs have not shown another, which
-may come in up to three of them all the same (the "rule of three"). docs/statistics.md says how often these intervals
-cover the mean.
+of the mean's logarithm instead (delta method); of two values, whose deviation says nothing of the order of magnitude,
+it is cut at 0. Where no figure of a place depends on the seed there is no interval, nor one of a figure that has the
+same value in all runs, although these differ: n runs leave open whether another comes in up to 3 of n (the "rule of
+three"). docs/statistics.md says how often these intervals cover the mean.
 
 A run that has not finished has no completion time, and one whose requests were not answered no delay. The mean of the
 others would say how fast the fast ones are, so that there is none then; the median takes such a run for the longest.
@@ -94,6 +94,8 @@ def estimate(
     half = student_half_width(values)
     if min(values) < 0 or mean >= half:
         return Estimate(count, 0, mean, middle, mean - half, mean + half, "student-t")
+    if count == 2:
+        return Estimate(count, 0, mean, middle, 0.0, mean + half, "student-t")
     factor = math.exp(half / mean)
     return Estimate(count, 0, mean, middle, mean / factor, mean * factor, "student-t of the logarithm")
 

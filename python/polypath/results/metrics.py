@@ -148,10 +148,10 @@ def _last_datagram_ns(recording: Recording, application: int) -> int:
     times, totals = (samples.column(name, application) for name in ("time_ns", "received_bytes"))
     last = bisect_left(totals, totals[-1]) if totals else 0
     if last < 2:
-        return times[last] if times else 0
+        return int(times[last]) if times else 0
     grown, before = totals[last] - totals[last - 1], totals[last - 1] - totals[last - 2]
     part = min(1.0, grown / before) if before else 1.0
-    return times[last - 1] + round(part * (times[last] - times[last - 1]))
+    return int(times[last - 1] + round(part * (times[last] - times[last - 1])))
 
 
 def connections(recording: Recording) -> list[Connection]:

@@ -47,7 +47,7 @@ def test_everything_goes_over_the_other_link_from_then_on(reverse: str) -> None:
     assert sent(recording, 0, 700_000_000) < 5_000
     assert sent(recording, 1, 700_000_000) > 500_000
     assert told(recording, "interface-changed") == [(500, "client", "eth0 migrates to eth1")]
-    assert told(recording, "path-migrated") == [(500, "client", "10.0.1.1"), (520, "server", "10.0.1.1")]
+    assert told(recording, "path-migrated") == [(500, "client", "10.0.1.1"), (521, "server", "10.0.1.1")]
     (change,) = changes(recording)
     assert (change.time_s, change.text) == (0.5, "client eth0: migrates to eth1")
 

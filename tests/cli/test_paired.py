@@ -116,8 +116,8 @@ def test_what_makes_no_sense_is_one_line(
 
 
 def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    axes = [Axis("queue", ("red", "fifo")), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
-    ran = [(queue, seed) for queue in axes[0].labels for seed in axes[1].labels if (queue, seed) != ("fifo", "2")]
+    axes = [Axis("queue", ("red", "fifo", "codel")), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
+    ran = [(queue, seed) for queue in ("red", "fifo") for seed in axes[1].labels if (queue, seed) != ("fifo", "2")]
     rows = [
         (
             {"queue": queue, "seed": seed},
@@ -126,11 +126,12 @@ def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixtu
         for queue, seed in ran
     ]
     found = over_pairs(table(axes, rows), axes, "queue", "red", {"get": ["goodput_mbps"]})
-    paired._show("lab", "queue", "red", found, seeds=3)
+    paired._show("lab", "queue", "red", found, axes[0].labels, seeds=3)
     shown = capsys.readouterr().out
     lines = [line.split() for line in shown.splitlines()]
     assert ["queue", "pairs", "figure", "difference", "p"] in lines
     assert [line[:2] for line in lines if line[:1] in (["red"], ["fifo"])] == [["red", "3"], ["fifo", "2"]]
+    assert ["codel", "0", "no", "figure"] in lines
     assert "pairs: of 3 seeds those of which both runs are there and have the figure" in shown
     paired._tell_of_too_few_pairs(found, seeds=3)
     assert (

@@ -62,7 +62,8 @@ def run(
         if one.directory is not None:
             with output.figures_last(one.directory):
                 _save(one.directory, found)
-        _show(result.name, varied, against, found, seeds_run)
+        labels = next(axis.labels for axis in result.axes if axis.name == varied)
+        _show(result.name, varied, against, found, labels, seeds_run)
         code = max(code, sweeps.tell_of_failures(result))
         sweeps.advise(result)
         _tell_of_too_few_pairs(found, seeds_run)
@@ -135,7 +136,7 @@ def _telling(application: Mapping[str, Any]) -> list[str]:
     return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
 
 
-def _show(name: str, by: str, base: str, found: pl.DataFrame, seeds: int) -> None:
+def _show(name: str, by: str, base: str, found: pl.DataFrame, labels: Sequence[str], seeds: int) -> None:
     heading = by.split(",")[0].rpartition(".")[2]
     out.print(f"[bold]{escape(name)}[/bold]: {escape(by)}, each against {escape(base)}, paired by seed")
     fewer = bool((found["pairs"] < seeds).any())
@@ -150,6 +151,9 @@ def _show(name: str, by: str, base: str, found: pl.DataFrame, seeds: int) -> Non
         shown = table(*columns, numbers=frozenset({"pairs", "p"}), title=title)
         for row in group.iter_rows(named=True):
             shown.add_row(escape(row[by]), *([str(row["pairs"])] if fewer else []), *told(row).values())
+        for label in dict.fromkeys(labels):
+            if label not in group[by]:
+                shown.add_row(escape(label), *(["0"] if fewer else []), "no figure")
         out.print()
         out.print(shown)
     _explain(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isinf
 from pathlib import Path
@@ -145,11 +145,25 @@ def show(result: sweep.Result | StoredSweep) -> None:
     )
     for cells, runs in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
         shown.add_row(*cells, *([runs] if several else []))
+    for place in _failed_everywhere(result, list(headings)):
+        shown.add_row(*map(escape, place), *([""] if count > 1 else []), "failed")
     out.print(shown)
     if many_connections:
         out.print(f"of the means of {count} connections; the files have each of them", style="dim")
     else:
         _explain(statistics.filter(pl.col("measure").is_in(measures)))
+
+
+def _failed_everywhere(result: sweep.Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The places of which no seed has a result."""
+    if isinstance(result, StoredSweep):
+        failed: Iterable[Mapping[str, str]] = (values for values, _ in result.without)
+    else:
+        failed = (point.values for point, _ in result.failures)
+    shown = set(result.statistics.select(axes).iter_rows()) if axes else set()
+    for place in dict.fromkeys(tuple(values[name] for name in axes) for values in failed):
+        if place not in shown and axes:
+            yield place
 
 
 def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], str]]:

@@ -138,3 +138,11 @@ def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixtu
         "2 pairs can show no difference among 1 comparisons, whatever the figures; take --seeds 7 or more"
         in " ".join(capsys.readouterr().err.split())
     )
+
+
+def test_a_base_without_results_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    axes = [Axis("queue", ("red", "fifo")), Axis("seed", ("1",), (1.0,))]
+    rows = [({"queue": "fifo", "seed": "1"}, [{"connection": "get", "goodput_mbps": 1.0}])]
+    found = over_pairs(table(axes, rows), axes, "queue", "red", {"get": ["goodput_mbps"]})
+    paired._show("lab", "queue", "red", found, axes[0].labels, seeds=1)
+    assert "nothing to compare with: no run of red has a figure" in capsys.readouterr().out

@@ -139,6 +139,9 @@ def _telling(application: Mapping[str, Any]) -> list[str]:
 def _show(name: str, by: str, base: str, found: pl.DataFrame, labels: Sequence[str], seeds: int) -> None:
     heading = by.split(",")[0].rpartition(".")[2]
     out.print(f"[bold]{escape(name)}[/bold]: {escape(by)}, each against {escape(base)}, paired by seed")
+    if found.is_empty():
+        out.print(f"nothing to compare with: no run of {escape(base)} has a figure", style="dim")
+        return
     fewer = bool((found["pairs"] < seeds).any())
     places = found.columns[: found.columns.index("connection")]
     for key, group in found.group_by([*places, "connection", "measure"], maintain_order=True):

@@ -93,6 +93,28 @@ def test_where_no_seed_changes_anything_nothing_is_tested(lossy: Path, polypath:
 
 
 @pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("page.toml", {"load time of the page, s", "time to the first object, s"}),
+        (
+            "video.toml",
+            {
+                "mean rate of the video shown, Mbps",
+                "time to the first picture, s",
+                "time that the picture stood still, s",
+            },
+        ),
+    ],
+)
+def test_pages_and_videos_are_compared_by_what_is_seen_of_them(polypath: Polypath, file: str, told: set[str]) -> None:
+    scenario = Path(__file__).parents[1] / "linux" / file
+    done = polypath("compare", scenario, "--by", "defaults.congestion=reno,cubic", "--seeds", "1")
+    headings = " ".join(done.out.split())
+    assert all(f": {heading}" in headings for heading in told)
+    assert "goodput" not in headings
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--by", "defaults.schedule"), "--by defaults.schedule: the scenario does not vary it; name the values"),

@@ -23,6 +23,11 @@ from polypath.units import nearest
 #: How many seeds there are where neither command nor scenario says.
 SEEDS_LEFT_OUT: Final = 10
 _DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
+_SEEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "video": ("video_mbps", "startup_s", "stalled_s"),
+    "page": ("page_load_s", "first_object_s"),
+}
+"""What a person at the other end notices, by kind of application."""
 
 
 def run(
@@ -127,8 +132,10 @@ def _axis_name(result: sweep.Result, name: str) -> str:
 
 
 def _telling(application: Mapping[str, Any]) -> list[str]:
-    """The measures that say something of an application: how soon it was done, or how much it moved."""
+    """The measures that say something of an application: what is seen of it, when it was done, how much it moved."""
     work = application["work"]
+    if seen := _SEEN.get(work["kind"]):
+        return list(seen)
     if work["kind"] in ("request-response", "fetch", "ping-pong", "messages", "ping"):
         once = work["kind"] == "fetch" and work["count"] == 1
         counted = work.get("count") is not None and work["kind"] != "ping"

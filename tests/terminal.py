@@ -23,7 +23,7 @@ import os, sys
 end = os.open(sys.argv[1], os.O_RDWR)
 for number in (0, 1, 2):
     os.dup2(end, number)
-os.execv(sys.executable, [sys.executable, "-c", "from polypath.cli import main; main()", *sys.argv[2:]])
+os.execv(sys.executable, [sys.executable, "-m", "polypath", *sys.argv[2:]])
 """
 
 

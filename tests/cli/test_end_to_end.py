@@ -14,7 +14,7 @@ from polypath.results import Recording
 
 from ..processes import LIMIT_S, captured, wait
 
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+COMMAND = (sys.executable, "-m", "polypath")
 
 LONG = """
 name = "long"

@@ -13,7 +13,7 @@ from polypath import Recording
 
 from ..processes import LIMIT_S, captured, inside, wait
 
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+COMMAND = (sys.executable, "-m", "polypath")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCENARIO = """
 duration = "100000 s"

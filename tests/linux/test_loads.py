@@ -22,7 +22,7 @@ from ..loads import check_page, check_player
 from ..processes import wait
 
 HERE = Path(__file__).parent
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+COMMAND = (sys.executable, "-m", "polypath")
 Run = Callable[..., Recording]
 Load = Callable[..., Scenario]
 

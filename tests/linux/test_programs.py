@@ -19,7 +19,7 @@ from polypath.scenario import Scenario
 from ..processes import inside, wait
 
 HERE = Path(__file__).parent
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+COMMAND = (sys.executable, "-m", "polypath")
 Run = Callable[..., Recording]
 
 

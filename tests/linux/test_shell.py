@@ -101,7 +101,7 @@ def test_what_makes_no_sense_is_one_line_and_the_shell_goes_on(linux: Run) -> No
         "interface client:eth0 up": None,
     }
     done = subprocess.run(
-        [sys.executable, "-c", "from polypath.cli import main; main()", "shell", str(SCENARIO)],
+        [sys.executable, "-m", "polypath", "shell", str(SCENARIO)],
         input="\n".join(lines) + "\nclient echo still here\n",
         capture_output=True,
         text=True,

@@ -16,7 +16,7 @@ from ..processes import running, wait
 from ..terminal import dialog
 
 HERE = Path(__file__).parent
-COMMAND = (sys.executable, "-c", "from polypath.cli import main; main()")
+COMMAND = (sys.executable, "-m", "polypath")
 WAITS = "trap 'echo stopped; exit 5' INT; echo begun; while :; do sleep 0.01; done"
 #: Of a server that takes its time.
 FETCH = ("curl", "-s", "--retry", "60", "--retry-connrefused", "--retry-delay", "1")

@@ -187,6 +187,20 @@ def test_a_server_that_asks_for_a_token_costs_a_round_trip() -> None:
     assert only(recording).bytes == 1_000_000
 
 
+@pytest.mark.parametrize("stacks", [("polypath", "polypath"), ("polypath", "noq"), ("noq", "polypath")])
+def test_a_later_connection_resumes_the_session(tmp_path: Path, stacks: tuple[str, str]) -> None:
+    client, server = stacks
+    more = f'client_stack.stack = "{client}"\nserver_stack.stack = "{server}"\n'
+    more += f'[[application]]\nname = "again"\nstart = "5 s"\n{FETCH}\n{more}'
+    for defaults, certificates in (("", 2), ("resumption = true", 1)):
+        recording = run(more=more, defaults=defaults, captures="hosts", directory=tmp_path / str(certificates))
+        assert all(each.finished for each in metrics.connections(recording))
+        capture = tmp_path / str(certificates) / "client.pcapng"
+        # RFC 8446 section 4: a message of type 11.
+        found = _tshark(capture, "-Y", "tls.handshake.type == 11", "-T", "fields", "-e", "udp.stream")
+        assert len(set(found)) == certificates
+
+
 def test_the_account_of_what_waited_is_that_of_the_samples() -> None:
     more = '[record]\ninterval = "1 ms"\n[[event]]\nat = "0 s"\nlink = "path1"\ndelay = "60 ms"\nloss = "1%"'
     recording = run('kind = "fetch"\nsize = "1 MB"\ntransport = "mpquic"', more)

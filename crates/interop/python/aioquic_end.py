@@ -36,6 +36,7 @@ from aioquic.quic.packet import (
     pull_quic_header,
 )
 from aioquic.quic.retry import QuicRetryTokenHandler
+from aioquic.tls import SessionTicket
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 from cryptography.x509 import load_der_x509_certificate
 
@@ -47,10 +48,27 @@ ESTABLISHED, DATA, TERMINATED, RAISED = range(4)
 Address = tuple[str, int]
 
 
+class Sessions:
+    """TLS sessions that outlast their connections: a client's last ticket, and a server's by label."""
+
+    def __init__(self) -> None:
+        self.ticket: SessionTicket | None = None
+        self.by_label: dict[bytes, SessionTicket] = {}
+
+    def of_client(self) -> dict[str, Any]:
+        return {"session_ticket_handler": lambda ticket: setattr(self, "ticket", ticket)}
+
+    def of_server(self) -> dict[str, Any]:
+        return {
+            "session_ticket_fetcher": lambda label: self.by_label.pop(label, None),
+            "session_ticket_handler": lambda ticket: self.by_label.setdefault(ticket.ticket, ticket),
+        }
+
+
 class Endpoint:
     """A client's connection, or those that a server accepted."""
 
-    def __init__(self, setup: dict[str, Any]) -> None:
+    def __init__(self, setup: dict[str, Any], sessions: Sessions) -> None:
         self.log = io.StringIO()
         self.configuration = QuicConfiguration(
             is_client=setup["client"],
@@ -66,6 +84,10 @@ class Endpoint:
         if chain:
             self.configuration.certificate, *self.configuration.certificate_chain = chain
             self.configuration.private_key = load_der_private_key(bytes.fromhex(setup["key"]), None)
+        self.kept: dict[str, Any] = {}
+        if setup["resumes"]:
+            self.kept = sessions.of_client() if setup["client"] else sessions.of_server()
+            self.configuration.session_ticket = sessions.ticket if setup["client"] else None
         self.retry = QuicRetryTokenHandler() if setup["retry"] else None
         self.connections: list[QuicConnection] = []
         #: Of a server, by the ids that clients use.
@@ -76,7 +98,7 @@ class Endpoint:
         #: The one whose handshake is complete.
         self.chosen: QuicConnection | None = None
         if setup["client"]:
-            connection = QuicConnection(configuration=self.configuration)
+            connection = QuicConnection(configuration=self.configuration, **self.kept)
             connection.connect(tuple(setup["server"]), now=0.0)
             self.connections.append(connection)
 
@@ -130,6 +152,7 @@ class Endpoint:
             configuration=self.configuration,
             original_destination_connection_id=original,
             retry_source_connection_id=source,
+            **self.kept,
         )
         self.connections.append(connection)
         self.by_id[header.destination_cid] = connection
@@ -197,6 +220,7 @@ def round_up(seconds: float) -> int:
 class Program:
     def __init__(self) -> None:
         self.endpoints: dict[int, Endpoint] = {}
+        self.sessions = Sessions()
 
     def serve(self, kind: int, index: int, at: int, rest: bytes) -> bytes:
         now = at / SECOND
@@ -204,7 +228,7 @@ class Program:
         if kind == NEW:
             setup = json.loads(rest)
             seed_with(setup["seed"])
-            self.endpoints[index] = Endpoint(setup)
+            self.endpoints[index] = Endpoint(setup, self.sessions)
         elif kind == DROP:
             del self.endpoints[index]
             return struct.pack("!QQIII", NEVER, 0, 0, 0, 0)

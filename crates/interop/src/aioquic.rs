@@ -275,12 +275,13 @@ fn as_json(side: Side, setup: &Setup) -> String {
     }
     let chain: Vec<String> = chain.iter().map(|it| format!("\"{}\"", hex(it))).collect();
     format!(
-        "{{\"client\": {}, \"seed\": {}, \"retry\": {}, \"window\": {}, \"alpn\": \"hq-interop\", \"name\": \"{}\", \
+        "{{\"client\": {}, \"seed\": {}, \"retry\": {}, \"window\": {}, \"resumes\": {}, \"alpn\": \"hq-interop\", \"name\": \"{}\", \
          \"server\": [\"{}\", {SERVER_PORT}], \"key\": \"{key}\", \"certificates\": [{}]}}",
         side == Side::Client,
         setup.seed,
         setup.retry,
         setup.window.unwrap_or(0),
+        setup.sessions.is_some(),
         certificate::NAME,
         server_address(),
         chain.join(", "),

@@ -9,7 +9,7 @@ use polypath_noq::noq_proto::{
     Connection, ConnectionError, FourTuple, PathEvent, PathId, PathStatus, VarInt,
 };
 use polypath_noq::{Congestion, Content, Endpoint, News};
-use polypath_transport::{AckFrequency, MILLISECOND, Nanos, Tuple};
+use polypath_transport::{AckFrequency, MILLISECOND, Nanos, Sessions, Tuple};
 use polypath_wire::payload;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -112,20 +112,36 @@ pub struct Noq {
 
 impl Noq {
     pub fn client(settings: Settings) -> Self {
+        Self::client_with(settings, None)
+    }
+
+    /// A client that resumes a session, if one is kept.
+    pub fn client_with(settings: Settings, sessions: Option<Sessions>) -> Self {
         let tuple = Tuple {
             local: SocketAddr::new(client_address(0), CLIENT_PORT),
             remote: SocketAddr::new(server_address(), SERVER_PORT),
         };
         let random = Pcg64Mcg::seed_from_u64(settings.seed);
         let content = Box::new(Compared(Side::Client));
-        Self::new(Endpoint::client(&settings.noq(), tuple, random, content, 0))
+        let settings = settings.noq();
+        Self::new(Endpoint::client(
+            &settings, tuple, random, content, sessions, 0,
+        ))
     }
 
     pub fn server(settings: Settings) -> Self {
+        Self::server_with(settings, None)
+    }
+
+    /// A server, and where its sessions are kept.
+    pub fn server_with(settings: Settings, sessions: Option<Sessions>) -> Self {
         let local = SocketAddr::new(server_address(), SERVER_PORT);
         let random = Pcg64Mcg::seed_from_u64(settings.seed);
         let content = Box::new(Compared(Side::Server));
-        Self::new(Endpoint::server(&settings.noq(), local, random, content))
+        let settings = settings.noq();
+        Self::new(Endpoint::server(
+            &settings, local, random, content, sessions,
+        ))
     }
 
     fn new(endpoint: Endpoint) -> Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, ResetKey, answer_bytes};
-use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Tuple};
+use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Sessions, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Frame};
 use rand_pcg::Pcg64Mcg;
@@ -26,6 +26,7 @@ pub struct Ours {
     seed: u64,
     /// Certificates that follow a server's own.
     intermediates: usize,
+    sessions: Sessions,
     both: Option<(Connection, Protector)>,
     received: BTreeMap<u64, Received>,
     /// What a server says before it has a connection.
@@ -40,12 +41,20 @@ impl Ours {
     /// # Panics
     /// An algorithm of the configuration does not exist.
     pub fn client(config: &Config, links: usize, seed: u64) -> Self {
+        Self::client_with(config, links, seed, &Sessions::default())
+    }
+
+    /// A client that keeps its sessions there, if its configuration says that it resumes any.
+    ///
+    /// # Panics
+    /// As [`Ours::client`].
+    pub fn client_with(config: &Config, links: usize, seed: u64, sessions: &Sessions) -> Self {
         let addresses = (0..links).map(client_address).collect();
         let tuple = Tuple {
             local: SocketAddr::new(client_address(0), CLIENT_PORT),
             remote: SocketAddr::new(server_address(), SERVER_PORT),
         };
-        let host = host(config, addresses, seed);
+        let host = host(config, addresses, seed, sessions);
         let connection = Connection::connect(host, tuple, 0).expect("algorithms exist");
         let protector = Protector::new(&connection);
         Self {
@@ -64,6 +73,7 @@ impl Ours {
             config: config.clone(),
             seed,
             intermediates: 0,
+            sessions: Sessions::default(),
             both: None,
             received: BTreeMap::new(),
             answers: Vec::new(),
@@ -78,6 +88,12 @@ impl Ours {
             intermediates,
             ..self
         }
+    }
+
+    /// A server that keeps its sessions there, as [`Ours::client_with`].
+    #[must_use]
+    pub fn with_sessions(self, sessions: Sessions) -> Self {
+        Self { sessions, ..self }
     }
 
     /// Nothing at a server to which no client came.
@@ -110,7 +126,7 @@ impl Ours {
     }
 }
 
-fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
+fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64, sessions: &Sessions) -> Accept {
     let addresses = addresses.into_iter().map(|address| (address, false));
     Accept {
         config: Arc::new(config.clone()),
@@ -118,6 +134,7 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64) -> Accept {
         mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(u128::from(seed) << 1 | 1),
+        sessions: sessions.clone(),
         isn: None,
     }
 }
@@ -149,7 +166,8 @@ impl End for Ours {
                     return;
                 }
             };
-            let host = host(&self.config, vec![server_address()], self.seed);
+            let addresses = vec![server_address()];
+            let host = host(&self.config, addresses, self.seed, &self.sessions);
             let connection =
                 Connection::admit(host, arrival.tuple, admission, now).expect("algorithms exist");
             let protector = Protector::new(&connection);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::{Bytes, BytesMut};
 use polypath_transport::quic::Codepoint;
 use polypath_transport::quic::crypto::{
-    certificate, client_config, drawing_from, server_config, take_secrets,
+    certificate, client_config, drawing_from, keep, server_config, take_secrets,
 };
 use polypath_transport::{NEVER, Nanos, Tuple};
 use polypath_wire::payload;
@@ -65,7 +65,8 @@ impl Quinn {
         let mut random = Pcg64Mcg::seed_from_u64(setup.seed);
         let mut crypto = client_config(PROTOCOL);
         if let Some(sessions) = &setup.sessions {
-            Arc::make_mut(&mut crypto).resumption = sessions.client.clone();
+            let server = SocketAddr::new(server_address(), SERVER_PORT);
+            Arc::make_mut(&mut crypto).resumption = sessions.with(server);
         }
         let crypto = QuicClientConfig::try_from(crypto).expect("a suite for Initial packets");
         let mut config = ClientConfig::new(Arc::new(crypto));
@@ -93,9 +94,7 @@ impl Quinn {
         let mut random = Pcg64Mcg::seed_from_u64(setup.seed);
         let mut crypto = server_config(PROTOCOL, setup.intermediates);
         if let Some(sessions) = &setup.sessions {
-            let crypto = Arc::make_mut(&mut crypto);
-            crypto.session_storage = Arc::clone(&sessions.server);
-            crypto.send_tls13_tickets = 1;
+            keep(Arc::make_mut(&mut crypto), sessions.of_clients());
         }
         let crypto = QuicServerConfig::try_from(crypto).expect("a suite for Initial packets");
         let mut secret = [0; 32];

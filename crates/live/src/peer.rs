@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
 use polypath_transport::registry::RegistryError;
 use polypath_transport::{
-    Accept, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment, Tuple,
+    Accept, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
@@ -87,6 +87,7 @@ impl Peer {
             mtus: Vec::new(),
             ports: Ports::default(),
             random: Pcg64Mcg::seed_from_u64(self.settings.seed),
+            sessions: Sessions::default(),
             isn: None,
         }
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use noq_proto::{ConnectionError, PathEvent, PathId, PathStatus, VarInt};
 use polypath_transport::path::{Path, Totals};
-use polypath_transport::{Accept, CloseReason, Event, EventKind, Nanos, Tuple};
+use polypath_transport::{Accept, CloseReason, Event, EventKind, Nanos, Sessions, Tuple};
 
 use crate::endpoint::{Arrival, Content, Departure, Endpoint, News};
 use crate::lanes::Lanes;
@@ -52,7 +52,8 @@ impl Connection {
         now: Nanos,
     ) -> Self {
         let paths = Paths::new(&host, tuple, true);
-        let endpoint = Endpoint::client(settings, tuple, host.random, content, now);
+        let kept = sessions(&host);
+        let endpoint = Endpoint::client(settings, tuple, host.random, content, kept, now);
         let mut connection = Self::new(settings, endpoint, paths, true);
         let first = connection.lanes.add(PathId::ZERO, tuple);
         let backup = connection.paths.starts_as_backup();
@@ -69,7 +70,8 @@ impl Connection {
         content: Box<dyn Content>,
     ) -> Self {
         let paths = Paths::new(&host, tuple, false);
-        let endpoint = Endpoint::server(settings, tuple.local, host.random, content);
+        let kept = sessions(&host);
+        let endpoint = Endpoint::server(settings, tuple.local, host.random, content, kept);
         let mut connection = Self::new(settings, endpoint, paths, false);
         connection.lanes.add(PathId::ZERO, tuple);
         connection
@@ -527,4 +529,9 @@ impl Lane {
             (Some(_), None) => "established",
         }
     }
+}
+
+/// Where a host keeps what is to be resumed, if it resumes anything.
+fn sessions(host: &Accept) -> Option<Sessions> {
+    host.config.resumption.then(|| host.sessions.clone())
 }

@@ -18,9 +18,9 @@ use noq_proto::{
 };
 use polypath_transport::quic::Codepoint;
 use polypath_transport::quic::crypto::{
-    certificate, client_config, drawing_from, server_config, take_secrets,
+    certificate, client_config, drawing_from, keep, server_config, take_secrets,
 };
-use polypath_transport::{NEVER, Nanos, Tuple};
+use polypath_transport::{NEVER, Nanos, Sessions, Tuple};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use ring::hmac;
@@ -107,7 +107,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A client that connects from `tuple.local` to `tuple.remote`.
+    /// A client that connects from `tuple.local` to `tuple.remote`, and resumes a session if one is kept.
     ///
     /// # Panics
     /// noq refuses the settings.
@@ -116,9 +116,14 @@ impl Endpoint {
         tuple: Tuple,
         mut random: Pcg64Mcg,
         content: Box<dyn Content>,
+        sessions: Option<Sessions>,
         now: Nanos,
     ) -> Self {
-        let crypto = QuicClientConfig::try_from(client_config(PROTOCOL));
+        let mut crypto = client_config(PROTOCOL);
+        if let Some(sessions) = sessions {
+            Arc::make_mut(&mut crypto).resumption = sessions.with(tuple.remote);
+        }
+        let crypto = QuicClientConfig::try_from(crypto);
         let mut config = ClientConfig::new(Arc::new(crypto.expect("a suite for Initial packets")));
         config.transport_config(settings.transport());
         let ids = Mutex::new(Ids::new(random.next_u64(), FIRST_LEN));
@@ -137,7 +142,7 @@ impl Endpoint {
         client
     }
 
-    /// A server at `local`.
+    /// A server at `local`, and where its sessions are kept.
     ///
     /// # Panics
     /// As [`Endpoint::client`].
@@ -146,8 +151,13 @@ impl Endpoint {
         local: SocketAddr,
         mut random: Pcg64Mcg,
         content: Box<dyn Content>,
+        sessions: Option<Sessions>,
     ) -> Self {
-        let crypto = QuicServerConfig::try_from(server_config(PROTOCOL, settings.intermediates));
+        let mut crypto = server_config(PROTOCOL, settings.intermediates);
+        if let Some(sessions) = sessions {
+            keep(Arc::make_mut(&mut crypto), sessions.of_clients());
+        }
+        let crypto = QuicServerConfig::try_from(crypto);
         let crypto = Arc::new(crypto.expect("a suite for Initial packets"));
         let token_key = Tokens(hmac_key(&mut random));
         let mut config = ServerConfig::new(crypto, Arc::new(token_key));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, Limit, MICROSECOND, NEVER, Nanos, Ports,
-    SECOND, Segment, Tuple,
+    SECOND, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -207,6 +207,7 @@ impl Machine {
             mtus: Vec::new(),
             ports: self.ports.clone(),
             random: Pcg64Mcg::new(u128::from(self.made) << 32 | 1),
+            sessions: Sessions::default(),
             isn: None,
         }
     }

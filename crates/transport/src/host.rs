@@ -8,6 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::config::Config;
 use crate::path_manager::LocalAddress;
+use crate::quic::crypto::Sessions;
 
 /// A host's source of ephemeral ports.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,8 @@ pub struct Accept {
     pub mtus: Vec<(IpAddr, u32)>,
     pub ports: Ports,
     pub random: Pcg64Mcg,
+    /// Where [`Config::resumption`] is set.
+    pub sessions: Sessions,
     /// Where the sequence numbers of an accepted connection begin, if not at random.
     pub isn: Option<u32>,
 }

@@ -36,6 +36,7 @@ pub use mptcp::segment::Arrival;
 pub use mptcp::send::plain::Limit;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
+pub use quic::crypto::Sessions;
 pub use stream::{Blocked, Cause, Level, Waited};
 pub use transmit::{Purpose, Transmit, Tuple};
 

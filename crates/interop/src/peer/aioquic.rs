@@ -35,7 +35,6 @@ impl Peer for AioquicPeer {
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::Ecn => Some("its calls have no ECN codepoints"),
-            Feature::Resumption => None,
         }
     }
 

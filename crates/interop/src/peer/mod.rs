@@ -5,11 +5,7 @@ mod noq;
 mod polypath;
 mod quinn;
 
-use std::sync::Arc;
-
-use polypath_transport::Nanos;
-use rustls::client::Resumption;
-use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use polypath_transport::{Nanos, Sessions};
 
 pub use aioquic::AioquicPeer;
 pub use noq::NoqProto;
@@ -30,31 +26,13 @@ pub struct Setup {
     pub intermediates: usize,
     /// Bytes that may be unread at first, on a stream and on the connection.
     pub window: Option<u64>,
-    /// TLS sessions are kept here, to be resumed. Of the ends here quinn-proto's does so.
+    /// TLS sessions are kept here, to be resumed.
     pub sessions: Option<Sessions>,
-}
-
-/// TLS sessions of a client and a server that outlast a connection (RFC 8446 section 2.2).
-#[derive(Clone, Debug)]
-pub struct Sessions {
-    pub client: Resumption,
-    pub server: Arc<dyn StoresServerSessions>,
-}
-
-impl Default for Sessions {
-    fn default() -> Self {
-        Self {
-            client: Resumption::in_memory_sessions(8),
-            server: ServerSessionMemoryCache::new(8),
-        }
-    }
 }
 
 /// What not every implementation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
-    /// TLS session resumption.
-    Resumption,
     /// Explicit congestion notification (RFC 9000 section 13.4).
     Ecn,
 }

@@ -13,11 +13,11 @@ impl Peer for NoqProto {
     }
 
     fn client(&self, setup: &Setup) -> Box<dyn Player> {
-        Box::new(Noq::client(settings(setup)))
+        Box::new(Noq::client_with(settings(setup), setup.sessions.clone()))
     }
 
     fn server(&self, setup: &Setup) -> Box<dyn Player> {
-        Box::new(Noq::server(settings(setup)))
+        Box::new(Noq::server_with(settings(setup), setup.sessions.clone()))
     }
 }
 

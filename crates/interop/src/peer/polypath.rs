@@ -2,7 +2,7 @@
 
 use polypath_transport::{Buffer, Config, Nanos};
 
-use super::{Feature, Peer, Player, Setup};
+use super::{Peer, Player, Setup};
 use crate::ours::Ours;
 use crate::world::client_address;
 
@@ -16,20 +16,17 @@ impl Peer for Polypath {
         "Polypath"
     }
 
-    fn lacks(&self, feature: Feature) -> Option<&'static str> {
-        match feature {
-            Feature::Resumption => Some("no state goes from one connection into the next"),
-            Feature::Ecn => None,
-        }
-    }
-
     fn client(&self, setup: &Setup) -> Box<dyn Player> {
-        Box::new(Ours::client(&config(setup), LINKS, setup.seed))
+        let sessions = setup.sessions.clone().unwrap_or_default();
+        let client = Ours::client_with(&config(setup), LINKS, setup.seed, &sessions);
+        Box::new(client)
     }
 
     fn server(&self, setup: &Setup) -> Box<dyn Player> {
+        let sessions = setup.sessions.clone().unwrap_or_default();
         let server = Ours::server(&config(setup), setup.seed);
-        Box::new(server.with_intermediates(setup.intermediates))
+        let server = server.with_intermediates(setup.intermediates);
+        Box::new(server.with_sessions(sessions))
     }
 }
 
@@ -44,6 +41,7 @@ fn config(setup: &Setup) -> Config {
         mptcp: false,
         ecn: setup.ecn,
         retry: setup.retry,
+        resumption: setup.sessions.is_some(),
         receive_buffer: window.unwrap_or(base.receive_buffer),
         ..base
     }

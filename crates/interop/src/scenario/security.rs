@@ -1,5 +1,6 @@
 //! Test cases of keys, sessions and the limit before validation.
 
+use polypath_transport::Sessions;
 use polypath_wire::quic::{Frame, Kind};
 
 use super::checks::{one_handshake, packets};
@@ -7,7 +8,7 @@ use super::network::{Impairment, Network};
 use super::run::Connection;
 use super::{Act, KB, MB, Scenario};
 use crate::end::Side;
-use crate::peer::{Feature, Sessions, Setup};
+use crate::peer::Setup;
 use crate::trace::{Message, Sighting, messages};
 
 pub const KEY_UPDATE: Scenario = Scenario {
@@ -47,7 +48,6 @@ fn updated(trace: &[Sighting], from: Side) -> bool {
 pub const RESUMPTION: Scenario = Scenario {
     name: "resumption",
     asks: "A second connection resumes the TLS session of the first: the server sends no certificate again.",
-    needs: &[Feature::Resumption],
     setup: || Setup {
         sessions: Some(Sessions::default()),
         ..Setup::default()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_net::{Ecn, random};
 use polypath_transport::registry::{Entry, no_parameters};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Config, Connection, NEVER, Nanos, Ports, Segment, Tuple,
+    Accept, Arrival, CloseReason, Config, Connection, NEVER, Nanos, Ports, Segment, Sessions, Tuple,
 };
 use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
@@ -66,6 +66,7 @@ impl Proxy {
             mtus: Vec::new(),
             ports: Ports::default(),
             random: random::stream(random.next_u64(), "proxy", 0, "transport"),
+            sessions: Sessions::default(),
             isn: None,
         }
     }

@@ -121,6 +121,7 @@ impl Simulation {
                 .collect(),
             mtus: self.interface_mtus[endpoint.node].clone(),
             ports: self.ports[endpoint.node].clone(),
+            sessions: self.sessions[endpoint.node].clone(),
             random: random::stream(
                 self.plan.seed,
                 stream.of,

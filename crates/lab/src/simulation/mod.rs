@@ -31,7 +31,7 @@ use polypath_net::{ChannelId, Ecn, Network, Occurrence, Output, RouteId, TimerId
 use polypath_noq as noq;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
-use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Transmit};
+use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Sessions, Transmit};
 
 use crate::PlanError;
 use crate::application::{Datagrams, Frames, Pages, Request, Session};
@@ -116,6 +116,8 @@ pub struct Simulation {
     /// What hosts were told: by node, own address and destination.
     path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
     ports: Vec<Ports>,
+    /// TLS sessions of QUIC, by node.
+    sessions: Vec<Sessions>,
     timers: Vec<Owner>,
     recorder: Recorder,
     sample_timer: TimerId,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use polypath_transport::quic::Spares;
-use polypath_transport::{Foreign, Ports};
+use polypath_transport::{Foreign, Ports, Sessions};
 
 use super::control::Control;
 use super::demultiplexer::Demultiplexer;
@@ -68,6 +68,7 @@ impl Simulation {
             qlogs: Qlogs::default(),
             recorder: Recorder::new(&plan),
             ports: plan.nodes.iter().map(|_| Ports::default()).collect(),
+            sessions: plan.nodes.iter().map(|_| Sessions::default()).collect(),
             channels,
             stands,
             controller: (plan.routing == Routing::Spread).then(Controller::default),

@@ -248,6 +248,10 @@ settings! {
         /// that takes a round trip.
         #[serde(default)]
         retry: bool as Boolean.only(QUIC).seldom() = false,
+        /// Whether a client of QUIC resumes its TLS session with a server that it has met before, and a server lets clients do
+        /// so (RFC 8446 section 2.2): the certificate is not sent again. Both must want it.
+        #[serde(default)]
+        resumption: bool as Boolean.only(QUIC).seldom() = false,
         ..
         profile: Profile = Profile::Rfc,
         scheduler: Choice = "default".into(),

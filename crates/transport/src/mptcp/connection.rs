@@ -91,6 +91,7 @@ impl Connection {
             mtus,
             ports,
             mut random,
+            sessions: _,
             isn: _,
         } = host;
         let multipath = config

@@ -199,8 +199,10 @@ impl Connection {
             mtus,
             ports,
             mut random,
+            sessions,
             isn: _,
         } = host;
+        let sessions = config.resumption.then_some(sessions);
         let source = random_id(&mut random);
         let Admission {
             original_destination,
@@ -242,9 +244,11 @@ impl Connection {
         let frequency = Frequency::new(&parameters, &TransportParameters::default());
         let seed = random.next_u64();
         let session = if client {
-            Session::client(seed, encoded, PROTOCOL)
+            let kept = sessions.map(|kept| kept.with(tuple.remote));
+            Session::client_with(seed, encoded, PROTOCOL, kept)
         } else {
-            Session::server_with_chain(seed, encoded, PROTOCOL, intermediates)
+            let kept = sessions.map(|kept| kept.of_clients());
+            Session::server_with(seed, encoded, PROTOCOL, intermediates, kept)
         };
         let mut connection = Self {
             client,

@@ -10,6 +10,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::bytes::{Dropped, Protector};
 use super::connection::Connection;
+use super::crypto::Sessions;
 use super::listener::{Greeting, Listener, answer_bytes};
 use super::received::Codepoint;
 use super::{Transmit, ids};
@@ -93,6 +94,7 @@ fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
         mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(seed),
+        sessions: Sessions::default(),
         isn: None,
     }
 }

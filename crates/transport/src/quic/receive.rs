@@ -24,6 +24,9 @@ const MORE_PATHS: u64 = 8;
 /// So many path ids that are not abandoned are admitted, however many the peer asks for.
 const MOST_PATHS: u64 = 256;
 
+/// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
+const TICKET_PIECE: u32 = 512;
+
 /// A packet of a datagram.
 pub(super) enum Came<P> {
     Packet(P),
@@ -388,6 +391,7 @@ impl Connection {
             self.handshake.confirmed = true;
             self.control.push(Frame::HandshakeDone);
             self.discard(Level::Handshake);
+            self.offer_tickets();
         }
         self.open_path(0);
         let limit = self.peer.active_connection_id_limit;
@@ -395,6 +399,13 @@ impl Connection {
         let paths = if multipath { self.max_path_id } else { 0 };
         for path in 0..=paths.min(self.peer_max_path_id) {
             self.issue_ids(path, limit);
+        }
+    }
+
+    /// What TLS says after the handshake goes like other frames of the application level (RFC 9001 section 4.1.3).
+    fn offer_tickets(&mut self) {
+        while let Some((offset, data)) = self.handshake.take_crypto(Level::OneRtt, TICKET_PIECE) {
+            self.control.push(Frame::Crypto { offset, data });
         }
     }
 

@@ -11,7 +11,7 @@ pub mod script;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use polypath_transport::{Accept, Config, Nanos, Ports, Profile, Tuple};
+use polypath_transport::{Accept, Config, Nanos, Ports, Profile, Sessions, Tuple};
 use rand_pcg::Pcg64Mcg;
 
 pub use pair::{Fate, Link, Pair, Side};
@@ -58,6 +58,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
         mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(seed | 1),
+        sessions: Sessions::default(),
         isn: None,
     }
 }

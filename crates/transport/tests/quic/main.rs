@@ -17,6 +17,7 @@ mod paths;
 mod recovery;
 mod resets;
 mod retry;
+mod sessions;
 #[path = "../../../wire/tests/quic/strategies.rs"]
 #[allow(dead_code)]
 mod strategies;

@@ -7,7 +7,7 @@ use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{
     Codepoint, Connection, Greeting, Listener, ResetKey, Transmit, answer_bytes,
 };
-use polypath_transport::{Config, NEVER, Nanos, Purpose, SECOND, Tuple};
+use polypath_transport::{Accept, Config, NEVER, Nanos, Purpose, SECOND, Sessions, Tuple};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame};
 
@@ -63,6 +63,7 @@ pub struct Pair {
     pub client: Connection,
     pub server: Option<Connection>,
     server_config: Config,
+    server_sessions: Sessions,
     /// Of its server, where that sends stateless resets.
     pub reset_key: Option<ResetKey>,
     links: Vec<Link>,
@@ -103,13 +104,29 @@ impl Pair {
     }
 
     pub fn new(client: &Config, server: &Config, links: Vec<Link>, seed: u128) -> Self {
+        Self::with_sessions(client, server, links, seed, Default::default())
+    }
+
+    /// The same between hosts that keep these sessions.
+    pub fn with_sessions(
+        client: &Config,
+        server: &Config,
+        links: Vec<Link>,
+        seed: u128,
+        [at_client, at_server]: [Sessions; 2],
+    ) -> Self {
         let addresses: Vec<IpAddr> = (0..links.len()).map(client_address).collect();
-        let connection = Connection::connect(host(client, addresses, seed), first_tuple(), 0);
+        let client = Accept {
+            sessions: at_client,
+            ..host(client, addresses, seed)
+        };
+        let connection = Connection::connect(client, first_tuple(), 0);
         Self {
             now: 0,
             client: connection.expect("algorithms exist"),
             server: None,
             server_config: server.clone(),
+            server_sessions: at_server,
             reset_key: None,
             links,
             fate: Box::new(|_, _, _, _| Fate::Pass),
@@ -351,7 +368,10 @@ impl Pair {
                 Greeting::Answer(answer) => return self.answer(tuple, answer),
                 Greeting::Ignore => return,
             };
-            let host = host(&self.server_config, vec![server_address(0)], 77);
+            let host = Accept {
+                sessions: self.server_sessions.clone(),
+                ..host(&self.server_config, vec![server_address(0)], 77)
+            };
             let server = Connection::admit(host, tuple, admission, now).expect("algorithms exist");
             if let Some(protectors) = &mut self.protectors {
                 protectors[1] = Some(Protector::new(&server));

@@ -1,8 +1,8 @@
 //! Two sessions.
 
-use polypath_transport::quic::crypto::{Level, Session};
+use polypath_transport::quic::crypto::{Level, Session, Sessions, certificate};
 
-use crate::{ALPN, flight, pair};
+use crate::{ALPN, Flight, flight, handshake, pair};
 
 #[test]
 fn two_sessions_agree() {
@@ -131,4 +131,65 @@ fn wrong_signature_or_finished_is_refused() {
     // Finished is a header of 4 bytes and 32 of SHA-256; the signature is before it. decrypt_error.
     assert_eq!(alert_of_changed(|bytes| bytes.len() - 1), 51);
     assert_eq!(alert_of_changed(|bytes| bytes.len() - 37), 51);
+}
+
+/// A handshake between hosts that keep these sessions.
+fn meet(seeds: (u64, u64), server: u16, client: &Sessions, kept: &Sessions) -> Vec<Flight> {
+    let server = ([192, 0, 2, 1], server).into();
+    let mut client = Session::client_with(seeds.0, vec![], ALPN, Some(client.with(server)));
+    let mut server = Session::server_with(seeds.1, vec![], ALPN, 0, Some(kept.of_clients()));
+    handshake(&mut client, &mut server)
+}
+
+fn has_certificate(flights: &[Flight]) -> bool {
+    let certificate = certificate::certificate();
+    let (_, bytes) = &flights[1][1];
+    bytes
+        .windows(certificate.len())
+        .any(|window| window == certificate.as_ref())
+}
+
+#[test]
+fn a_kept_session_is_resumed_without_a_certificate() {
+    let (client, server) = (Sessions::default(), Sessions::default());
+    let first = meet((1, 2), 443, &client, &server);
+    assert!(has_certificate(&first));
+    assert_eq!(first[3][0].0, Level::OneRtt, "the tickets");
+    for seed in 3..8 {
+        assert!(!has_certificate(&meet(
+            (seed, 10 * seed),
+            443,
+            &client,
+            &server
+        )));
+    }
+    // Another server of the client's, and another client of the server's.
+    assert!(has_certificate(&meet(
+        (1, 2),
+        444,
+        &client,
+        &Sessions::default()
+    )));
+    assert!(has_certificate(&meet(
+        (3, 4),
+        443,
+        &Sessions::default(),
+        &server
+    )));
+    // A server that has forgotten it.
+    assert!(has_certificate(&meet(
+        (3, 4),
+        443,
+        &client,
+        &Sessions::default()
+    )));
+}
+
+#[test]
+fn resumption_is_the_same_from_the_same_seeds() {
+    let twice = || {
+        let (client, server) = (Sessions::default(), Sessions::default());
+        [(1, 2), (3, 4)].map(|seeds| meet(seeds, 443, &client, &server))
+    };
+    assert_eq!(twice(), twice());
 }

@@ -8,10 +8,12 @@ mod key_log;
 mod protection;
 mod provider;
 mod session;
+mod sessions;
 
 pub use key_log::take as take_secrets;
 pub use protection::{
     OpenError, Sealer, decrypt, initial_keys, open, remove_header_protection, retry_tag,
 };
 pub use provider::drawing_from;
-pub use session::{Level, Session, TlsError, client_config, server_config};
+pub use session::{Level, Session, TlsError, client_config, keep, server_config};
+pub use sessions::Sessions;

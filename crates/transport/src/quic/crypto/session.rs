@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::quic::{
     ClientConnection, Connection, KeyChange, Keys, PacketKeySet, Secrets, ServerConnection, Version,
 };
-use rustls::server::NoServerSessionStorage;
+use rustls::server::{NoServerSessionStorage, StoresServerSessions};
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{AlertDescription, ClientConfig, ServerConfig};
@@ -20,6 +20,7 @@ use rustls::{AlertDescription, ClientConfig, ServerConfig};
 use super::certificate::{self, ThisOne};
 use super::key_log::{self, Collector};
 use super::provider::{drawing_from, provider};
+use super::sessions;
 
 /// Encryption levels that have CRYPTO frames of their own (RFC 9001 section 4.1.4, without 0-RTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,29 +61,46 @@ pub struct Session {
 impl Session {
     /// A client's, with its ClientHello written.
     pub fn client(seed: u64, transport_parameters: Vec<u8>, alpn: &[u8]) -> Self {
+        Self::client_with(seed, transport_parameters, alpn, None)
+    }
+
+    pub fn server(seed: u64, transport_parameters: Vec<u8>, alpn: &[u8]) -> Self {
+        Self::server_with(seed, transport_parameters, alpn, 0, None)
+    }
+
+    /// A client's that resumes a session, if one is kept.
+    pub fn client_with(
+        seed: u64,
+        transport_parameters: Vec<u8>,
+        alpn: &[u8],
+        kept: Option<Resumption>,
+    ) -> Self {
         Self::new(seed, || {
             let name = ServerName::try_from(certificate::NAME).expect("a valid name");
             let alpn = vec![alpn.to_vec()];
-            let config = Arc::clone(&CLIENT);
+            let mut config = Arc::clone(&CLIENT);
+            if let Some(kept) = kept {
+                Arc::make_mut(&mut config).resumption = kept;
+            }
             ClientConnection::new_with_alpn(config, Version::V1, name, transport_parameters, alpn)
                 .expect("the configuration serves QUIC")
                 .into()
         })
     }
 
-    pub fn server(seed: u64, transport_parameters: Vec<u8>, alpn: &[u8]) -> Self {
-        Self::server_with_chain(seed, transport_parameters, alpn, 0)
-    }
-
-    /// A server's whose certificate is followed by so many others.
-    pub fn server_with_chain(
+    /// A server's whose certificate is followed by so many others, and where its sessions are kept.
+    pub fn server_with(
         seed: u64,
         transport_parameters: Vec<u8>,
         alpn: &[u8],
         intermediates: usize,
+        kept: Option<Arc<dyn StoresServerSessions>>,
     ) -> Self {
         Self::new(seed, || {
-            let config = server_config(alpn, intermediates);
+            let mut config = server_config(alpn, intermediates);
+            if let Some(kept) = kept {
+                keep(Arc::make_mut(&mut config), kept);
+            }
             ServerConnection::new(config, Version::V1, transport_parameters)
                 .expect("the configuration serves QUIC")
                 .into()
@@ -147,9 +165,13 @@ impl Session {
         self.tls.is_handshaking()
     }
 
-    /// The transport parameters of the peer, as they came. They are authentic once the handshake is complete (RFC 9001 section 8.2).
+    /// The transport parameters of the peer, as they came. They are authentic once the handshake is complete (RFC 9001 section 8.2); a client
+    /// waits for that, since TLS shows those of the session that it resumes before.
     pub fn peer_parameters(&self) -> Option<&[u8]> {
-        self.tls.quic_transport_parameters()
+        match &self.tls {
+            Connection::Client(_) if self.is_handshaking() => None,
+            tls => tls.quic_transport_parameters(),
+        }
     }
 
     /// Keys of the Handshake or 1-RTT level, once; those of Initial packets are [`super::initial_keys`].
@@ -235,7 +257,13 @@ pub fn server_config(alpn: &[u8], intermediates: usize) -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-/// No session is resumed: it would carry state from one run into the next.
+/// Has a server keep its sessions, and give tickets for them.
+pub fn keep(config: &mut ServerConfig, sessions: Arc<dyn StoresServerSessions>) {
+    config.session_storage = sessions;
+    config.send_tls13_tickets = sessions::TICKETS;
+}
+
+/// No session is resumed: what is kept for that belongs to a host, not to the process.
 static CLIENT: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
     let provider = provider();
     let verifier = ThisOne {

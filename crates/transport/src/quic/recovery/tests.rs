@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::congestion::CongestionControl;
 use crate::host::{Accept, Ports};
 use crate::path::{Pacer, RateSample};
+use crate::quic::crypto::Sessions;
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::received::Codepoint;
 use crate::{MILLISECOND as MS, Tuple};
@@ -81,6 +82,7 @@ fn host(address: SocketAddr, seed: u128) -> Accept {
         mtus: Vec::new(),
         ports: Ports::default(),
         random: Pcg64Mcg::new(seed),
+        sessions: Sessions::default(),
         isn: None,
     }
 }

@@ -65,8 +65,7 @@ impl Quinn {
         let mut random = Pcg64Mcg::seed_from_u64(setup.seed);
         let mut crypto = client_config(PROTOCOL);
         if let Some(sessions) = &setup.sessions {
-            let server = SocketAddr::new(server_address(), SERVER_PORT);
-            Arc::make_mut(&mut crypto).resumption = sessions.with(server);
+            Arc::make_mut(&mut crypto).resumption = sessions.with(server_address());
         }
         let crypto = QuicClientConfig::try_from(crypto).expect("a suite for Initial packets");
         let mut config = ClientConfig::new(Arc::new(crypto));

@@ -121,7 +121,7 @@ impl Endpoint {
     ) -> Self {
         let mut crypto = client_config(PROTOCOL);
         if let Some(sessions) = sessions {
-            Arc::make_mut(&mut crypto).resumption = sessions.with(tuple.remote);
+            Arc::make_mut(&mut crypto).resumption = sessions.with(tuple.remote.ip());
         }
         let crypto = QuicClientConfig::try_from(crypto);
         let mut config = ClientConfig::new(Arc::new(crypto.expect("a suite for Initial packets")));

@@ -244,7 +244,7 @@ impl Connection {
         let frequency = Frequency::new(&parameters, &TransportParameters::default());
         let seed = random.next_u64();
         let session = if client {
-            let kept = sessions.map(|kept| kept.with(tuple.remote));
+            let kept = sessions.map(|kept| kept.with(tuple.remote.ip()));
             Session::client_with(seed, encoded, PROTOCOL, kept)
         } else {
             let kept = sessions.map(|kept| kept.of_clients());

@@ -11,7 +11,7 @@
 
 use polypath_transport::quic::Connection;
 use polypath_transport::quic::bytes::Protector;
-use polypath_transport::{CloseReason, Config, MILLISECOND as MS, Nanos, SECOND};
+use polypath_transport::{CloseReason, Config, MILLISECOND as MS, Nanos, SECOND, Sessions};
 use rand::Rng;
 
 use crate::attacker::Attacker;
@@ -33,14 +33,26 @@ fn pair(rng: &mut Choices, paths: usize, stack: Stack) -> Pair {
         ..stack(rng)
     };
     let (client, server) = (stack(), stack());
-    let links = (0..paths)
+    let links: Vec<Link> = (0..paths)
         .map(|_| Link {
             one_way: rng.random_range(1..40) * MS,
             rate: rng.random_range(5..50) * 1_000_000,
             queue: 100 * MS,
         })
         .collect();
-    Pair::new(&client, &server, links, rng.random()).through_bytes()
+    let sessions: [Sessions; 2] = Default::default();
+    let mut meet = || {
+        let (links, seed) = (links.clone(), rng.random());
+        Pair::with_sessions(&client, &server, links, seed, sessions.clone()).through_bytes()
+    };
+    if client.resumption && server.resumption {
+        // It resumes the session of a connection that nobody attacked.
+        let mut first = meet();
+        first.establish();
+        let until = first.now + SECOND;
+        first.run_until(until, |_| false);
+    }
+    meet()
 }
 
 #[derive(Debug, PartialEq)]

@@ -113,6 +113,7 @@ pub fn drawn_quic(rng: &mut Choices) -> Config {
         control_path: pick(rng, &[ControlPath::Fastest, ControlPath::Scheduler]),
         retry: rng.random_ratio(1, 4),
         ack_frequency,
+        resumption: rng.random(),
         ..Config::default()
     }
 }

@@ -1,7 +1,7 @@
 //! TLS sessions that outlast their connections, to be resumed by later ones (RFC 8446 section 2.2).
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustls::client::Resumption;
@@ -18,14 +18,14 @@ pub struct Sessions(Arc<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// By server: another one could not resume them.
-    as_client: Mutex<BTreeMap<SocketAddr, Resumption>>,
+    /// By server, whatever the port (RFC 8446 section 4.6.1): another one could not resume them.
+    as_client: Mutex<BTreeMap<IpAddr, Resumption>>,
     as_server: OnceLock<Arc<ServerSessionMemoryCache>>,
 }
 
 impl Sessions {
     /// Those of a client with a server.
-    pub fn with(&self, server: SocketAddr) -> Resumption {
+    pub fn with(&self, server: IpAddr) -> Resumption {
         let kept = self.0.as_client.lock();
         let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
         let new = || Resumption::in_memory_sessions(1);

@@ -139,6 +139,14 @@ def test_rate_stacks_to_what_arrived(recording: Recording) -> None:
     assert legends(iperf) == ["path0", "path1, backup", "goodput"]
 
 
+def test_the_axis_has_room_for_copies_that_arrive(recording: Recording) -> None:
+    ends = recording.table("connection_ends").with_columns(pl.col("server_received_bytes") // 2)
+    samples = recording.table("connections").with_columns(pl.col("delivered_bytes") // 2)
+    twice = replace(recording, tables={**recording.tables, "connection_ends": ends, "connections": samples})
+    assert plots.rate(twice, connection="iperf").get_ylim()[1] >= 12.0 + 4.0
+    assert plots.rate(twice, connection="iperf", label="one").get_ylim()[1] < 12.0
+
+
 def test_a_rate_is_over_some_round_trips_and_says_so(recording: Recording) -> None:
     quick = plots.rate(recording, connection="iperf")
     assert quick.get_title(loc="right") == "mean over 1 s"

@@ -72,7 +72,7 @@ def rate(
         axes.set(xlabel=TIME, ylabel="rate (Mbps)" if label is None else "goodput (Mbps)")
         if width > 0:
             canvas.note(told(width))
-        limit(axes, goodput, arrived, line)
+        limit(axes, goodput, arrived, line, stacked=label is None)
         return finish(axes, recording, label, events, legend)
 
 

@@ -97,19 +97,23 @@ def rates(ends: Sequence[float], values: Sequence[float], start_s: float, width_
 @dataclass(frozen=True)
 class _Curve:
     rates: Rates
-    #: The rate that the axis must have room for.
+    #: What arrived, but for bursts.
     usual: float
     tint: str
+    #: Whether what arrived is drawn, too.
+    stacked: bool
 
 
-def limit(ax: Axes, curve: Rates, arrived: Floats, tint: str) -> None:
+def limit(ax: Axes, curve: Rates, arrived: Floats, tint: str, *, stacked: bool) -> None:
     """Ends the axis above what arrived; what is delivered in bursts beyond that is cut off, and the figure says so."""
     canvas = Canvas.of(ax)
-    canvas.rates.append(_Curve(curve, _usual(arrived), tint))
+    canvas.rates.append(_Curve(curve, _usual(arrived), tint, stacked))
     curves = [each for each in canvas.rates if isinstance(each, _Curve)]
     usual = max(each.usual for each in curves)
     peak = max((float(each.rates.mbps.max()) for each in curves if each.rates.mbps.size), default=0.0)
-    top = 1.05 * (peak if peak <= _NEAR * usual else usual)
+    # copies arrive, too, and are not delivered
+    drawn = max(peak, *(each.usual for each in curves if each.stacked), 0.0)
+    top = 1.05 * (drawn if peak <= _NEAR * usual else usual)
     if top > 0:
         ax.set_ylim(0, top)
     for line in [line for line in ax.lines if line.get_gid() == "cut"]:

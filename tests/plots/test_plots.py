@@ -158,6 +158,9 @@ def test_a_rate_is_over_some_round_trips_and_says_so(recording: Recording) -> No
     asked = plots.rate(recording, connection="iperf", smooth_s=2)
     assert asked.get_title(loc="right") == "mean over 2 s"
     assert numbers(asked.lines[0].get_ydata()) == [12.0, 12.0]
+    # neither less than a sample nor more than all
+    assert plots.rate(recording, connection="iperf", smooth_s=0.01).get_title(loc="right") == "mean over 1 s"
+    assert plots.rate(recording, connection="iperf", smooth_s=100).get_title(loc="right") == "mean over 2 s"
 
 
 def burst(recording: Recording) -> Recording:

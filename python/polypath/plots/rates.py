@@ -70,8 +70,7 @@ def rate(
         )
         span(axes, of)
         axes.set(xlabel=TIME, ylabel="rate (Mbps)" if label is None else "goodput (Mbps)")
-        if width > 0:
-            canvas.note(told(width))
+        canvas.note(told(goodput))
         limit(axes, goodput, arrived, line, stacked=label is None)
         return finish(axes, recording, label, events, legend)
 

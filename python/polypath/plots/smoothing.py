@@ -137,6 +137,7 @@ def _usual(arrived: Floats) -> float:
     return most if most <= _BURST * usual or usual == 0 else usual
 
 
-def told(width_s: float) -> str:
-    """The interval in words."""
-    return f"mean over {width_s:g} s" if width_s >= 1 else f"mean over {width_s * 1e3:g} ms"
+def told(drawn: Rates) -> str:
+    """The interval in words: as it is, of which samples are the least and the connection's time the most."""
+    width_s = float(np.median(np.diff(drawn.edges)))
+    return f"mean over {width_s:.4g} s" if width_s >= 1 else f"mean over {width_s * 1e3:.4g} ms"

@@ -382,6 +382,13 @@ def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording
     assert numbers(delays.lines[0].get_ydata()) == [40.0, 60.0]
 
 
+def test_one_sample_of_a_window_holds_until_the_subflow_ends(recording: Recording) -> None:
+    one = recording.table("subflows").filter(pl.col("time_ns") == 2 * SECOND)
+    windows, delays = drawn("window+rtt", replace(recording, tables={**recording.tables, "subflows": one})).axes
+    assert numbers(windows.lines[0].get_xdata()) == [2.0, 3.0]
+    assert numbers(delays.lines[0].get_ydata()) == [40.0, 40.0]
+
+
 def test_delays_in_the_order_of_sending_and_the_unanswered_marked(recording: Recording) -> None:
     over_time, distribution = drawn("delays+cdf", recording).axes
     assert numbers(over_time.lines[0].get_ydata()) == [55.0, 45.0]

@@ -79,7 +79,11 @@ def _named(
 def _samples(
     recording: Recording, of: metrics.Connection, subflow: metrics.Subflow, column: str
 ) -> tuple[Sequence[float], Sequence[float]]:
+    """While the subflow lasts; the last sample holds until its end."""
     times, values = metrics.sampled(recording, of, subflow, column)
+    end = metrics.lasts_until_ns(of, subflow)
+    if times and times[-1] < end:
+        times, values = [*times, end], [*values, values[-1]]
     return seconds(times), values
 
 

@@ -4,7 +4,7 @@
 import type uPlot from "uplot";
 import type { Line } from "./chart";
 import { ink } from "./colour";
-import { lastUpTo, type Series } from "./data";
+import { lastKnown, lastUpTo, type Series } from "./data";
 import { significant } from "./format";
 import { shown } from "./store";
 
@@ -19,7 +19,9 @@ const SIZE = 4;
 /** The rate that an axis must have room for: of what arrived on all subflows together. The first column is goodput. */
 export function usual(of: Series): number {
   const lanes = of.v.slice(1);
-  const arrived = Array.from(of.t, (_, row) => lanes.reduce((sum, lane) => sum + (lane[row] ?? 0), 0)).sort((a, b) => a - b);
+  const arrived = Array.from(of.t, (_, row) => lanes.reduce((sum, lane) => sum + (lane[row] ?? 0), 0))
+    .slice(1) // the first row is where the first interval begins
+    .sort((a, b) => a - b);
   const most = arrived[arrived.length - 1] ?? 0;
   const below = arrived[Math.floor(PART * (arrived.length - 1))] ?? 0;
   return below === 0 || most <= BURST * below ? most : below;
@@ -59,7 +61,9 @@ export function ceiling(times: ArrayLike<number>, lines: readonly Line[], room: 
         ctx.fillStyle = line.fill ? ink("ink") : line.colour();
         for (let row = first; row <= last; row += 1) {
           if ((line.values[row] ?? 0) <= end) continue;
-          const at = line.step === -1 && row > 0 ? ((times[row - 1] as number) + (times[row] as number)) / 2 : (times[row] as number);
+          const before = line.step === -1 ? lastKnown(line.values, row - 1) : row;
+          if (before < 0) continue;
+          const at = ((times[before] as number) + (times[row] as number)) / 2;
           const x = plot.valToPos(at, "x", true);
           if (x < bbox.left || x > bbox.left + bbox.width) continue;
           ctx.beginPath();

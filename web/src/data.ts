@@ -445,3 +445,9 @@ export function lastUpTo(values: ArrayLike<number>, at: number): number {
   }
   return low - 1;
 }
+
+/** The last row up to `row` at which there is a value; -1 where there is none. */
+export function lastKnown(values: Column, row: number): number {
+  while (row >= 0 && (values[row] ?? null) === null) row -= 1;
+  return row;
+}

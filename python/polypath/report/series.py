@@ -48,11 +48,13 @@ def _says_something(chart: Chart) -> bool:
 
 
 def _rate(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
-    """Goodput, then the rate of each subflow, in bit/s over the interval that ends at the time."""
+    """Goodput, then the rate of each subflow, in bit/s over the interval that ends at the time; where the first one
+    begins there is its rate, too."""
     ends, goodput = metrics.goodput_series(recording, of)
     own = [metrics.subflow_series(recording, of, lane)[1] for lane in lanes]
     return Chart(
-        [round(end * metrics.SECOND) for end in ends], [[rate * 1e6 for rate in one] for one in (goodput, *own)]
+        [of.start_ns, *(round(end * metrics.SECOND) for end in ends)] if ends else [],
+        [[rate * 1e6 for rate in (*one[:1], *one)] for one in (goodput, *own)],
     )
 
 

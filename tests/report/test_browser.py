@@ -137,6 +137,7 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
             [each["name"], each["published"], each["bound"], each["measured"], "ok"]
             for each in page["labs"][0]["expectations"]
         ],
+        "rate": rate(recordings[1]),
         "hostile": NAME,
         "matrix": matrix(compared / "rtt"),
         "compared": differences(compared / "rtt"),
@@ -146,6 +147,13 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     done = node("--test", "--test-reporter=tap", "test/", POLYPATH_PAGES=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout
+
+
+def rate(recording: Recording) -> dict[str, Any]:
+    """The end of the run, and the edges of the intervals with the goodput in each."""
+    (of,) = metrics.connections(recording)
+    ends, mbps = metrics.goodput_series(recording, of)
+    return {"end": recording.metadata.end_ns / 1e9, "edges": [of.start_ns / 1e9, *ends], "mbps": mbps}
 
 
 def matrix(folder: Path) -> list[str]:

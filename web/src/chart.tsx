@@ -3,8 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { ink } from "./colour";
-import { lastUpTo, type Column } from "./data";
-import { seconds, significant, tick } from "./format";
+import { firstKnown, lastKnown, lastUpTo, type Column } from "./data";
+import { seconds, significant, tick, timeTick } from "./format";
 import { end, goTo, moment, shown, theme, zoom, zoomTo } from "./store";
 
 export interface Line {
@@ -189,7 +189,7 @@ function options(
       },
     },
     axes: [
-      { ...axis, size: 26, space: 64, values: (_, ticks) => ticks.map((value) => `${tick(value)}`) },
+      { ...axis, size: 26, space: 64, values: (_, ticks, _axis, _space, step) => ticks.map((value) => timeTick(value, step)) },
       { ...axis, size: 58, space: 30, values: (_, ticks) => ticks.map((value) => tick(value)) },
     ],
     series: [
@@ -210,6 +210,10 @@ function options(
       sync: { key: SYNC, setSeries: false },
       drag: { x: true, y: false, setScale: false, dist: STILL },
       points: { size: 6, show: props.draw === undefined },
+      dataIdx: (_, series, closest, at) => {
+        const line = props.lines[series - 1];
+        return line ? rowAt(line, given.current.times, at) : closest;
+      },
       bind: {
         dblclick: () => () => {
           zoom.set(null);
@@ -284,20 +288,27 @@ function tell(plot: uPlot, props: ChartProps, target: HTMLParagraphElement | nul
     return;
   }
   const at = plot.posToVal(left, "x");
-  const row = nearest(props.times, at);
   const span = shown();
   const parts = props.lines.flatMap((line) => {
-    const value = line.values[row];
-    return value === null || value === undefined ? [] : [`${line.label} ${significant(value, 4)}`];
+    const row = rowAt(line, props.times, at);
+    return row === null ? [] : [`${line.label} ${significant(line.values[row] as number, 4)}`];
   });
-  target.textContent = `${seconds(props.times[row] ?? at, (span.max - span.min) / 1000)}: ${parts.join(" · ")}`;
+  const single = props.lines.find((line) => line.points);
+  const row = single ? rowAt(single, props.times, at) : null;
+  const time = seconds(row === null ? at : (props.times[row] as number), (span.max - span.min) / 1000);
+  target.textContent = [time, parts.join(" · ")].filter((part) => part).join(": ");
 }
 
-export function nearest(times: ArrayLike<number>, at: number): number {
-  const before = lastUpTo(times, at);
-  const after = before + 1;
-  if (before < 0) return 0;
-  if (after >= times.length) return before;
+/** The row whose value a line has at a time, as it is drawn: of a step the one that holds, otherwise the nearer one; null where
+ * it has none. */
+export function rowAt(line: Line, times: ArrayLike<number>, at: number): number | null {
+  const last = lastUpTo(times, at);
+  const before = lastKnown(line.values, last);
+  const after = times[before] === at ? before : firstKnown(line.values, last + 1);
+  const [isBefore, isAfter] = [before >= 0, after < line.values.length];
+  if (!(isBefore && isAfter) && !line.points) return null;
+  if (line.step) return line.step === 1 ? before : after;
+  if (!isBefore || !isAfter) return isBefore ? before : isAfter ? after : null;
   return at - (times[before] as number) <= (times[after] as number) - at ? before : after;
 }
 

@@ -451,3 +451,9 @@ export function lastKnown(values: Column, row: number): number {
   while (row >= 0 && (values[row] ?? null) === null) row -= 1;
   return row;
 }
+
+/** The first row from `row` on at which there is a value; the number of rows where there is none. */
+export function firstKnown(values: Column, row: number): number {
+  while (row < values.length && (values[row] ?? null) === null) row += 1;
+  return row;
+}

@@ -74,3 +74,8 @@ export function rate(bits: number | null): string {
 export function tick(value: number): string {
   return Math.abs(value) >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(7)));
 }
+
+/** A time on an axis whose numbers are `step` apart. */
+export function timeTick(value: number, step: number): string {
+  return String(Number(value.toFixed(Math.min(9, Math.max(0, Math.ceil(-Math.log10(step)) + 1)))));
+}

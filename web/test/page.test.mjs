@@ -115,6 +115,40 @@ test("zooming one chart zooms all, and a double click shows the whole run again"
   });
 });
 
+test("under the pointer is told what is drawn there, in the first interval, too", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const { end, edges, mbps } = expected.rate;
+    const over = page.locator("[data-chart=rate] .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    for (const interval of [0, 1, 7, 20]) {
+      const at = edges[interval] + 0.3 * (edges[interval + 1] - edges[interval]);
+      await page.mouse.move(box.x + (box.width * at) / end, box.y + 60);
+      const told = await page.locator("[data-chart=rate] .told").innerText();
+      const [, time, value] = /^([\d.]+) s: goodput ([\d.]+)/.exec(told) ?? assert.fail(told);
+      assert.ok(Math.abs(time - at) < 0.02, `${told} at ${at}`);
+      assert.equal(Number(value), Number(mbps[interval].toPrecision(4)), `${told} at ${at}`);
+    }
+  });
+});
+
+test("numbers on the axis of time differ however far it is zoomed", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.evaluate(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        window.written.push(text);
+        fillText.call(this, text, x, y);
+      };
+    });
+    await page.getByRole("slider", { name: "Moment" }).fill("10.4");
+    await page.evaluate(() => document.activeElement.blur());
+    for (let press = 0; press < 24; press += 1) await page.keyboard.press("+");
+    await page.waitForFunction(() => window.written.some((text) => /^10\.\d{6}/.test(text)));
+  });
+});
+
 test("the scrubber moves the network and every chart's mark, and plays", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     const use = () => page.$eval('[data-link="path0"][data-direction="forward"]', (link) => Number(link.dataset.use));

@@ -187,6 +187,16 @@ test("keys move, zoom and change the theme", async () => {
   });
 });
 
+test("a moment that was dragged to is played from by its key", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    const slider = page.getByRole("slider", { name: "Moment" });
+    await slider.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press(" ");
+    await page.waitForSelector("button[aria-label=Pause]");
+  });
+});
+
 test("a cause leads to its moment", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     const button = page.locator(".why button").first();

@@ -84,6 +84,18 @@ kind = "bulk"
 """Answers to two of the four subflows come over the other link, and are not for them."""
 
 
+DIRECTIONS = """
+duration = "100 ms"
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms", loss = "7 %" }
+link.dsl = { ends = ["client", "server"], forward.rate = "2 Mbps", backward.rate = "16 Mbps", delay = "30 ms" }
+[[application]]
+name = "bulk"
+kind = "bulk"
+"""
+"""A percentage that no fraction of two has, and a link with two rates."""
+
+
 FAILING = """
 name = "failing"
 duration = "5 s"
@@ -124,9 +136,10 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     call("compare", "backup", "--run", "backup", "--by", "defaults.scheduler=default,redundant", "--seeds", "2",
          "--set", "duration=4 s", "--out", tmp_path / "unfinished")  # fmt: skip
     call("report", tmp_path / "unfinished", "--out", tmp_path / "unfinished.html")
-    scenario = tmp_path / "unestablished.toml"
-    scenario.write_text(UNESTABLISHED, encoding="utf-8")
-    call("report", scenario, "--out", tmp_path / "unestablished.html")
+    for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS)):
+        scenario = tmp_path / f"{name}.toml"
+        scenario.write_text(text, encoding="utf-8")
+        call("report", scenario, "--out", tmp_path / f"{name}.html")
     (tmp_path / "hostile.html").write_text(hostile(ran("aggregation", "mptcp")), encoding="utf-8")
     names = ("tcp", "mptcp", "window-100kB")
     recordings = [Recording.load(results / name) for name in names]

@@ -149,6 +149,8 @@ export interface Channel {
   /** With a trace, what it gives on average. */
   rate_bps: number | null;
   trace: string | null;
+  /** With Wi-Fi, the rate is the most that it gives. */
+  wifi: boolean;
   delay_ns: number;
   loss: number | null;
   queue_packets: number | null;

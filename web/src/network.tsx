@@ -2,7 +2,7 @@
 
 import { ink, useColour } from "./colour";
 import { lastUpTo, type Channel, type Direction, type Link, type LinkData, type Network, type Run } from "./data";
-import { percent, rate } from "./format";
+import { percent, rate, significant } from "./format";
 import { moment, theme, useValue } from "./store";
 
 const COLUMN = 300;
@@ -113,7 +113,7 @@ function place(node: { x: number; y: number }): { x: number; y: number } {
 function boxOf(network: Network) {
   const places = network.nodes.map(place);
   const bends = network.links.map((link) => Math.abs(link.bend) * BEND);
-  const room = Math.max(0, ...bends);
+  const room = Math.max(0, ...bends) + LINE * Math.max(0, ...network.links.map((link) => describe(link).length - 1));
   const xs = places.map((each) => each.x);
   const ys = places.map((each) => each.y);
   const left = Math.min(...xs) - MARGIN;
@@ -160,7 +160,7 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
   const bend = link.bend * BEND;
   const middle = { x: (from.x + to.x) / 2 + off(bend).x, y: (from.y + to.y) / 2 + off(bend).y };
   const below = off(bend).y > 0;
-  const told = describe(link.forward);
+  const told = describe(link);
   const slope = Math.abs(to.y - from.y) / Math.max(Math.abs(to.x - from.x), 1);
   const clear = CLEAR + Math.min(slope * NAME, 2 * LINE);
   return (
@@ -193,13 +193,13 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
         );
       })}
       {named && (
-        <text x={middle.x} y={middle.y + (below ? clear + 6 : -clear - (told ? LINE : 0))} text-anchor="middle" class="name">
+        <text x={middle.x} y={middle.y + (below ? clear + 6 : -clear - LINE * told.length)} text-anchor="middle" class="name">
           <tspan x={middle.x}>{link.name}</tspan>
-          {told && (
-            <tspan x={middle.x} dy={LINE} class="quiet">
-              {told}
+          {told.map((line) => (
+            <tspan key={line} x={middle.x} dy={LINE} class="quiet">
+              {line}
             </tspan>
-          )}
+          ))}
         </text>
       )}
     </g>
@@ -239,11 +239,19 @@ function QueueBar(props: { channel: Channel; queue: number; x: number; y: number
   );
 }
 
-function describe(channel: Channel): string {
-  const parts = [channel.trace ? `${channel.trace} (mean ${rate(channel.rate_bps)})` : rate(channel.rate_bps)];
-  if (channel.delay_ns) parts.push(`${channel.delay_ns / 1e6} ms`);
-  if (channel.loss) parts.push(`${channel.loss * 100} % loss`);
-  return parts.filter((part) => part).join(", ");
+/** One line for both directions where they are alike. */
+function describe(link: Link): string[] {
+  const [forth, back] = [parts(link.forward), parts(link.backward)];
+  if (forth === back) return forth ? [forth] : [];
+  return [...(forth ? [back ? forth : `forth: ${forth}`] : []), ...(back ? [`back: ${back}`] : [])];
+}
+
+function parts(channel: Channel): string {
+  const most = rate(channel.rate_bps);
+  const found = [channel.trace ? `${channel.trace} (mean ${most})` : channel.wifi ? `Wi-Fi up to ${most}` : most];
+  if (channel.delay_ns) found.push(`${channel.delay_ns / 1e6} ms`);
+  if (channel.loss) found.push(`${significant(channel.loss * 100, 6)} % loss`);
+  return found.filter((part) => part).join(", ");
 }
 
 function LinkTable(props: { run: Run; network: Network; links: LinkData; at: number }) {

@@ -197,6 +197,16 @@ test("a moment that was dragged to is played from by its key", async () => {
   });
 });
 
+test("a link that differs by direction is described both ways", async () => {
+  await opened("directions.html", "", async (page) => {
+    const names = await page.$$eval(".network-picture .name", (found) => found.map((each) => [...each.children].map((line) => line.textContent)));
+    assert.deepEqual(names, [
+      ["wifi", "20 Mbps, 10 ms, 7 % loss"],
+      ["dsl", "2 Mbps, 30 ms", "back: 16 Mbps, 30 ms"],
+    ]);
+  });
+});
+
 test("a cause leads to its moment", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     const button = page.locator(".why button").first();

@@ -61,6 +61,7 @@ def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "rate_bps": channel.get("rate_bps"),
         "trace": channel.get("trace", {}).get("name"),
+        "wifi": "wifi" in channel,
         "delay_ns": channel.get("delay_ns", 0),
         "loss": loss.get("probability") if loss.get("kind") == "random" else None,
         "queue_packets": queue.get("packets"),

@@ -198,19 +198,19 @@ def test_a_small_network_has_its_words_at_each_link(topology: dict[str, Any]) ->
 
 
 def test_the_page_has_all_nodes_of_a_large_network_within_bounds_and_without_names() -> None:
-    drawn = page.drawn(of({"kind": "vl2", "servers": 40}))
+    drawn = page.drawn(of({"kind": "vl2", "servers": 40}), {})
     assert drawn is not None
     assert drawn["large"] is True
     assert len(drawn["nodes"]) == 170
     across, up = ([node[way] for node in drawn["nodes"]] for way in ("x", "y"))
     assert max(up) - min(up) < max(across) - min(across) < 30
-    small = page.drawn(of({"kind": "dumbbell"}))
+    small = page.drawn(of({"kind": "dumbbell"}), {})
     assert small is not None
     assert "large" not in small
 
 
 def test_links_that_close_a_ring_swing_out_on_the_page() -> None:
-    drawn = page.drawn(of({"kind": "torus"}))
+    drawn = page.drawn(of({"kind": "torus"}), {})
     assert drawn is not None
     bends = {link["name"]: link["bend"] for link in drawn["links"]}
     assert bends["s0-0-s0-1"] == 0

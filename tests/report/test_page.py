@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
+from polypath import engines
+from polypath.plots import lanes
+from polypath.plots.style import colour
 from polypath.report import Labelled, Page, build, html, is_unchanged, listing, series
 from polypath.report.columns import Chart, differences, keep
 from polypath.report.document import escaped
 from polypath.results import Recording, metrics, summary
+from polypath.scenario import Scenario
 
 Ran = Callable[..., Recording]
 
@@ -239,6 +243,31 @@ def test_colours_go_by_path_and_shades_by_subflow(ran: Ran) -> None:
     assert [(each["path"], each["shade"]) for each in subflows] == [(0, number) for number in range(8)]
     two = page(ran("aggregation", "mptcp"))["runs"][0]["connections"][0]["subflows"]
     assert [(each["path"], each["shade"]) for each in two] == [(0, 0), (1, 0)]
+
+
+TWO_CLIENTS = """
+name = "two-clients"
+duration = "300 ms"
+host = { phone = {}, laptop = {}, server = {} }
+router.r = {}
+defaults.path_manager = "fullmesh"
+link.backbone = { ends = ["r", "server"], rate = "40 Mbps" }
+link.dsl = { ends = ["laptop:eth0", "r"] }
+link.wifi = { ends = ["phone:eth0", "r"] }
+link.lte = { ends = ["phone:eth1", "r"] }
+application = [{ name = "one", kind = "bulk", client = "phone" }, { name = "two", kind = "bulk", client = "laptop" }]
+"""
+
+
+def test_colours_are_of_links_as_in_the_figures_whatever_interfaces_are_called() -> None:
+    recording = engines.get("sim").run(Scenario.parse(TWO_CLIENTS, "two-clients.toml").plan())
+    run = page(recording)["runs"][0]
+    found = [[each["path"] for each in connection["subflows"]] for connection in run["connections"]]
+    assert found == [[1, 2], [0]]
+    for of, paths in zip(metrics.connections(recording), found, strict=True):
+        assert [lane.colour for lane in lanes(recording, of)] == [colour(number) for number in paths]
+    links = {link["name"]: link["path"] for link in run["network"]["links"]}
+    assert links == {"backbone": None, "dsl": 0, "wifi": 1, "lte": 2}
 
 
 def test_ten_seconds_of_eight_subflows_stay_small(ran: Ran) -> None:

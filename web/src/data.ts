@@ -141,6 +141,8 @@ export interface Link {
   a: number;
   b: number;
   bend: number;
+  /** The path that begins with it. */
+  path: number | null;
   forward: Channel;
   backward: Channel;
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { ceiling, usual } from "./ceiling";
 import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
-import { dataOf, type Connection, type Lab, type Page, type Run, type RunData, type Series } from "./data";
+import { dataOf, type Connection, type Lab, type Network, type Page, type Run, type RunData, type Series } from "./data";
 import { Events } from "./events";
 import { Expectations } from "./expectations";
 import { NetworkView } from "./network";
@@ -191,23 +191,38 @@ function LaneChart(props: {
 
 function QueueChart({ run, data, changes }: { run: Run; data: RunData; changes: Mark[] }) {
   const { queues } = data;
-  const lines = useMemo(
-    () =>
-      (queues?.links ?? []).map(({ link, direction }, index): Line => {
-        const name = run.network?.links[link]?.name ?? "link";
-        return {
-          label: direction === "forward" ? name : `${name}, back`,
-          values: queues?.v[index] ?? [],
-          colour: () => pathColour(index),
-          step: 1,
-        };
-      }),
-    [queues],
-  );
+  const lines = useMemo(() => {
+    const found = queues?.links ?? [];
+    const colours = linkColours(run.network, found.map(({ link }) => link));
+    return found.map(({ link, direction }, index): Line => {
+      const name = run.network?.links[link]?.name ?? "link";
+      const back = direction === "backward";
+      return {
+        label: back ? `${name}, back` : name,
+        values: queues?.v[index] ?? [],
+        colour: () => pathColour(colours.get(link) ?? 0),
+        step: 1,
+        ...(back ? { dash: [6, 3] } : {}),
+      };
+    });
+  }, [queues]);
   if (!queues) return null;
   return (
     <Chart name="queue" title="Queues of links" unit="packets" times={queues.t} lines={lines} marks={changes} note={thinned(queues)} />
   );
+}
+
+/** The number of each link's colour: that of its path, of others one that no path has. */
+function linkColours(network: Network | null, links: number[]): Map<number, number> {
+  const paths = network?.links.map((link) => link.path) ?? [];
+  const found = new Map<number, number>();
+  let next = 0;
+  for (const link of links) {
+    if (found.has(link)) continue;
+    while (paths.includes(next)) next += 1;
+    found.set(link, paths[link] ?? next++);
+  }
+  return found;
 }
 
 function thinned(of: Series): string {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from polypath.plots.style import colour, shade
-from polypath.results import Recording, metrics
+from polypath.results import Recording, metrics, uplinks
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ def lanes(recording: Recording, of: metrics.Connection, tint: str | None = None)
     A path is the link at the subflow's interface of the client. Its colour is the same in every connection of the run.
     """
     found = metrics.subflows(recording, of)
-    names = {each.id: path(recording.plan, of, each.interface) for each in found}
-    order = recording.once("order of paths", lambda: _order(recording))
+    names = {each.id: uplinks.name(recording.plan, of, each.interface) for each in found}
+    order = uplinks.order(recording)
     groups: dict[str, list[int]] = {}
     for each in found:
         groups.setdefault(names[each.id], []).append(each.id)
@@ -47,26 +46,3 @@ def by_path(found: Sequence[Lane]) -> list[Lane]:
     """The lanes of one path after the other, the paths in the order of their first."""
     order = list(dict.fromkeys(lane.path for lane in found))
     return sorted(found, key=lambda lane: order.index(lane.path))
-
-
-def path(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str:
-    """The name of the link at an interface of the client; the interface's own where the plan has none."""
-    applications, nodes = plan.get("applications", []), plan.get("nodes", [])
-    if of.application >= len(applications):
-        return interface
-    client = applications[of.application].get("client")
-    for link in plan.get("links", []):
-        for end in (link["a"], link["b"]):
-            if end["node"] == client and nodes[client]["interfaces"][end["interface"]]["name"] == interface:
-                return str(link["name"])
-    return interface
-
-
-def _order(recording: Recording) -> dict[str, int]:
-    """The number of each path among those that the run's connections use, in the order of the plan's links."""
-    rank = {str(link["name"]): number for number, link in enumerate(recording.plan.get("links", []))}
-    applications = {of.application: of for of in metrics.connections(recording) if of.id is not None}
-    ends = recording.table("subflow_ends").select("connection", "interface").unique(maintain_order=True)
-    ids = {of.id: of for of in applications.values()}
-    used = {path(recording.plan, ids[number], name) for number, name in ends.iter_rows() if number in ids}
-    return {name: number for number, name in enumerate(sorted(used, key=lambda name: (rank.get(name, 1 << 30), name)))}

@@ -15,8 +15,10 @@ _APART, _WIDER = 0.12, 300 / 190
 _BEND = 56 / 300
 
 
-def drawn(recording: Recording) -> dict[str, Any] | None:
+def drawn(recording: Recording, paths: Mapping[str, int]) -> dict[str, Any] | None:
     """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network.
+
+    `paths` are numbers by the name of a link, which have colours.
 
     A large network is marked as such: its nodes have no names in the picture.
     """
@@ -47,6 +49,7 @@ def drawn(recording: Recording) -> dict[str, Any] | None:
                 "a": link["a"]["node"],
                 "b": link["b"]["node"],
                 "bend": round(bends[id(link)], 4),
+                "path": paths.get(link["name"]),
                 "forward": _channel(link["forward"]),
                 "backward": _channel(link["backward"]),
             }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from polypath.report import asked, columns, listing, network, series
-from polypath.results import Recording, causes, metrics, summary
+from polypath.results import Recording, causes, metrics, summary, uplinks
 from polypath.results.changes import changes
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
@@ -132,6 +132,8 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
     shown = {id(each) for each in sorted(connections, key=lambda each: -each.bytes)[:MOST_CONNECTIONS]}
     data: dict[str, Any] = {"connections": {}, "links": series.of_links(recording)}
     described = []
+    for path in uplinks.order(recording):
+        paths.setdefault(path, len(paths))
     for number, each in enumerate(connections):
         lanes = metrics.subflows(recording, each)
         del figures["connections"][number]["goodput_series"]
@@ -165,7 +167,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         "versions": dict(made.versions),
         "summary": figures,
         "connections": described,
-        "network": network.drawn(recording),
+        "network": network.drawn(recording, paths),
         "changes": network.changes(recording),
         "marks": [{"t": each.time_s, "text": each.text} for each in changes(recording)],
         "events": events[:MOST_EVENTS],
@@ -177,14 +179,15 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
 def _connection(
     recording: Recording, of: Connection, lanes: Sequence[Subflow], paths: dict[str, int], *, charted: bool
 ) -> dict[str, Any]:
-    """`path` is the number of the interface among all of the page, which has a colour; `shade` counts on it."""
+    """`path` is the number of the path among all of the page, which has a colour; `shade` counts on it."""
     on: dict[str, int] = {}
     subflows = []
     for lane in lanes:
-        shade = on.get(lane.interface, 0)
-        on[lane.interface] = shade + 1
+        path = uplinks.name(recording.plan, of, lane.interface)
+        shade = on.get(path, 0)
+        on[path] = shade + 1
         subflows.append(
-            {"id": lane.id, "label": lane.label, "path": paths.setdefault(lane.interface, len(paths)), "shade": shade}
+            {"id": lane.id, "label": lane.label, "path": paths.setdefault(path, len(paths)), "shade": shade}
         )
     return {
         "id": of.id,

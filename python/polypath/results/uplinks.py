@@ -1,0 +1,35 @@
+"""The links at subflows' interfaces of the client, by which a person tells paths apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polypath.results import metrics
+from polypath.results.recording import Recording
+
+
+def name(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str:
+    """The name of the link at an interface of the client; the interface's own where the plan has none."""
+    applications, nodes = plan.get("applications", []), plan.get("nodes", [])
+    if of.application >= len(applications):
+        return interface
+    client = applications[of.application].get("client")
+    for link in plan.get("links", []):
+        for end in (link["a"], link["b"]):
+            if end["node"] == client and nodes[client]["interfaces"][end["interface"]]["name"] == interface:
+                return str(link["name"])
+    return interface
+
+
+def order(recording: Recording) -> dict[str, int]:
+    """The number of each path among those that the run's connections use, in the order of the plan's links."""
+    return recording.once("order of paths", lambda: _order(recording))
+
+
+def _order(recording: Recording) -> dict[str, int]:
+    rank = {str(link["name"]): number for number, link in enumerate(recording.plan.get("links", []))}
+    ids = {of.id: of for of in metrics.connections(recording) if of.id is not None}
+    ends = recording.table("subflow_ends").select("connection", "interface").unique(maintain_order=True)
+    used = {name(recording.plan, ids[number], interface) for number, interface in ends.iter_rows() if number in ids}
+    return {path: number for number, path in enumerate(sorted(used, key=lambda path: (rank.get(path, 1 << 30), path)))}

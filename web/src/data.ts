@@ -228,6 +228,7 @@ interface PackedChart {
   t: Packed;
   v: Packed[];
   of: number;
+  extremes: number;
 }
 
 interface PackedData {
@@ -276,11 +277,13 @@ interface PackedData {
 
 export type Column = (number | null)[];
 
-/** Series over the same times, in seconds; `of` is the number of samples before some were left out. */
+/** Series over the same times, in seconds; `of` is the number of samples before some were left out, and of `extremes` series their
+ * least and greatest values were kept; 0: these are means. */
 export interface Series {
   t: number[];
   v: Column[];
   of: number;
+  extremes: number;
 }
 
 export interface Sequence {
@@ -359,7 +362,7 @@ export function numbers(packed: Packed, unit = 1): number[] {
 }
 
 function series(packed: PackedChart, unit = 1): Series {
-  return { t: numbers(packed.t, MICRO), v: packed.v.map((column) => summed(column, unit)), of: packed.of };
+  return { t: numbers(packed.t, MICRO), v: packed.v.map((column) => summed(column, unit)), of: packed.of, extremes: packed.extremes };
 }
 
 async function inflated(text: string): Promise<PackedData> {

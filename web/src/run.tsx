@@ -6,6 +6,7 @@ import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
 import { dataOf, type Connection, type Lab, type Network, type Page, type Run, type RunData, type Series } from "./data";
 import { Events } from "./events";
+import { significant } from "./format";
 import { Expectations } from "./expectations";
 import { NetworkView } from "./network";
 import { SegmentList } from "./listing";
@@ -226,7 +227,10 @@ function linkColours(network: Network | null, links: number[]): Map<number, numb
 }
 
 function thinned(of: Series): string {
-  return of.t.length < of.of ? `${of.t.length} of ${of.of} samples, with the least and greatest of each stretch` : "";
+  if (of.t.length >= of.of) return "";
+  if (of.extremes === 0) return `means over ${significant(of.of / of.t.length, 2)} samples each`;
+  const lines = of.extremes < of.v.length ? " of the first line" : "";
+  return `${of.t.length} of ${of.of} samples, with the least and greatest of each stretch${lines}`;
 }
 
 function Provenance({ run, lab }: { run: Run; lab: Lab | undefined }) {

@@ -27,15 +27,16 @@ _KINDS: Final = ("data", "retransmission", "reinjection")
 def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow], coarse: bool) -> dict[str, Any]:
     """A connection's charts by name; those without data are left out. `coarse`: a quarter of the resolution."""
     most = MOST_VALUES // 4 if coarse else MOST_VALUES
+    rates = _rate(recording, of, lanes)
     charts = {
-        "rate": _rate(recording, of, lanes),
         "delivered": Chart(*_delivered(recording, of)),
         "window": _sampled(recording, of, of.sender, "cwnd_packets", lanes),
         "flight": _sampled(recording, of, of.sender, "in_flight_packets", lanes),
         "rtt": _sampled(recording, of, of.sender, "srtt_us", lanes, without=0),
         "reassembly": _reassembly(recording, of, lanes),
     }
-    found: dict[str, Any] = {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
+    found: dict[str, Any] = {"rate": rates.averaged(most)} if _says_something(rates) else {}
+    found |= {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
     if not coarse and (sent := sequence(recording, of)) is not None:
         found["sequence"] = sent
         if (back := answers(recording, of)) is not None:

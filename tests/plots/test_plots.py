@@ -382,6 +382,14 @@ def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording
     assert numbers(delays.lines[0].get_ydata()) == [40.0, 60.0]
 
 
+def test_of_many_causes_the_longest_are_drawn(recording: Recording) -> None:
+    rows = [[0, "server", "subflow", lane, "late", lane * SECOND, 0.0, 1] for lane in range(40)]
+    blocking = pl.DataFrame(rows, schema=dict(schema.TABLES["blocking"]), orient="row")
+    axes = plots.causes(replace(recording, tables={**recording.tables, "blocking": blocking}), connection="iperf")
+    assert [text.get_text() for text in axes.get_yticklabels()] == [f"within subflow {lane}" for lane in range(24, 40)]
+    assert axes.get_title(loc="right") == "the longest 16 of 40"
+
+
 def test_one_sample_of_a_window_holds_until_the_subflow_ends(recording: Recording) -> None:
     one = recording.table("subflows").filter(pl.col("time_ns") == 2 * SECOND)
     windows, delays = drawn("window+rtt", replace(recording, tables={**recording.tables, "subflows": one})).axes

@@ -15,6 +15,8 @@ from polypath.results import Recording, metrics
 #: In the order of the documentation, each with a colour beyond those of two subflows.
 CAUSES: Final = ("late", "retransmitted", "reinjected", "missing")
 _WAITED: Final = "time something waited (s)"
+#: Bars that can be read beside each other.
+_MOST_ROWS: Final = 16
 
 
 def waits(
@@ -68,14 +70,20 @@ def causes(
 ) -> Axes:
     """Time (s) that something waited by level and subflow, a stretch of a bar for each cause.
 
-    The times of the two levels do not add up (docs/recording.md). Raises MetricError where the run has several
-    connections and `connection` names none of them.
+    The times of the two levels do not add up (docs/recording.md). Of many bars the longest are drawn. Raises
+    MetricError where the run has several connections and `connection` names none of them.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
         found = metrics.blocking(recording, of) or []
         names = {lane.subflow.id: lane.label for lane in lanes(recording, of)}
-        rows = list(dict.fromkeys((each.level, each.subflow) for each in found))
+        waited: dict[tuple[metrics.Level, int | None], int] = {}
+        for each in found:
+            waited[each.level, each.subflow] = waited.get((each.level, each.subflow), 0) + each.time_ns
+        longest = sorted(waited, key=lambda row: -waited[row])[:_MOST_ROWS]
+        rows = [row for row in waited if row in longest]
+        if len(rows) < len(waited):
+            Canvas.of(axes).note(f"the longest {len(rows)} of {len(waited)}")
         before = [0.0] * len(rows)
         for index, cause in enumerate(CAUSES):
             times = {(each.level, each.subflow): each.time_ns / metrics.SECOND for each in found if each.cause == cause}

@@ -113,6 +113,15 @@ def test_numbers_of_a_logarithmic_axis_do_not_overlap() -> None:
     assert told == ["1", "2", "4", "6", "8", "10", "12", "", "16", "20", "25", "30"]
 
 
+def test_many_numbers_of_a_logarithmic_axis_are_numbers() -> None:
+    counts = [2**power for power in range(14)]
+    figure = drawn(Axis("N", tuple(map(str, counts)), tuple(map(float, counts))))
+    assert figure is not None
+    told = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert [text for text in told if text]
+    assert all(text.replace(".", "").isdecimal() for text in told if text)
+
+
 def test_a_rule_far_beyond_the_axis_is_named_but_does_not_stretch_it() -> None:
     figure = drawn(BUFFER, thumb=571e6)
     assert figure is not None

@@ -221,6 +221,14 @@ def test_runs_share_axes_as_a_line_each(recording: Recording) -> None:
     assert legends(figure.axes[0]) == ["one", "two"]
 
 
+def test_a_name_with_dollars_is_no_formula(recording: Recording, tmp_path: Path) -> None:
+    runs = {"$x_{$": recording, "a $1$": recording}
+    assert save("rate", runs, tmp_path / "rate.png") is not None
+    figure = plots.figure(runs, "rate")
+    assert figure is not None
+    assert legends(figure.axes[0]) == list(runs)
+
+
 @pytest.mark.parametrize(("name", "column"), [("window", "cwnd_packets"), ("rtt", "srtt_us")])
 def test_an_axis_has_room_for_every_run_on_it(name: str, column: str, recording: Recording) -> None:
     more = recording.table("subflows").with_columns(pl.col(column) * 10)

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from polypath.plots.curve import Swept
 from polypath.plots.files import Picture
+from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, style
 from polypath.results import benefit
 from polypath.results.names import told_apart
@@ -220,6 +221,8 @@ def _put(panel: Axes, given: _Panel, limits: _Limits, share_above: float | None,
         panel.set_yscale("log")
     noted = _COUNTS if share_above is not None else _MARGIN
     panel.set_ylim(*limits.stretched(noted, _COUNTS))
+    if limits.logarithmic:
+        label_decades(panel.yaxis)
     panel.set_xlim(-0.6, len(names) - 0.4)
     panel.set_xticks(range(len(names)), names)
     panel.grid(visible=False, axis="x")

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polypath.plots.base import drawing, put_legend
+from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, style
 from polypath.results import MetricError
 from polypath.results.points import MEASURES, SEED, Axis
@@ -194,6 +195,8 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame
             ticks = [number / _scale(roles.along)[0] for number in numbers]
             panel.set_xticks(ticks, _apart(ticks))
             panel.minorticks_off()
+        else:
+            label_decades(panel.xaxis)
 
 
 def _line(panel: Axes, along: Axis, at: Sequence[float], rows: pl.DataFrame, index: int, label: str) -> None:

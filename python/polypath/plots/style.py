@@ -42,6 +42,8 @@ _STYLE: Final[dict[str, Any]] = {
     "legend.fontsize": "medium",
     "figure.dpi": 100,
     "savefig.dpi": 150,
+    # a dollar in a name is no formula
+    "text.parse_math": False,
     # the same bytes each time, and fonts that publishers take (TrueType)
     "svg.hashsalt": "polypath",
     "pdf.fonttype": 42,

@@ -229,6 +229,15 @@ def test_a_name_with_dollars_is_no_formula(recording: Recording, tmp_path: Path)
     assert legends(figure.axes[0]) == list(runs)
 
 
+def test_a_name_that_begins_with_an_underscore_is_in_the_legend(recording: Recording) -> None:
+    plan = {**recording.plan, "links": [{**each, "name": f"_{each['name']}"} for each in recording.plan["links"]]}
+    axes = plots.window(replace(recording, plan=plan), connection="iperf")
+    assert [label.strip() for label in named(axes)] == ["_path0", "_path1, backup"]
+    figure = plots.figure({"_old": recording, "new": recording}, "rate")
+    assert figure is not None
+    assert [label.strip() for label in legends(figure.axes[0])] == ["_old", "new"]
+
+
 @pytest.mark.parametrize(("name", "column"), [("window", "cwnd_packets"), ("rtt", "srtt_us")])
 def test_an_axis_has_room_for_every_run_on_it(name: str, column: str, recording: Recording) -> None:
     more = recording.table("subflows").with_columns(pl.col(column) * 10)

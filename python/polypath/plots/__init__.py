@@ -24,7 +24,7 @@ from polypath.plots.playing import player, quality
 from polypath.plots.rates import rate
 from polypath.plots.requests import cdf, delays
 from polypath.plots.sequences import acks, beginning, sequence
-from polypath.plots.style import Look, style
+from polypath.plots.style import Look, listed, style
 from polypath.plots.transfers import fct, slowdown
 from polypath.plots.waiting import causes, waits
 from polypath.plots.windows import rtt, window
@@ -82,7 +82,11 @@ def figure(
 
 
 def _named(recordings: Recording | Mapping[str, Recording]) -> Mapping[str, Recording]:
-    return {"": recordings} if isinstance(recordings, Recording) else recordings
+    return (
+        {"": recordings}
+        if isinstance(recordings, Recording)
+        else {listed(name): run for name, run in recordings.items()}
+    )
 
 
 def file_name(name: str, form: str) -> str:

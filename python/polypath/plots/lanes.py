@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polypath.plots.style import colour, shade
+from polypath.plots.style import colour, listed, shade
 from polypath.results import Recording, metrics, uplinks
 
 
@@ -37,7 +37,7 @@ def lanes(recording: Recording, of: metrics.Connection, tint: str | None = None)
         own = groups[name] if tint is None else [other.id for other in found]
         base = colour(order.get(name, each.id)) if tint is None else tint
         parts = [name, *([f"{each.kind} {each.id}"] if len(groups[name]) > 1 else [])]
-        label = ", ".join([*parts, *(["backup"] if each.backup else [])])
+        label = listed(", ".join([*parts, *(["backup"] if each.backup else [])]))
         made.append(Lane(each, label, shade(base, own.index(each.id), len(own)), name))
     return made
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from polypath.plots.base import Canvas, Kind, drawing, named, put_legend
 from polypath.plots.changes import Events, finish
-from polypath.plots.style import colour
+from polypath.plots.style import colour, listed
 from polypath.results import MetricError, Recording, metrics
 
 DELAY: Final = "delay (ms)"
@@ -131,7 +131,7 @@ def _name(
     recording: Recording, of: metrics.Connection, given: str | metrics.Connection | None, label: str | None
 ) -> str:
     if label is None:
-        return of.name
+        return listed(of.name)
     return f"{label}, {of.name}" if given is None and len(_asking(recording, None)) > 1 else label
 
 

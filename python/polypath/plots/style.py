@@ -151,6 +151,11 @@ def colour(index: int) -> str:
     return palette[index % len(palette)]
 
 
+def listed(name: str) -> str:
+    """A name as a legend takes it: matplotlib leaves out what begins with `_`."""
+    return f" {name}" if name.startswith("_") else name
+
+
 def shade(base: str, number: int, count: int) -> str:
     """The colour of one of `count` things of a common colour, from dark to light."""
     if count == 1:

@@ -122,6 +122,27 @@ def test_many_numbers_of_a_logarithmic_axis_are_numbers() -> None:
     assert all(text.replace(".", "").isdecimal() for text in told if text)
 
 
+def test_runs_of_several_lines_that_did_not_finish_stand_apart() -> None:
+    rows = [
+        (
+            {BUFFER.name: buffer, SCHEDULER.name: scheduler},
+            [{"connection": "a", "requests": None, "finished": done, "completion_s": 2.0 if done else None}],
+        )
+        for buffer in BUFFER.labels
+        for scheduler in SCHEDULER.labels
+        for done in [buffer == "10 MB"]
+    ]
+    points = table([BUFFER, SCHEDULER], rows)
+    figure = draw_curves(
+        StoredSweep("lab", (BUFFER, SCHEDULER), points, over_seeds(points, (BUFFER, SCHEDULER)), []), "completion_s"
+    )
+    assert figure is not None
+    crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert len(crosses) == 4
+    assert len({str(np.asarray(line.get_xydata())) for line in crosses}) == 4
+    assert len({str(line.get_color()) for line in crosses}) == 2
+
+
 def test_a_rule_far_beyond_the_axis_is_named_but_does_not_stretch_it() -> None:
     figure = drawn(BUFFER, thumb=571e6)
     assert figure is not None

@@ -9,6 +9,7 @@ buffers, the rule of thumb.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,6 +34,8 @@ _APART = 0.05
 #: Part of the room between two names in which the points of a place stand; characters from which names are slanted.
 _WIDE = 0.6
 _LONG_NAMES = 40
+#: Part of a panel's height that crosses without a value are apart.
+_CROSS = 0.07
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 #: Inches: below this width the legend is below the panels.
 _NARROW = 5.0
@@ -168,6 +171,7 @@ def _draw(result: Swept, measure: str, roles: _Roles, look: Look) -> Figure:
 def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame | None) -> None:
     """The curves of a panel and, given the points, what their links carry."""
     labels = roles.colours.labels if roles.colours is not None else ("",)
+    without: Counter[float] = Counter()
     for index, label in enumerate(labels):
         line = group if roles.colours is None else group.filter(pl.col(roles.colours.name) == label)
         places = _places(roles.along, line)
@@ -176,7 +180,7 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame
         at = [places[each] + beside for each in order]
         ordered = line[order]
         _line(panel, roles.along, at, ordered, index, label or "mean")
-        _unfinished(panel, at, ordered, colour(index))
+        _unfinished(panel, at, ordered, colour(index), without)
     if points is not None:
         _references(panel, roles, points)
     numbers = roles.along.numbers
@@ -243,14 +247,16 @@ def _gaps(values: pl.Series) -> list[float]:
     return [math.nan if value is None else value for value in values]
 
 
-def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str) -> None:
+def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str, without: Counter[float]) -> None:
     """Places at which runs did not finish: their number, and a cross at the median or, without one, at the top, at the
-    bottom where more is better."""
+    bottom where more is better. `without` counts the latter at each place, which stand one below the other."""
     for place, row in zip(at, line.iter_rows(named=True), strict=True):
         if row["unfinished"]:
             known = row["median"] is not None
             transform = panel.transData if known else panel.get_xaxis_transform()
-            height = row["median"] if known else 0.97 if MEASURES[row["measure"]].beyond > 0 else 0.03
+            edge = 0.03 + _CROSS * without[place]
+            height = row["median"] if known else 1 - edge if MEASURES[row["measure"]].beyond > 0 else edge
+            without[place] += not known
             (cross,) = panel.plot([place], [height], marker="x", color=tint, linestyle="", transform=transform)
             note = panel.annotate(
                 f"{row['unfinished']} of {row['n']} unfinished",
@@ -259,6 +265,7 @@ def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str)
                 xycoords=transform,
                 textcoords="offset points",
                 fontsize="x-small",
+                color=tint,
                 va="top" if known or height > 0.5 else "bottom",
             )
             for each in (cross, note):

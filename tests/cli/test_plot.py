@@ -186,3 +186,7 @@ def test_several_sweeps_share_boxes_alone(polypath: Any, scenario: Path, tmp_pat
     outcome = polypath("plot", tmp_path / "one", "--kind", "box-benefit")
     assert outcome.code == 2
     assert "there is nothing to draw: the sweep has nothing for box-benefit" in outcome.err
+    outcome = polypath("plot", tmp_path / "one", "--kind", "box-goodput,cdf-delay")
+    assert outcome.code == 0
+    what = "an application that waits for answers, and 2 to 8 places besides the seeds"
+    assert f"'cdf-delay' has nothing to show and is not drawn; it needs {what}\n" in outcome.err

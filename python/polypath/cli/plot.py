@@ -114,19 +114,22 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
     from polypath.plots import sweeps
 
     with progress.points("figures", "figures") as shown:
-        if len(found.sweeps) > 1:
-            return sweeps.save_shared(
-                list(found.sweeps.values()), directory, figures.of_sweeps(wanted) or (), wanted.form, wanted.look
-            )
         if found.sweeps:
-            (result,) = found.sweeps.values()
-            names = figures.of_sweeps(wanted)
-            return sweeps.save_all(result, result.load, directory, names, wanted.form, wanted.look, progress=shown)
+            results, asked = list(found.sweeps.values()), figures.of_sweeps(wanted)
+            if len(results) > 1:
+                saved = sweeps.save_shared(results, directory, asked or (), wanted.form, wanted.look)
+            else:
+                (result,) = results
+                saved = sweeps.save_all(result, result.load, directory, asked, wanted.form, wanted.look, progress=shown)
+            for name in asked or ():
+                if directory / f"{name}.{wanted.form}" not in saved:
+                    warn(f"'{name}' has nothing to show and is not drawn; it needs {sweeps.needs(name)}")
+            return saved
         runs = labelled(found.runs)
         names = figures.of_runs(wanted)
         if names is None:
             names = list(plots.USUAL if len(runs) == 1 else plots.shared())
-        saved: list[Path] = []
+        saved = []
         for number, name in enumerate(names):
             shown(number, len(names))
             path = directory / plots.file_name(name, wanted.form)

@@ -17,7 +17,7 @@ from polypath.results import Recording, metrics
 from polypath.results.changes import changes
 from polypath.results.points import SEED, Axis
 
-_MOST_PANELS = 240
+MOST_PANELS = 240
 _LEAST_INTERVALS = 10
 _WIDTH, _HEIGHT = 1.5, 1.25
 
@@ -29,7 +29,7 @@ def drawn_axes(axes: Sequence[Axis]) -> list[Axis]:
     """The axes that a grid has; none where there is no grid to draw, for less than two of them are of names alone."""
     found = [axis for axis in axes if axis.name != SEED and len(axis.labels) > 1]
     named = len(found) >= 2 and all(axis.numbers is None for axis in found)
-    return found if named and prod(len(axis.labels) for axis in found) <= _MOST_PANELS else []
+    return found if named and prod(len(axis.labels) for axis in found) <= MOST_PANELS else []
 
 
 def draw_grid(name: str, axes: Sequence[Axis], places: Places, look: Look | None = None) -> Figure | None:

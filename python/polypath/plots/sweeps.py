@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from polypath.plots import boxes, exposures, pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
-from polypath.plots.grid import Places, draw_grid, drawn_axes
+from polypath.plots.grid import MOST_PANELS, Places, draw_grid, drawn_axes
 from polypath.plots.style import Look, style
 from polypath.results.points import MEASURES, Axis, short
 
@@ -39,6 +39,19 @@ SHARED: Final = (BENEFIT, *BOXES)
 
 USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, EXPOSURE, *SHARED))
 """Those that `polypath run --plot` draws. The others read every run of the sweep, or want many places."""
+
+
+def needs(name: str) -> str:
+    """What a sweep must have for a figure."""
+    return {
+        GRID: f"two axes or more, all of names, with at most {MOST_PANELS} places",
+        DELAYS: f"an application that waits for answers, and 2 to {pooled.MOST_CURVES} places besides the seeds",
+        EXPOSURE: f"recorded segments, and one or two axes, the first with at most {exposures.MOST_CURVES} values",
+        BENEFIT: "runs over a single path beside the same over several",
+        **dict.fromkeys(CURVES, "an axis besides the seed, and a value other than 0"),
+        **dict.fromkeys(BOXES, f"a value, and several seeds or an axis with more than {boxes.MOST_BOXES} values"),
+    }[name]
+
 
 #: Gives the recordings of the places on some axes.
 Loader = Callable[[Sequence[Axis]], Places]

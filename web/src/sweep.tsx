@@ -55,6 +55,7 @@ export function SweepView(props: { page: Page; sweep: Sweep }) {
         : (value(row.cells[sorted.column - down.length]) ?? Infinity);
     rows.sort((a, b) => (sorted.down ? key(b) - key(a) : key(a) - key(b)) || a.order - b.order);
   }
+  const signs = meanings(rows.flatMap((row) => row.cells.map((cell) => cell.estimate)));
   const known = rows.flatMap((row) => row.cells.map(value)).filter((each): each is number => each !== null);
   const most = Math.max(...known);
   const headings = [...down.map((axis) => axis.name), ...(across ? across.labels : [chosen?.heading ?? "runs"])];
@@ -128,6 +129,11 @@ export function SweepView(props: { page: Page; sweep: Sweep }) {
             </tbody>
           </table>
         </div>
+        {signs.map((each) => (
+          <p class="quiet" key={each}>
+            {each}
+          </p>
+        ))}
         <Compared sweep={sweep} connection={connection} measure={measure} />
       </section>
     </main>
@@ -212,6 +218,20 @@ function MatrixCell(props: { cell: Cell; printed: number; part: number; page: Pa
   );
 }
 
+/** What the signs in the matrix mean, as the terminal says it. */
+function meanings(estimates: (Estimate | undefined)[]): string[] {
+  const uses = (method: string) => estimates.some((each) => each?.method === method && !each.unfinished);
+  return [
+    ...(uses("deterministic") ? ["= deterministic: the runs of all seeds agree"] : []),
+    ...(uses("constant") ? ["(all n): one value in all n runs, which differ otherwise; how rare another is they do not say"] : []),
+    ...(estimates.some((each) => each?.unfinished)
+      ? [
+          "done: runs that finished, had their requests answered and their video shown; a figure before it is the median, with the others counted as the worst",
+        ]
+      : []),
+  ];
+}
+
 function words(estimate: Estimate | undefined, printed: number): string {
   if (!estimate) return "";
   if (estimate.unfinished) {
@@ -221,6 +241,7 @@ function words(estimate: Estimate | undefined, printed: number): string {
   if (estimate.mean === null) return "";
   const mean = estimate.mean / printed;
   if (estimate.method === "deterministic") return `${significant(mean, 4)} =`;
+  if (estimate.method === "constant") return `${significant(mean, 4)} (all ${estimate.n})`;
   if (estimate.low === null || estimate.high === null) return significant(mean, 4);
   return estimated(mean, estimate.low / printed, estimate.high / printed);
 }

@@ -338,6 +338,13 @@ test("figures of a sweep are rounded as the terminal does, and bars begin at 0",
   });
 });
 
+test("signs of a sweep's figures are explained", async () => {
+  await opened("unfinished.html", "", async (page) => {
+    await page.getByLabel("figure").selectOption("completion_s");
+    assert.match(await page.locator("main").innerText(), /done: runs that finished, .* is the median/);
+  });
+});
+
 test("a comparison has its differences within seeds", async () => {
   await opened("sweep.html", "", async (page) => {
     assert.deepEqual(await cells(page, "compared"), expected.compared);

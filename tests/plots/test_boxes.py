@@ -86,6 +86,17 @@ def test_a_measure_has_a_panel_for_each_label_and_boxes_for_the_rest() -> None:
     assert figure.axes[0].get_ylabel() == "goodput (Mbps)"
 
 
+def test_long_names_are_slanted() -> None:
+    few = finishing({"default": [1.0, 2.0], "other": [1.0, 2.0]})
+    many = finishing({f"scheduler {number}": [1.0, 2.0] for number in range(4)})
+    turned = []
+    for each in (few, many):
+        figure = draw_measure([each], "completion_s")
+        assert figure is not None
+        turned.append({label.get_rotation() for label in figure.axes[0].get_xticklabels()})
+    assert turned == [{0.0}, {30.0}]
+
+
 @pytest.mark.parametrize("axes", [(PROTOCOL, FIRST), (FIRST,)])
 def test_a_measure_needs_an_axis_to_put_together(axes: tuple[Axis, ...]) -> None:
     few = sweep()

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 
-from polypath.plots.curve import Swept
+from polypath.plots.curve import Swept, slant
 from polypath.plots.files import Picture
 from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, style
@@ -40,6 +40,8 @@ _LOGARITHMIC = 50
 _INFINITY: Final = 1e300
 #: Part of the whiskers' reach that the axis has beyond them with dots, and with the counts of what is cut off.
 _MARGIN, _COUNTS = 0.04, 0.16
+#: Characters beside each other from which names are slanted.
+_LONG_NAMES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,8 @@ def _put(panel: Axes, given: _Panel, limits: _Limits, share_above: float | None,
         label_decades(panel.yaxis)
     panel.set_xlim(-0.6, len(names) - 0.4)
     panel.set_xticks(range(len(names)), names)
+    if sum(max(map(len, name.split("\n"))) for name in names) > _LONG_NAMES:
+        slant(panel)
     panel.grid(visible=False, axis="x")
     for place, values in enumerate(given.boxes.values()):
         _count(panel, place, values, ends)

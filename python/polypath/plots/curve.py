@@ -188,9 +188,7 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame
         names = roles.along.labels
         panel.set_xticks(range(len(names)), names)
         if sum(map(len, names)) > _LONG_NAMES:
-            panel.tick_params(axis="x", labelrotation=30)
-            for text in panel.get_xticklabels():
-                text.set(ha="right", rotation_mode="anchor")
+            slant(panel)
         panel.set_xlim(-0.5, len(names) - 0.5)
         panel.grid(visible=False, axis="x")
     elif min(numbers) > 0 and max(numbers) / min(numbers) >= _LOGARITHMIC:
@@ -201,6 +199,13 @@ def _panel(panel: Axes, roles: _Roles, group: pl.DataFrame, points: pl.DataFrame
             panel.minorticks_off()
         else:
             label_decades(panel.xaxis)
+
+
+def slant(panel: Axes) -> None:
+    """Names along the horizontal axis that would touch beside each other."""
+    panel.tick_params(axis="x", labelrotation=30)
+    for text in panel.get_xticklabels():
+        text.set(ha="right", rotation_mode="anchor")
 
 
 def _line(panel: Axes, along: Axis, at: Sequence[float], rows: pl.DataFrame, index: int, label: str) -> None:

@@ -50,9 +50,11 @@ def test_a_row_a_value_of_the_first_axis_and_a_column_a_combination(recording: R
     assert [figure.axes[number].get_ylabel() for number in (0, 3)] == ["lia", "olia"]
     filled = [number for number, panel in enumerate(figure.axes) if panel.collections]
     assert filled == [0, 2, 4]
-    iperf = figure.axes[4].collections[0]
-    heights = np.asarray(iperf.get_paths()[0].vertices)[:, 1]
-    assert heights.max() == pytest.approx(16.0)
+    areas = [np.asarray(area.get_paths()[0].vertices) for area in figure.axes[4].collections]
+    # one stands on the other, until the end of the run
+    assert [area[:, 1].max() for area in areas] == [pytest.approx(each) for each in (16.0, 16.004, 18.004)]
+    assert {area[:, 0].max() for area in areas} == {recording.metadata.end_ns / 1e9}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["iperf", "msg", "cross"]
     assert [text.get_text() for text in figure.axes[1].texts] == ["no result"]
 
 

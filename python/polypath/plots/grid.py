@@ -1,24 +1,29 @@
 """Goodput over time at every point of a sweep whose axes are names: a small panel each, rows by rows.
 
-The first axis makes the rows; every combination of the others is a column. Of several seeds the first is drawn.
+The first axis makes the rows; every combination of the others is a column. Of several seeds the first is drawn, and
+connections are stacked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from polypath.plots.changes import mark
-from polypath.plots.style import Look, colour, style
+from polypath.plots.style import Look, colour, listed, style
 from polypath.results import Recording, metrics
 from polypath.results.changes import changes
 from polypath.results.points import SEED, Axis
 
 MOST_PANELS = 240
 _LEAST_INTERVALS = 10
+#: Connections that are told apart by colour.
+_MOST_NAMES = 8
 _WIDTH, _HEIGHT = 1.5, 1.25
 
 #: Of each place, its label on every axis but the seed, the recording there.
@@ -48,7 +53,8 @@ def draw_grid(name: str, axes: Sequence[Axis], places: Places, look: Look | None
 def _draw(name: str, drawn: Sequence[Axis], places: Places, look: Look) -> Figure:
     first, *rest = drawn
     rates = {place: _rates(recording) for place, recording in places.items()}
-    full = [place for place, lines in rates.items() if any(any(heights) for _, heights in lines)]
+    names = list(dict.fromkeys(name for own in rates.values() for name, mbps in own.mbps.items() if any(mbps)))
+    full = [place for place, own in rates.items() if any(map(any, own.mbps.values()))]
     rows = [label for label in first.labels if not full or any(place[0] == label for place in full)]
     every = _combinations(rest)
     columns = [others for others in every if not full or any(place[1:] == others for place in full)]
@@ -64,18 +70,26 @@ def _draw(name: str, drawn: Sequence[Axis], places: Places, look: Look) -> Figur
         for column, others in enumerate(columns):
             panel = grid[row][column]
             panel.tick_params(labelsize=smaller)
-            lines = rates.get((label, *others))
-            if lines is None:
+            own = rates.get((label, *others))
+            if own is None:
                 panel.text(0.5, 0.5, "no result", transform=panel.transAxes, ha="center", va="center", fontsize=smaller)
                 continue
-            for number, (times, heights) in enumerate(lines):
-                panel.fill_between(times, heights, step="pre", color=colour(number), linewidth=0)
+            below = [0.0] * (len(own.edges) - 1)
+            for number, name in enumerate(names):
+                if name in own.mbps:
+                    above = [sum(pair) for pair in zip(below, own.mbps[name], strict=True)]
+                    ends = [[heights[0], *heights] for heights in (below, above)]
+                    panel.fill_between(own.edges, *ends, step="pre", color=colour(number), linewidth=0)
+                    below = above
             recording = places[(label, *others)]
             mark(panel, changes(recording), words=False)
         grid[row][0].set_ylabel(label, fontsize=small)
     for column, others in enumerate(columns):
         grid[0][column].set_title("\n".join(others), fontsize=small, loc="center")
         grid[-1][column].set_xlabel("s", fontsize=smaller)
+    if 1 < len(names) <= _MOST_NAMES:
+        keys = [Patch(color=colour(number), label=listed(name)) for number, name in enumerate(names)]
+        figure.legend(handles=keys, loc="outside lower left", ncols=4, fontsize=small)
     grid[0][0].set_ylim(bottom=0)
     grid[0][0].set_xlim(left=0)
     empty = [label for label in first.labels if label not in rows]
@@ -85,21 +99,29 @@ def _draw(name: str, drawn: Sequence[Axis], places: Places, look: Look) -> Figur
     return figure
 
 
-def _rates(recording: Recording) -> list[tuple[list[float], list[float]]]:
-    """Of each connection the edges of its intervals in s, and the rate before each in Mbps."""
-    found = []
-    for of in metrics.connections(recording):
-        edges = range(of.start_ns, of.until_ns + 1, _interval_ns(of))
-        rates = [metrics.goodput(recording, of, *pair) or 0.0 for pair in pairwise(edges)]
-        if rates:
-            times = [edge / metrics.SECOND for edge in edges]
-            found.append((times, [rate / 1e6 for rate in (rates[0], *rates)]))
-    return found
+@dataclass(frozen=True)
+class _Rates:
+    """Mbps of each connection by its name, before each of `edges` in s."""
+
+    edges: Sequence[float]
+    mbps: Mapping[str, Sequence[float]]
 
 
-def _interval_ns(of: metrics.Connection) -> int:
-    """A second, as iperf reports; of short connections a part of it."""
-    return max(1, min(metrics.SECOND, (of.until_ns - of.start_ns) // _LEAST_INTERVALS))
+def _rates(recording: Recording) -> _Rates:
+    """Over a second, as iperf reports; of short runs over a part of it. A short rest belongs to the last interval."""
+    connections = metrics.connections(recording)
+    start, until = (
+        min((of.start_ns for of in connections), default=0),
+        max((of.until_ns for of in connections), default=0),
+    )
+    step = max(1, min(metrics.SECOND, (until - start) // _LEAST_INTERVALS))
+    edges = [*range(start, until - step // 2, step), until]
+    found: dict[str, list[float]] = {}
+    for of in connections:
+        own = [(metrics.goodput(recording, of, *pair) or 0.0) / 1e6 for pair in pairwise(edges)]
+        before = found.get(of.name, [0.0] * len(own))
+        found[of.name] = [sum(pair) for pair in zip(before, own, strict=True)]
+    return _Rates([edge / metrics.SECOND for edge in edges], found)
 
 
 def _combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:

@@ -399,6 +399,20 @@ def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording
     assert numbers(delays.lines[0].get_ydata()) == [40.0, 60.0]
 
 
+def test_fast_links_have_numbers_without_powers_of_ten(recording: Recording) -> None:
+    links = recording.plan["links"]
+    fast = [{**link, "forward": {**link["forward"], "rate_bps": 1_234e6, "trace": {"name": "5g"}}} for link in links]
+    axes = plots.topology(replace(recording, plan={**recording.plan, "links": fast}))
+    assert any("5g (mean 1230 Mbps)" in text.get_text() for text in axes.texts)
+    burst = recording.table("connections").with_columns(pl.col("delivered_bytes") * 1000)
+    ends = recording.table("connection_ends").with_columns(pl.col("server_received_bytes") * 1000)
+    axes = plots.rate(
+        replace(recording, tables={**recording.tables, "connections": burst, "connection_ends": ends}),
+        connection="iperf",
+    )
+    assert axes.get_title(loc="right").endswith("cut off: up to 16000 Mbps")
+
+
 def test_of_many_causes_the_longest_are_drawn(recording: Recording) -> None:
     rows = [[0, "server", "subflow", lane, "late", lane * SECOND, 0.0, 1] for lane in range(40)]
     blocking = pl.DataFrame(rows, schema=dict(schema.TABLES["blocking"]), orient="row")

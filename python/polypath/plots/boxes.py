@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from polypath.plots.curve import Swept, slant
 from polypath.plots.files import Picture
 from polypath.plots.requests import label_decades
-from polypath.plots.style import Look, colour, style
+from polypath.plots.style import Look, colour, rounded, style
 from polypath.results import benefit
 from polypath.results.names import told_apart
 from polypath.results.points import MEASURES, SEED, Axis
@@ -267,12 +267,12 @@ def _count(panel: Axes, place: int, values: Sequence[float], ends: tuple[float, 
     unfinished = len(values) - len(known)
     top = [
         *([f"{unfinished} of {len(values)}\nunfinished"] if unfinished else []),
-        *([f"▲ {len(above)} of {len(values)}\nup to {max(above):.3g}"] if above else []),
+        *([f"▲ {len(above)} of {len(values)}\nup to {rounded(max(above))}"] if above else []),
     ]
     if top:
         _note(panel, place, 0.99, "\n".join(top), "top")
     if below:
-        _note(panel, place, 0.07, f"▼ {len(below)} of {len(values)}\ndown to {min(below):.3g}", "bottom")
+        _note(panel, place, 0.07, f"▼ {len(below)} of {len(values)}\ndown to {rounded(min(below))}", "bottom")
 
 
 def _note(panel: Axes, place: int, height: float, text: str, side: str) -> None:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from polypath.plots.base import drawing, put_legend
 from polypath.plots.requests import label_decades
-from polypath.plots.style import Look, colour, style
+from polypath.plots.style import Look, colour, rounded, style
 from polypath.results import MetricError
 from polypath.results.points import MEASURES, SEED, Axis
 
@@ -313,7 +313,7 @@ def _rules_of_thumb(panel: Axes, along: Axis, thumbs: Mapping[float, str]) -> No
     reach = _REACH * max(along.numbers or (0,)) / size
     for number, (thumb, tint) in enumerate(thumbs.items()):
         own = _SHARED if len(thumbs) == 1 else tint
-        name = f"rule of thumb, {thumb:.3g} {unit}" if len(thumbs) == 1 else "rule of thumb"
+        name = f"rule of thumb, {rounded(thumb)} {unit}" if len(thumbs) == 1 else "rule of thumb"
         note = "_" if number else name
         if thumb <= reach:
             panel.axvline(thumb, linestyle=":", linewidth=1.3, color=own, label=note)

@@ -12,7 +12,7 @@ from matplotlib.path import Path as Bezier
 
 from polypath.plots import overview
 from polypath.plots.base import Kind, drawing
-from polypath.plots.style import colour
+from polypath.plots.style import colour, rounded
 from polypath.results import MetricError, Recording, metrics
 from polypath.results.overview import is_large
 from polypath.results.places import Places, parallel, places
@@ -110,9 +110,9 @@ def _describe(link: Mapping[str, Any]) -> str:
 def _channel(channel: Mapping[str, Any]) -> list[str]:
     parts = []
     if "trace" in channel:
-        parts.append(f"{channel['trace']['name']} (mean {channel['rate_bps'] / 1e6:.2g} Mbps)")
+        parts.append(f"{channel['trace']['name']} (mean {rounded(channel['rate_bps'] / 1e6)} Mbps)")
     elif "wifi" in channel:
-        parts.append(f"Wi-Fi up to {channel['rate_bps'] / 1e6:.3g} Mbps")
+        parts.append(f"Wi-Fi up to {rounded(channel['rate_bps'] / 1e6)} Mbps")
     elif channel.get("rate_bps") is not None:
         parts.append(f"{channel['rate_bps'] / 1e6:g} Mbps")
     if channel.get("delay_ns"):

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from polypath.plots.base import Canvas
+from polypath.plots.style import rounded
 from polypath.results import Recording, metrics
 
 #: Round-trip times that an interval spans at least, and intervals that a connection has at least.
@@ -118,7 +119,7 @@ def limit(ax: Axes, curve: Rates, arrived: Floats, tint: str, *, stacked: bool) 
         ax.set_ylim(0, top)
     for line in [line for line in ax.lines if line.get_gid() == "cut"]:
         line.remove()
-    canvas.note(f"{_CUT} up to {peak:.3g} Mbps" if peak > top else "", instead=_CUT)
+    canvas.note(f"{_CUT} up to {rounded(peak)} Mbps" if peak > top else "", instead=_CUT)
     for each in curves:
         over = each.rates.mbps > top
         middles = (each.rates.edges[1:] + each.rates.edges[:-1]) / 2

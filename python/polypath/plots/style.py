@@ -151,6 +151,11 @@ def colour(index: int) -> str:
     return palette[index % len(palette)]
 
 
+def rounded(value: float) -> str:
+    """Three digits of a number, and all those before its point: 1.23, 1230."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def listed(name: str) -> str:
     """A name as a legend takes it: matplotlib leaves out what begins with `_`."""
     return f" {name}" if name.startswith("_") else name

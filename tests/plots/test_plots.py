@@ -413,6 +413,12 @@ def test_fast_links_have_numbers_without_powers_of_ten(recording: Recording) -> 
     assert axes.get_title(loc="right").endswith("cut off: up to 16000 Mbps")
 
 
+def test_a_video_has_the_style_s_colour(recording: Recording) -> None:
+    for name in ("player", "quality"):
+        axes = REGISTRY[name].draw(suited(name, recording), connection="iperf")
+        assert axes.lines[0].get_color() == colour(0)
+
+
 def test_of_many_causes_the_longest_are_drawn(recording: Recording) -> None:
     rows = [[0, "server", "subflow", lane, "late", lane * SECOND, 0.0, 1] for lane in range(40)]
     blocking = pl.DataFrame(rows, schema=dict(schema.TABLES["blocking"]), orient="row")

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 
 from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, seconds, span
 from polypath.plots.changes import Events, finish
+from polypath.plots.style import colour
 from polypath.results import Recording, metrics, video
 
 
@@ -26,7 +27,9 @@ def player(
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
         times, depths = video.buffered(recording, of)
-        axes.plot(seconds(times), depths, color=Canvas.of(axes).run(label, color), linewidth=1.2, label=label)
+        axes.plot(
+            seconds(times), depths, color=Canvas.of(axes).run(label, color) or colour(0), linewidth=1.2, label=label
+        )
         seen = video.playback(recording, of)
         for stall in () if label is not None or seen is None else seen.stalls:
             axes.axvspan(*seconds([stall.begin_ns, stall.end_ns]), color="#bbbbbb", linewidth=0)
@@ -52,7 +55,7 @@ def quality(
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
         times, rates = video.asked(recording, of)
-        tint = Canvas.of(axes).run(label, color)
+        tint = Canvas.of(axes).run(label, color) or colour(0)
         axes.step(seconds(times), [rate / 1e6 for rate in rates], where="post", color=tint, linewidth=1.2, label=label)
         axes.set(xlabel=TIME, ylabel="asked for (Mbps)")
         span(axes, of)

@@ -96,6 +96,21 @@ kind = "bulk"
 """A percentage that no fraction of two has, and a link with two rates."""
 
 
+UNANSWERED = """
+duration = "2 s"
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
+event = [{ at = "1 s", link = "wifi", up = false }]
+[[application]]
+name = "asks"
+kind = "request-response"
+count = 20
+interval = "100 ms"
+request = "200 B"
+response = "20 kB"
+"""
+
+
 FAILING = """
 name = "failing"
 duration = "5 s"
@@ -136,7 +151,7 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     call("compare", "backup", "--run", "backup", "--by", "defaults.scheduler=default,redundant", "--seeds", "2",
          "--set", "duration=4 s", "--out", tmp_path / "unfinished")  # fmt: skip
     call("report", tmp_path / "unfinished", "--out", tmp_path / "unfinished.html")
-    for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS)):
+    for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS), ("unanswered", UNANSWERED)):
         scenario = tmp_path / f"{name}.toml"
         scenario.write_text(text, encoding="utf-8")
         call("report", scenario, "--out", tmp_path / f"{name}.html")

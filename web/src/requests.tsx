@@ -1,6 +1,7 @@
 // Requests: their delays over time, and a bar for each: waiting, then the answer coming, by path.
 
 import { useMemo, useState } from "preact/hooks";
+import type uPlot from "uplot";
 import { Chart, Swatch, type Mark } from "./chart";
 import { ink, laneColour } from "./colour";
 import type { Connection, Requests } from "./data";
@@ -26,6 +27,8 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
     ],
     [of],
   );
+  const missing = of.delay.filter((value) => value === null).length;
+  const lost = missing ? `× at 0: ${missing} ${of.messages ? "lost" : "unanswered"}` : "";
   const { min, max } = shown();
   const inSight = of.sent.flatMap((sent, row) => (sent <= max && sent + (of.delay[row] ?? 0) >= min ? [row] : []));
   const length = (row: number) => of.delay[row] ?? Infinity;
@@ -34,7 +37,7 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
   return (
     <section aria-label="Requests" class="requests">
       <h2>{of.messages ? "Messages" : "Requests"}</h2>
-      <Chart name="delays" title="Delay, by time of sending" unit="ms" times={of.sent} lines={lines} marks={marks} />
+      <Chart name="delays" title="Delay, by time of sending" unit="ms" times={of.sent} lines={lines} marks={marks} over={crosses(of)} note={lost} />
       <p>
         <Swatch colour={() => ink("waiting")} /> {of.by && !of.sampled ? "waiting for the first byte of the answer" : "from the request to the end of the answer"}{" "}
         {of.by &&
@@ -70,6 +73,29 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
       </p>
     </section>
   );
+}
+
+/** Marks at 0 what has no delay, at its time of sending. */
+function crosses(of: Requests): (plot: uPlot) => void {
+  return (plot) => {
+    const { ctx } = plot;
+    const arm = 4 * devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = ink("bad");
+    ctx.lineWidth = 1.6 * devicePixelRatio;
+    ctx.beginPath();
+    of.sent.forEach((sent, row) => {
+      if (of.delay[row] !== null) return;
+      const [x, y] = [plot.valToPos(sent, "x", true), plot.valToPos(0, "y", true)];
+      if (x < plot.bbox.left || x > plot.bbox.left + plot.bbox.width) return;
+      ctx.moveTo(x - arm, y - arm);
+      ctx.lineTo(x + arm, y + arm);
+      ctx.moveTo(x - arm, y + arm);
+      ctx.lineTo(x + arm, y - arm);
+    });
+    ctx.stroke();
+    ctx.restore();
+  };
 }
 
 /** What the bars do not tell of paths. */

@@ -379,6 +379,19 @@ test("an event's name stands over its line when a chart is drawn again, too", as
   });
 });
 
+test("requests without an answer are marked and counted", async () => {
+  await opened("unanswered.html", "", async (page) => {
+    assert.equal(await page.locator("[data-chart=delays] .told").innerText(), "× at 0: 1 unanswered");
+    const red = await page.$eval("[data-chart=delays] canvas", (canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 80 && data[at + 2] < 80 && data[at + 3] > 200) count += 1;
+      return count;
+    });
+    assert.ok(red > 5, `${red} pixels`);
+  });
+});
+
 test("several runs have short names and one event", async () => {
   await opened("failing.html", "#all", async (page) => {
     assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi: down");

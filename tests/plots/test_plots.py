@@ -163,6 +163,17 @@ def test_a_rate_is_over_some_round_trips_and_says_so(recording: Recording) -> No
     assert plots.rate(recording, connection="iperf", smooth_s=100).get_title(loc="right") == "mean over 2 s"
 
 
+def test_a_long_run_has_no_more_intervals_than_can_be_seen(recording: Recording) -> None:
+    rows = [[SECOND + number * SECOND // 10, 0, "server", number, 0, 0, 0, 0] for number in range(1, 6000)]
+    samples = pl.DataFrame(rows, schema=dict(schema.TABLES["connections"]), orient="row")
+    ends = recording.table("connection_ends").with_columns(
+        last_byte_ns=pl.lit(601 * SECOND), end_ns=pl.lit(601 * SECOND)
+    )
+    tables = {**recording.tables, "connections": samples, "connection_ends": ends}
+    long = replace(recording, tables=tables, metadata=replace(recording.metadata, end_ns=602 * SECOND))
+    assert plots.rate(long, connection="iperf").get_title(loc="right").startswith("mean over 2 s")
+
+
 def burst(recording: Recording) -> Recording:
     """`iperf` sampled each 100 ms for 10 s at 1 MB/s over two subflows; the stream stands for 2 s, then comes."""
     times = [SECOND + number * SECOND // 10 for number in range(1, 100)]

@@ -21,9 +21,10 @@ from polypath.plots.base import Canvas
 from polypath.plots.style import rounded
 from polypath.results import Recording, metrics
 
-#: Round-trip times that an interval spans at least, and intervals that a connection has at least.
+#: Round-trip times that an interval spans at least, and intervals that a connection has at least, and about at most.
 ROUND_TRIPS: Final = 4
 _LEAST_INTERVALS: Final = 20
+_MOST_INTERVALS: Final = 500
 #: A last interval that is shorter than the rest by more than this part belongs to the one before.
 _LAST: Final = 0.25
 _STEPS: Final = (1, 2, 5)
@@ -39,18 +40,18 @@ Floats = NDArray[np.float64]
 def interval_s(recording: Recording, of: metrics.Connection) -> float:
     """Seconds that a rate of this connection is taken over, a round number.
 
-    At least the sampling interval and four times the median smoothed RTT of the slowest of its subflows; at most a
-    twentieth of the connection's time, unless it was sampled more coarsely.
+    At least the sampling interval, four times the median smoothed RTT of the slowest of its subflows and a 500th of the
+    connection's time; at most a twentieth of it, unless it was sampled more coarsely.
     """
     times, _ = metrics.delivered(recording, of)
     if len(times) < 2:
         return 0.0
     sampled = median(later - earlier for earlier, later in pairwise(times)) / metrics.SECOND
-    most = (times[-1] - times[0]) / metrics.SECOND / _LEAST_INTERVALS
-    rounded = _round(ROUND_TRIPS * slowest_rtt_s(recording, of))
-    while rounded > most and rounded > sampled:
-        rounded = _smaller(rounded)
-    return rounded if rounded > sampled * 1.01 else sampled
+    whole = (times[-1] - times[0]) / metrics.SECOND
+    width = _round(max(ROUND_TRIPS * slowest_rtt_s(recording, of), whole / _MOST_INTERVALS))
+    while width > whole / _LEAST_INTERVALS and width > sampled:
+        width = _smaller(width)
+    return width if width > sampled * 1.01 else sampled
 
 
 def slowest_rtt_s(recording: Recording, of: metrics.Connection) -> float:

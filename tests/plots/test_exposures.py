@@ -62,6 +62,19 @@ def test_without_segments_there_is_no_figure(recording: Recording) -> None:
     assert draw_exposures("lab", (SCHEDULER,), {("default",): bare, ("equal",): bare}) is None
 
 
+def test_points_of_slow_paths_have_their_own_labels(recording: Recording) -> None:
+    slow = [
+        recording.table("connection_ends").with_columns(pl.col("server_received_bytes") // part) for part in (20, 10)
+    ]
+    places: dict[tuple[str, ...], Recording] = {
+        ("default", label): replace(recording, tables={**recording.tables, "connection_ends": ends})
+        for label, ends in zip(PATHS.labels, slow, strict=True)
+    }
+    figure = draw_exposures("lab", (Axis("scheduler", ("default", "equal")), PATHS), places)
+    assert figure is not None
+    assert [text.get_text() for text in figure.axes[0].texts] == list(PATHS.labels)
+
+
 def test_a_run_of_numbers_at_one_place_is_written_as_its_ends(recording: Recording) -> None:
     axes = (Axis("scheduler", ("default", "equal")), Axis("paths", ("2", "3", "4")))
     figure = draw_exposures("lab", axes, dict.fromkeys(product(*(axis.labels for axis in axes)), recording))

@@ -20,8 +20,8 @@ _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: Curves that are told apart by colour and marker.
 MOST_CURVES: Final = len(_MARKERS)
 _WIDTH, _HEIGHT = 7.0, 4.2
-#: Mbps and percent within which labels are one.
-_NEAR: Final = 2.0
+#: Part of the goodputs' range, and percent, within which labels are one.
+_BESIDE, _NEAR = 0.05, 2.0
 
 #: Of each place its label on every axis, the seed's included, and the recording there.
 Places = Mapping[tuple[str, ...], Recording]
@@ -46,7 +46,7 @@ def draw_exposures(name: str, axes: Sequence[Axis], places: Places, look: Look |
             figure.suptitle(name, x=0.01, ha="left")
         panel = figure.subplots()
         first, *second = varied
-        labels: list[_Label] = []
+        named: list[tuple[str, float, float]] = []
         for rank, label in enumerate(axes[first].labels):
             xs, ys, names = [], [], []
             for inner in product(*(axes[number].labels for number in second)):
@@ -60,9 +60,8 @@ def draw_exposures(name: str, axes: Sequence[Axis], places: Places, look: Look |
                     ys.append(100 * fmean(share for _, share in at))
                     names.append("".join(inner))
             panel.plot(xs, ys, marker=_MARKERS[rank], color=colour(rank), label=label)
-            for text, x, y in zip(names, xs, ys, strict=True):
-                _add(labels, text, x, y)
-        for each in labels:
+            named += zip(names, xs, ys, strict=True)
+        for each in _labels(named):
             panel.annotate(each.text, (each.x, each.y), (4, 4), textcoords="offset points", fontsize="small")
         told = f"; numbers: {axes[second[0]].name}" if second else ""
         panel.set(xlabel=f"goodput (Mbps){told}", ylabel="seen by the most exposed path (%)")
@@ -85,13 +84,18 @@ class _Label:
         return ", ".join(self.names)
 
 
-def _add(labels: list[_Label], name: str, x: float, y: float) -> None:
-    """Writes a point's name; points that lie on each other have one label with the names of all."""
-    near = next((each for each in labels if abs(each.x - x) < _NEAR and abs(each.y - y) < _NEAR), None)
-    if near is None:
-        labels.append(_Label(x, y, [name]))
-    elif name not in near.names:
-        near.names.append(name)
+def _labels(named: Sequence[tuple[str, float, float]]) -> list[_Label]:
+    """The names of points; those that lie on each other have one label with the names of all."""
+    rates = [x for _, x, _ in named]
+    beside = _BESIDE * (max(rates) - min(rates))
+    labels: list[_Label] = []
+    for name, x, y in named:
+        near = next((each for each in labels if abs(each.x - x) <= beside and abs(each.y - y) < _NEAR), None)
+        if near is None:
+            labels.append(_Label(x, y, [name]))
+        elif name not in near.names:
+            near.names.append(name)
+    return labels
 
 
 def of_run(recording: Recording) -> tuple[float, float] | None:

@@ -96,6 +96,22 @@ kind = "bulk"
 """A percentage that no fraction of two has, and a link with two rates."""
 
 
+CROWD = """
+duration = "200 ms"
+host = {{ server = {{}}, {hosts} }}
+router.r = {{}}
+link = {{ backbone = {{ ends = ["r", "server"] }}, {links} }}
+application = [{applications}]
+""".format(
+    hosts=", ".join(f"h{number} = {{}}" for number in range(9)),
+    links=", ".join(f'l{number} = {{ ends = ["h{number}", "r"], rate = "10 Mbps" }}' for number in range(9)),
+    applications=", ".join(
+        f'{{ name = "a{number}", kind = "bulk", client = "h{number % 9}", server = "server", start = "0 s" }}'
+        for number in range(13)
+    ),
+)
+
+
 UNANSWERED = """
 duration = "2 s"
 host = { client = {}, server = {} }
@@ -155,6 +171,9 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
         scenario = tmp_path / f"{name}.toml"
         scenario.write_text(text, encoding="utf-8")
         call("report", scenario, "--out", tmp_path / f"{name}.html")
+    crowd = tmp_path / "crowd.toml"
+    crowd.write_text(CROWD, encoding="utf-8")
+    call("report", crowd, failing, "--out", tmp_path / "crowd.html")
     (tmp_path / "hostile.html").write_text(hostile(ran("aggregation", "mptcp")), encoding="utf-8")
     names = ("tcp", "mptcp", "window-100kB")
     recordings = [Recording.load(results / name) for name in names]

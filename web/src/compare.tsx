@@ -11,6 +11,8 @@ import { end, hrefOf, theme, useValue, zoom } from "./store";
 
 /** Runs that are drawn at first, and colours that are told apart. */
 const FIRST = 6;
+/** Connections of a run that have a row. */
+const ROWS = 12;
 
 export function AllRuns(props: { page: Page }) {
   const { page } = props;
@@ -59,7 +61,7 @@ export function AllRuns(props: { page: Page }) {
             </thead>
             <tbody>
               {page.runs.flatMap((run, index) =>
-                run.summary.connections.slice(0, 12).map((each, number) => (
+                run.summary.connections.slice(0, ROWS).map((each, number) => (
                   <tr key={`${index}.${number}`}>
                     <th scope="row">
                       {number === 0 && (
@@ -89,6 +91,7 @@ export function AllRuns(props: { page: Page }) {
             </tbody>
           </table>
         </div>
+        {page.runs.some((run) => run.summary.connections.length > ROWS) && <p class="quiet">Of each run the first {ROWS} connections.</p>}
         {!single && names.length > 1 && (
           <label>
             connection{" "}

@@ -265,7 +265,8 @@ function LinkTable(props: { run: Run; network: Network; links: LinkData; at: num
     })),
   );
   const carrying = rows.filter((row) => row.carried && row.link[row.direction].rate_bps !== null);
-  const chosen = (carrying.length > 0 ? carrying : rows.filter((row) => row.carried)).slice(0, ROWS);
+  const all = carrying.length > 0 ? carrying : rows.filter((row) => row.carried);
+  const chosen = all.slice(0, ROWS);
   const ends = (link: Link, direction: Direction) => {
     const [a, b] = [network.nodes[link.a]?.name, network.nodes[link.b]?.name];
     return direction === "forward" ? `${a} → ${b}` : `${b} → ${a}`;
@@ -274,7 +275,7 @@ function LinkTable(props: { run: Run; network: Network; links: LinkData; at: num
   return (
     <table class="now">
       <caption>
-        At <output>{at.toFixed(3)}</output> s
+        At <output>{at.toFixed(3)}</output> s{all.length > ROWS ? `; the first ${ROWS} of ${all.length} directions` : ""}
       </caption>
       <thead>
         <tr>

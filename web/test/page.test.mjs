@@ -392,6 +392,15 @@ test("requests without an answer are marked and counted", async () => {
   });
 });
 
+test("tables say what they leave out", async () => {
+  await opened("crowd.html", "#run-1", async (page) => {
+    assert.match(await page.locator("table.now caption").innerText(), /the first 16 of 18 directions/);
+  });
+  await opened("crowd.html", "#all", async (page) => {
+    assert.ok((await page.locator("main").innerText()).includes("Of each run the first 12 connections."));
+  });
+});
+
 test("several runs have short names and one event", async () => {
   await opened("failing.html", "#all", async (page) => {
     assert.equal(await page.locator("[data-chart=all-rate]").getAttribute("data-marks"), "wifi: down");

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection, LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -428,6 +429,14 @@ def test_a_video_has_the_style_s_colour(recording: Recording) -> None:
     for name in ("player", "quality"):
         axes = REGISTRY[name].draw(suited(name, recording), connection="iperf")
         assert axes.lines[0].get_color() == colour(0)
+
+
+def test_a_long_title_stays_within_the_figure(recording: Recording) -> None:
+    name = "sweep (defaults.scheduler=roundrobin, link.wifi.rate=100 Mbps, seed=1)"
+    figure = drawn("topology", replace(recording, metadata=replace(recording.metadata, scenario=name)))
+    FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]
+    (title,) = [text for text in figure.texts if text.get_text() == name]
+    assert title.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_of_many_causes_the_longest_are_drawn(recording: Recording) -> None:

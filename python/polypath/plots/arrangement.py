@@ -51,9 +51,9 @@ def arrange(figure: Figure, grid: Grid, weights: Sequence[float], footnote: str 
     renderer = RendererAgg(1, 1, figure.dpi)  # type: ignore[no-untyped-call]
     top = height - _EDGE * em
     if figure.get_suptitle():
-        figure.suptitle(figure.get_suptitle(), x=_EDGE * em / width, y=top / height, ha="left", va="top").set_in_layout(
-            False
-        )
+        title = figure.suptitle(figure.get_suptitle(), x=_EDGE * em / width, y=top / height, ha="left", va="top")
+        title.set_in_layout(False)
+        _fit(title, title.get_window_extent(renderer).width, (width - 2 * _EDGE * em) * figure.dpi)
         top -= 1.6 * em
     bottom = _EDGE * em
     if footnote:
@@ -101,7 +101,8 @@ def arrange(figure: Figure, grid: Grid, weights: Sequence[float], footnote: str 
                 wide = max(wides[column], em)
                 # else matplotlib measures every number to find places for the labels
                 axes.yaxis.set_label_coords(-(lefts[column] - 1.1 * em) / wide, 0.5)
-                _fit(axes.yaxis.label, renderer, tall * figure.dpi)
+                label = axes.yaxis.label
+                _fit(label, label.get_window_extent(renderer).height, tall * figure.dpi)
                 axes.xaxis.set_label_coords(0.5, -2.0 * em / max(tall, em))
                 axes.set_title(axes.get_title(loc=mpl.rcParams["axes.titlelocation"]), y=1.0)
     taken: dict[float, float] = {}
@@ -118,9 +119,8 @@ def arrange(figure: Figure, grid: Grid, weights: Sequence[float], footnote: str 
             taken[upper] = taken.get(upper, 0.0) + deep + 0.6 * em
 
 
-def _fit(label: Text, renderer: RendererAgg, most: float) -> None:
-    """Makes the label of a vertical axis smaller that is longer than its panel, as far as it can still be read."""
-    long = label.get_window_extent(renderer).height
+def _fit(label: Text, long: float, most: float) -> None:
+    """Makes a text smaller that is longer than its place, as far as it can still be read."""
     if long > most:
         label.set_fontsize(float(label.get_fontsize()) * max(_SMALLEST, most / long))
 

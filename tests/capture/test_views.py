@@ -118,6 +118,20 @@ def test_clocks_that_are_apart(small: Small, expected: list[tuple[Any, ...]], tm
     assert told.recording.plan["capture"]["start_unix_ns"] == 10**18
 
 
+@pytest.mark.parametrize("from_client", [True, False])
+def test_one_direction(from_client: bool, tmp_path: Path) -> None:
+    """As of `tcpdump dst host ..`, and of routers on the way of one direction only."""
+    client = captured("aggregation", "tcp", ["duration=300 ms"], tmp_path)[1][0]
+    whole = trace([client]).recording.table("subflow_ends")
+    server = bytes([10, 0, 2, 2])
+    seen = [packet for packet in read(client) if (packet.data[30:34] == server) == from_client]
+    told = trace([pcap(tmp_path / "one.pcap", seen)]).recording
+    columns = ["client_sent_bytes", "server_received_bytes", "server_sent_bytes", "client_received_bytes"]
+    acked = whole["server_received_bytes"].item()
+    expected = (whole["client_sent_bytes"].item(), 0, 0, 0) if from_client else (acked, acked, 0, 0)
+    assert told.table("subflow_ends").select(columns).row(0) == expected
+
+
 def test_a_capture_that_begins_later(small: Small, tmp_path: Path) -> None:
     files = []
     for path in small[1]:

@@ -90,7 +90,10 @@ impl Connection {
                                 flow.mapped_from[direction].unwrap_or(lowest.wrapping_sub(1));
                             Half::new(zero, u64::from(lowest.wrapping_sub(zero)))
                         }
-                        (None, None) => Half::new(0, 1),
+                        (None, None) => {
+                            let acked = flow.acked[direction].unwrap_or(1);
+                            Half::new(acked.wrapping_sub(1), 1)
+                        }
                     }
                 };
                 Subflow {

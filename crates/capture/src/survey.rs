@@ -52,6 +52,8 @@ pub struct Surveyed {
     pub multipath: bool,
     /// The least sequence number of each direction, where no SYN was seen.
     pub lowest: Both<Option<u32>>,
+    /// What was acknowledged first of each direction: where it begins if nothing of it was seen.
+    pub acked: Both<Option<u32>>,
     /// The number of the SYN as mappings tell it, where none was seen: a segment lies at the begin of its mapping or behind it.
     pub mapped_from: Both<Option<u32>>,
     pub taps: Vec<Seen>,
@@ -191,6 +193,7 @@ impl Surveyed {
             join: None,
             multipath: false,
             lowest: [None; 2],
+            acked: [None; 2],
             mapped_from: [None; 2],
             taps: Vec::new(),
         }
@@ -229,6 +232,9 @@ impl Surveyed {
             if before(segment.seq, *lowest) && earlier < STRAGGLE {
                 *lowest = segment.seq;
             }
+        }
+        if segment.flags.contains(Flags::ACK) && !segment.flags.contains(Flags::RST) {
+            self.acked[1 - direction].get_or_insert(segment.ack);
         }
         if let Some(dss) = segment.dss {
             self.multipath = true;

@@ -132,6 +132,25 @@ def test_one_direction(from_client: bool, tmp_path: Path) -> None:
     assert told.table("subflow_ends").select(columns).row(0) == expected
 
 
+def test_one_way_traffic_that_began_before(tmp_path: Path) -> None:
+    """Only the sender's timestamps and their echoes tell which file is whose."""
+    _, files = captured("aggregation", "tcp", ["duration=1500 ms"], tmp_path)
+    late = [
+        pcap(tmp_path / f"{path.stem}.pcap", [packet for packet in read(path) if packet.time_ns > 800_000_000])
+        for path in files
+    ]
+    client, server = (trace([path]) for path in late)
+    both = trace(late)
+    assert not any("nearer" in note for note in both.notes)
+    assert any("nearer to the client only" in note for note in client.notes)
+    assert any("nearer to the server only" in note for note in server.notes)
+    for told in (client, server, both):
+        samples = told.recording.table("subflows").filter(side="client")
+        assert max(samples["srtt_us"].to_list()) > 40_000
+    ends_of_both, ends_of_server = (told.recording.table("subflow_ends") for told in (both, server))
+    assert ends_of_both["server_received_bytes"].item() == ends_of_server["server_received_bytes"].item()
+
+
 def test_a_capture_that_begins_later(small: Small, tmp_path: Path) -> None:
     files = []
     for path in small[1]:

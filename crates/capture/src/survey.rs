@@ -70,6 +70,10 @@ pub struct Seen {
     /// A segment whose acknowledgement is awaited: what acknowledges it, and when it passed.
     probes: Both<Option<(u32, i64, Mark)>>,
     highest: Both<Option<u32>>,
+    /// Time from a timestamp of each direction to its first echo, the least; the newest timestamp; one whose echo is awaited.
+    echo_waits: Both<Option<i64>>,
+    stamps: Both<Option<u32>>,
+    echoes: Both<Option<(u32, i64)>>,
     /// When the SYN of each direction passed first.
     opened: Both<Option<i64>>,
     /// Whole segments of each direction, and how many of them have a wrong checksum.
@@ -78,9 +82,10 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// 1 at the first end, 0 at the other: an answer takes as long as the way to the end that gives it.
+    /// 1 at the first end, 0 at the other: an answer takes as long as the way to the end that gives it. What sends no data
+    /// is answered by the echoes of its timestamps.
     pub fn nearness(&self) -> Option<f64> {
-        match self.waits {
+        match [0, 1].map(|direction| self.waits[direction].or(self.echo_waits[direction])) {
             [Some(first), Some(second)] if first.saturating_add(second) > 0 => {
                 let first = first as f64;
                 Some(first / (first + second as f64))
@@ -113,11 +118,13 @@ impl Seen {
             && let Some((awaited, since, _)) = self.probes[1 - direction]
             && !before(segment.ack, awaited)
         {
-            let wait = packet.time_ns.saturating_sub(since);
-            let least = &mut self.waits[1 - direction];
-            *least = Some(least.map_or(wait, |least| least.min(wait)));
+            lessen(
+                &mut self.waits[1 - direction],
+                packet.time_ns.saturating_sub(since),
+            );
             self.probes[1 - direction] = None;
         }
+        self.see_timestamps(direction, packet);
         let len = segment.seq_len();
         if len == 0 || segment.flags.contains(Flags::RST) {
             return;
@@ -135,6 +142,35 @@ impl Seen {
             self.probes[direction] = None;
         }
     }
+
+    fn see_timestamps(&mut self, direction: usize, packet: &Packet) {
+        let Some((value, echo)) = packet.segment.timestamps else {
+            return;
+        };
+        if let Some((awaited, since)) = self.echoes[1 - direction]
+            && !before(echo, awaited)
+        {
+            if echo == awaited {
+                lessen(
+                    &mut self.echo_waits[1 - direction],
+                    packet.time_ns.saturating_sub(since),
+                );
+            }
+            self.echoes[1 - direction] = None;
+        }
+        let newest = self.stamps[direction];
+        if newest.is_none_or(|newest| before(newest, value)) {
+            self.stamps[direction] = Some(value);
+            // The first that is seen may have passed before.
+            if newest.is_some() {
+                self.echoes[direction].get_or_insert((value, packet.time_ns));
+            }
+        }
+    }
+}
+
+fn lessen(least: &mut Option<i64>, wait: i64) {
+    *least = Some(least.map_or(wait, |least| least.min(wait)));
 }
 
 /// Whether a sequence number is before another (RFC 9293 section 3.4).
@@ -210,6 +246,9 @@ impl Surveyed {
                     waits: [None; 2],
                     probes: [None; 2],
                     highest: [None; 2],
+                    echo_waits: [None; 2],
+                    stamps: [None; 2],
+                    echoes: [None; 2],
                     opened: [None; 2],
                     whole: [0; 2],
                     wrong: [0; 2],

@@ -136,22 +136,21 @@ impl<'a> Analysis<'a> {
         }
         let purpose = half.on_sent(segment, mark, now);
         let payload = half.payload(segment);
-        let mut kind = match purpose {
+        let mut kind = match &purpose {
             Sent::Copy => {
                 self.copies += 1;
                 return;
             }
             Sent::Nothing => "ack",
-            Sent::New => "data",
+            Sent::New(_) => "data",
             Sent::Again => "retransmission",
         };
         let mut offset = None;
         if let Some(payload) = payload.filter(|payload| !payload.is_empty()) {
-            let pieces = pieces(half, payload, plain);
-            offset = pieces.first().map(|(_, data)| *data);
+            offset = pieces(half, payload, plain).first().map(|(_, data)| *data);
             let mut reinjected = 0;
-            if purpose == Sent::New {
-                for (range, data) in pieces {
+            if let Sent::New(fresh) = purpose {
+                for (range, data) in pieces(half, fresh, plain) {
                     let data = data..data + (range.end - range.start);
                     let again = connection.streams[from].on_sent(data.clone(), at);
                     if again > 0 {

@@ -17,11 +17,11 @@ const MOST_ECHOES: usize = 1024;
 const STRAGGLE_NS: i64 = 3_000_000;
 
 /// What a segment's payload was to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
     Nothing,
-    /// For the first time on this subflow.
-    New,
+    /// These positions for the first time on this subflow.
+    New(Range<u64>),
     Again,
     /// The same packet passed the place of capture before.
     Copy,
@@ -233,12 +233,14 @@ impl Half {
                 again: resent,
             });
         }
-        if payload.is_empty() {
+        if payload.is_empty() || keeps_alive {
             Sent::Nothing
         } else if resent && seen + hole >= payload.end - payload.start {
             Sent::Again
+        } else if resent {
+            Sent::New(old.end.max(payload.start)..payload.end)
         } else {
-            Sent::New
+            Sent::New(payload)
         }
     }
 

@@ -371,3 +371,32 @@ fn a_join_of_keys_that_were_not_captured_stands_alone() {
     let notes = traced.told.notes.join("; ");
     assert!(notes.contains("whose keys were not captured"), "{notes}");
 }
+
+/// A probe of one byte that was acknowledged, and a segment that sends old and new data.
+#[test]
+fn what_was_acknowledged_is_sent_again_and_not_reinjected() {
+    let mut script = Script::new();
+    script.send(CLIENT, SERVER, &segment(9, 0, Flags::SYN, 0));
+    script.send(
+        SERVER,
+        CLIENT,
+        &segment(500, 10, Flags::SYN | Flags::ACK, 0),
+    );
+    script.send(CLIENT, SERVER, &segment(10, 501, Flags::ACK, 100));
+    script.send(SERVER, CLIENT, &segment(501, 110, Flags::ACK, 0));
+    script.send(CLIENT, SERVER, &segment(109, 501, Flags::ACK, 1));
+    script.send(SERVER, CLIENT, &segment(501, 110, Flags::ACK, 0));
+    script.send(CLIENT, SERVER, &segment(60, 501, Flags::ACK, 150));
+    script.send(SERVER, CLIENT, &segment(501, 210, Flags::ACK, 0));
+    let traced = script.trace("again");
+    for (column, bytes) in [("sent", 200), ("retransmitted", 50), ("reinjected", 0)] {
+        let column = format!("client_{column}_bytes");
+        assert_eq!(
+            numbers(&traced, "subflow_ends", &column),
+            [bytes],
+            "{column}"
+        );
+    }
+    let kinds = texts(&traced, "events", "kind");
+    assert!(!kinds.contains(&"reinjection".to_owned()), "{kinds:?}");
+}

@@ -147,6 +147,7 @@ def test_one_way_traffic_that_began_before(tmp_path: Path) -> None:
     for told in (client, server, both):
         samples = told.recording.table("subflows").filter(side="client")
         assert max(samples["srtt_us"].to_list()) > 40_000
+        assert samples["receive_window_bytes"].null_count() == len(samples)
     ends_of_both, ends_of_server = (told.recording.table("subflow_ends") for told in (both, server))
     assert ends_of_both["server_received_bytes"].item() == ends_of_server["server_received_bytes"].item()
 

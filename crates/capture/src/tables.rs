@@ -22,7 +22,12 @@ const UNKNOWN_32: u32 = u32::MAX;
 const NULLABLE: &[(&str, &[&str])] = &[
     (
         "subflows",
-        &["cwnd_packets", "ssthresh_packets", "out_of_order_bytes"],
+        &[
+            "cwnd_packets",
+            "ssthresh_packets",
+            "receive_window_bytes",
+            "out_of_order_bytes",
+        ],
     ),
     (
         "connections",
@@ -105,7 +110,11 @@ pub fn sample(recording: &mut Recording, connection: &Connection, number: usize,
                 received_bytes: other.received_bytes(near),
                 retransmitted_bytes: own.retransmitted_bytes,
                 reinjected_bytes: own.reinjected_bytes,
-                receive_window_bytes: own.window,
+                receive_window_bytes: if subflow.scale_is_known() {
+                    own.window
+                } else {
+                    UNKNOWN
+                },
                 out_of_order_bytes: other.out_of_order_bytes(near),
             });
         }
@@ -242,6 +251,11 @@ fn blocking(recording: &mut Recording, connection: &Connection, number: usize) {
 }
 
 impl Subflow {
+    /// Whether both SYNs were seen, which tell by how much windows are scaled.
+    fn scale_is_known(&self) -> bool {
+        self.halves.iter().all(|half| half.begins() == 0)
+    }
+
     /// Whether a segment of it was seen.
     fn begun(&self) -> bool {
         self.halves

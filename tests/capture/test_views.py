@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.capture.conftest import MICROSECONDS, captured, pcap, read
 
 from polypath.capture import CaptureError, trace
+from polypath.formats.pcapng import Frame
 from polypath.results import Recording, metrics
 
 Small = tuple[Recording, list[Path]]
@@ -22,6 +24,7 @@ DRESSES: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
     "cooked": (113, lambda frame: bytes(14) + frame[12:]),
     "cooked 2": (276, lambda frame: frame[12:14] + bytes(18) + frame[14:]),
     "vlan": (1, lambda frame: frame[:12] + b"\x88\xa8\0\5\x81\0\0\7" + frame[12:]),
+    "with a frame check sequence": (0x4400_0001, lambda frame: frame + b"FCSs"),
 }
 EXACT = (
     "client_sent_bytes",
@@ -152,6 +155,24 @@ def test_one_way_traffic_that_began_before(tmp_path: Path) -> None:
     assert ends_of_both["server_received_bytes"].item() == ends_of_server["server_received_bytes"].item()
 
 
+def test_times_with_an_offset_in_a_big_endian_file(tmp_path: Path) -> None:
+    offset = 1_700_000_000
+    syn = bytes(12) + b"\x08\0\x45\0\0\x28\0\1\0\0\x40\6\0\0" + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    syn += struct.pack(">HHIIBBHHH", 1, 2, 3, 0, 0x50, 2, 1000, 0, 0)
+    blocks = [
+        (0x0A0D0D0A, struct.pack(">IHHq", 0x1A2B3C4D, 1, 0, -1)),
+        (1, struct.pack(">HHIHHqHH", 1, 0, 0, 14, 8, offset, 0, 0)),
+        (6, struct.pack(">IIIII", 0, 0, 5, len(syn), len(syn)) + syn + bytes(-len(syn) % 4)),
+    ]
+    path = tmp_path / "offset.pcapng"
+    path.write_bytes(
+        b"".join(
+            struct.pack(">II", kind, 12 + len(body)) + body + struct.pack(">I", 12 + len(body)) for kind, body in blocks
+        )
+    )
+    assert trace([path]).recording.plan["capture"]["start_unix_ns"] == offset * 10**9 + 5_000
+
+
 def test_a_capture_that_begins_later(small: Small, tmp_path: Path) -> None:
     files = []
     for path in small[1]:
@@ -169,12 +190,15 @@ def test_no_capture(tmp_path: Path) -> None:
     text.write_text("no capture")
     empty.write_bytes(b"")
     nothing = pcap(tmp_path / "nothing.pcap", [])
+    packet = Frame(0, "a:b", True, bytes(60), 60)
+    wireless = pcap(tmp_path / "wireless.pcap", [packet, packet], link=127)
     for path, reason in (
         (missing, "No such file"),
         (text, "not a capture"),
         (empty, "not a capture"),
         (tmp_path, "is a folder"),
         (nothing, "no segment of TCP"),
+        (wireless, "in 2 packets; 2 packets of a link type that is not known"),
     ):
         with pytest.raises(CaptureError, match=reason) as caught:
             trace([path])

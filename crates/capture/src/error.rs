@@ -9,7 +9,11 @@ pub enum Error {
     Unreadable { path: PathBuf, reason: String },
     #[error("{}: not a capture; pcap and pcapng files are", path.display())]
     NoCapture { path: PathBuf },
-    /// No file has a segment of TCP.
-    #[error("{what}: no segment of TCP in {packets} packets")]
-    NoTcp { what: String, packets: u64 },
+    /// No file has a segment of TCP; `why` is what is to be said of the files.
+    #[error("{what}: no segment of TCP in {packets} packets{why}")]
+    NoTcp {
+        what: String,
+        packets: u64,
+        why: String,
+    },
 }

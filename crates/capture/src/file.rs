@@ -27,6 +27,14 @@ pub struct Interface {
     offset_s: i64,
 }
 
+/// The present section of a pcapng file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Section {
+    /// Position of its first interface.
+    first: usize,
+    big_endian: bool,
+}
+
 /// A captured frame.
 pub struct Frame<'a> {
     pub time_ns: i64,
@@ -52,9 +60,9 @@ pub struct FileReport {
 pub struct Reader {
     path: PathBuf,
     source: Box<dyn PcapReaderIterator + Send>,
-    /// Of all sections; those of the present one begin at `section`.
+    /// Of all sections.
     interfaces: Vec<Interface>,
-    section: usize,
+    section: Section,
     packets: u64,
     /// Frames of link types that are not known, and with times that are none.
     skipped: [u64; 2],
@@ -97,7 +105,7 @@ impl Reader {
             path: path.to_owned(),
             source,
             interfaces: Vec::new(),
-            section: 0,
+            section: Section::default(),
             packets: 0,
             skipped: [0; 2],
             taken: 0,
@@ -232,13 +240,14 @@ enum Read<'a> {
 fn read<'a>(
     block: &'a PcapBlockOwned<'_>,
     interfaces: &mut Vec<Interface>,
-    section: &mut usize,
+    section: &mut Section,
 ) -> Read<'a> {
     match block {
         PcapBlockOwned::LegacyHeader(header) => {
             interfaces.push(Interface {
                 name: None,
-                link: LinkType::of(header.network.0),
+                // Above these 16 bits is the length of the FCS (draft-ietf-opsawg-pcap section 4).
+                link: LinkType::of(header.network.0 & 0xffff),
                 units: if header.is_nanosecond_precision() {
                     1_000_000_000
                 } else {
@@ -254,8 +263,11 @@ fn read<'a>(
             let kept = packet.data.len().min(packet.caplen as usize);
             frame(interfaces, 0, ticks, &packet.data[..kept], packet.origlen)
         }
-        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
-            *section = interfaces.len();
+        PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+            *section = Section {
+                first: interfaces.len(),
+                big_endian: header.big_endian(),
+            };
             Read::Other
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
@@ -266,14 +278,19 @@ fn read<'a>(
                     .filter(|name| !name.is_empty()),
                 link: LinkType::of(described.linktype.0),
                 units: units(described.if_tsresol),
-                offset_s: described.if_tsoffset,
+                // The parser takes it for little-endian in every section.
+                offset_s: if section.big_endian {
+                    described.if_tsoffset.swap_bytes()
+                } else {
+                    described.if_tsoffset
+                },
             });
             Read::Other
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
             let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
             let kept = packet.data.len().min(packet.caplen as usize);
-            let interface = *section + packet.if_id as usize;
+            let interface = section.first + packet.if_id as usize;
             let bytes = &packet.data[..kept];
             frame(interfaces, interface, ticks, bytes, packet.origlen)
         }

@@ -82,6 +82,11 @@ pub fn trace(
                 .collect::<Vec<_>>()
                 .join(", "),
             packets: reports.iter().map(|report| report.packets).sum(),
+            why: reports
+                .iter()
+                .flat_map(|report| &report.notes)
+                .map(|note| format!("; {note}"))
+                .collect(),
         });
     }
     let ahead = clocks::ahead(&survey, paths.len());

@@ -85,6 +85,35 @@ def test_each_arrival_is_a_packet_with_its_times(animation: ElementTree.Element,
     assert any("seq" in packet.get("meta-info", "") and " len 14" in packet.get("meta-info", "") for packet in packets)
 
 
+BRIDGES = """
+duration = "100 ms"
+[bridging]
+[host.client]
+[host.server]
+[switch.s1]
+[switch.s2]
+[link.left]
+ends = ["client", "s1"]
+[link.between]
+ends = ["s1", "s2"]
+[link.right]
+ends = ["s2", "server"]
+[[application]]
+kind = "ping"
+count = 1
+"""
+
+
+def test_frames_of_a_spanning_tree_are_no_ip(tmp_path: Path) -> None:
+    (tmp_path / "bridges.toml").write_text(BRIDGES)
+    out, file = tmp_path / "out", tmp_path / "anim.xml"
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "bridges.toml"), "--pcap", "links", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(app, ["export", "netanim", str(out), "-o", str(file)]).exit_code == 0
+    said = {packet.get("meta-info") for packet in ElementTree.parse(file).getroot().iter("p")}
+    assert said == {"BPDU", "ICMP 10.0.0.1 > 10.0.2.2", "ICMP 10.0.2.2 > 10.0.0.1"}
+
+
 def test_what_cannot_be_exported_is_said(result: Path, tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, ["export", "netanm", str(result), "-o", str(tmp_path / "x")])
     assert "unknown format 'netanm'" in str(wrong.exception)

@@ -20,6 +20,9 @@ from polypath.results.places import places
 VERSION = "netanim-3.108"
 _COLUMN, _MARGIN = 30.0, 10.0
 _ETHERNET = 14
+_IP = (0x0800, 0x86DD)
+_LEAST_ETHERTYPE = 0x0600
+"""Below it stands a length (IEEE 802.3), which frames of a spanning tree have."""
 _PROTOCOLS = {1: "ICMP", 6: "TCP", 17: "UDP"}
 
 
@@ -111,6 +114,9 @@ class _Channel:
 
 def _meta(frame: Frame) -> str:
     """Protocol, addresses, ports, TCP's sequence number and length, as far as the frame has them."""
+    kind = struct.unpack_from(">H", frame.data, _ETHERNET - 2)[0]
+    if kind not in _IP:
+        return "BPDU" if kind < _LEAST_ETHERTYPE else f"EtherType {kind:#06x}"
     version = frame.data[_ETHERNET] >> 4
     if version == 4:
         protocol, head = frame.data[_ETHERNET + 9], 4 * (frame.data[_ETHERNET] & 15)

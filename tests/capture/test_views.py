@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,20 @@ def test_one_direction(from_client: bool, tmp_path: Path) -> None:
     acked = whole["server_received_bytes"].item()
     expected = (whole["client_sent_bytes"].item(), 0, 0, 0) if from_client else (acked, acked, 0, 0)
     assert told.table("subflow_ends").select(columns).row(0) == expected
+
+
+def test_a_capture_in_several_files(small: Small, expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    """As `tcpdump -C` and `dumpcap -b` write them, of both ends."""
+    files = []
+    for path in small[1]:
+        packets = read(path)
+        cuts = [0, len(packets) // 3, len(packets) // 2, len(packets)]
+        for number, (since, until) in enumerate(pairwise(cuts)):
+            files.append(pcap(tmp_path / f"{path.stem}{number}.pcap", packets[since:until]))
+    told = trace(files)
+    assert ends(told.recording) == expected
+    assert not told.notes
+    assert ends(trace(files[::-1]).recording) == expected
 
 
 def test_one_way_traffic_that_began_before(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ impl<'a> Analysis<'a> {
         let subflow = &self.connections[number].subflows[at].info;
         // 0: the client sends.
         let from = usize::from(usize::from(!forward) != subflow.client_direction);
-        let leaves = packet.tap == subflow.taps[from];
-        let comes = packet.tap == subflow.taps[1 - from];
+        let leaves = subflow.taps[from].contains(&packet.tap);
+        let comes = subflow.taps[1 - from].contains(&packet.tap);
         if leaves {
             let mark = Mark::of(&packet.segment, packet.identification);
             self.on_sent(number, at, from, &packet.segment, mark, now);

@@ -108,7 +108,7 @@ fn labels(
                 .flow(subflow.flow)
                 .taps
                 .iter()
-                .find(|seen| seen.tap == subflow.taps[side])
+                .find(|seen| seen.tap == subflow.taps[side][0])
                 .and_then(|seen| seen.nearness())
                 .map(|first| {
                     if subflow.client_direction == side {
@@ -120,7 +120,7 @@ fn labels(
             if !subflow.near[side] || at.is_none_or(|at| at < AT_THE_END) {
                 continue;
             }
-            let Some(name) = files.interface_name(subflow.taps[side]) else {
+            let Some(name) = files.interface_name(subflow.taps[side][0]) else {
                 continue;
             };
             let label = match name.split_once(':') {

@@ -35,8 +35,9 @@ pub struct Subflow {
     pub backup: bool,
     /// Whether the SYN was seen.
     pub opened: bool,
-    /// The taps nearest to client and server; the same twice where there is but one.
-    pub taps: [Tap; 2],
+    /// The taps nearest to client and server, several where they saw the flow one after the other; the same twice where there is
+    /// but one place.
+    pub taps: [Vec<Tap>; 2],
     /// Whether that tap is nearer to this end than to the other.
     pub near: [bool; 2],
     /// Whether checksums of what client and server send say nothing at the other end's tap.
@@ -165,8 +166,11 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
 }
 
 fn shares_a_file(a: &Surveyed, b: &Surveyed) -> bool {
-    let mut taps = a.taps.iter();
-    taps.any(|seen| b.taps.iter().any(|other| other.tap.file == seen.tap.file))
+    let taps = |of: &Surveyed| of.taps.iter().flat_map(Seen::taps).collect::<Vec<_>>();
+    let others = taps(b);
+    taps(a)
+        .iter()
+        .any(|tap| others.iter().any(|other| other.file == tap.file))
 }
 
 /// The direction in which the client sends: it sent the SYN. Without one, the end with the lower port is the server.
@@ -262,7 +266,7 @@ fn subflow(surveyed: &Surveyed, flow: FlowId, client: usize, joined: Joined) -> 
         joined,
         backup: surveyed.join.is_some_and(|join| join.backup),
         opened: surveyed.opener.is_some(),
-        taps: [by_client.tap, by_server.tap],
+        taps: [by_client, by_server].map(|seen| seen.taps().collect()),
         near: [near_client, near_server],
         offloads: [by_server.offloads(client), by_client.offloads(1 - client)],
     }

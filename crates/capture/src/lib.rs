@@ -90,7 +90,7 @@ pub fn trace(
         });
     }
     let ahead = clocks::ahead(&survey, paths.len());
-    survey.shift(&ahead);
+    survey.settle(&ahead);
     let (read, joined) = (survey.packets, join::join(&survey));
     let hosts = Hosts::of(&joined, &survey, &files);
     let settings = Settings {

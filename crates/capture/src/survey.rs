@@ -59,16 +59,20 @@ pub struct Surveyed {
     pub taps: Vec<Seen>,
 }
 
-/// A flow as one tap saw it.
+/// A flow as one tap saw it, or several that saw it one after the other.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub tap: Tap,
+    /// Those that took the flow up later.
+    pub later: Vec<Tap>,
     pub packets: u64,
     first_ns: i64,
+    last_ns: i64,
     /// Time from a segment of each direction to the first acknowledgement of it, the least.
     waits: Both<Option<i64>>,
     /// A segment whose acknowledgement is awaited: what acknowledges it, and when it passed.
     probes: Both<Option<(u32, i64, Mark)>>,
+    begins: Both<Option<u32>>,
     highest: Both<Option<u32>>,
     /// Time from a timestamp of each direction to its first echo, the least; the newest timestamp; one whose echo is awaited.
     echo_waits: Both<Option<i64>>,
@@ -104,8 +108,49 @@ impl Seen {
         2 * self.wrong[direction] >= self.whole[direction]
     }
 
+    pub fn taps(&self) -> impl Iterator<Item = Tap> {
+        std::iter::once(self.tap).chain(self.later.iter().copied())
+    }
+
+    /// Whether `next` goes on where this ends, as the next of the files does into which a capture was cut: it begins later, and
+    /// behind the middle of what was seen here. What saw the same traffic by another clock begins before it.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        let apart = match (self.nearness(), next.nearness()) {
+            (Some(here), Some(there)) => (here - there).abs(),
+            _ => 0.0,
+        };
+        if next.first_ns < self.last_ns || apart > 0.5 {
+            return false;
+        }
+        let mut told = [0, 1].into_iter().filter_map(|direction| {
+            let (from, to) = (self.begins[direction]?, self.highest[direction]?);
+            let middle = from.wrapping_add(to.wrapping_sub(from).div_ceil(2));
+            Some(!before(next.begins[direction]?, middle))
+        });
+        told.next().is_some_and(|first| first && told.all(|it| it))
+    }
+
+    fn continue_with(&mut self, next: Self) {
+        self.later.extend(next.taps());
+        self.packets += next.packets;
+        self.last_ns = next.last_ns;
+        for direction in 0..2 {
+            for (own, other) in [
+                (&mut self.waits, next.waits),
+                (&mut self.echo_waits, next.echo_waits),
+            ] {
+                own[direction] = own[direction].into_iter().chain(other[direction]).min();
+            }
+            self.highest[direction] = next.highest[direction].or(self.highest[direction]);
+            self.opened[direction] = self.opened[direction].or(next.opened[direction]);
+            self.whole[direction] += next.whole[direction];
+            self.wrong[direction] += next.wrong[direction];
+        }
+    }
+
     fn see(&mut self, direction: usize, packet: &Packet) {
         self.packets += 1;
+        self.last_ns = packet.time_ns;
         let segment = &packet.segment;
         if let Some(intact) = packet.intact {
             self.whole[direction] += 1;
@@ -126,7 +171,11 @@ impl Seen {
         }
         self.see_timestamps(direction, packet);
         let len = segment.seq_len();
-        if len == 0 || segment.flags.contains(Flags::RST) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        self.begins[direction].get_or_insert(segment.seq);
+        if len == 0 {
             return;
         }
         let end = segment.seq.wrapping_add(len);
@@ -202,14 +251,28 @@ impl Survey {
         self.found[flow].see(direction, packet);
     }
 
-    /// Sets the times of files right whose clocks are ahead.
-    pub fn shift(&mut self, ahead: &[i64]) {
+    /// Sets the times of files right whose clocks are ahead, and takes together the taps that saw a flow one after the other.
+    pub fn settle(&mut self, ahead: &[i64]) {
         for flow in &mut self.found {
-            let first = flow.taps.iter().map(|seen| {
-                seen.first_ns
-                    .saturating_sub(ahead[usize::from(seen.tap.file)])
-            });
-            flow.first_ns = first.min().unwrap_or(flow.first_ns);
+            for seen in &mut flow.taps {
+                let ahead = ahead[usize::from(seen.tap.file)];
+                seen.first_ns = seen.first_ns.saturating_sub(ahead);
+                seen.last_ns = seen.last_ns.saturating_sub(ahead);
+            }
+            let first = flow.taps.iter().map(|seen| seen.first_ns).min();
+            flow.first_ns = first.unwrap_or(flow.first_ns);
+            let mut places: Vec<Seen> = Vec::with_capacity(flow.taps.len());
+            for seen in std::mem::take(&mut flow.taps) {
+                let before = places
+                    .iter_mut()
+                    .filter(|place| place.is_continued_by(&seen))
+                    .max_by_key(|place| place.last_ns);
+                match before {
+                    Some(place) => place.continue_with(seen),
+                    None => places.push(seen),
+                }
+            }
+            flow.taps = places;
         }
     }
 
@@ -241,10 +304,13 @@ impl Surveyed {
             None => {
                 self.taps.push(Seen {
                     tap: packet.tap,
+                    later: Vec::new(),
                     packets: 0,
                     first_ns: packet.time_ns,
+                    last_ns: packet.time_ns,
                     waits: [None; 2],
                     probes: [None; 2],
+                    begins: [None; 2],
                     highest: [None; 2],
                     echo_waits: [None; 2],
                     stamps: [None; 2],

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::flows::FlowId;
 use crate::keys::Version;
 use crate::packet::Tap;
-use crate::survey::{Seen, Survey, Surveyed};
+use crate::survey::{STRAGGLE, Seen, Survey, Surveyed};
 
 /// How an MP_JOIN found its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Joined {
     ByToken,
     /// By its token, but an HMAC is wrong.
     WrongHmac,
+    /// By its data sequence numbers; its token is that of no key that was seen, or was not seen either.
+    ByData,
     /// The token is that of no key that was seen.
     Unknown,
 }
@@ -78,9 +80,25 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
             .join
             .is_some_and(|join| join.token.is_some())
     });
+    // First flows of connections that began before the capture.
+    let mut unopened: Vec<(FlowId, usize)> = Vec::new();
+    let by_data = |surveyed: &Surveyed, unopened: &[(FlowId, usize)]| {
+        let known = unopened
+            .iter()
+            .find(|(flow, _)| is_of_one_connection(survey.flow(*flow), surveyed));
+        known.map(|(_, connection)| *connection)
+    };
     for flow in initials {
         let surveyed = survey.flow(flow);
         let client = client_of(surveyed);
+        if surveyed.opener.is_none() && surveyed.multipath {
+            if let Some(connection) = by_data(surveyed, &unopened) {
+                let subflow = subflow(surveyed, flow, client, Joined::ByData);
+                connections[connection].subflows.push(subflow);
+                continue;
+            }
+            unopened.push((flow, connections.len()));
+        }
         let capable = surveyed.capable.unwrap_or_default();
         let version = surveyed
             .multipath
@@ -123,6 +141,15 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
             shares_a_file(survey.flow(first.flow), surveyed)
         });
         let Some(&found) = together.or(known.first()) else {
+            if let Some(connection) = by_data(surveyed, &unopened) {
+                known.push(Named {
+                    connection,
+                    client: false,
+                });
+                let subflow = subflow(surveyed, flow, opener, Joined::ByData);
+                connections[connection].subflows.push(subflow);
+                continue;
+            }
             // Others with this token belong together, whatever else they belong to.
             let found = Named {
                 connection: connections.len(),
@@ -163,6 +190,22 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
     }
     connections.sort_by_key(|connection| (connection.first_ns, connection.subflows[0].flow));
     connections
+}
+
+/// Whether two flows carry data of one connection: numbers of 64 bits that begin at random are near each other. What has the
+/// sequence numbers of the other, too, is the same flow beyond something that changes addresses.
+fn is_of_one_connection(a: &Surveyed, b: &Surveyed) -> bool {
+    let pair = [client_of(a), client_of(b)];
+    let directions = [pair, pair.map(|client| 1 - client)];
+    let mut near = directions.iter().filter_map(|&[of_a, of_b]| {
+        let apart = a.data[of_a]?.wrapping_sub(b.data[of_b]?) as i64;
+        Some(apart.unsigned_abs() < 1 << 31)
+    });
+    let same = directions.iter().all(|&[of_a, of_b]| {
+        let numbers = a.lowest[of_a].zip(b.lowest[of_b]);
+        numbers.is_some_and(|(a, b)| (a.wrapping_sub(b) as i32).unsigned_abs() < STRAGGLE)
+    });
+    near.next().is_some_and(|first| first && near.all(|it| it)) && !same && shares_a_file(a, b)
 }
 
 fn shares_a_file(a: &Surveyed, b: &Surveyed) -> bool {

@@ -62,6 +62,12 @@ impl Told {
         count(
             &mut notes,
             analysis,
+            |subflow| subflow.info.joined == Joined::ByData,
+            "belong to a connection by their data sequence numbers alone: its keys were not captured",
+        );
+        count(
+            &mut notes,
+            analysis,
             |subflow| subflow.info.joined == Joined::WrongHmac,
             "joined with an HMAC that does not follow from the keys",
         );

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use polypath_wire::mptcp::{MpJoin, MptcpOption};
+use polypath_wire::mptcp::{DataAck, Dsn, MpJoin, MptcpOption};
 use polypath_wire::tcp::{Flags, Segment};
 
 use crate::flows::{FlowId, Flows};
@@ -10,7 +10,7 @@ use crate::half::Mark;
 use crate::packet::{Packet, Tap};
 
 /// A segment without a SYN before it that is so many bytes below the first is a straggler; what is further off has wrapped.
-const STRAGGLE: u32 = 1 << 24;
+pub const STRAGGLE: u32 = 1 << 24;
 
 /// A value for each direction: of what the end with the lower address sends, and of what the other does.
 pub type Both<T> = [T; 2];
@@ -56,6 +56,8 @@ pub struct Surveyed {
     pub acked: Both<Option<u32>>,
     /// The number of the SYN as mappings tell it, where none was seen: a segment lies at the begin of its mapping or behind it.
     pub mapped_from: Both<Option<u32>>,
+    /// A data sequence number of each direction, if whole ones are used.
+    pub data: Both<Option<u64>>,
     pub taps: Vec<Seen>,
 }
 
@@ -294,6 +296,7 @@ impl Surveyed {
             lowest: [None; 2],
             acked: [None; 2],
             mapped_from: [None; 2],
+            data: [None; 2],
             taps: Vec::new(),
         }
     }
@@ -343,6 +346,12 @@ impl Surveyed {
         }
         if let Some(dss) = segment.dss {
             self.multipath = true;
+            if let Some(Dsn::Long(number)) = dss.mapping.map(|mapping| mapping.dsn) {
+                self.data[direction].get_or_insert(number.get());
+            }
+            if let Some(DataAck::Long(number)) = dss.data_ack {
+                self.data[1 - direction].get_or_insert(number.get());
+            }
             if let Some(mapping) = dss.mapping
                 && mapping.subflow_seq != 0
                 && segment.payload.len > 0

@@ -400,3 +400,36 @@ fn what_was_acknowledged_is_sent_again_and_not_reinjected() {
     let kinds = texts(&traced, "events", "kind");
     assert!(!kinds.contains(&"reinjection".to_owned()), "{kinds:?}");
 }
+
+/// Both subflows were there before the capture: no token tells that they belong together.
+#[test]
+fn data_sequence_numbers_join_what_began_before() {
+    let mut script = Script::new();
+    let acknowledged = |seq: u32, ack: u32, upto: u64| Segment {
+        dss: Some(Dss {
+            data_ack: Some(DataAck::Long(idsn(1, KEYS.0).wrapping_add(1 + upto).into())),
+            mapping: None,
+            data_fin: false,
+        }),
+        ..segment(seq, ack, Flags::ACK, 0)
+    };
+    script.send(CLIENT, SERVER, &data(1, 9, 1001, 5000));
+    script.send(OTHER, SERVER, &data(1, 1 << 30, 2001, 5100));
+    script.send(SERVER, CLIENT, &acknowledged(501, 1110, 5100));
+    script.send(
+        SERVER,
+        OTHER,
+        &acknowledged(1 << 29, (1 << 30) + 2101, 5200),
+    );
+    let traced = script.trace("before");
+    assert_eq!(numbers(&traced, "subflow_ends", "connection"), [0, 0]);
+    assert_eq!(
+        numbers(&traced, "connection_ends", "server_received_bytes"),
+        [200]
+    );
+    let notes = traced.told.notes.join("; ");
+    assert!(
+        notes.contains("1 of 2 subflows belong to a connection by"),
+        "{notes}"
+    );
+}

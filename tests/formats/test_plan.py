@@ -198,6 +198,7 @@ def test_a_plan_that_the_simulator_refuses_is_none(key: str, value: object, word
         ({"routing": "nearest"}, "routing"),
         ({"controller": {"mode": "reactive"}}, "its controller is not turned into a scenario"),
         ({"events": [{"at_ns": 1}]}, "this is no whole plan: 'action' is missing"),
+        ({"capture": {}}, "captures tell neither rates nor delays of links"),
         ({"links": 3}, "this is no whole plan: something in it is not of its kind"),
         ({"version": 2}, "this is no plan of version 1"),
     ],

@@ -36,6 +36,8 @@ def load(path: Path) -> Scenario:
 def scenario_of(plan: Plan, filename: str) -> Scenario:
     """The scenario whose plan it is; `filename` is for errors. Raises ScenarioError as `load`, and for a plan that the
     simulator refuses."""
+    if "capture" in plan.data:
+        raise ScenarioError("no scenario has this plan: captures tell neither rates nor delays of links", filename)
     try:
         given = normal(plan.data)
         scenario = Scenario.from_data(_Writer(given).data())

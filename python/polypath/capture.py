@@ -19,6 +19,8 @@ from polypath.results import Metadata, Recording
 #: As scenarios record.
 INTERVAL_NS: Final = 100_000_000
 ENGINE: Final = "capture"
+#: Files that the name of a trace lists.
+_MOST_NAMES: Final = 4
 #: Tables of what happened at a time.
 _BY_TIME: Final = frozenset({"connections", "events", "sack_blocks", "segments", "subflows"})
 
@@ -84,7 +86,9 @@ def _in_order(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _name(paths: Sequence[Path]) -> str:
-    return "+".join(dict.fromkeys(path.name.removesuffix(".gz").rpartition(".")[0] or path.name for path in paths))
+    names = list(dict.fromkeys(path.name.removesuffix(".gz").rpartition(".")[0] or path.name for path in paths))
+    more = [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    return "+".join(names[:_MOST_NAMES] + more)
 
 
 def _notes(told: Mapping[str, Any]) -> list[str]:

@@ -147,6 +147,7 @@ def test_a_capture_in_several_files(small: Small, expected: list[tuple[Any, ...]
     told = trace(files)
     assert ends(told.recording) == expected
     assert not told.notes
+    assert told.recording.metadata.scenario == "client0+client1+client2+server0+2 more"
     assert ends(trace(files[::-1]).recording) == expected
 
 

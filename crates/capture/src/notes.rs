@@ -135,6 +135,12 @@ impl Told {
                 files.others.unreadable
             ));
         }
+        if files.others.cut > 0 {
+            notes.push(format!(
+                "{} segments were cut within their options: Multipath TCP may be taken for TCP",
+                files.others.cut
+            ));
+        }
         if files.others.other > 0 {
             notes.push(format!(
                 "{} packets are not TCP and are left out",

@@ -28,15 +28,19 @@ pub struct Packet {
     pub identification: Option<u16>,
     /// Whether the checksum is right, of a segment that was captured whole.
     pub intact: Option<bool>,
+    /// The capture ends within its options.
+    cut: bool,
 }
 
-/// Packets that are not followed.
+/// Packets that are not followed, or not in all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Others {
     /// Not TCP.
     pub other: u64,
     /// Pieces of IP packets, and TCP of which too little was captured.
     pub unreadable: u64,
+    /// TCP of which not all options were captured.
+    pub cut: u64,
 }
 
 /// Merges files by time. Each is read as it was written: a frame out of order within a file stays where it is.
@@ -85,6 +89,7 @@ impl Merged {
         while heads[file].is_none() {
             let more = self.readers[file].next(|frame| match parse(frame) {
                 Ok(packet) => {
+                    others.cut += u64::from(packet.cut);
                     heads[file] = Some(Packet {
                         time_ns: frame.time_ns.saturating_sub(ahead),
                         tap: Tap {
@@ -150,6 +155,7 @@ fn parse(frame: &Frame) -> Result<Packet, Left> {
         destination: SocketAddr::new(destination, destination_port),
         segment,
         identification,
+        cut: kept.len() < usize::from(kept[12] >> 4) * 4,
         intact: whole.then(|| tcp::verify_checksum(kept, (source, destination))),
     })
 }

@@ -27,8 +27,13 @@ struct Script {
 
 impl Script {
     fn new() -> Self {
+        Self::cut_at(0)
+    }
+
+    /// Of each frame so many bytes are captured; 0: all.
+    fn cut_at(snaplen: u32) -> Self {
         let mut writer = Writer::new(Vec::new()).unwrap();
-        let interface = writer.interface("wlan0", 0).unwrap();
+        let interface = writer.interface("wlan0", snaplen).unwrap();
         Self {
             writer,
             builder: FrameBuilder::new(),
@@ -432,4 +437,23 @@ fn data_sequence_numbers_join_what_began_before() {
         notes.contains("1 of 2 subflows belong to a connection by"),
         "{notes}"
     );
+}
+
+#[test]
+fn options_that_are_cut_are_said() {
+    for (snaplen, said) in [(57, true), (58, false)] {
+        let mut script = Script::cut_at(snaplen);
+        script.send(
+            CLIENT,
+            SERVER,
+            &with(segment(9, 0, Flags::SYN, 0), capable(1, None, None)),
+        );
+        let traced = script.trace(&format!("cut-{snaplen}"));
+        let notes = traced.told.notes.join("; ");
+        assert_eq!(
+            notes.contains("1 segments were cut within their options"),
+            said,
+            "{notes}"
+        );
+    }
 }

@@ -192,20 +192,33 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
     connections
 }
 
-/// Whether two flows carry data of one connection: numbers of 64 bits that begin at random are near each other. What has the
-/// sequence numbers of the other, too, is the same flow beyond something that changes addresses.
+/// Whether two flows carry data of one connection: their data sequence numbers, which begin at random, are near each other. Those of 32
+/// bits tell it together only, and of flows to one server. What has the sequence numbers of the other, too, is the same flow beyond
+/// something that changes addresses.
 fn is_of_one_connection(a: &Surveyed, b: &Surveyed) -> bool {
-    let pair = [client_of(a), client_of(b)];
-    let directions = [pair, pair.map(|client| 1 - client)];
-    let mut near = directions.iter().filter_map(|&[of_a, of_b]| {
+    let clients = [client_of(a), client_of(b)];
+    let directions = [clients, clients.map(|client| 1 - client)];
+    let whole = directions.map(|[of_a, of_b]| {
         let apart = a.data[of_a]?.wrapping_sub(b.data[of_b]?) as i64;
         Some(apart.unsigned_abs() < 1 << 31)
     });
-    let same = directions.iter().all(|&[of_a, of_b]| {
-        let numbers = a.lowest[of_a].zip(b.lowest[of_b]);
-        numbers.is_some_and(|(a, b)| (a.wrapping_sub(b) as i32).unsigned_abs() < STRAGGLE)
-    });
-    near.next().is_some_and(|first| first && near.all(|it| it)) && !same && shares_a_file(a, b)
+    let near = |a: Option<u32>, b: Option<u32>| {
+        a.zip(b)
+            .is_some_and(|(a, b)| (a.wrapping_sub(b) as i32).unsigned_abs() < STRAGGLE)
+    };
+    let server = |of: &Surveyed, client: usize| if client == 0 { of.ends.1 } else { of.ends.0 };
+    let one = if whole == [None; 2] {
+        server(a, clients[0]) == server(b, clients[1])
+            && directions
+                .iter()
+                .all(|&[of_a, of_b]| near(a.short_data[of_a], b.short_data[of_b]))
+    } else {
+        whole.iter().all(|near| near.unwrap_or(true))
+    };
+    let same = directions
+        .iter()
+        .all(|&[of_a, of_b]| near(a.lowest[of_a], b.lowest[of_b]));
+    one && !same && shares_a_file(a, b)
 }
 
 fn shares_a_file(a: &Surveyed, b: &Surveyed) -> bool {

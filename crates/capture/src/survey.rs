@@ -56,8 +56,9 @@ pub struct Surveyed {
     pub acked: Both<Option<u32>>,
     /// The number of the SYN as mappings tell it, where none was seen: a segment lies at the begin of its mapping or behind it.
     pub mapped_from: Both<Option<u32>>,
-    /// A data sequence number of each direction, if whole ones are used.
+    /// A data sequence number of each direction: of 64 bits, or else of 32.
     pub data: Both<Option<u64>>,
+    pub short_data: Both<Option<u32>>,
     pub taps: Vec<Seen>,
 }
 
@@ -297,6 +298,7 @@ impl Surveyed {
             acked: [None; 2],
             mapped_from: [None; 2],
             data: [None; 2],
+            short_data: [None; 2],
             taps: Vec::new(),
         }
     }
@@ -346,11 +348,15 @@ impl Surveyed {
         }
         if let Some(dss) = segment.dss {
             self.multipath = true;
-            if let Some(Dsn::Long(number)) = dss.mapping.map(|mapping| mapping.dsn) {
-                self.data[direction].get_or_insert(number.get());
+            match dss.mapping.map(|mapping| mapping.dsn) {
+                Some(Dsn::Long(number)) => self.see_data(direction, Some(number.get()), 0),
+                Some(Dsn::Short(number)) => self.see_data(direction, None, number),
+                None => {}
             }
-            if let Some(DataAck::Long(number)) = dss.data_ack {
-                self.data[1 - direction].get_or_insert(number.get());
+            match dss.data_ack {
+                Some(DataAck::Long(number)) => self.see_data(1 - direction, Some(number.get()), 0),
+                Some(DataAck::Short(number)) => self.see_data(1 - direction, None, number),
+                None => {}
             }
             if let Some(mapping) = dss.mapping
                 && mapping.subflow_seq != 0
@@ -366,6 +372,13 @@ impl Surveyed {
         if segment.rare.is_some() {
             self.options(direction, segment);
         }
+    }
+
+    fn see_data(&mut self, direction: usize, whole: Option<u64>, short: u32) {
+        if let Some(whole) = whole {
+            self.data[direction].get_or_insert(whole);
+        }
+        self.short_data[direction].get_or_insert(whole.map_or(short, |whole| whole as u32));
     }
 
     fn options(&mut self, direction: usize, segment: &Segment) {

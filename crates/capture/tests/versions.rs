@@ -409,34 +409,54 @@ fn what_was_acknowledged_is_sent_again_and_not_reinjected() {
 /// Both subflows were there before the capture: no token tells that they belong together.
 #[test]
 fn data_sequence_numbers_join_what_began_before() {
-    let mut script = Script::new();
-    let acknowledged = |seq: u32, ack: u32, upto: u64| Segment {
-        dss: Some(Dss {
-            data_ack: Some(DataAck::Long(idsn(1, KEYS.0).wrapping_add(1 + upto).into())),
-            mapping: None,
-            data_fin: false,
-        }),
-        ..segment(seq, ack, Flags::ACK, 0)
-    };
-    script.send(CLIENT, SERVER, &data(1, 9, 1001, 5000));
-    script.send(OTHER, SERVER, &data(1, 1 << 30, 2001, 5100));
-    script.send(SERVER, CLIENT, &acknowledged(501, 1110, 5100));
-    script.send(
-        SERVER,
-        OTHER,
-        &acknowledged(1 << 29, (1 << 30) + 2101, 5200),
-    );
-    let traced = script.trace("before");
-    assert_eq!(numbers(&traced, "subflow_ends", "connection"), [0, 0]);
-    assert_eq!(
-        numbers(&traced, "connection_ends", "server_received_bytes"),
-        [200]
-    );
-    let notes = traced.told.notes.join("; ");
-    assert!(
-        notes.contains("1 of 2 subflows belong to a connection by"),
-        "{notes}"
-    );
+    let first = idsn(1, KEYS.0).wrapping_add(1);
+    for whole in [true, false] {
+        let mut script = Script::new();
+        let ack = |number: u64| {
+            if whole {
+                DataAck::Long(number.into())
+            } else {
+                DataAck::Short(number as u32)
+            }
+        };
+        let sent = |begin: u32, at: u32, offset: u64| {
+            let mut segment = data(1, begin, at, offset);
+            let dss = segment.dss.as_mut().unwrap();
+            dss.data_ack = Some(ack(77));
+            if !whole {
+                let number = first.wrapping_add(offset) as u32;
+                dss.mapping.as_mut().unwrap().dsn = Dsn::Short(number);
+            }
+            segment
+        };
+        let acknowledged = |seq: u32, upto: u32, offset: u64| Segment {
+            dss: Some(Dss {
+                data_ack: Some(ack(first.wrapping_add(offset))),
+                mapping: None,
+                data_fin: false,
+            }),
+            ..segment(seq, upto, Flags::ACK, 0)
+        };
+        script.send(CLIENT, SERVER, &sent(9, 1001, 5000));
+        script.send(OTHER, SERVER, &sent(1 << 30, 2001, 5100));
+        script.send(SERVER, CLIENT, &acknowledged(501, 1110, 5100));
+        script.send(
+            SERVER,
+            OTHER,
+            &acknowledged(1 << 29, (1 << 30) + 2101, 5200),
+        );
+        let traced = script.trace(&format!("before-{whole}"));
+        assert_eq!(numbers(&traced, "subflow_ends", "connection"), [0, 0]);
+        assert_eq!(
+            numbers(&traced, "connection_ends", "server_received_bytes"),
+            [200]
+        );
+        let notes = traced.told.notes.join("; ");
+        assert!(
+            notes.contains("1 of 2 subflows belong to a connection by"),
+            "{notes}"
+        );
+    }
 }
 
 #[test]

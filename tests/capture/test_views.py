@@ -122,6 +122,19 @@ def test_clocks_that_are_apart(small: Small, expected: list[tuple[Any, ...]], tm
     assert told.recording.plan["capture"]["start_unix_ns"] == 10**18
 
 
+def test_clocks_that_no_handshake_compares_are_told(small: Small, tmp_path: Path) -> None:
+    """Both ends began to capture when the connections were there."""
+    client = read(small[1][0])
+    since = client[len(client) // 2].time_ns
+    files = [
+        pcap(tmp_path / f"{path.stem}.pcap", [each for each in read(path) if each.time_ns > since]) for path in small[1]
+    ]
+    notes = trace(files).notes
+    (said,) = [note for note in notes if "clock is taken for right" in note]
+    assert said.startswith(str(files[1]))
+    assert not any("clock is taken for right" in note for note in trace(files[:1]).notes)
+
+
 @pytest.mark.parametrize("from_client", [True, False])
 def test_one_direction(from_client: bool, tmp_path: Path) -> None:
     """As of `tcpdump dst host ..`, and of routers on the way of one direction only."""

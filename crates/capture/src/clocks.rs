@@ -22,9 +22,9 @@ impl Handshake {
     }
 }
 
-/// Nanoseconds that each file's clock is ahead of the first one's; 0 where nothing contradicts that. Of several handshakes the
-/// one with the shortest round trip counts, as the way there and back is taken for equally long.
-pub fn ahead(survey: &Survey, files: usize) -> Vec<i64> {
+/// Nanoseconds that each file's clock is ahead of the first one's; absent where no handshake compares them. Of several
+/// handshakes the one with the shortest round trip counts, as the way there and back is taken for equally long.
+pub fn ahead(survey: &Survey, files: usize) -> Vec<Option<i64>> {
     let mut known: Vec<Option<i64>> = vec![None; files];
     if let Some(first) = known.first_mut() {
         *first = Some(0);
@@ -48,7 +48,21 @@ pub fn ahead(survey: &Survey, files: usize) -> Vec<i64> {
             known[file] = best.map(|(_, ahead)| ahead);
         }
     }
-    known.into_iter().map(Option::unwrap_or_default).collect()
+    known
+}
+
+/// Whether each file has to do with another place of whose clock it knows nothing, in a survey that is settled.
+pub fn unchecked(survey: &Survey, ahead: &[Option<i64>]) -> Vec<bool> {
+    let mut found = vec![false; ahead.len()];
+    for flow in survey.found.iter().filter(|flow| flow.taps.len() > 1) {
+        for seen in &flow.taps {
+            let files = || seen.taps().map(|tap| usize::from(tap.file));
+            if files().all(|file| ahead[file].is_none()) {
+                files().for_each(|file| found[file] = true);
+            }
+        }
+    }
+    found
 }
 
 /// The handshakes that a file shares with another one, each with whether the file is the one nearer to the server.

@@ -89,8 +89,10 @@ pub fn trace(
                 .collect(),
         });
     }
-    let ahead = clocks::ahead(&survey, paths.len());
+    let known = clocks::ahead(&survey, paths.len());
+    let ahead: Vec<i64> = known.iter().map(|it| it.unwrap_or_default()).collect();
     survey.settle(&ahead);
+    let unchecked = clocks::unchecked(&survey, &known);
     let (read, joined) = (survey.packets, join::join(&survey));
     let hosts = Hosts::of(&joined, &survey, &files);
     let settings = Settings {
@@ -111,7 +113,7 @@ pub fn trace(
         }
     }
     analysis.finish();
-    let told = Told::of(&analysis, &hosts, &files, &ahead, interrupted);
+    let told = Told::of(&analysis, &hosts, &files, (&ahead, &unchecked), interrupted);
     Ok(Traced {
         tables: tables::batches(&analysis.recording),
         hash: analysis.recording.hash(),

@@ -34,7 +34,7 @@ impl Told {
         analysis: &Analysis,
         hosts: &Hosts,
         files: &Merged,
-        ahead: &[i64],
+        (ahead, unchecked): (&[i64], &[bool]),
         interrupted: bool,
     ) -> Self {
         let connections = analysis.connections.iter().map(|connection| {
@@ -93,6 +93,12 @@ impl Told {
                     if ahead > 0 { "ahead of" } else { "behind" },
                 ));
             }
+        }
+        for (report, _) in files.reports().iter().zip(unchecked).filter(|it| *it.1) {
+            notes.push(format!(
+                "{}: no handshake is in it and in the others, so its clock is taken for right; if it is not, what arrived is told wrong",
+                report.file
+            ));
         }
         let twice = analysis
             .connections

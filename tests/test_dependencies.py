@@ -46,6 +46,7 @@ PYTHON = {
         "sweep",
         "units",
     },
+    "__main__": {"cli"},
     "__init__": {"_core", "capture", "engines", "errors", "labs", "plots", "progress", "results", "scenario", "sweep"},
 }
 
@@ -83,6 +84,7 @@ MODULES = {
     "counters": set(),
     "ranges": set(),
     "seq": set(),
+    "sessions": set(),
     "transmit": set(),
     "event": set(),
     "registry": set(),
@@ -102,10 +104,11 @@ MODULES = {
         "ranges",
         "registry",
         "scheduler",
+        "sessions",
         "stream",
         "transmit",
     },
-    "host": {"config", "path_manager"},
+    "host": {"config", "path_manager", "sessions"},
     "config": {"congestion", "path_manager", "registry", "scheduler"},
     "tcp": {
         "config",

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::config::Config;
 use crate::path_manager::LocalAddress;
-use crate::quic::crypto::Sessions;
+use crate::sessions::Sessions;
 
 /// A host's source of ephemeral ports.
 #[derive(Clone, Debug, Default)]

@@ -19,6 +19,7 @@ mod ranges;
 pub mod registry;
 pub mod scheduler;
 mod seq;
+mod sessions;
 pub mod stream;
 pub mod tcp;
 mod transmit;
@@ -36,7 +37,7 @@ pub use mptcp::segment::Arrival;
 pub use mptcp::send::plain::Limit;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
-pub use quic::crypto::Sessions;
+pub use sessions::Sessions;
 pub use stream::{Blocked, Cause, Level, Waited};
 pub use transmit::{Purpose, Transmit, Tuple};
 

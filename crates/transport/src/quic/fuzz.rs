@@ -10,13 +10,12 @@ use rand_pcg::Pcg64Mcg;
 
 use super::bytes::{Dropped, Protector};
 use super::connection::Connection;
-use super::crypto::Sessions;
 use super::listener::{Greeting, Listener, answer_bytes};
 use super::received::Codepoint;
 use super::{Transmit, ids};
 use crate::config::Config;
 use crate::host::{Accept, Ports};
-use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND, Tuple};
+use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND, Sessions, Tuple};
 
 /// A promise checked on some bytes.
 pub type Target = fn(&[u8]);

@@ -1,6 +1,7 @@
 //! Two sessions.
 
-use polypath_transport::quic::crypto::{Level, Session, Sessions, certificate};
+use polypath_transport::Sessions;
+use polypath_transport::quic::crypto::{Level, Session, certificate};
 
 use crate::{ALPN, Flight, flight, handshake, pair};
 

@@ -8,7 +8,6 @@ mod key_log;
 mod protection;
 mod provider;
 mod session;
-mod sessions;
 
 pub use key_log::take as take_secrets;
 pub use protection::{
@@ -16,4 +15,3 @@ pub use protection::{
 };
 pub use provider::drawing_from;
 pub use session::{Level, Session, TlsError, client_config, keep, server_config};
-pub use sessions::Sessions;

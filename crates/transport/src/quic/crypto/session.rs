@@ -20,7 +20,7 @@ use rustls::{AlertDescription, ClientConfig, ServerConfig};
 use super::certificate::{self, ThisOne};
 use super::key_log::{self, Collector};
 use super::provider::{drawing_from, provider};
-use super::sessions;
+use crate::sessions::TICKETS;
 
 /// Encryption levels that have CRYPTO frames of their own (RFC 9001 section 4.1.4, without 0-RTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -260,7 +260,7 @@ pub fn server_config(alpn: &[u8], intermediates: usize) -> Arc<ServerConfig> {
 /// Has a server keep its sessions, and give tickets for them.
 pub fn keep(config: &mut ServerConfig, sessions: Arc<dyn StoresServerSessions>) {
     config.session_storage = sessions;
-    config.send_tls13_tickets = sessions::TICKETS;
+    config.send_tls13_tickets = TICKETS;
 }
 
 /// No session is resumed: what is kept for that belongs to a host, not to the process.

@@ -10,10 +10,9 @@ use crate::config::Config;
 use crate::congestion::CongestionControl;
 use crate::host::{Accept, Ports};
 use crate::path::{Pacer, RateSample};
-use crate::quic::crypto::Sessions;
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::received::Codepoint;
-use crate::{MILLISECOND as MS, Tuple};
+use crate::{MILLISECOND as MS, Sessions, Tuple};
 
 const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7000);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), 443);

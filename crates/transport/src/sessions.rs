@@ -8,7 +8,7 @@ use rustls::client::Resumption;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 /// Tickets that a server sends at the end of a handshake, each good for one connection: as many as rustls's own servers send.
-pub(super) const TICKETS: usize = 2;
+pub(crate) const TICKETS: usize = 2;
 /// Sessions that a server keeps; the oldest make room.
 const MOST: usize = 256;
 

@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath.cli import console, notes, progress
-from polypath.results import Recording, metrics, schema
+from polypath.cli import console, progress
+from polypath.results import Recording, metrics, notes, schema
 
 SECOND = 1_000_000_000
 BLOCKS = set("▁▂▃▄▅▆▇█")

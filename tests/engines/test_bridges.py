@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 from polypath import Recording, Scenario, ScenarioError
-from polypath.cli import notes
 from polypath.engines import EngineError, Options, get
-from polypath.results import bridges, metrics
+from polypath.results import bridges, metrics, notes
 from polypath.results.summary import summary
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bridges.toml"

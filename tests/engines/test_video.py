@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from polypath import _core
-from polypath.cli import notes
 from polypath.engines import EngineError, get
 from polypath.formats.plan import scenario_of
-from polypath.results import Recording, measures, metrics, summary, video
+from polypath.results import Recording, measures, metrics, notes, summary, video
 from polypath.scenario import Plan, Scenario, ScenarioError
 
 SECOND = 1_000_000_000

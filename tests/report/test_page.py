@@ -66,6 +66,14 @@ def test_the_figures_are_the_summary_s(ran: Ran) -> None:
     assert page(recording)["runs"][0]["summary"] == figures
 
 
+def test_what_no_cell_says_is_said_as_in_the_terminal(ran: Ran) -> None:
+    (run,) = page(ran("backup", "backup"))["runs"]
+    (connection,) = run["connections"]
+    first, *rest = connection["notes"]
+    assert first.startswith("requests: 20 requests, delay median 40.0 ms")
+    assert rest == ["  10.0.0.1:32768 → 10.0.2.2:5001: nothing arrived after 3.0 s"]
+
+
 def test_series_are_those_of_the_metrics(ran: Ran) -> None:
     recording = ran("aggregation", "mptcp")
     data = unpacked(page(recording)["runs"][0])

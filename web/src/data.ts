@@ -110,6 +110,8 @@ export interface Connection {
   lane: string;
   receiver: string;
   charted: boolean;
+  /** What the table cannot say in a cell, as the terminal has it. */
+  notes: string[];
   subflows: Lane[];
   causes: Cause[];
 }

@@ -3,7 +3,7 @@
 import { laneColour } from "./colour";
 import { Swatch } from "./chart";
 import type { ConnectionSummary, Run, SubflowSummary } from "./data";
-import { amount, mbps, milliseconds, percent, seconds } from "./format";
+import { amount, mbps, percent, seconds } from "./format";
 import { theme, useValue } from "./store";
 import { useState } from "preact/hooks";
 
@@ -46,14 +46,13 @@ export function Results(props: { run: Run }) {
           Show all {rows.length} rows
         </button>
       )}
-      {connections.map((each, number) => {
-        const text = words(each);
-        return text && number < ROWS ? (
-          <p key={number} class="words">
-            <b>{each.name}</b>: {text}
+      {run.connections.flatMap((each, number) =>
+        each.notes.map((note) => (
+          <p key={`${number} ${note}`} class="words">
+            {note}
           </p>
-        ) : null;
-      })}
+        )),
+      )}
       {run.interrupted && <p class="warning">Interrupted at {seconds(run.end_s)} of simulated time.</p>}
     </section>
   );
@@ -94,21 +93,6 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
       <td />
     </tr>
   );
-}
-
-/** Requests in words, as the terminal has them. */
-function words(of: ConnectionSummary): string {
-  const { count, unanswered, refused, median_s, p95_s } = of.requests;
-  const parts: string[] = [];
-  if (count) {
-    parts.push(`${count} sent`);
-    if (median_s !== null) parts.push(`delay median ${milliseconds(median_s)}`);
-    if (p95_s !== null) parts.push(`95th percentile ${milliseconds(p95_s)}`);
-    if (unanswered) parts.push(`${unanswered} without an answer`);
-    if (refused) parts.push(`${refused} of them fit no packet`);
-  }
-  if (of.finished === false) parts.push("unfinished");
-  return parts.join(", ");
 }
 
 export function Links(props: { run: Run }) {

@@ -8,10 +8,10 @@ from typing import Final
 
 from rich.markup import escape
 
-from polypath.cli import many, notes
+from polypath.cli import many
 from polypath.cli.console import GAP, out, table
 from polypath.cli.sparkline import WIDTH, means, sparkline
-from polypath.results import Recording, bridges, completions, control, metrics
+from polypath.results import Recording, bridges, completions, control, metrics, notes
 
 _HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
 _NUMBERS: Final = frozenset(_HEADINGS[2:])

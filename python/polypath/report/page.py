@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from polypath.report import asked, columns, listing, network, series
-from polypath.results import Recording, causes, metrics, summary, uplinks
+from polypath.results import Recording, causes, metrics, notes, summary, uplinks
 from polypath.results.changes import changes
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
@@ -16,7 +16,7 @@ from polypath.results.palette import PALETTE
 from polypath.results.points import MEASURES, SEED
 
 FORMAT: Final = 1
-#: Connections of a run that have charts, and events that are listed.
+#: Connections of a run that have charts, those that have notes, and events that are listed.
 MOST_CONNECTIONS: Final = 40
 MOST_EVENTS: Final = 4000
 #: Runs of a page that have charts of full resolution.
@@ -147,7 +147,10 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
                 **charts,
                 **{name: one for name, one in more.items() if one is not None},
             }
-        described.append(_connection(recording, each, lanes, paths, charted=id(each) in shown))
+        noted = notes.of(recording, each, lanes) if number < MOST_CONNECTIONS else ()
+        described.append(
+            {"notes": list(noted), **_connection(recording, each, lanes, paths, charted=id(each) in shown)}
+        )
     if (queues := series.of_queues(recording, coarse)) is not None:
         data["queues"] = queues
     events = _events(recording)

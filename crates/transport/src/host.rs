@@ -34,7 +34,7 @@ pub struct Accept {
     pub mtus: Vec<(IpAddr, u32)>,
     pub ports: Ports,
     pub random: Pcg64Mcg,
-    /// Where [`Config::resumption`] is set.
+    /// TLS sessions that it kept; of use where [`Config::resumption`] is set.
     pub sessions: Sessions,
     /// Where the sequence numbers of an accepted connection begin, if not at random.
     pub isn: Option<u32>,

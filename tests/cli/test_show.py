@@ -58,7 +58,7 @@ def test_points_of_a_sweep_without_a_result_are_named_as_run_names_them(polypath
     shown = polypath("show", tmp_path / "out")
     assert (shown.code, shown.err) == (0, failed)
     assert shown.out.split() == ran.out.split()
-    assert shown.out.splitlines()[-1].split() == ["1", "MB", "failed"]
+    assert shown.out.splitlines()[-1].split() == ["1", "MB", "no", "result"]
     index = json.loads((tmp_path / "out" / "sweep.json").read_text())
     index["points"][0]["state"] = "missing"
     (tmp_path / "out" / "sweep.json").write_text(json.dumps(index))

@@ -145,8 +145,8 @@ def show(result: sweep.Result | StoredSweep) -> None:
     )
     for cells, runs in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
         shown.add_row(*cells, *([runs] if several else []))
-    for place in _failed_everywhere(result, list(headings)):
-        shown.add_row(*map(escape, place), *([""] if count > 1 else []), "failed")
+    for place in _without_result(result, list(headings)):
+        shown.add_row(*map(escape, place), *([""] if count > 1 else []), "no result")
     out.print(shown)
     if many_connections:
         out.print(f"of the means of {count} connections; the files have each of them", style="dim")
@@ -154,16 +154,17 @@ def show(result: sweep.Result | StoredSweep) -> None:
         _explain(statistics.filter(pl.col("measure").is_in(measures)))
 
 
-def _failed_everywhere(result: sweep.Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The places of which no seed has a result."""
+def _without_result(result: sweep.Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The places of which no seed has a result: it failed, or has not run."""
+    if not axes:
+        return
     if isinstance(result, StoredSweep):
-        failed: Iterable[Mapping[str, str]] = (values for values, _ in result.without)
+        lacking: Iterable[Mapping[str, str]] = (values for values, _ in result.without)
     else:
-        failed = (point.values for point, _ in result.failures)
-    shown = set(result.statistics.select(axes).iter_rows()) if axes else set()
-    for place in dict.fromkeys(tuple(values[name] for name in axes) for values in failed):
-        if place not in shown and axes:
-            yield place
+        lacking = (point.values for point, _ in result.failures)
+    shown = set(result.statistics.select(axes).iter_rows())
+    places = dict.fromkeys(tuple(values[name] for name in axes) for values in lacking)
+    yield from (place for place in places if place not in shown)
 
 
 def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], str]]:

@@ -281,6 +281,14 @@ def test_deep_nesting_is_refused() -> None:
     assert complaint("a = " + "[" * 100_000) == "lab.toml: invalid TOML: nested too deeply"
 
 
+def test_a_key_of_a_thousand_steps_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(".".join("a" * 1000) + " = 1\n")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(path)
+    assert str(caught.value) == f"{path}: invalid TOML: nested too deeply"
+
+
 class TestFiles:
     def refused(self, path: Path) -> str:
         with pytest.raises(ScenarioError) as caught:

@@ -66,6 +66,8 @@ class Scenario(Tables):
         try:
             data = tomllib.loads(text)
             positions = Positions(text)
+            if folder is not None:
+                data = script.anchored(data, folder)
         except tomllib.TOMLDecodeError as error:
             raise _syntax(error, text, filename) from error
         except RecursionError as error:
@@ -74,8 +76,6 @@ class Scenario(Tables):
             raise ScenarioError(f"invalid TOML: {error}", filename) from error
         if default_name:
             data.setdefault("name", default_name)
-        if folder is not None:
-            data = script.anchored(data, folder)
         return cls._checked(data, lambda path: (filename, positions.line(path)))
 
     @classmethod
@@ -90,8 +90,10 @@ class Scenario(Tables):
             scenario._resolved  # noqa: B018, raises Inconsistent
         except ValidationError as error:
             raise _located(faults(error, data), where) from error
-        except (RegistryError, RecursionError) as error:
-            raise ScenarioError(str(error) or "nested too deeply", *where(())) from error
+        except RecursionError as error:
+            raise ScenarioError("nested too deeply", *where(())) from error
+        except RegistryError as error:
+            raise ScenarioError(str(error), *where(())) from error
         except ScenarioError as error:
             raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
         if found := list(scenario._vary_problems()):

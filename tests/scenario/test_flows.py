@@ -105,6 +105,10 @@ def test_published_sizes_are_those_of_their_points() -> None:
             'arrivals = 1\nsizes = { kind = "cdf", points = [["1 kB", "50 %"]] }\n',
             "x.toml:11: application 1.sizes.points: the last point is that of 100 %",
         ),
+        (
+            'arrivals = 1\nsizes = { kind = "cdf", points = [["1 kB", "50 %"], ["1 MB"]] }\n',
+            "x.toml:11: application 1.sizes.points 2: a point is a size and a share, such as",
+        ),
     ],
 )
 def test_mistakes_are_named_with_their_line(more: str, message: str) -> None:

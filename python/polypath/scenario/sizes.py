@@ -19,7 +19,9 @@ _PACKET = 1460
 
 
 def _pair(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return tuple(value)
+    raise fault('a point is a size and a share, such as ["10 kB", "50 %"]')
 
 
 class Sizes(Model):

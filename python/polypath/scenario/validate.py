@@ -90,7 +90,7 @@ def _locate(location: tuple[int | str, ...], data: Any, *, missing: bool) -> tup
         if isinstance(data, dict) and data is not tagged and data.get("kind") == step:
             tagged = data
             continue
-        inside = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
+        inside = step in range(len(data)) if isinstance(data, list) else isinstance(data, dict) and step in data
         if inside:
             path.append(step)
             data = data[step]

@@ -277,6 +277,21 @@ def test_ports_are_taken_once(two_paths: str) -> None:
     assert complaint(text) == "lab.toml:44: port 80 of 'server' belongs to application 'a' already"
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ("port = 65530\ncount = 10\n", 35),
+        ('size = "1 kB"\narrivals = 10\nport = 65500\n', 37),
+    ],
+)
+def test_ports_end(two_paths: str, more: str, line: int) -> None:
+    text = two_paths.replace('duration = "10 s"\n', more)
+    wanted = "its connections need ports beyond 65535; give a lower 'port', or let there be fewer"
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text, "lab.toml")
+    assert [str(error) for error in caught.value.errors] == [f"lab.toml:{line}: {wanted}"]
+
+
 def test_deep_nesting_is_refused() -> None:
     assert complaint("a = " + "[" * 100_000) == "lab.toml: invalid TOML: nested too deeply"
 

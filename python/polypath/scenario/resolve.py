@@ -33,6 +33,7 @@ Entries = Sequence[tuple[int, Application]]
 """Applications between hosts, each with its position among all."""
 
 FIRST_PORT = 5001
+LAST_PORT = 65535
 FIRST_ADDRESS = ipaddress.IPv4Address("10.0.0.0")
 """The k-th link has the 256 addresses from here + 256 k; its first end takes the first, its second end the second."""
 
@@ -63,7 +64,8 @@ def resolve(tables: Tables) -> Tables:
     applications = between_hosts(tables.model_copy(update={"application": entries}))
     found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
     if found:
-        raise Inconsistent([replace(problem, path=expanded.origin(problem.path)) for problem in found])
+        placed = (replace(problem, path=expanded.origin(problem.path)) for problem in found)
+        raise Inconsistent(list(dict.fromkeys(placed)))
     routes = [] if ways is None else ways.routes
     return resolved.model_copy(update={"application": entries, "route": [*resolved.route, *routes]})
 
@@ -131,7 +133,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
     complete: list[AnyEntry] = []
     changes = _changes(tables)
     given = {application.port for _, application in between_hosts(tables) if application.port is not None}
-    free = (port for port in range(FIRST_PORT, 65536) if port not in given)
+    free = (port for port in range(FIRST_PORT, LAST_PORT + 1) if port not in given)
     for name, application in zip(application_names(tables), tables.application, strict=True):
         if isinstance(application, Command):
             complete.append(application.model_copy(update={"name": name}))
@@ -147,7 +149,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
         if application.start_jitter:
             update |= {"start": start, "start_jitter": 0}
-        update["port"] = application.port if application.port is not None else next(free, 65535)
+        update["port"] = application.port if application.port is not None else next(free, LAST_PORT + 1)
         for side, host in (("client", application.client), ("server", application.server)):
             own: Stack = getattr(application, f"{side}_stack")
             if settings(application.stack) or settings(own):
@@ -186,6 +188,11 @@ def _ports(applications: Entries) -> list[Problem]:
     found = []
     owners: dict[tuple[str, bool, int | None], str | None] = {}
     for index, application in applications:
+        assert application.port is not None
+        if application.port > LAST_PORT:
+            message = f"its connections need ports beyond {LAST_PORT}; give a lower 'port', or let there be fewer"
+            found.append(Problem(("application", index, "port"), message))
+            continue
         if application.transport == "icmp":
             continue
         over_udp = application.transport in ("udp", *QUIC)

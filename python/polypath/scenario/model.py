@@ -129,9 +129,12 @@ class Scenario(Tables):
         return [names[index] for index, _ in commands(self)]
 
     def scripts(self) -> list[FilePath]:
-        """The files that it names: algorithms in Python, traces, tables of conditions, and what programs are given."""
+        """The files that it is made from besides its own: algorithms and applications of controllers in Python, what
+        these import, traces, tables, and what programs are given."""
         data = self.to_data()
         given = [FilePath(name) for _, program in commands(self) for name in program.files]
+        if self.controller is not None and self.controller.app is not None:
+            given += script.sources(self.controller.app)
         return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data) + given
 
     def to_data(self) -> dict[str, Any]:

@@ -33,13 +33,9 @@ def is_script(name: str) -> bool:
 
 
 def anchored(data: Any, folder: Path) -> Any:
-    """The data of a scenario file, in which the names of Python files, traces and tables of conditions are relative to
-    its folder, with full names."""
+    """The data of a scenario file, in which the names of files are relative to its folder, with full names."""
     if isinstance(data, dict):
-        made = {key: anchored(value, folder) for key, value in data.items()}
-        ruling = made.get("controller")
-        if isinstance(ruling, dict) and isinstance(ruling.get("app"), str):
-            made["controller"] = {**ruling, "app": str(folder.absolute() / ruling["app"])}
+        made = {key: value if key in traces.VERBATIM else anchored(value, folder) for key, value in data.items()}
         if made.get("kind") == "command" and isinstance(made.get("files"), list):
             made["files"] = [str(folder.absolute() / each) if isinstance(each, str) else each for each in data["files"]]
         return traces.anchored(made, folder)
@@ -67,7 +63,8 @@ def texts(files: Sequence[str]) -> dict[str, str]:
 def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, tuple[str | int, ...]]]:
     """The Python files and classes that a scenario's data names, each with its path."""
     if isinstance(data, dict):
-        return [found for key, value in data.items() for found in references(value, (*path, key))]
+        told = ((key, value) for key, value in data.items() if key not in traces.VERBATIM)
+        return [found for key, value in told for found in references(value, (*path, key))]
     if isinstance(data, list):
         return [found for number, value in enumerate(data) for found in references(value, (*path, number))]
     return [(data, path)] if isinstance(data, str) and is_script(data) else []
@@ -78,23 +75,28 @@ def app(name: str) -> dict[str, Any]:
 
     Raises RegistryError where a file cannot be read or is no Python.
     """
-    path = Path(name)
-    modules: dict[str, str] = {}
-    left = [path]
+    main, *beside = sources(name).items()
+    return {"file": main[0].name, "source": main[1], "modules": {file.name: text for file, text in sorted(beside)}}
+
+
+def sources(name: str) -> dict[Path, str]:
+    """The sources of an os-ken application by their files: its own, then those of the modules beside it which it
+    imports. Raises RegistryError where one cannot be read or is no Python."""
+    found: dict[Path, str] = {}
+    left = [Path(name)]
     while left:
         file = left.pop()
         try:
-            source = read_text(file, "Python file")
-            tree = ast.parse(source, str(file))
+            found[file] = read_text(file, "Python file")
+            tree = ast.parse(found[file], str(file))
         except ScenarioError as error:
             raise RegistryError(str(error), error.hint) from error
         except (SyntaxError, ValueError) as error:
             line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
             raise RegistryError(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}") from error
-        modules[file.name] = source
         beside = (file.with_name(f"{module}.py") for module in _imported(tree))
-        left += [found for found in beside if found.name not in modules and found.is_file()]
-    return {"file": path.name, "source": modules.pop(path.name), "modules": dict(sorted(modules.items()))}
+        left += [other for other in beside if other not in found and other.is_file()]
+    return found
 
 
 def _imported(tree: ast.Module) -> list[str]:

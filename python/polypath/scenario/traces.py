@@ -21,8 +21,10 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
 
-FILE_KEYS = ("trace", "csv", "har")
-"""Keys of a scenario that name files of data."""
+FILE_KEYS = ("trace", "csv", "har", "app")
+"""Keys of a scenario that name files: of data, and of a controller's application."""
+VERBATIM = frozenset({"description", "command", "environment", "objects", "rows"})
+"""Keys below which no text names a file that Polypath reads."""
 OPPORTUNITY_BYTES = 1500
 LONGEST_MS = 1_000_000_000
 """As the engine has it."""
@@ -174,19 +176,29 @@ LinkRate = Annotated[
 
 
 def anchored(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A table of a scenario in which the name of a trace, table or HAR file is relative to its folder, with the full
-    name."""
-    for key in FILE_KEYS:
-        if isinstance(data.get(key), str) and "gaps_ms" not in data:
-            return {**data, key: str(folder.absolute() / data[key])}
-    return data
+    """A table of a scenario in which the names of files are relative to its folder, with the full names."""
+    return data | {key: _full(value, folder) for key, value in _named(data)}
+
+
+def _full(name: Any, folder: Path) -> Any:
+    """A name, or several as an axis has them."""
+    if isinstance(name, list):
+        return [_full(each, folder) for each in name]
+    return str(folder.absolute() / name) if isinstance(name, str) else name
 
 
 def files(data: Any) -> list[Path]:
-    """The traces, tables and HAR files that a scenario's data names."""
+    """The traces, tables, HAR files and controllers' applications that a scenario's data names."""
     if isinstance(data, list):
         return [found for value in data for found in files(value)]
     if not isinstance(data, dict):
         return []
-    own = [Path(data[key]) for key in FILE_KEYS if isinstance(data.get(key), str) and "gaps_ms" not in data]
-    return own + [found for value in data.values() for found in files(value)]
+    named = [name for _, value in _named(data) for name in (value if isinstance(value, list) else [value])]
+    inner = [found for key, value in data.items() if key not in VERBATIM for found in files(value)]
+    return [Path(name) for name in named if isinstance(name, str)] + inner
+
+
+def _named(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys under which a table names files, with what it has there; a path of a setting ends in such a key, too."""
+    if "gaps_ms" not in data:
+        yield from ((key, value) for key, value in data.items() if key.rpartition(".")[2] in FILE_KEYS)

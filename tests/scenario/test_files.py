@@ -1,0 +1,87 @@
+"""The files that a scenario names beside itself."""
+
+from pathlib import Path
+
+import pytest
+
+from polypath.scenario import Scenario
+
+NETWORK = """
+[host.client]
+[host.server]
+[link.a]
+ends = ["client", "server"]
+rate = { trace = "slow.trace" }
+[link.b]
+ends = ["client", "server"]
+rate = "1 Mbps"
+conditions = { csv = "still.csv" }
+"""
+APPLICATION = '[[application]]\nkind = "bulk"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {
+        "slow.trace": "20\n",
+        "fast.trace": "1\n",
+        "still.csv": "time_s,delay_ms\n0,10\n",
+        "shaky.csv": "time_s,delay_ms\n0,10\n1,90\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> Scenario:
+    path = folder / "lab.toml"
+    path.write_text(text)
+    return Scenario.load(path)
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        '[vary]\n"link.a.rate.trace" = ["slow.trace", "fast.trace"]',
+        '[vary]\n"link.b.conditions.csv" = ["still.csv", "shaky.csv"]',
+        '[vary.x]\na = { "link.a.rate.trace" = "fast.trace" }\nb = { "link.b.conditions.csv" = "shaky.csv" }',
+    ],
+)
+def test_an_axis_names_them_beside_the_scenario(folder: Path, axis: str) -> None:
+    scenario = load(folder, NETWORK + APPLICATION + axis)
+    plans = {scenario.at([value]).plan().sha256() for value in scenario.axes[0].values}
+    assert len(plans) == 2
+    assert set(scenario.scripts()) >= {folder / "slow.trace", folder / "still.csv"}
+
+
+def test_what_an_axis_names_is_of_the_scenario(folder: Path) -> None:
+    axis = '[vary]\n"link.a.rate.trace" = ["slow.trace", "fast.trace"]'
+    assert folder / "fast.trace" in load(folder, NETWORK + APPLICATION + axis).scripts()
+
+
+def test_an_application_of_a_controller_is_with_what_it_imports(folder: Path) -> None:
+    (folder / "app.py").write_text("import tables\n")
+    (folder / "tables.py").write_text("import json\n")
+    ruled = '[router.r]\n[link.c]\nends = ["client", "r"]\n[controller]\napp = "app.py"\n'
+    scenario = load(folder, NETWORK + ruled + APPLICATION)
+    assert set(scenario.scripts()) >= {folder / "app.py", folder / "tables.py"}
+    plan = scenario.plan().view["controller"]["app"]
+    assert (plan["file"], plan["source"], plan["modules"]) == (
+        "app.py",
+        "import tables\n",
+        {"tables.py": "import json\n"},
+    )
+
+
+def test_other_texts_stay_as_they_are(folder: Path) -> None:
+    """Though they look like the names of files."""
+    program = (
+        '[[application]]\nkind = "command"\ncommand = "a.py:B"\nenvironment = { csv = "x.csv", trace = "y.py:C" }\n'
+    )
+    page = '[[application]]\nkind = "page"\nobjects = [{ name = "a.py:B", size = "1 kB" }]\n'
+    scenario = load(folder, 'description = "see a.py:B"\n' + NETWORK + program + page)
+    assert scenario.description == "see a.py:B"
+    (command,) = scenario.plan().view["programs"]
+    assert command["command"] == ["sh", "-c", "a.py:B"]
+    assert command["environment"] == {"csv": "x.csv", "trace": "y.py:C"}
+    assert scenario.plan().view["applications"][0]["work"]["objects"][0]["name"] == "a.py:B"
+    assert set(scenario.scripts()) == {folder / "slow.trace", folder / "still.csv"}

@@ -15,7 +15,8 @@ from difflib import get_close_matches
 
 from polypath.errors import PolypathError
 
-_TEXT = re.compile(r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S.*)?", re.DOTALL)
+_TEXT = re.compile(r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>%|[^\W\d_]+(?:/[^\W\d_]+)?)?")
+_OF_BYTES = re.compile(r"(?:[kKMGT]i?)?B(?:ps|/s)")
 _LONGEST = 48
 
 SHARE_LIMIT = Decimal(100)
@@ -83,7 +84,9 @@ class Quantity:
         for other in QUANTITIES:
             if unit in other.units:
                 raise UnitError(f"{text!r} is {other.article} {other.name}, not {self.article} {self.name}")
-        raise UnitError(f"unknown unit {unit!r} in {text!r}", nearest(unit, self.units))
+        if self is RATE and _OF_BYTES.fullmatch(unit):
+            raise UnitError(f"{text!r} counts bytes; a rate counts bits, 8 to a byte")
+        raise _unknown(unit, text, self.units)
 
     def parse(self, text: object, *, positive: bool = False) -> int:
         """The value in base units.
@@ -118,6 +121,12 @@ class Quantity:
         return Decimal(number) * self.units[unit] == value and len(text) <= _LONGEST
 
 
+def _unknown(unit: str, text: str, units: Iterable[str]) -> UnitError:
+    hint = nearest(unit, units)
+    message = f"unknown unit {unit!r} in {text!r}"
+    return UnitError(message if hint else f"{message}; there is {', '.join(units)}", hint)
+
+
 def _plain(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -139,23 +148,29 @@ RATE = Quantity(
 TIME = Quantity(
     "time",
     "a",
-    {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9},
+    {
+        "ns": 1, "us": 10**3, "\N{MICRO SIGN}s": 10**3, "\N{GREEK SMALL LETTER MU}s": 10**3,
+        "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+    },
     ("ns", "us", "ms", "s"),
     "40 ms",
     10**6 * 10**9,
     "s",
-)
+)  # fmt: skip
 
 SIZE = Quantity(
     "size",
     "a",
-    {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    {
+        "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+        "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+    },
     ("B", "kB", "KiB", "MB", "MiB", "GB", "GiB"),
     "1 MB",
     10**15,
     "B",
     {"KB": "kB' or 'KiB", "K": "kB", "M": "MB", "G": "GB", "kb": "kB", "Mb": "MB", "Gb": "GB"},
-)
+)  # fmt: skip
 
 PACKETS = Quantity("number of packets", "a", {"packets": 1, "packet": 1}, ("packets",), "80 packets", 10**9, "packets")
 
@@ -197,5 +212,5 @@ def parse_queue_limit(text: object) -> tuple[str, int]:
         if unit is not None and unit not in PACKETS.units and (unit in SIZE.units or unit in SIZE.confusing):
             return "bytes", SIZE.parse(text, positive=True)
         if unit is not None and unit not in PACKETS.units and not any(unit in other.units for other in QUANTITIES):
-            raise UnitError(f"unknown unit {unit!r} in {text!r}", nearest(unit, [*PACKETS.units, *SIZE.units]))
+            raise _unknown(unit, text, [*PACKETS.units, *SIZE.units])
     return "packets", PACKETS.parse(text, positive=True)

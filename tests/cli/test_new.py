@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from polypath import run
+from polypath import run, units
 from polypath.results import metrics
 from polypath.scenario import Scenario, template
 
@@ -107,7 +107,11 @@ def test_questions_whose_answers_end(polypath: Any, tmp_path: Path, monkeypatch:
             ["--paths", 'a"b'],
             "--paths a\"b: 'a\"b' is no name of a path: letters, digits, '_' and '-', at most 63 of them",
         ),
-        (["--paths", "x=3 parsec"], "--paths x=3 parsec: path 'x': unknown unit 'parsec' in '3 parsec'"),
+        (
+            ["--paths", "x=3 parsec"],
+            "--paths x=3 parsec: path 'x': unknown unit 'parsec' in '3 parsec'; "
+            f"there is {', '.join(units.RATE.units)}",
+        ),
         (["--paths", "server"], "--paths server: a path cannot be named 'server': that is the link to the server"),
         (["--transport", "mptpc"], "--transport mptpc: unknown transport 'mptpc'; did you mean 'mptcp'?"),
         (

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
-from polypath.scenario import script, seeds, traces
+from polypath.scenario import script, seeds, syntax, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.check import Problem
@@ -28,14 +28,6 @@ from polypath.scenario.settings import Setting
 from polypath.scenario.tables import SEEDS_END, Tables, application_names, commands, inherited_algorithm
 from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
-
-_AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
-_BARE = re.compile(r"""\s*(?P<key>[^=]+?)\s*=\s*(?P<value>[^\s"'\[{#][^"'\[{#=]*?)\s*(?:#.*)?""")
-#: What tomllib says of a text without quotes.
-_UNQUOTED = ("Invalid value", "Expected newline or end of document after a statement")
-#: What other languages call what TOML calls true and false.
-_TRUTHS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
-_TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
 
 Where = Callable[[Path], tuple[str | None, int | None]]
 """The file and line of a path."""
@@ -68,12 +60,10 @@ class Scenario(Tables):
             positions = Positions(text)
             if folder is not None:
                 data = script.anchored(data, folder)
-        except tomllib.TOMLDecodeError as error:
-            raise _syntax(error, text, filename) from error
         except RecursionError as error:
             raise ScenarioError("invalid TOML: nested too deeply", filename) from error
         except ValueError as error:
-            raise ScenarioError(f"invalid TOML: {error}", filename) from error
+            raise syntax.fault(error, text, filename) from error
         if default_name:
             data.setdefault("name", default_name)
         return cls._checked(data, lambda path: (filename, positions.line(path)))
@@ -322,23 +312,3 @@ def _located(found: list[Problem], where: Where) -> ScenarioError:
         file, line = where(problem.path)
         errors.append(ScenarioError(problem.message, file, line, problem.hint))
     return ScenarioError.collect(errors)
-
-
-def _syntax(error: tomllib.TOMLDecodeError, text: str, filename: str) -> ScenarioError:
-    message = str(error)
-    at = _AT.search(message)
-    line = text.count("\n") + 1
-    if at is not None:
-        message = message[: at.start()]
-        line = int(at["line"]) if at["line"] else line
-    twice = _TWICE.fullmatch(message)
-    if twice is not None:
-        key = ".".join(part.strip().strip("'") for part in twice["key"].split(","))
-        return ScenarioError(f"duplicate name: {key} is declared already", filename, line)
-    bare = _BARE.fullmatch(text.split("\n")[line - 1]) if message in _UNQUOTED else None
-    if bare is not None:
-        key, value = bare["key"], bare["value"]
-        truth = _TRUTHS.get(value.lower())
-        hint = f"write {key} = {truth}" if truth else f'a text stands in quotes: {key} = "{value}"'
-        return ScenarioError(f"invalid TOML: {hint}", filename, line)
-    return ScenarioError(f"invalid TOML: {message[:1].lower()}{message[1:]}", filename, line)

@@ -329,10 +329,11 @@ class TestFiles:
         path.write_bytes(b"seed = 1\n\0\0\0")
         assert self.refused(path) == f"{path}:2: this is binary data, not a scenario"
 
-    def test_not_utf8_is_binary(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("junk", [b"\x89PNG\r\n\xff\xfe", 'description = "é"'.encode("latin-1")])
+    def test_not_utf8(self, tmp_path: Path, junk: bytes) -> None:
         path = tmp_path / "x.toml"
-        path.write_bytes(b"\x89PNG\r\n\xff\xfe")
-        assert self.refused(path) == f"{path}:1: this is binary data, not a scenario"
+        path.write_bytes(b"seed = 1\n" + junk)
+        assert self.refused(path) == f"{path}:2: this is no text in UTF-8, as a scenario is"
 
     def test_a_hundred_megabytes_are_refused_before_reading(self, tmp_path: Path) -> None:
         path = tmp_path / "x.toml"

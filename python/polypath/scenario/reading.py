@@ -38,12 +38,12 @@ def read_text(path: Path, what: str) -> str:
 
 
 def decode(data: bytes, file: str, what: str) -> str:
-    """The bytes as UTF-8 text; raises ScenarioError for binary content, with the line where it begins."""
+    """The bytes as UTF-8 text; raises ScenarioError for other content, with the line where it begins."""
     junk = data.find(b"\0")
-    if junk < 0:
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            junk = error.start
-    line = data.count(b"\n", 0, junk) + 1
-    raise ScenarioError(f"this is binary data, not a {what}", file, line)
+    if junk >= 0:
+        raise ScenarioError(f"this is binary data, not a {what}", file, data.count(b"\n", 0, junk) + 1)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"this is no text in UTF-8, as a {what} is", file, line) from error

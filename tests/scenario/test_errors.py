@@ -177,6 +177,10 @@ def complaint(text: str) -> str:
             'queue_at = "host-tbf"\nburst = "15 kB"',
             "23: link.path1: a host's tbf is drop-tail without burst, duplicates and reordering",
         ),
+        ("[[application]]", "[application]", "32: application: expected a list, not a table; write [[application]]"),
+        ("[router.r]", "[[vary]]\n[router.r]", "15: vary: expected a table, not a list; write [vary]"),
+        ("[router.r]", "[[router.r]]", "15: router.r: expected a table, not a list; write [router.r]"),
+        ("[router.r]", "[[router]]\nname = 'r'", "15: router: expected a table, not a list; write [router.NAME]"),
         ("[router.r]", "[host.r]\n[router.r]", "16: duplicate name: 'r' is a host already"),
         ("[router.r]", "[router.r]\n[router.r]", "16: duplicate name: router.r is declared already"),
         (

@@ -60,7 +60,7 @@ def _fault(detail: ErrorDetails, data: Any) -> Problem:
         choices = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
         return Problem(path, f"{where}: {value!r} is not {choices}", nearest(str(value), known))
     if kind in _KINDS:
-        return Problem(path, f"{where}: expected {_KINDS[kind]}, not {_describe(value)}")
+        return Problem(path, f"{where}: expected {_KINDS[kind]}, not {_describe(value)}{_brackets(path, kind, value)}")
     if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
         limit = next(iter(context.values()))
         words = {"greater_than_equal": "at least", "less_than_equal": "at most"}
@@ -109,6 +109,17 @@ def _describe(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, Model | str) else str(value)
+
+
+def _brackets(path: Path, kind: str, value: Any) -> str:
+    """How a header is written that has too few or too many brackets."""
+    keys = ".".join(map(str, path))
+    if kind == "list_type" and isinstance(value, dict) and len(path) == 1:
+        return f"; write [[{keys}]]"
+    if _KINDS[kind] == "a table" and value and isinstance(value, list) and isinstance(value[0], dict):
+        named = kind == "dict_type" and path != ("vary",)
+        return f"; write [{keys}.NAME]" if named else f"; write [{keys}]"
+    return ""
 
 
 def show(path: Path) -> str:

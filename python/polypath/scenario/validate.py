@@ -31,6 +31,10 @@ _KINDS = {
 }
 
 
+#: Single values of a scenario that are easily written below a table, whose they are then.
+_OF_ALL = ("seed", "duration", "routing")
+
+
 def faults(error: ValidationError, data: Any) -> list[Problem]:
     """What pydantic found, in our words."""
     return [_fault(detail, data) for detail in error.errors(include_url=False)]
@@ -76,6 +80,8 @@ def _unknown_key(path: Path, data: Any) -> Problem:
     known = keys_at(table, data)
     hint = nearest(key, known)
     message = f"unknown key '{key}'{where}"
+    if table and hint is None and key in _OF_ALL:
+        return Problem(path, f"{message}; of the whole scenario it stands above the first [table]")
     return Problem(path, message if hint or not known else f"{message}; there is {', '.join(known)}", hint)
 
 

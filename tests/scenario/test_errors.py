@@ -50,6 +50,16 @@ def complaint(text: str) -> str:
             "7",
             '8: host.client.scheduler: expected a name such as "default", or a table with a name and parameters',
         ),
+        (
+            'loss = "1 %"',
+            'middlebox = { kind = "nat" }',
+            '27: link.path1.middlebox: expected a name such as "nat", or a table with a name and parameters',
+        ),
+        (
+            '"roundrobin"',
+            '"mine.py"',
+            "8: host.client.scheduler: 'mine.py' is a file; name its class, too, as 'mine.py:CLASS'",
+        ),
         ('"mptcp.org"', '"mptcp"', "5: defaults.profile: unknown profile 'mptcp'; did you mean 'mptcp.org'?"),
         ('["r", "server"]', '["q", "srever"]', "30: unknown host, router or switch 'q'; there is client, server, r"),
         ('["r", "server"]', '["r"]', "30: link.server.ends: a link has two ends, not 1"),
@@ -176,6 +186,11 @@ def complaint(text: str) -> str:
             'loss = "1 %"',
             'queue_at = "host-tbf"\nburst = "15 kB"',
             "23: link.path1: a host's tbf is drop-tail without burst, duplicates and reordering",
+        ),
+        (
+            "[router.r]",
+            '[router.r]\nrouting = "ecmp"',
+            "16: unknown key 'routing' in router.r; of the whole scenario it stands above the first [table]",
         ),
         ("[[application]]", "[application]", "32: application: expected a list, not a table; write [[application]]"),
         ("[router.r]", "[[vary]]\n[router.r]", "15: vary: expected a table, not a list; write [vary]"),

@@ -23,17 +23,21 @@ class Algorithm(BaseModel):
     parameters: dict[str, Any] = {}
 
 
-def _read(value: object) -> Algorithm:
-    if isinstance(value, Algorithm):
-        return value
-    if isinstance(value, str):
-        return Algorithm(name=value)
-    if isinstance(value, dict):
-        given = dict(value)
-        name = given.pop("name", None)
-        if isinstance(name, str):
-            return Algorithm(name=name, parameters=given)
-    raise fault('expected a name such as "default", or a table with a name and parameters')
+def _reader(kind: registry.Kind) -> BeforeValidator:
+    def read(value: object) -> Algorithm:
+        if isinstance(value, Algorithm):
+            return value
+        if isinstance(value, str):
+            return Algorithm(name=value)
+        if isinstance(value, dict):
+            given = dict(value)
+            name = given.pop("name", None)
+            if isinstance(name, str):
+                return Algorithm(name=name, parameters=given)
+        example = next(iter(registry.entries(kind)))
+        raise fault(f'expected a name such as "{example}", or a table with a name and parameters')
+
+    return BeforeValidator(read)
 
 
 def _write(value: Algorithm) -> str | dict[str, Any]:
@@ -45,6 +49,8 @@ def resolved(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
     name, given = algorithm.name, algorithm.parameters
     if script.is_script(name):
         return {"name": script.NAME, "parameters": script.parameters(kind, name, given)}
+    if name.endswith(".py") and kind in script.METHODS:
+        raise registry.RegistryError(f"'{name}' is a file; name its class, too, as '{name}:CLASS'")
     return {"name": name, "parameters": registry.resolve(kind, name, given)}
 
 
@@ -61,7 +67,7 @@ def _known(kind: registry.Kind) -> AfterValidator:
 
 def _named(kind: registry.Kind) -> tuple[Any, ...]:
     return (
-        BeforeValidator(_read),
+        _reader(kind),
         _known(kind),
         PlainSerializer(_write, return_type=str | dict[str, Any]),
         WithJsonSchema({REGISTRY_KEY: kind}),

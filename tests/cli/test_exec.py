@@ -90,7 +90,8 @@ def test_a_shell_needs_hosts_that_are_there(polypath: Any, scenario: Path) -> No
         ('command = "true"\nenvironment = { "A=B" = "c" }', "is no name of a variable"),
         ('command = "true"\nstart = "9 s"', "it starts at 9 s, but the run ends at 4 s"),
         ('command = "true"\nstrt = "1 s"', "did you mean 'start'?"),
-        ('command = "true"\nfiles = ["absent"]', "no such file"),
+        ('command = "true"\nfiles = ["absent"]', ":20: application 2: "),
+        ('command = "true"\nfiles = ["absent"]', "absent: no such file"),
     ],
 )
 def test_a_program_that_makes_no_sense_is_named_with_its_line(scenario: Path, line: str, said: str) -> None:

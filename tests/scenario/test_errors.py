@@ -192,6 +192,31 @@ def complaint(text: str) -> str:
             '[router.r]\nrouting = "ecmp"',
             "16: unknown key 'routing' in router.r; of the whole scenario it stands above the first [table]",
         ),
+        (
+            'kind = "bulk"',
+            'kind = "command"\ncommand = ["ls", 1]',
+            "35: application 1.command: expected a line for sh, or a list of a program and its arguments, each a text",
+        ),
+        (
+            'kind = "bulk"',
+            'kind = "page"\nobjects = [{ name = "a", size = "1 kB", path = "a b" }]',
+            "35: application 1.objects 1.path: 'a b' is no path, such as '/index.html'; a space is written as %20",
+        ),
+        (
+            'kind = "bulk"',
+            'kind = "page"\nobjects = [{ name = "", size = "1 kB" }]',
+            "35: application 1.objects 1.name: the text is empty",
+        ),
+        (
+            'kind = "bulk"',
+            f'kind = "video"\nrates = {[f"{n} kbps" for n in range(1, 102)]}',
+            "35: application 1.rates: there are 101, and 100 at most are taken",
+        ),
+        (
+            "[router.r]",
+            '[controller]\napp = "mine"\n[router.r]',
+            "16: controller.app: 'mine' is no Python file, such as 'my_app.py'",
+        ),
         ("[[application]]", "[application]", "32: application: expected a list, not a table; write [[application]]"),
         ("[router.r]", "[[vary]]\n[router.r]", "15: vary: expected a table, not a list; write [vary]"),
         ("[router.r]", "[[router.r]]", "15: router.r: expected a table, not a list; write [router.r]"),

@@ -20,7 +20,7 @@ from polypath.cli.options import OutFolder, Runs, Seed, Settings
 from polypath.cli.run import Captures
 from polypath.engines import Options
 from polypath.results import Recording, UnknownName, folder, layout
-from polypath.scenario import Scenario
+from polypath.scenario import Scenario, script
 
 #: As timeout(1) has it.
 LIMIT: Final = 124
@@ -113,7 +113,8 @@ def _scenario(
 def _applications(
     scenario: Scenario, host: str, command: Sequence[str], servers: Sequence[str], tcp: bool, files: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The program, then its servers, as a scenario writes them."""
+    """The program, then its servers, as a scenario writes them. Raises RegistryError for files that cannot be read."""
+    script.texts(files)
     hosts = [node["name"] for node in scenario.plan().view["nodes"] if node["kind"] == "host"]
     _require_host("--host", host, hosts)
     common: dict[str, Any] = {"kind": "command", "files": list(files), "transport": "tcp" if tcp else "mptcp"}

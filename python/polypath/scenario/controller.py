@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, WithJsonSchema, model_validator
 
 from polypath.registry import RegistryError
 from polypath.scenario import script
@@ -17,6 +17,8 @@ IDLE_TIMEOUT = 10_000_000_000
 
 
 def _readable(name: str) -> str:
+    if not name.endswith(".py"):
+        raise fault(f"{name!r} is no Python file, such as 'my_app.py'")
     try:
         script.app(name)
     except RegistryError as error:
@@ -29,7 +31,9 @@ class Controller(Model):
 
     routing: Routing | None = None
     """Which path a flow takes; left out: "hashed"."""
-    app: Annotated[str, Field(pattern=r"\.py$"), AfterValidator(_readable)] | None = None
+    app: Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "pattern": r"\.py$"})] | None = (
+        None
+    )
     """In place of a routing: an os-ken application, "my_app.py", beside the scenario. It speaks OpenFlow 1.3 with the
     switches over the control links, and its time is the simulated one."""
     mode: Literal["proactive", "reactive", "hybrid"] = "reactive"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from polypath import registry
-from polypath.scenario import declared, pages
+from polypath.scenario import declared, pages, script
 from polypath.scenario.base import Model
 from polypath.scenario.declared import Declared, OneOf
 from polypath.scenario.errors import ScenarioError
@@ -202,6 +203,15 @@ class Video(Application):
         }
 
 
+_PATH: Final = "^/[!-~]*$"
+
+
+def _check_path(value: str) -> str:
+    if not re.fullmatch(_PATH, value):
+        raise fault(f"{value!r} is no path, such as '/index.html'; a space is written as %20")
+    return value
+
+
 class PageObject(Model):
     """An object of a page."""
 
@@ -213,7 +223,15 @@ class PageObject(Model):
     """Names of the objects that have to be there before it is asked for."""
     think: Time = 0
     """Time from the request's last byte to the response's first."""
-    path: str | None = Field(default=None, pattern=r"^/[!-~]*$", max_length=4000)
+    path: (
+        Annotated[
+            str,
+            Field(max_length=4000),
+            AfterValidator(_check_path),
+            WithJsonSchema({"type": "string", "pattern": _PATH, "maxLength": 4000}),
+        ]
+        | None
+    ) = None
     """What the request asks for; left out: made from the name."""
 
 
@@ -283,6 +301,12 @@ _SAYING_MORE: Mapping[str, type[Application]] = {
 """Kinds of which a scenario says more than the registry has settings."""
 
 
+def _line_or_words(value: object) -> object:
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value)):
+        return value
+    raise fault("expected a line for sh, or a list of a program and its arguments, each a text")
+
+
 class Command(Model):
     """A program of the machine on a host, unmodified: a server, a client, a script. Engines linux and live run it."""
 
@@ -291,7 +315,7 @@ class Command(Model):
     """Left out: its kind, numbered if there are several."""
     host: str = "client"
     """The host on which it runs."""
-    command: str | list[str]
+    command: Annotated[str | list[str], BeforeValidator(_line_or_words)]
     """The program and its arguments, `["curl", "http://server:8000/"]`, or a line for sh, `"sleep 1; curl .."`."""
     transport: Literal["mptcp", "tcp"] = "mptcp"
     """Over Multipath TCP also where the program asks for TCP, or over what it asks for."""
@@ -322,6 +346,10 @@ class Command(Model):
         for name in self.environment:
             if not name or "=" in name:
                 raise fault(f"'{name}' is no name of a variable", at=("environment", name))
+        try:
+            script.texts(self.files)
+        except registry.RegistryError as error:
+            raise fault(error.message, error.hint, at=("files",)) from error
         return self
 
     def _texts(self) -> Iterator[tuple[str, str]]:

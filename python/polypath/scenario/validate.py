@@ -69,8 +69,15 @@ def _fault(detail: ErrorDetails, data: Any) -> Problem:
         limit = next(iter(context.values()))
         words = {"greater_than_equal": "at least", "less_than_equal": "at most"}
         return Problem(path, f"{where}: must be {words.get(kind, kind.replace('_', ' '))} {limit}, not {value}")
+    if kind == "string_too_short":
+        return Problem(path, f"{where}: the text is empty")
+    if kind == "string_too_long":
+        most = context["max_length"]
+        return Problem(path, f"{where}: the text has {len(value)} characters, and {most} at most are taken")
     if kind in ("too_short", "too_long") and path[-1:] == ("ends",):
         return Problem(path, f"{where}: a link has two ends, not {len(value)}")
+    if kind == "too_long":
+        return Problem(path, f"{where}: there are {len(value)}, and {context['max_length']} at most are taken")
     return Problem(path, f"{where}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
 
 

@@ -56,6 +56,10 @@ def test_seeds_start_at_the_scenarios_own(plain: str) -> None:
         ("seeds = 0", "small.toml:{}: vary: expected a number of seeds from 1 to 10000"),
         ('defaults.receive_buffer = ["1 MB"]', "small.toml:{}: vary: a path is written in quotes: "
          '"defaults.receive_buffer" = [..]'),
+        ('link.path0.rate = ["1 Mbps"]', "small.toml:{}: vary: a path is written in quotes: "
+         '"link.path0.rate" = [..]'),
+        ('host.client.scheduler.num_segments = [1]', "small.toml:{}: vary: a path is written in quotes: "
+         '"host.client.scheduler.num_segments" = [..]'),
         ('[vary.x]\na = "1 MB"', "small.toml:{}: vary: a value of the named axis 'x' is a table of settings, such as "
          'a = {{ "link.path0.rate" = "10 Mbps" }}'),
         ('[vary.x]\na = {}\nb = { "link.path7.rate" = "1 Mbps" }', "small.toml:{}: axis 'x' at b: unknown link "

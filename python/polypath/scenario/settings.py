@@ -11,10 +11,9 @@ from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
 from polypath.scenario.stack import SETTINGS
 from polypath.scenario.tables import Tables, application_names, between_hosts
-from polypath.scenario.vary import Axis, literal
+from polypath.scenario.vary import LISTS, Axis, literal
 from polypath.units import nearest
 
-_LISTS = {"application", "event", "route"}
 _ALGORITHMS = {"scheduler", "path_manager", "congestion"}
 _FIXED = {"host", "router", "switch", "link"}
 """Tables whose members a setting changes but does not add."""
@@ -89,7 +88,7 @@ class Setting:
 
     def _enter(self, table: Any, key: str | int, path: list[str | int], inherited: Inherited) -> Any:
         if isinstance(table, dict) and key not in table:
-            table[key] = [] if len(path) == 1 and key in _LISTS else {}
+            table[key] = [] if len(path) == 1 and key in LISTS else {}
             if key in _ALGORITHMS and (name := inherited(tuple(path))) is not None:
                 table[key] = name
         inner = table[key]

@@ -34,6 +34,8 @@ from polypath.units import Quantity, UnitError
 SEED = "seed"
 SEEDS = counts.KEY
 MOST_POINTS = 100_000
+LISTS = frozenset({"application", "event", "route"})
+"""What of a scenario is a list, which a setting may replace."""
 
 _SUFFIXES: Mapping[str, tuple[str, int]] = {
     units.RATE.name: ("bps", 1),
@@ -219,8 +221,8 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
 
 def _check_named(key: str, given: dict[str, Any]) -> None:
     for name, settings in given.items():
-        if isinstance(settings, list) or (isinstance(settings, dict) and any(map(_nested, settings.values()))):
-            raise fault(f'a path is written in quotes: "{key}.{name}" = [..]', at=(key, name))
+        if (rest := _unquoted(settings)) is not None:
+            raise fault(f'a path is written in quotes: "{key}.{name}{rest}" = [..]', at=(key, name))
         if not isinstance(settings, dict):
             raise fault(
                 f"a value of the named axis '{key}' is a table of settings, "
@@ -229,9 +231,16 @@ def _check_named(key: str, given: dict[str, Any]) -> None:
             )
 
 
-def _nested(value: Any) -> bool:
-    """What an unquoted path of three steps leaves: a table with the list of values at its end."""
-    return isinstance(value, dict) and bool(value) and all(isinstance(inner, list) for inner in value.values())
+def _unquoted(settings: Any) -> str | None:
+    """The rest of a path without quotes, which leaves a table for each of its steps and the list of values below them."""
+    if isinstance(settings, list):
+        return ""
+    for step, value in settings.items() if isinstance(settings, dict) else ():
+        if isinstance(value, list) and "." not in step and step not in LISTS:
+            return f".{step}"
+        if isinstance(value, dict) and value and all(isinstance(inner, list) for inner in value.values()):
+            return f".{step}.{next(iter(value))}"
+    return None
 
 
 def _repeated(made: Mapping[str, Axis]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from polypath.scenario import flows
 from polypath.scenario.declared import tables as models
-from polypath.scenario.errors import ScenarioError
+from polypath.scenario.errors import ScenarioError, unknown
 from polypath.scenario.fields import Address
 from polypath.scenario.models import Discipline
 from polypath.scenario.network import ETHERNET_BYTES, USUAL_MTU, Channel, Link
@@ -33,7 +33,7 @@ from polypath.scenario.tables import (
 )
 from polypath.scenario.traffic import Bulk, Command, Event
 from polypath.scenario.wifi import Wifi
-from polypath.units import SIZE, TIME, nearest
+from polypath.units import SIZE, TIME
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,7 @@ def _flows(tables: Tables) -> Iterator[Problem]:
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
-    names = list(known)
-    hint = nearest(name, names)
-    message = f"unknown {what} '{name}'"
-    if hint is None and 0 < len(names) <= 8:
-        message += f"; there is {', '.join(names)}"
-    return Problem(path, message, hint)
+    return Problem(path, *unknown(what, name, known))
 
 
 def _node_names(tables: Tables) -> Iterator[Problem]:

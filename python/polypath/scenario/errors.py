@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polypath.errors import PolypathError
+from polypath.units import nearest
+
+_FEW = 8
+"""As many names are listed where none is near."""
 
 
 class ScenarioError(PolypathError, ValueError):
@@ -36,3 +40,11 @@ class ScenarioError(PolypathError, ValueError):
         first = ordered[0]
         first.errors = ordered
         return first
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str | None]:
+    """What to say of a name that there is not, and the nearest that there is; of few the message has all if none is."""
+    names = list(known)
+    hint = nearest(name, names)
+    message = f"unknown {what} '{name}'"
+    return (f"{message}; there is {', '.join(names)}" if hint is None and 0 < len(names) <= _FEW else message), hint

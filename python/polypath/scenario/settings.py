@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from polypath.scenario.errors import ScenarioError
+from polypath.scenario.errors import ScenarioError, unknown
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
 from polypath.scenario.stack import SETTINGS
@@ -70,13 +70,15 @@ class Setting:
         if step.isdecimal() and 1 <= int(step) <= len(table):
             return int(step) - 1
         if what == "application":
-            raise self.error(f"unknown application '{step}'", nearest(step, names))
+            raise self.error(*unknown(what, step, names))
+        if not table:
+            raise self.error(f"the scenario has no {what}")
         raise self.error(f"there is no {what} {step}; they are counted from 1 to {len(table)}")
 
     def _key(self, step: str, path: list[str | int], table: dict[str, Any], data: dict[str, Any]) -> str:
         if len(path) == 1 and path[0] in _FIXED:
             if step not in table:
-                raise self.error(f"unknown {path[0]} '{step}'", nearest(step, table))
+                raise self.error(*unknown(str(path[0]), step, table))
             return step
         known = keys_at(tuple(path), data)
         if known and step not in known:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from polypath.scenario import flows
-from polypath.scenario.declared import tables as models
-from polypath.scenario.errors import ScenarioError, unknown
+from polypath.scenario.errors import Problem, ScenarioError, unknown_at
 from polypath.scenario.fields import Address
-from polypath.scenario.models import Discipline
-from polypath.scenario.network import ETHERNET_BYTES, USUAL_MTU, Channel, Link
+from polypath.scenario.links import link_problems, written
+from polypath.scenario.network import Channel
 from polypath.scenario.positions import Path
 from polypath.scenario.script import is_script
 from polypath.scenario.stack import Stack
@@ -32,17 +31,7 @@ from polypath.scenario.tables import (
     split_end,
 )
 from polypath.scenario.traffic import Bulk, Command, Event
-from polypath.scenario.wifi import Wifi
-from polypath.units import SIZE, TIME
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong at a path of the scenario."""
-
-    path: Path
-    message: str
-    hint: str | None = None
+from polypath.units import TIME
 
 
 class Inconsistent(ScenarioError):
@@ -115,10 +104,6 @@ def _flows(tables: Tables) -> Iterator[Problem]:
             yield Problem(("application", index, "arrivals"), f"{message}; take a lower rate or a shorter 'duration'")
 
 
-def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
-    return Problem(path, *unknown(what, name, known))
-
-
 def _node_names(tables: Tables) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for kind, names in (("host", tables.host), ("router", tables.router), ("switch", tables.switch)):
@@ -148,7 +133,7 @@ def _link_ends(tables: Tables) -> Iterator[Problem]:
         ends = [split_end(end) for end in link.ends]
         for node, interface in ends:
             if node not in known:
-                yield _unknown(path, "host, router or switch", node, known)
+                yield unknown_at(path, "host, router or switch", node, known)
             elif interface == "":
                 yield Problem(path, f"'{node}:' names no interface")
             elif interface is not None and not _is_interface(interface):
@@ -163,12 +148,12 @@ def _application_hosts(tables: Tables) -> Iterator[Problem]:
         for side in ("client", "server"):
             host = getattr(application, side)
             if host not in tables.host:
-                yield _unknown(("application", index, side), "host", host, tables.host)
+                yield unknown_at(("application", index, side), "host", host, tables.host)
         if application.client == application.server:
             yield Problem(("application", index), f"client and server are the same host, '{application.client}'")
     for index, program in commands(tables):
         if program.host not in tables.host:
-            yield _unknown(("application", index, "host"), "host", program.host, tables.host)
+            yield unknown_at(("application", index, "host"), "host", program.host, tables.host)
 
 
 def _application_times(tables: Tables) -> Iterator[Problem]:
@@ -190,167 +175,6 @@ def _event_times(tables: Tables) -> Iterator[Problem]:
             when, end = TIME.format(event.at), TIME.format(tables.duration)
             message = f"the event is at {when}, but the run ends at {end}; give an earlier time or a longer 'duration'"
             yield Problem(("event", index, "at"), message)
-
-
-def _mtus(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        sides = directions(link)
-        if any(side.icmp is not None and side.mtu is None for side in sides):
-            yield Problem(("link", name), f"link.{name}: 'icmp' is about packets longer than 'mtu', and there is none")
-
-
-def _at_host(channel: Channel) -> bool:
-    return channel.queue_at not in (None, "link")
-
-
-def _queues(tables: Tables) -> Iterator[Problem]:
-    by_flow = [name for name, model in models(Discipline).items() if "flows" in model.model_fields]
-    for name, link in tables.link.items():
-        ends = [split_end(end)[0] for end in link.ends]
-        hosts = [end for end in ends if end in tables.host]
-        if _at_host(link) and not hosts:
-            yield Problem(("link", name, "queue_at"), f"link.{name}: no end is a host whose queue it could be")
-        for key, end in zip(("forward", "backward"), ends, strict=True):
-            if _at_host(getattr(link, key)) and end not in hosts:
-                message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
-                yield Problem(("link", name, key, "queue_at"), message)
-        if any(_at_host(side) and side.rate is None and side.wifi is None for side in directions(link)):
-            yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
-        if any(_at_host(side) and side.queue is not None and side.queue.kind in by_flow for side in directions(link)):
-            named = " and ".join(f"'{name}'" for name in by_flow)
-            message = f"a queue at the host is one for all flows; {named} are at the link"
-            yield Problem(("link", name), f"link.{name}: {message}")
-        if any(side.queue_at == "host-tbf" and not _leaves_at_known_times(side) for side in directions(link)):
-            message = "a host's tbf is drop-tail without burst, duplicates and reordering"
-            yield Problem(("link", name), f"link.{name}: {message}")
-
-
-def _bypasses(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for side in directions(link):
-            if side.bypass and (side.rate is None or side.trace is not None or _at_host(side)):
-                message = "'bypass' is of links with a rate of their own, whose queue is at the link"
-                yield Problem(("link", name), f"link.{name}: {message}")
-                break
-
-
-def _written(link: Link, key: str, name: str) -> Path:
-    """Where a link says what holds in a direction, within the link's table."""
-    return (key, name) if getattr(getattr(link, key), name) is not None else (name,)
-
-
-def _bursts(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for key, side in zip(("forward", "backward"), directions(link), strict=True):
-            overhead = ETHERNET_BYTES if side.overhead is None else side.overhead
-            longest = (side.mtu or USUAL_MTU) + overhead
-            if side.burst and side.burst < longest:
-                message = f"link.{name}: a bucket of {SIZE.format(side.burst)} never holds a packet of {longest} bytes"
-                path = ("link", name, *_written(link, key, "burst"))
-                yield Problem(path, f"{message} ('mtu' and 'overhead')", f"{longest} B")
-
-
-def _traces(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for key, side in zip(("forward", "backward"), directions(link), strict=True):
-            where = f"link.{name}.{key}"
-            if side.conditions is not None:
-                yield from _conditions(name, key, side, tables)
-            if side.trace is None:
-                continue
-            if side.burst:
-                yield Problem(("link", name), f"{where}: a link that follows a trace has no 'burst'")
-            if _at_host(side):
-                yield Problem(("link", name), f"{where}: a link that follows a trace has its queue at the link")
-            for index, event in enumerate(tables.event):
-                if event.link == name and event.rate is not None and event.direction in ("both", key):
-                    message = f"{where} follows the trace '{side.trace.name}', so that its rate cannot be changed"
-                    yield Problem(("event", index, "rate"), message)
-
-
-def _wifi(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        sides = directions(link)
-        stations = [side.wifi for side in sides if side.wifi is not None]
-        if not stations:
-            continue
-        if len(stations) == 1 or stations[0].medium != stations[1].medium:
-            yield Problem(("link", name), f"link.{name}: both directions are Wi-Fi on one medium, or neither")
-        for key, side in zip(("forward", "backward"), sides, strict=True):
-            own = getattr(link, key)
-            path: Path = ("link", name, key) if own.wifi is not None else ("link", name)
-            if side.wifi is not None:
-                yield from _station(path, side.wifi, tables)
-                yield from _beside_wifi(name, key, side, tables)
-
-
-def _station(path: Path, wifi: Wifi, tables: Tables) -> Iterator[Problem]:
-    path = (*path, "wifi")
-    if wifi.medium is not None and wifi.medium not in tables.medium:
-        if tables.medium:
-            yield _unknown((*path, "medium"), "medium", wifi.medium, tables.medium)
-        else:
-            message = f"unknown medium '{wifi.medium}'; there is none yet: add [medium.{wifi.medium}]"
-            yield Problem((*path, "medium"), message)
-        return
-    standard = wifi.of(tables.medium)
-    if wifi.aggregate is not None and standard == "802.11a":
-        yield Problem((*path, "aggregate"), "802.11a sends one packet at a time, so that it has no 'aggregate'")
-    rates = wifi.rates_bps(standard)
-    known = [mcs for mcs, rate in enumerate(rates) if rate is not None]
-    streams = f" with {wifi.streams} streams" if wifi.streams > 1 else ""
-    what = f"{standard} in {wifi.width}{streams} and a guard interval of {wifi.guard}"
-    if not known:
-        yield Problem(path, f"there is no {what}")
-        return
-    for number, state in enumerate(wifi.chain):
-        if state.mcs not in known:
-            place = ("states", number, "mcs") if wifi.states is not None else ("mcs",)
-            hint = str(min(known, key=lambda mcs: abs(mcs - state.mcs)))
-            yield Problem((*path, *place), f"no MCS {state.mcs} in {what}", hint)
-
-
-def _beside_wifi(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
-    where = f"link.{name}.{key}"
-    if side.rate is not None:
-        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own; take 'rate' away")
-    if side.burst:
-        yield Problem(("link", name), f"{where}: a link over Wi-Fi has no 'burst'")
-    if _at_host(side):
-        yield Problem(("link", name), f"{where}: a link over Wi-Fi has its queue at the link")
-    if side.conditions is not None and "rate_bps" in side.conditions.columns():
-        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own, so that 'conditions' cannot give it")
-    for index, event in enumerate(tables.event):
-        if event.link == name and event.rate is not None and event.direction in ("both", key):
-            yield Problem(("event", index, "rate"), f"{where} is Wi-Fi, so that its rate cannot be changed")
-
-
-_COLUMNS = {"rate_bps": "rate", "delay_ns": "delay", "loss": "loss"}
-"""What columns of conditions set, as events name it."""
-
-
-def _conditions(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
-    assert side.conditions is not None
-    where, columns = f"link.{name}.{key}", side.conditions.columns()
-    if side.trace is not None and "rate_bps" in columns:
-        message = f"{where} follows the trace '{side.trace.name}', so that 'conditions' cannot give its rate"
-        yield Problem(("link", name), message)
-    for index, event in enumerate(tables.event):
-        for what in (_COLUMNS[column] for column in sorted(columns)):
-            if event.link == name and getattr(event, what) is not None and event.direction in ("both", key):
-                message = f"{where} has its {what} from '{side.conditions.name}'"
-                yield Problem(("event", index, what), f"{message}; give that file a row at the event's time")
-    try:
-        for _ in side.conditions.changes(tables.duration):
-            pass
-    except ScenarioError as error:
-        yield Problem(("link", name), str(error))
-
-
-def _leaves_at_known_times(channel: Channel) -> bool:
-    """Whether it is known as a packet enters the queue when it leaves."""
-    drop_tail = channel.queue is None or channel.queue.kind == "drop-tail"
-    return drop_tail and not (channel.burst or channel.duplicate or channel.reorder)
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
@@ -383,11 +207,11 @@ def _events(tables: Tables) -> Iterator[Problem]:
         if not given:
             yield Problem(path, f"the event changes nothing; give one of {', '.join(allowed)}")
         if event.link is not None and event.link not in tables.link:
-            yield _unknown((*path, "link"), "link", event.link, tables.link)
+            yield unknown_at((*path, "link"), "link", event.link, tables.link)
         if event.switch is not None:
             known = {**tables.router, **tables.switch}
             if event.switch not in known:
-                yield _unknown((*path, "switch"), "router or switch", event.switch, known)
+                yield unknown_at((*path, "switch"), "router or switch", event.switch, known)
             if event.direction != "both":
                 yield Problem((*path, "direction"), "'direction' is of links, not of switches")
         if event.interface is not None:
@@ -395,7 +219,7 @@ def _events(tables: Tables) -> Iterator[Problem]:
                 yield Problem((*path, "direction"), "'direction' is of links, not of interfaces")
             host, interface = split_end(event.interface)
             if host not in tables.host:
-                yield _unknown((*path, "interface"), "host", host, tables.host)
+                yield unknown_at((*path, "interface"), "host", host, tables.host)
             elif not interface:
                 yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")
 
@@ -451,7 +275,7 @@ def _bridging(tables: Tables) -> Iterator[Problem]:
         yield Problem(("routing",), message)
     for name in bridging.priority:
         if name not in known:
-            yield _unknown(("bridging", "priority", name), "router or switch", name, known)
+            yield unknown_at(("bridging", "priority", name), "router or switch", name, known)
     yield from _tables_alone(
         tables,
         host="no bridge knows a way through hosts",
@@ -497,7 +321,7 @@ def _route_nodes(tables: Tables) -> Iterator[Problem]:
     known = {**tables.host, **tables.router}
     for index, route in enumerate(tables.route):
         if route.node not in known:
-            yield _unknown(("route", index, "node"), "host or router", route.node, known)
+            yield unknown_at(("route", index, "node"), "host or router", route.node, known)
         if route.source is not None and route.source.version != route.destination.version:
             yield Problem(("route", index), "source and destination are of different IP versions")
 
@@ -571,7 +395,7 @@ def _ipv6_mtus(tables: Tables) -> Iterator[Problem]:
         for key, side in zip(("forward", "backward"), directions(link), strict=True):
             if _mtu(side) < _LEAST_IPV6_MTU:
                 message = f"link.{name}: IPv6 needs an 'mtu' of at least {_LEAST_IPV6_MTU}, not {side.mtu}"
-                path = ("link", name, *_written(link, key, "mtu"))
+                path = ("link", name, *written(link, key, "mtu"))
                 yield Problem(path, f"{message} (RFC 8200 section 5)", str(_LEAST_IPV6_MTU))
 
 
@@ -627,20 +451,20 @@ def _made_interfaces(tables: Tables) -> Iterator[Problem]:
             host = split_end(event.interface)[0]
             ends = [f"{host}:{name}" for name in known.get(host, [])]
             if event.interface not in ends:
-                yield _unknown(("event", index, "interface"), "interface", event.interface, ends)
+                yield unknown_at(("event", index, "interface"), "interface", event.interface, ends)
             if event.migrate_to is not None:
                 yield from _migration(("event", index, "migrate_to"), event, known.get(host, []))
     for index, route in enumerate(tables.route):
         if route.interface not in known.get(route.node, []):
             path = ("route", index, "interface")
-            yield _unknown(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
+            yield unknown_at(path, f"interface of '{route.node}'", route.interface, known.get(route.node, []))
 
 
 def _migration(path: Path, event: Event, known: list[str]) -> Iterator[Problem]:
     assert event.interface is not None
     host, interface = split_end(event.interface)
     if event.migrate_to not in known:
-        yield _unknown(path, f"interface of '{host}'", str(event.migrate_to), known)
+        yield unknown_at(path, f"interface of '{host}'", str(event.migrate_to), known)
     elif event.migrate_to == interface:
         yield Problem(path, f"paths of '{event.interface}' are there already; name another interface of '{host}'")
 
@@ -652,12 +476,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _node_names,
     _application_names,
     _link_ends,
-    _mtus,
-    _queues,
-    _bypasses,
-    _bursts,
-    _traces,
-    _wifi,
+    link_problems,
     _application_hosts,
     _application_times,
     _events,

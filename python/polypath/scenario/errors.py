@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from polypath.errors import PolypathError
+from polypath.scenario.positions import Path
 from polypath.units import nearest
 
 _FEW = 8
@@ -42,9 +44,23 @@ class ScenarioError(PolypathError, ValueError):
         return first
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong at a path of the scenario."""
+
+    path: Path
+    message: str
+    hint: str | None = None
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str | None]:
     """What to say of a name that there is not, and the nearest that there is; of few the message has all if none is."""
     names = list(known)
     hint = nearest(name, names)
     message = f"unknown {what} '{name}'"
     return (f"{message}; there is {', '.join(names)}" if hint is None and 0 < len(names) <= _FEW else message), hint
+
+
+def unknown_at(path: Path, what: str, name: str, known: Iterable[str]) -> Problem:
+    """A name that there is not, at its place."""
+    return Problem(path, *unknown(what, name, known))

@@ -17,8 +17,7 @@ from polypath.scenario import plan as planning
 from polypath.scenario import script, seeds, syntax, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
-from polypath.scenario.check import Problem
-from polypath.scenario.errors import ScenarioError
+from polypath.scenario.errors import Problem, ScenarioError
 from polypath.scenario.plan import Plan
 from polypath.scenario.positions import Path, Positions
 from polypath.scenario.reading import LARGEST_BYTES, read_text

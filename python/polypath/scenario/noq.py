@@ -8,7 +8,7 @@ from typing import Any, Final
 from polypath import registry
 from polypath.scenario import script
 from polypath.scenario.algorithms import Algorithm
-from polypath.scenario.check import Problem
+from polypath.scenario.errors import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables

@@ -8,7 +8,7 @@ from typing import Final
 
 from polypath import registry
 from polypath.scenario import noq, script
-from polypath.scenario.check import Problem
+from polypath.scenario.errors import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end

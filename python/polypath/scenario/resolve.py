@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from polypath.scenario import draws, quic
-from polypath.scenario.check import Inconsistent, Problem, checked
+from polypath.scenario.check import Inconsistent, checked
+from polypath.scenario.errors import Problem
 from polypath.scenario.fields import Address
 from polypath.scenario.network import Host, Interface, Router
 from polypath.scenario.stack import Stack, merge, settings

@@ -14,7 +14,7 @@ _PAIR = re.compile(r"\s*(?P<key>[A-Za-z0-9_-]+)\s*=.*")
 #: What tomllib says of a text without quotes.
 _UNQUOTED = ("Invalid value", "Expected newline or end of document after a statement")
 #: What it says of a text without an end, and how that text begins.
-_ENDLESS = {"Expected \"'\"": "'", "Expected \"'''\"": "'''", "Unterminated string": '"""'}
+_ENDLESS = {'Expected "\'"': "'", "Expected \"'''\"": "'''", "Unterminated string": '"""'}
 #: What other languages call what TOML calls true and false.
 _TRUTHS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
 #: What other languages call nothing.

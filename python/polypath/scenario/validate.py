@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from polypath.scenario.base import Model
-from polypath.scenario.check import Problem
+from polypath.scenario.errors import Problem
 from polypath.scenario.fields import FAULT
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at

@@ -232,7 +232,7 @@ def _check_named(key: str, given: dict[str, Any]) -> None:
 
 
 def _unquoted(settings: Any) -> str | None:
-    """The rest of a path without quotes, which leaves a table for each of its steps and the list of values below them."""
+    """The rest of a path without quotes, which leaves tables for its steps and a list of values below them."""
     if isinstance(settings, list):
         return ""
     for step, value in settings.items() if isinstance(settings, dict) else ():

@@ -136,7 +136,7 @@ def complaint(text: str) -> str:
         (
             'loss = "1 %"',
             'queue_at = "host-netem"\nqueue = { kind = "fq-codel" }',
-            "23: link.path1: a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link",
+            "28: link.path1: a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link",
         ),
         (
             'queue = "80 packets"',
@@ -152,19 +152,19 @@ def complaint(text: str) -> str:
         (
             'loss = "1 %"',
             'mtu = 1400\noverhead = 38\nforward.burst = "1437 B"',
-            "29: link.path1: a bucket of 1437 B never holds a packet of 1438 bytes ('mtu' and 'overhead');"
+            "29: link.path1.forward: a bucket of 1437 B never holds a packet of 1438 bytes ('mtu' and 'overhead');"
             " did you mean '1438 B'?",
         ),
         ('loss = "1 %"', "mtu = 100", "27: link.path1.mtu: must be at least 576, not 100"),
         (
             'loss = "1 %"',
             "icmp = false",
-            "23: link.path1: 'icmp' is about packets longer than 'mtu', and there is none",
+            "27: link.path1: 'icmp' is about packets longer than 'mtu', and there is none",
         ),
         (
             'loss = "1 %"',
             'bypass = "200 B"\nqueue_at = "host-netem"',
-            "23: link.path1: 'bypass' is of links with a rate of their own, whose queue is at the link",
+            "27: link.path1: 'bypass' is of links with a rate of their own, whose queue is at the link",
         ),
         ('loss = "1 %"', "bypass = 200", '27: link.path1.bypass: 200 has no unit; write for example "1 MB"'),
         (
@@ -180,12 +180,12 @@ def complaint(text: str) -> str:
         (
             '["r", "server"]',
             '["r", "server"]\nqueue_at = "host-netem"',
-            "29: link.server: 'queue_at' is about a queue, and without 'rate' there is none",
+            "31: link.server: 'queue_at' is about a queue, and without 'rate' there is none",
         ),
         (
             'loss = "1 %"',
             'queue_at = "host-tbf"\nburst = "15 kB"',
-            "23: link.path1: a host's tbf is drop-tail without burst, duplicates and reordering",
+            "27: link.path1: a host's tbf is drop-tail without burst, duplicates and reordering",
         ),
         (
             "[router.r]",

@@ -132,11 +132,11 @@ def test_stations_have_their_medium_and_its_standard() -> None:
             "lab.toml:9: 802.11a sends one packet at a time, so that it has no 'aggregate'",
         ),
         ('wifi = { mcs = 7, medium = "hme" }', "lab.toml:9: unknown medium 'hme'; did you mean 'home'?"),
-        ('wifi = { mcs = 7 }\nrate = "1 Mbps"', "link.air.forward: Wi-Fi has a rate of its own; take 'rate' away"),
-        ('wifi = { mcs = 7 }\nburst = "15 kB"', "link.air.forward: a link over Wi-Fi has no 'burst'"),
+        ('wifi = { mcs = 7 }\nrate = "1 Mbps"', "link.air: Wi-Fi has a rate of its own; take 'rate' away"),
+        ('wifi = { mcs = 7 }\nburst = "15 kB"', "link.air: a link over Wi-Fi has no 'burst'"),
         (
             'wifi = { mcs = 7 }\nqueue_at = "host-netem"',
-            "link.air.forward: a link over Wi-Fi has its queue at the link",
+            "link.air: a link over Wi-Fi has its queue at the link",
         ),
         ("forward = { wifi = { mcs = 7 } }", "link.air: both directions are Wi-Fi on one medium, or neither"),
         (
@@ -145,7 +145,7 @@ def test_stations_have_their_medium_and_its_standard() -> None:
         ),
         (
             'wifi = { mcs = 7 }\n[[event]]\nlink = "air"\nat = "1 s"\nrate = "1 Mbps"',
-            "link.air.forward is Wi-Fi, so that its rate cannot be changed",
+            "link.air is Wi-Fi, so that its rate cannot be changed",
         ),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from polypath.scenario.conditions import Conditions
 from polypath.scenario.declared import tables as models
 from polypath.scenario.errors import Problem, ScenarioError, unknown_at
 from polypath.scenario.models import Discipline
@@ -20,11 +22,40 @@ def link_problems(tables: Tables) -> Iterator[Problem]:
         yield from check(tables)
 
 
-def _mtus(tables: Tables) -> Iterator[Problem]:
+def written(link: Link, key: str, name: str) -> Path:
+    """Where a link says what holds in a direction, within the link's table."""
+    return (key, name) if getattr(getattr(link, key), name) is not None else (name,)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A direction of a link, with what the link says of both."""
+
+    name: str
+    link: Link
+    key: str
+    channel: Channel
+
+    def problem(self, setting: str, message: str, hint: str | None = None) -> Problem:
+        """A problem with a setting, at its place; of both directions it is one if the link says it of both."""
+        path = ("link", self.name, *written(self.link, self.key, setting))
+        return Problem(path, f"{self.of(setting)}: {message}", hint)
+
+    def of(self, setting: str) -> str:
+        """The table that has the setting, "link.path0"."""
+        return ".".join(("link", self.name, *map(str, written(self.link, self.key, setting)[:-1])))
+
+
+def _sides(tables: Tables) -> Iterator[_Side]:
     for name, link in tables.link.items():
-        sides = directions(link)
-        if any(side.icmp is not None and side.mtu is None for side in sides):
-            yield Problem(("link", name), f"link.{name}: 'icmp' is about packets longer than 'mtu', and there is none")
+        for key, channel in zip(("forward", "backward"), directions(link), strict=True):
+            yield _Side(name, link, key, channel)
+
+
+def _mtus(tables: Tables) -> Iterator[Problem]:
+    for side in _sides(tables):
+        if side.channel.icmp is not None and side.channel.mtu is None:
+            yield side.problem("icmp", "'icmp' is about packets longer than 'mtu', and there is none")
 
 
 def _at_host(channel: Channel) -> bool:
@@ -42,78 +73,71 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             if _at_host(getattr(link, key)) and end not in hosts:
                 message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
                 yield Problem(("link", name, key, "queue_at"), message)
-        if any(_at_host(side) and side.rate is None and side.wifi is None for side in directions(link)):
-            yield Problem(("link", name), f"link.{name}: 'queue_at' is about a queue, and without 'rate' there is none")
-        if any(_at_host(side) and side.queue is not None and side.queue.kind in by_flow for side in directions(link)):
+    for side in _sides(tables):
+        channel = side.channel
+        if _at_host(channel) and channel.rate is None and channel.wifi is None:
+            yield side.problem("queue_at", "'queue_at' is about a queue, and without 'rate' there is none")
+        if _at_host(channel) and channel.queue is not None and channel.queue.kind in by_flow:
             named = " and ".join(f"'{name}'" for name in by_flow)
-            message = f"a queue at the host is one for all flows; {named} are at the link"
-            yield Problem(("link", name), f"link.{name}: {message}")
-        if any(side.queue_at == "host-tbf" and not _leaves_at_known_times(side) for side in directions(link)):
-            message = "a host's tbf is drop-tail without burst, duplicates and reordering"
-            yield Problem(("link", name), f"link.{name}: {message}")
+            yield side.problem("queue", f"a queue at the host is one for all flows; {named} are at the link")
+        if channel.queue_at == "host-tbf" and not _leaves_at_known_times(channel):
+            yield side.problem("queue_at", "a host's tbf is drop-tail without burst, duplicates and reordering")
 
 
 def _bypasses(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for side in directions(link):
-            if side.bypass and (side.rate is None or side.trace is not None or _at_host(side)):
-                message = "'bypass' is of links with a rate of their own, whose queue is at the link"
-                yield Problem(("link", name), f"link.{name}: {message}")
-                break
-
-
-def written(link: Link, key: str, name: str) -> Path:
-    """Where a link says what holds in a direction, within the link's table."""
-    return (key, name) if getattr(getattr(link, key), name) is not None else (name,)
+    for side in _sides(tables):
+        channel = side.channel
+        if channel.bypass and (channel.rate is None or channel.trace is not None or _at_host(channel)):
+            message = "'bypass' is of links with a rate of their own, whose queue is at the link"
+            yield side.problem("bypass", message)
 
 
 def _bursts(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for key, side in zip(("forward", "backward"), directions(link), strict=True):
-            overhead = ETHERNET_BYTES if side.overhead is None else side.overhead
-            longest = (side.mtu or USUAL_MTU) + overhead
-            if side.burst and side.burst < longest:
-                message = f"link.{name}: a bucket of {SIZE.format(side.burst)} never holds a packet of {longest} bytes"
-                path = ("link", name, *written(link, key, "burst"))
-                yield Problem(path, f"{message} ('mtu' and 'overhead')", f"{longest} B")
+    for side in _sides(tables):
+        channel = side.channel
+        overhead = ETHERNET_BYTES if channel.overhead is None else channel.overhead
+        longest = (channel.mtu or USUAL_MTU) + overhead
+        if channel.burst and channel.burst < longest:
+            message = f"a bucket of {SIZE.format(channel.burst)} never holds a packet of {longest} bytes"
+            yield side.problem("burst", f"{message} ('mtu' and 'overhead')", f"{longest} B")
 
 
 def _traces(tables: Tables) -> Iterator[Problem]:
-    for name, link in tables.link.items():
-        for key, side in zip(("forward", "backward"), directions(link), strict=True):
-            where = f"link.{name}.{key}"
-            if side.conditions is not None:
-                yield from _conditions(name, key, side, tables)
-            if side.trace is None:
-                continue
-            if side.burst:
-                yield Problem(("link", name), f"{where}: a link that follows a trace has no 'burst'")
-            if _at_host(side):
-                yield Problem(("link", name), f"{where}: a link that follows a trace has its queue at the link")
-            for index, event in enumerate(tables.event):
-                if event.link == name and event.rate is not None and event.direction in ("both", key):
-                    message = f"{where} follows the trace '{side.trace.name}', so that its rate cannot be changed"
-                    yield Problem(("event", index, "rate"), message)
+    for side in _sides(tables):
+        channel = side.channel
+        if channel.conditions is not None:
+            yield from _conditions(side, channel.conditions, tables)
+        if channel.trace is None:
+            continue
+        if channel.burst:
+            yield side.problem("burst", "a link that follows a trace has no 'burst'")
+        if _at_host(channel):
+            yield side.problem("queue_at", "a link that follows a trace has its queue at the link")
+        for index in _events(side, tables, "rate"):
+            message = f"{side.of('rate')} follows the trace '{channel.trace.name}', so that its rate cannot be changed"
+            yield Problem(("event", index, "rate"), message)
+
+
+def _events(side: _Side, tables: Tables, what: str) -> Iterator[int]:
+    """The events that change something of a direction."""
+    for index, event in enumerate(tables.event):
+        if event.link == side.name and getattr(event, what) is not None and event.direction in ("both", side.key):
+            yield index
 
 
 def _wifi(tables: Tables) -> Iterator[Problem]:
     for name, link in tables.link.items():
-        sides = directions(link)
-        stations = [side.wifi for side in sides if side.wifi is not None]
-        if not stations:
-            continue
-        if len(stations) == 1 or stations[0].medium != stations[1].medium:
+        stations = [channel.wifi for channel in directions(link) if channel.wifi is not None]
+        if stations and (len(stations) == 1 or stations[0].medium != stations[1].medium):
             yield Problem(("link", name), f"link.{name}: both directions are Wi-Fi on one medium, or neither")
-        for key, side in zip(("forward", "backward"), sides, strict=True):
-            own = getattr(link, key)
-            path: Path = ("link", name, key) if own.wifi is not None else ("link", name)
-            if side.wifi is not None:
-                yield from _station(path, side.wifi, tables)
-                yield from _beside_wifi(name, key, side, tables)
+    for side in _sides(tables):
+        if side.channel.wifi is not None:
+            path = ("link", side.name, *written(side.link, side.key, "wifi"))
+            yield from _station(path, side.channel.wifi, tables)
+            yield from _beside_wifi(side, tables)
 
 
 def _station(path: Path, wifi: Wifi, tables: Tables) -> Iterator[Problem]:
-    path = (*path, "wifi")
     if wifi.medium is not None and wifi.medium not in tables.medium:
         if tables.medium:
             yield unknown_at((*path, "medium"), "medium", wifi.medium, tables.medium)
@@ -138,41 +162,40 @@ def _station(path: Path, wifi: Wifi, tables: Tables) -> Iterator[Problem]:
             yield Problem((*path, *place), f"no MCS {state.mcs} in {what}", hint)
 
 
-def _beside_wifi(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
-    where = f"link.{name}.{key}"
-    if side.rate is not None:
-        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own; take 'rate' away")
-    if side.burst:
-        yield Problem(("link", name), f"{where}: a link over Wi-Fi has no 'burst'")
-    if _at_host(side):
-        yield Problem(("link", name), f"{where}: a link over Wi-Fi has its queue at the link")
-    if side.conditions is not None and "rate_bps" in side.conditions.columns():
-        yield Problem(("link", name), f"{where}: Wi-Fi has a rate of its own, so that 'conditions' cannot give it")
-    for index, event in enumerate(tables.event):
-        if event.link == name and event.rate is not None and event.direction in ("both", key):
-            yield Problem(("event", index, "rate"), f"{where} is Wi-Fi, so that its rate cannot be changed")
+def _beside_wifi(side: _Side, tables: Tables) -> Iterator[Problem]:
+    channel = side.channel
+    if channel.rate is not None:
+        yield side.problem("rate", "Wi-Fi has a rate of its own; take 'rate' away")
+    if channel.burst:
+        yield side.problem("burst", "a link over Wi-Fi has no 'burst'")
+    if _at_host(channel):
+        yield side.problem("queue_at", "a link over Wi-Fi has its queue at the link")
+    if channel.conditions is not None and "rate_bps" in channel.conditions.columns():
+        yield side.problem("conditions", "Wi-Fi has a rate of its own, so that 'conditions' cannot give it")
+    for index in _events(side, tables, "rate"):
+        message = f"{side.of('wifi')} is Wi-Fi, so that its rate cannot be changed"
+        yield Problem(("event", index, "rate"), message)
 
 
 _COLUMNS = {"rate_bps": "rate", "delay_ns": "delay", "loss": "loss"}
 """What columns of conditions set, as events name it."""
 
 
-def _conditions(name: str, key: str, side: Channel, tables: Tables) -> Iterator[Problem]:
-    assert side.conditions is not None
-    where, columns = f"link.{name}.{key}", side.conditions.columns()
-    if side.trace is not None and "rate_bps" in columns:
-        message = f"{where} follows the trace '{side.trace.name}', so that 'conditions' cannot give its rate"
-        yield Problem(("link", name), message)
-    for index, event in enumerate(tables.event):
-        for what in (_COLUMNS[column] for column in sorted(columns)):
-            if event.link == name and getattr(event, what) is not None and event.direction in ("both", key):
-                message = f"{where} has its {what} from '{side.conditions.name}'"
-                yield Problem(("event", index, what), f"{message}; give that file a row at the event's time")
+def _conditions(side: _Side, conditions: Conditions, tables: Tables) -> Iterator[Problem]:
+    columns = conditions.columns()
+    trace = side.channel.trace
+    if trace is not None and "rate_bps" in columns:
+        message = f"it follows the trace '{trace.name}', so that 'conditions' cannot give its rate"
+        yield side.problem("conditions", message)
+    for what in (_COLUMNS[column] for column in sorted(columns)):
+        for index in _events(side, tables, what):
+            message = f"{side.of('conditions')} has its {what} from '{conditions.name}'"
+            yield Problem(("event", index, what), f"{message}; give that file a row at the event's time")
     try:
-        for _ in side.conditions.changes(tables.duration):
+        for _ in conditions.changes(tables.duration):
             pass
     except ScenarioError as error:
-        yield Problem(("link", name), str(error))
+        yield side.problem("conditions", str(error))
 
 
 def _leaves_at_known_times(channel: Channel) -> bool:

@@ -1,6 +1,7 @@
 """What a table `[topology]` and a traffic matrix are written out to."""
 
 import math
+import re
 
 import networkx as nx
 import pytest
@@ -87,6 +88,15 @@ def test_parallel_routers_stand_between_two() -> None:
 )
 def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
     assert refused(text).startswith(message)
+
+
+def test_what_is_wrong_with_many_links_is_one_line() -> None:
+    text = PERMUTATION.replace("rate =", 'icmp = true\nburst = "1 kB"\nrate =', 1)
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text, "x.toml")
+    icmp, burst = map(str, caught.value.errors)
+    assert re.match("x.toml:3: link.pod0-.*: 'icmp' is about packets longer", icmp)
+    assert re.match("x.toml:4: link.pod0-.*: a bucket of 1 kB never holds", burst)
 
 
 def test_a_made_host_can_be_described() -> None:

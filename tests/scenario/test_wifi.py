@@ -132,7 +132,7 @@ def test_stations_have_their_medium_and_its_standard() -> None:
             "lab.toml:9: 802.11a sends one packet at a time, so that it has no 'aggregate'",
         ),
         ('wifi = { mcs = 7, medium = "hme" }', "lab.toml:9: unknown medium 'hme'; did you mean 'home'?"),
-        ('wifi = { mcs = 7 }\nrate = "1 Mbps"', "link.air: Wi-Fi has a rate of its own; take 'rate' away"),
+        ('wifi = { mcs = 7 }\nrate = "1 Mbps"', "lab.toml:10: link.air: Wi-Fi has a rate of its own; take 'rate' away"),
         ('wifi = { mcs = 7 }\nburst = "15 kB"', "link.air: a link over Wi-Fi has no 'burst'"),
         (
             'wifi = { mcs = 7 }\nqueue_at = "host-netem"',

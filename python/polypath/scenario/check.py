@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from polypath.scenario import flows
 from polypath.scenario.errors import Problem, ScenarioError, unknown_at
@@ -50,9 +49,7 @@ def checked(tables: Tables) -> Expanded:
     found = [problem for check in _NAMING for problem in check(expanded.tables)]
     found = found or [problem for check in _WIRING for problem in check(expanded.tables)]
     if found:
-        raise Inconsistent(
-            list(dict.fromkeys(replace(problem, path=expanded.origin(problem.path)) for problem in found))
-        )
+        raise Inconsistent(expanded.placed(found))
     return expanded
 
 

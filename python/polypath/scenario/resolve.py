@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from polypath.scenario import draws, quic
@@ -65,8 +64,7 @@ def resolve(tables: Tables) -> Tables:
     applications = between_hosts(tables.model_copy(update={"application": entries}))
     found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
     if found:
-        placed = (replace(problem, path=expanded.origin(problem.path)) for problem in found)
-        raise Inconsistent(list(dict.fromkeys(placed)))
+        raise Inconsistent(expanded.placed(found))
     routes = [] if ways is None else ways.routes
     return resolved.model_copy(update={"application": entries, "route": [*resolved.route, *routes]})
 

@@ -5,8 +5,8 @@ A topology stands for its nodes and links, and a traffic matrix for its applicat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pydantic import Field
@@ -15,6 +15,7 @@ from polypath.scenario import flows
 from polypath.scenario.base import Model
 from polypath.scenario.bridging import Bridging
 from polypath.scenario.controller import Controller
+from polypath.scenario.errors import Problem
 from polypath.scenario.fields import Name, Period
 from polypath.scenario.matrices import AnyMatrix, Pair
 from polypath.scenario.network import Channel, Host, Interface, Link, Route, Router, Switch
@@ -182,9 +183,21 @@ class Expanded:
         match path:
             case ("application", int(index), *rest):
                 return ("application", self.applications[index], *rest)
-            case ("host" | "router" | "link" as group, name, *_):
-                return path if name in getattr(self.written, str(group)) else ("topology",)
+            case ("host" | "router", name, *_) if name not in getattr(self.written, str(path[0])):
+                return ("topology",)
+            case ("link", name, *rest) if name not in self.written.link:
+                return ("topology", *rest)
         return path
+
+    def placed(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Problems where their parts were written, each once; of those at one place of a topology, whose parts are many
+        and alike, the first."""
+        found: dict[object, Problem] = {}
+        for problem in problems:
+            path = self.origin(problem.path)
+            alike = path if path[:1] == ("topology",) else (path, problem.message)
+            found.setdefault(alike, replace(problem, path=path))
+        return list(found.values())
 
 
 def expand(tables: Tables) -> Expanded:

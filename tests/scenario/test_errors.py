@@ -91,7 +91,12 @@ def complaint(text: str) -> str:
         (
             'kind = "bulk"',
             'kind = "bulk"\nsource = "10.9.9.9"',
-            "32: 'client' and 'server' have no addresses of one IP version that fit application 'iperf'",
+            "35: 10.9.9.9 is no address of 'client', which has 10.0.0.1, 10.0.1.1",
+        ),
+        (
+            "backup = true",
+            'address = "2001:db8::1"\n[host.client.interface.eth0]\naddress = "2001:db8::2"',
+            "34: 'client' and 'server' have no addresses of one IP version that fit application 'iperf'",
         ),
         ('link = "path0"', 'link = "path9"', "39: unknown link 'path9'; did you mean 'path1'?"),
         ('link = "path0"', 'interface = "client:eth5"', "40: 'loss' is nothing that changes of an interface"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from polypath.scenario import draws, quic
@@ -62,7 +62,7 @@ def resolve(tables: Tables) -> Tables:
     ways = None if topology is None else Ways(topology, ends, resolved.host)
     entries = _entries(tables, resolved, ways)
     applications = between_hosts(tables.model_copy(update={"application": entries}))
-    found = _ports(applications) + _families(applications) + quic.faults(tables, resolved, applications)
+    found = _ports(applications) + _families(tables, hosts, applications) + quic.faults(tables, resolved, applications)
     if found:
         raise Inconsistent(expanded.placed(found))
     routes = [] if ways is None else ways.routes
@@ -171,16 +171,27 @@ def _pair(application: Application, clients: list[Address], servers: list[Addres
     return None, None
 
 
-def _families(applications: Entries) -> list[Problem]:
+def _families(tables: Tables, hosts: Mapping[str, Host], applications: Entries) -> list[Problem]:
+    as_written = dict(between_hosts(tables))
     return [
-        Problem(
-            ("application", index),
-            f"'{application.client}' and '{application.server}' have no addresses of one IP version "
-            f"that fit application '{application.name}'",
-        )
+        _unpaired(index, as_written[index], hosts, application.name)
         for index, application in applications
         if application.source is None
     ]
+
+
+def _unpaired(index: int, application: Application, hosts: Mapping[str, Host], name: str | None) -> Problem:
+    """Why there are no two addresses for an application, as it was written."""
+    for key, host in (("source", application.client), ("destination", application.server)):
+        address, own = getattr(application, key), host_addresses(hosts[host])
+        if address is not None and address not in own:
+            there = ", ".join(map(str, own))
+            return Problem(("application", index, key), f"{address} is no address of '{host}', which has {there}")
+    return Problem(
+        ("application", index),
+        f"'{application.client}' and '{application.server}' have no addresses of one IP version "
+        f"that fit application '{name}'",
+    )
 
 
 def _ports(applications: Entries) -> list[Problem]:

@@ -238,6 +238,20 @@ def complaint(text: str) -> str:
             'address = "10.0.0.300"',
             "11: host.client.interface.eth1.address: '10.0.0.300' is no IPv4 or IPv6 address",
         ),
+        *(
+            (
+                "backup = true",
+                f'address = "{address}"',
+                f"11: host.client.interface.eth1.address: '{address}' cannot be the address of an interface",
+            )
+            for address in ("0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "::1", "ff02::1", "fe80::1%eth0")
+        ),
+        (
+            '["r", "server"]',
+            '["r:eth2:0", "server"]',
+            "30: 'eth2:0' has a character that no interface name has: white space, '/', ':', or one that cannot be "
+            "printed",
+        ),
         (
             "backup = true",
             'address = ["10.1.1.1", "10.1.1.1"]',

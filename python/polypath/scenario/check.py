@@ -120,7 +120,8 @@ def _application_names(tables: Tables) -> Iterator[Problem]:
 
 
 def _is_interface(name: str) -> bool:
-    return all(each.isprintable() and not each.isspace() and each != "/" for each in name)
+    """As Linux takes them (dev_valid_name)."""
+    return all(each.isprintable() and not each.isspace() and each not in "/:" for each in name)
 
 
 def _link_ends(tables: Tables) -> Iterator[Problem]:
@@ -134,7 +135,7 @@ def _link_ends(tables: Tables) -> Iterator[Problem]:
             elif interface == "":
                 yield Problem(path, f"'{node}:' names no interface")
             elif interface is not None and not _is_interface(interface):
-                what = "a character that no interface name has: white space, '/', or one that cannot be printed"
+                what = "a character that no interface name has: white space, '/', ':', or one that cannot be printed"
                 yield Problem(path, f"{interface!r} has {what}")
         if ends[0][0] == ends[1][0]:
             yield Problem(path, f"link '{name}' joins '{ends[0][0]}' with itself")

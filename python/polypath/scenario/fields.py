@@ -143,6 +143,9 @@ Buffer = Annotated[
 ]
 """Minimum, default and maximum in bytes (Linux's tcp_rmem and tcp_wmem)."""
 
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+"""The limited broadcast address, which is nobody's (RFC 1122 section 3.2.1.3)."""
+
 
 def _read_address(value: object) -> Address:
     if not isinstance(value, str):
@@ -154,6 +157,8 @@ def _read_address(value: object) -> Address:
     if (
         address.is_unspecified
         or address.is_multicast
+        or address.is_loopback
+        or address == _BROADCAST
         or (isinstance(address, ipaddress.IPv6Address) and address.scope_id)
     ):
         raise fault(f"{value!r} cannot be the address of an interface")

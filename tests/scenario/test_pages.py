@@ -122,6 +122,8 @@ def test_a_table_beside_the_scenario(tmp_path: Path) -> None:
         ("object,size_bytes\na,-1\n", "page.csv:2: size_bytes: must be a whole number"),
         ("object,size_bytes\na,1\nb,1e3\n", "page.csv:3: size_bytes: must be a whole number"),
         ("object,size_bytes\na,999999999999999999\n", "page.csv:2: size_bytes: must be a whole number"),
+        ("object,size_bytes,think_ms\na,1,1_0\n", "page.csv:2: think_ms: must be a number"),
+        ('object,size_bytes\n"a,1\n', "page.csv:2: this is no CSV: unexpected end of data"),
         ("object,size_bytes,think_ms\na,1,nan\n", "page.csv:2: think_ms: must be a number"),
         ("object,size_bytes\na\n", "page.csv:2: the row has not as many values as there are columns"),
         ("object,size_bytes\n,5\n", "page.csv:2: the object has no name"),

@@ -16,7 +16,7 @@ from pydantic import model_validator
 from polypath.scenario.base import Model
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
-from polypath.scenario.reading import read_text
+from polypath.scenario.reading import decimal, read_text
 from polypath.units import nearest
 
 MOST_CHANGES: Final = 20_000
@@ -78,7 +78,7 @@ class Row:
 
 def parse(text: str, filename: str) -> tuple[Row, ...]:
     """The rows of a file's text. Raises ScenarioError that names file and line."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         _check(header, filename)
@@ -127,11 +127,8 @@ def _row(header: list[str], cells: list[str], filename: str, line: int) -> Row:
         what, read = COLUMNS[name]
         if not cell.strip() and what != "time":
             continue
-        try:
-            number = float(cell)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        number = decimal(cell.strip())
+        if math.isnan(number):
             raise ScenarioError(f"{name}: {cell.strip()!r} is no number", filename, line)
         try:
             values[what] = read(number)

@@ -6,7 +6,6 @@ import csv
 import heapq
 import io
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.reading import read_text
+from polypath.scenario.reading import decimal, read_text
 from polypath.units import nearest
 
 MOST_OBJECTS: Final = 10_000
@@ -104,7 +103,7 @@ def of_har(filename: str) -> tuple[Wanted, ...]:
 
 @lru_cache(maxsize=8)
 def _of_csv(text: str, filename: str) -> tuple[Wanted, ...]:
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         _check_header(header, filename)
@@ -142,10 +141,7 @@ def _row(cells: Mapping[str, str], whole: bool, filename: str, line: int) -> Wan
     if not re.fullmatch(r"[0-9]{1,18}", size, re.ASCII) or int(size) > MOST_BYTES:
         raise ScenarioError(f"size_bytes: must be a whole number from 0 to {MOST_BYTES}, not {size!r}", filename, line)
     think = cells.get("think_ms", "").strip() or "0"
-    try:
-        ms = float(think)
-    except ValueError:
-        ms = math.nan
+    ms = decimal(think)
     if not 0 <= ms <= _MOST_MS:
         raise ScenarioError(f"think_ms: must be a number from 0 to {_MOST_MS}, not {think!r}", filename, line)
     return Wanted(name, path_of(name), int(size), tuple(cells.get("after", "").split()), round(ms * 1_000_000))

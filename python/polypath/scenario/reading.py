@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 from polypath.scenario.errors import ScenarioError
 
 LARGEST_BYTES = 10_000_000
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def read_text(path: Path, what: str) -> str:
@@ -47,3 +51,9 @@ def decode(data: bytes, file: str, what: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ScenarioError(f"this is no text in UTF-8, as a {what} is", file, line) from error
+
+
+def decimal(text: str) -> float:
+    """A number as tables have it; NaN for a text that is none, or is too large for one."""
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    return number if math.isfinite(number) else math.nan

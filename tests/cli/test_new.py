@@ -68,6 +68,11 @@ def test_flags_are_in_the_scenario(polypath: Any) -> None:
     assert (stack.scheduler.name, stack.congestion.name, stack.profile) == ("blest", "reno", "linux")
 
 
+def test_rates_may_have_a_stroke_in_their_unit() -> None:
+    paths = template.parsed_paths("wifi=10 Mbit/s/5 ms, lte=1 Gbit/s")
+    assert [(path.rate, path.delay) for path in paths] == [("10 Mbps", "5 ms"), ("1 Gbps", "30 ms")]
+
+
 def test_nothing_is_overwritten(polypath: Any, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("mine")

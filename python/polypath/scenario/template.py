@@ -104,7 +104,7 @@ def _parsed_path(text: str) -> Path:
     if name == "server":
         raise ScenarioError("a path cannot be named 'server': that is the link to the server")
     rate, delay = KNOWN_PATHS.get(name, _OTHER)
-    own_rate, _, own_delay = (part.strip() for part in given.partition("/"))
+    own_rate, _, own_delay = (part.strip() for part in given.replace("bit/s", "bps").partition("/"))
     if not given and name not in KNOWN_PATHS and (hint := nearest(name, KNOWN_PATHS)) is not None:
         raise ScenarioError(f"path '{name}' has no rate; write {name}=10 Mbps/20 ms", hint=hint)
     return Path(name, _quantity(RATE, own_rate, name) or rate, _quantity(TIME, own_delay, name) or delay)

@@ -16,6 +16,12 @@ def test_written_scenarios_load_back(two_paths: str) -> None:
     assert Scenario.from_data(scenario.to_data()) == scenario
 
 
+def test_a_scenario_is_the_same_wherever_it_was_written(two_paths: str) -> None:
+    scenario = Scenario.parse(two_paths + "[vary]\nseeds = 2\n", "x")
+    assert Scenario.from_data(scenario.to_data()) == scenario
+    assert Scenario.from_data(scenario.to_data() | {"seed": 7}) != scenario
+
+
 def test_resolved_scenarios_give_the_same_plan(two_paths: str) -> None:
     scenario = Scenario.parse(two_paths, "x")
     resolved = scenario.resolved()

@@ -32,10 +32,19 @@ Where = Callable[[Path], tuple[str | None, int | None]]
 """The file and line of a path."""
 
 
+class _Places(dict[str, str]):
+    """Where parts of a scenario were written. They are no part of what it says, so all are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Places)
+
+    __hash__ = None
+
+
 class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
-    _written: dict[str, str] = PrivateAttr(default_factory=dict)
+    _written: _Places = PrivateAttr(default_factory=lambda: _Places())
     """Where each Python file and class was named, each program of the machine, and `vary.seeds`."""
 
     @classmethod
@@ -87,7 +96,7 @@ class Scenario(Tables):
             raise _located(getattr(error, "problems", [Problem((), error.message, error.hint)]), where) from error
         if found := list(scenario._vary_problems()):
             raise _located(found, where)
-        scenario._written = dict(written or {})
+        scenario._written = _Places(written or {})
         for name, path in script.references(data):
             file, line = where(path)
             if file is not None:

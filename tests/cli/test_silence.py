@@ -69,7 +69,8 @@ def test_an_axis_that_every_host_overrides(polypath: Any, engine: Any, scenario:
 
 def test_an_axis_that_changes_nothing(polypath: Any, engine: Any, scenario: Path) -> None:
     scenario.write_text(scenario.read_text() + '[vary.what]\none = {}\nother = { description = "other" }\n')
-    one_line(polypath("run", scenario), "axis 'what' changes nothing; remove the axis")
+    line = scenario.read_text().splitlines().index("[vary.what]") + 1
+    one_line(polypath("run", scenario), f"{scenario}:{line}: axis 'what' changes nothing; remove the axis")
 
 
 def test_an_axis_that_one_host_overrides(polypath: Any, scenario: Path) -> None:

@@ -73,7 +73,48 @@ def test_what_run_refuses_is_refused_alike(polypath: Any, scenario: Path, text: 
     assert validated.code == ran.code == 2
     assert validated.err == ran.err
     assert line in validated.err
+    assert validated.err.startswith(f"polypath: {scenario}:")
     assert validated.err.count("\n") == 1
+
+
+LOOP = """
+[router.r]
+
+[link.path1]
+ends = ["client", "r"]
+
+[link.path2]
+ends = ["r", "server"]
+
+[[route]]
+node = "r"
+destination = "10.0.2.2/32"
+interface = "eth0"
+
+[[application]]
+kind = "ping"
+source = "10.0.1.1"
+destination = "10.0.2.2"
+"""
+
+
+def test_what_an_engine_refuses_is_at_its_application(polypath: Any, scenario: Path) -> None:
+    line = scenario.read_text().count("\n") + LOOP.count("\n") - 3
+    scenario.write_text(scenario.read_text() + LOOP)
+    said = f"{scenario}:{line}: application ping: the way from 'client' to 10.0.2.2 ends at 'client', a host"
+    for command in ("validate", "run"):
+        outcome = polypath(command, scenario)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith(f"polypath: {said}")
+
+
+def test_a_place_of_another_axis_is_not_that_of_the_last_option(polypath: Any, scenario: Path) -> None:
+    until = '[vary]\nseeds = { until = { goodput_mbsp = "2 %" } }\n'
+    line = scenario.read_text().count("\n") + 2
+    scenario.write_text(scenario.read_text() + until)
+    for option in (("--set", "duration=3 s"), ("--vary", "duration=2 s,3 s")):
+        outcome = polypath("validate", scenario, *option)
+        assert outcome.err.startswith(f"polypath: {scenario}:{line}: vary.seeds.until: unknown measure")
 
 
 def test_an_axis_that_one_host_overrides_is_a_warning(polypath: Any, scenario: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from polypath.scenario import Plan, Scenario
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, SEEDS
 from polypath.sweep import Point, points
+
+_APPLICATION = re.compile("application (?P<name>[^ ]+): ")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ class Job:
             if (own := overrides(self.scenario, axis))
         ]
 
+    def located(self, said: str) -> str:
+        """What an engine says, behind where the application that it says it of was written."""
+        of = _APPLICATION.match(said)
+        place = None if of is None else self.scenario.where_named(of["name"])
+        return f"{place}: {said}" if place else said
+
     def require_one(self) -> None:
         """Raises InputError for a sweep."""
         if self.varies:
@@ -79,7 +88,8 @@ def _job(
     later: bool = False,
 ) -> Job:
     if alone and all(each.is_left_out for each in scenario.application):
-        raise InputError(f"{name}: the scenario has no application, so nothing runs; {_remedy(scenario)}")
+        place = files[0] if len(files) == 1 else name
+        raise InputError(f"{place}: the scenario has no application, so nothing runs; {_remedy(scenario)}")
     if seed is not None and any(axis.partition("=")[0].strip() in (SEED, SEEDS) for axis in axes):
         raise InputError("--seed gives one seed and --vary several; take one of them")
     varied = scenario.with_axes(axes)

@@ -174,6 +174,8 @@ def _run(
         except ScriptFailed as error:
             place = job.scenario.where_named(error.script)
             raise EngineError(f"{place}: {error}" if place else str(error)) from error
+        except EngineError as error:
+            raise EngineError(job.located(str(error))) from error
     recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
     if held is not None and staged is not None:
         output.save(recording, job.scenario.to_toml(), held, staged)

@@ -88,7 +88,9 @@ def _require_runnable(job: jobs.Job) -> None:
         try:
             engines.check(point.plan)
         except engines.EngineError as error:
-            raise engines.EngineError(f"{job.name} {point.title}".strip() + f": {error}") from error
+            said = job.located(str(error))
+            which = " ".join(filter(None, (job.name if said == str(error) else "", point.title)))
+            raise engines.EngineError(f"{which}: {said}" if which else said) from error
 
 
 def _warnings(job: jobs.Job) -> list[str]:

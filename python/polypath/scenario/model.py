@@ -45,7 +45,7 @@ class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
     _written: _Places = PrivateAttr(default_factory=lambda: _Places())
-    """Where each Python file and class was named, each program of the machine, and `vary.seeds`."""
+    """Where each Python file and class was named, each application, and each axis, as "vary.KEY"."""
 
     @classmethod
     def load(cls, path: FilePath | str) -> Self:
@@ -101,30 +101,31 @@ class Scenario(Tables):
             file, line = where(path)
             if file is not None:
                 scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
-        for (index, _), name in zip(commands(scenario), scenario._command_names(), strict=True):
+        for index, name in enumerate(application_names(scenario)):
             file, line = where(("application", index))
             if file is not None:
                 scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
-        if seeds.KEY in scenario.vary:
-            file, line = where(("vary", seeds.KEY))
+        for key in scenario.vary:
+            file, line = where(("vary", key))
             if file is not None:
-                scenario._written[f"vary.{seeds.KEY}"] = file if line is None else f"{file}:{line}"
+                scenario._written.setdefault(f"vary.{key}", file if line is None else f"{file}:{line}")
         return scenario
 
     def _repr_html_(self) -> str:
         return str(import_module("polypath.notebook").of_scenario(self))
 
+    def where_varied(self, axis: str) -> str | None:
+        """Where the axis of this name was written, as "scenario.toml:12"."""
+        keys = {each.name: key for key, each in zip(self.vary, self.axes, strict=True)}
+        return self.where_named(f"vary.{keys[axis]}") if axis in keys else None
+
     def where_named(self, file_and_class: str) -> str | None:
-        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder. Of a program of the
-        machine where its application was written, by the application's name; and of "vary.seeds"."""
+        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder. Of an application, by its
+        name, where it was written; and of an axis, by its key, "vary.seeds"."""
         for name, place in self._written.items():
             if FilePath(name).name == file_and_class or name == file_and_class:
                 return place
         return None
-
-    def _command_names(self) -> list[str]:
-        names = application_names(self)
-        return [names[index] for index, _ in commands(self)]
 
     def scripts(self) -> list[FilePath]:
         """The files that it is made from besides its own: algorithms and applications of controllers in Python, what
@@ -175,11 +176,13 @@ class Scenario(Tables):
             vary, key = varying.extended(vary, text)
             origins[key] = f"--vary {text}"
 
-        def where(path: Path) -> tuple[str | None, int | None]:
-            key = str(path[1]) if path[:1] == ("vary",) and len(path) > 1 else None
-            return (origins.get(key or "", f"--vary {texts[-1]}"), None)
+        written = {name: place for name, place in self._written.items() if name.removeprefix("vary.") not in origins}
 
-        return self._checked({**self.to_data(), "vary": vary}, where, self._written)
+        def where(path: Path) -> tuple[str | None, int | None]:
+            key = str(path[1]) if path[:1] == ("vary",) and len(path) > 1 else ""
+            return (origins.get(key) or written.get(f"vary.{key}") or f"--vary {texts[-1]}", None)
+
+        return self._checked({**self.to_data(), "vary": vary}, where, written)
 
     def at(self, values: Sequence[Value]) -> Self:
         """The scenario at one point of its sweep, without axes. Raises ScenarioError for values that do not fit."""

@@ -114,7 +114,8 @@ def points(scenario: Scenario, seed: int | None = None, *, later: bool = False) 
     varied = scenario.axes
     names = [axis.name for axis in varied]
     if taken := [name for name in names if name in COLUMNS or name in STATISTICS]:
-        raise ScenarioError(f"axis '{taken[0]}' has the name of a column of the results; give it another one")
+        message = f"axis '{taken[0]}' has the name of a column of the results; give it another one"
+        raise ScenarioError(message, scenario.where_varied(taken[0]))
     short = short_names(names)
     found = [
         _point(scenario, names, short, combination)
@@ -193,7 +194,7 @@ def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) ->
             return
     own = overrides(scenario, axis)
     reason = f": settings of {', '.join(own)} take precedence; remove these or the axis" if own else "; remove the axis"
-    raise ScenarioError(f"axis '{axis.name}' changes nothing{reason}")
+    raise ScenarioError(f"axis '{axis.name}' changes nothing{reason}", scenario.where_varied(axis.name))
 
 
 def short_names(names: Sequence[str]) -> list[str]:

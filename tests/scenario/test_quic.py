@@ -84,6 +84,14 @@ def test_only_quic_asks_for_fewer_acknowledgements(two_paths: str) -> None:
     assert said.endswith("'ack_frequency' changes nothing for an application over tcp; leave it out")
 
 
+@pytest.mark.parametrize(("kind", "over"), [("cbr", "udp"), ("ping", "icmp")])
+def test_datagrams_have_no_use_of_a_transports_settings(two_paths: str, kind: str, over: str) -> None:
+    rate = 'rate = "1 Mbps"\n' if kind == "cbr" else ""
+    one = f'\n[[application]]\nname = "x"\nkind = "{kind}"\n{rate}'
+    said = complaint(two_paths, f'{one}stack = {{ congestion = "reno" }}\n')
+    assert said.endswith(f"'congestion' changes nothing for an application over {over}; leave it out")
+
+
 @pytest.mark.parametrize(
     ("written", "planned"),
     [

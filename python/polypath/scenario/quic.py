@@ -10,7 +10,7 @@ from polypath import registry
 from polypath.scenario import noq, script
 from polypath.scenario.errors import Problem
 from polypath.scenario.positions import Path
-from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, Stack, settings
+from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
 from polypath.scenario.traffic import QUIC, Application, MeasuredApplication
 
@@ -72,7 +72,9 @@ def _stack(tables: Tables, application: Application, side: str) -> Stack:
 
 @cache
 def without_effect(transport: str) -> frozenset[str]:
-    """The settings that a transport has no use of."""
+    """The settings that a transport has no use of; for `stack` see `noq`."""
+    if transport in ("udp", "icmp"):
+        return frozenset(SETTINGS) - {"stack"}
     others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC | _only("mpquic")
     return others | (OF_TCP | _only("tcp") if transport in QUIC else OF_QUIC | _only("quic"))
 

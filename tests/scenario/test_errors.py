@@ -81,7 +81,26 @@ def complaint(text: str) -> str:
             'kind = "bulk"\ntransport = "mtcp"',
             "35: application 1.transport: 'mtcp' is not mptcp, tcp, mpquic or quic; did you mean 'mptcp'?",
         ),
-        ('kind = "bulk"', 'kind = "bulk"\nstart = "30 s"', "35: it starts at 30 s, but the run ends at 30 s"),
+        (
+            'kind = "bulk"',
+            'kind = "bulk"\nstart = "30 s"',
+            "35: it starts at 30 s, but the run ends at 30 s; give an earlier time or a longer 'duration'",
+        ),
+        (
+            'link = "path0"\nloss = "100 %"',
+            'interface = "eth0"\nup = true',
+            "39: 'eth0' is no interface of a host, such as 'client:eth0'",
+        ),
+        (
+            'queue = "80 packets"',
+            "queue = true",
+            "21: link.path0.queue: expected a length, such as '80 packets' or '213 kB', or a table",
+        ),
+        (
+            "[host.server]",
+            "[host.server]\nack_frequency = true",
+            "14: host.server.ack_frequency: expected a number of packets, such as 10, or a table",
+        ),
         ('kind = "bulk"', 'kind = "bulk"\nserver = "client"', "32: client and server are the same host, 'client'"),
         (
             'kind = "bulk"',

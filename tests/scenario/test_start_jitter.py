@@ -65,7 +65,7 @@ def test_another_setting_leaves_the_start() -> None:
 @pytest.mark.parametrize(
     ("jitter", "rest", "message"),
     [
-        ("1.9 s", "", "it may start at 2 s, but the run ends at 2 s"),
+        ("1.9 s", "", "it may start at 2 s, but the run ends at 2 s; give less or a longer"),
         ("5 ms", 'arrivals = 3\nsize = "1 kB"', "flows that arrive begin at random anyway; leave 'start_jitter' out"),
     ],
 )

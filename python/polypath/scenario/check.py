@@ -159,12 +159,14 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
         end = TIME.format(tables.duration)
         if application.start >= tables.duration:
             when = TIME.format(application.start)
-            yield Problem(("application", index, "start"), f"it starts at {when}, but the run ends at {end}")
+            message = f"it starts at {when}, but the run ends at {end}; give an earlier time or a longer 'duration'"
+            yield Problem(("application", index, "start"), message)
         elif isinstance(application, Command):
             continue
         elif application.start + application.start_jitter >= tables.duration:
             when = TIME.format(application.start + application.start_jitter)
-            yield Problem(("application", index, "start_jitter"), f"it may start at {when}, but the run ends at {end}")
+            message = f"it may start at {when}, but the run ends at {end}; give less or a longer 'duration'"
+            yield Problem(("application", index, "start_jitter"), message)
 
 
 def _event_times(tables: Tables) -> Iterator[Problem]:
@@ -216,7 +218,10 @@ def _events(tables: Tables) -> Iterator[Problem]:
             if event.direction != "both":
                 yield Problem((*path, "direction"), "'direction' is of links, not of interfaces")
             host, interface = split_end(event.interface)
-            if host not in tables.host:
+            if interface is None and host not in tables.host:
+                example = f"{next(iter(tables.host), 'client')}:eth0"
+                yield Problem((*path, "interface"), f"'{host}' is no interface of a host, such as '{example}'")
+            elif host not in tables.host:
                 yield unknown_at((*path, "interface"), "host", host, tables.host)
             elif not interface:
                 yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")

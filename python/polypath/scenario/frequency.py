@@ -52,7 +52,11 @@ class _OrNumber:
 
 
 def _read(value: object) -> object:
-    return {"packets": value} if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"packets": value}
+    if isinstance(value, dict | AckFrequency):
+        return value
+    raise fault("expected a number of packets, such as 10, or a table")
 
 
 def _write(value: AckFrequency) -> int | dict[str, Any]:

@@ -63,6 +63,8 @@ class Switch(Model):
 def _read_queue(value: object) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise fault(f"expected a length with its unit, such as '{value} packets' or '213 kB', not {value}")
+    if isinstance(value, bool | list):
+        raise fault("expected a length, such as '80 packets' or '213 kB', or a table")
     if not isinstance(value, str):
         return value
     try:

@@ -77,3 +77,11 @@ def test_a_folder_without_results_is_one_line(polypath: Any, tmp_path: Path) -> 
         2,
         f"polypath: no results in {tmp_path}; name a folder that `polypath run --out` wrote, or a lab\n",
     )
+
+
+def test_a_scenario_is_told_what_shows_it(polypath: Any, tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(SCENARIO)
+    outcome = polypath("show", file)
+    said = f"{file} is a file, no lab and no folder of results; polypath validate shows a scenario"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"polypath: {said}\n")

@@ -11,6 +11,7 @@ from rich.padding import Padding
 
 from polypath.cli import complete, result, sweeps
 from polypath.cli.console import err, out, table
+from polypath.cli.errors import InputError
 from polypath.labs import Lab, get, names
 from polypath.results import OutputError, Recording, folder, stored
 from polypath.results.expectations import bound
@@ -30,6 +31,8 @@ def show(
     directory = Path(name)
     if name not in names() and directory.is_dir():
         _show_results(directory)
+    elif name not in names() and directory.is_file():
+        raise InputError(f"{name} is a file, no lab and no folder of results; polypath validate shows a scenario")
     else:
         _show_lab(get(name))
 

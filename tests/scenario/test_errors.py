@@ -179,6 +179,11 @@ def complaint(text: str) -> str:
             "29: link.path1.forward: a bucket of 1437 B never holds a packet of 1438 bytes ('mtu' and 'overhead');"
             " did you mean '1438 B'?",
         ),
+        (
+            '["r", "server"]',
+            '["r", "server"]\nburst = "15 kB"',
+            "31: link.server: 'burst' is about a rate, and there is none",
+        ),
         ('loss = "1 %"', "mtu = 100", "27: link.path1.mtu: must be at least 576, not 100"),
         (
             'loss = "1 %"',
@@ -316,6 +321,27 @@ def test_all_errors_are_collected_by_line(two_paths: str) -> None:
     assert [error.line for error in caught.value.errors] == [11, 20, 25]
     assert caught.value.errors[0] is caught.value
     assert (caught.value.file, caught.value.hint) == ("lab.toml", "backup")
+
+
+@pytest.mark.parametrize(
+    ("place", "queue", "message"),
+    [
+        (
+            "host-netem",
+            '{ kind = "fq-codel" }',
+            "a queue at the host is one for all flows; 'drr' and 'fq-codel' are at",
+        ),
+        ("host-tbf", '{ kind = "codel" }', "a host's tbf is drop-tail without burst, duplicates and reordering"),
+    ],
+)
+def test_an_event_changes_a_queue_at_the_host_into_what_it_can_be(
+    two_paths: str, place: str, queue: str, message: str
+) -> None:
+    text = two_paths.replace('queue = "80 packets"', f'queue_at = "{place}"', 1)
+    change = f"queue = {queue}"
+    found = complaint(text.replace('loss = "100 %"', change))
+    assert found.startswith(f"lab.toml:40: link.path0: {message}")
+    Scenario.parse(text.replace('loss = "100 %"', f'{change}\ndirection = "backward"'), "lab.toml")
 
 
 def test_disconnected_halves_are_found(two_paths: str) -> None:

@@ -45,6 +45,11 @@ class _Side:
         """The table that has the setting, "link.path0"."""
         return ".".join(("link", self.name, *map(str, written(self.link, self.key, setting)[:-1])))
 
+    @property
+    def begin(self) -> str:
+        """The node that sends."""
+        return split_end(self.link.ends[0 if self.key == "forward" else 1])[0]
+
 
 def _sides(tables: Tables) -> Iterator[_Side]:
     for name, link in tables.link.items():
@@ -73,15 +78,24 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             if _at_host(getattr(link, key)) and end not in hosts:
                 message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
                 yield Problem(("link", name, key, "queue_at"), message)
+    named = " and ".join(f"'{name}'" for name in by_flow)
+    one_for_all = f"a queue at the host is one for all flows; {named} are at the link"
+    known_times = "a host's tbf is drop-tail without burst, duplicates and reordering"
     for side in _sides(tables):
         channel = side.channel
         if _at_host(channel) and channel.rate is None and channel.wifi is None:
             yield side.problem("queue_at", "'queue_at' is about a queue, and without 'rate' there is none")
         if _at_host(channel) and channel.queue is not None and channel.queue.kind in by_flow:
-            named = " and ".join(f"'{name}'" for name in by_flow)
-            yield side.problem("queue", f"a queue at the host is one for all flows; {named} are at the link")
+            yield side.problem("queue", one_for_all)
         if channel.queue_at == "host-tbf" and not _leaves_at_known_times(channel):
-            yield side.problem("queue_at", "a host's tbf is drop-tail without burst, duplicates and reordering")
+            yield side.problem("queue_at", known_times)
+        for index in _events(side, tables, "queue") if _at_host(channel) and side.begin in tables.host else ():
+            changed = tables.event[index].queue
+            assert changed is not None
+            if changed.kind in by_flow:
+                yield Problem(("event", index, "queue"), f"{side.of('queue_at')}: {one_for_all}")
+            elif channel.queue_at == "host-tbf" and changed.kind != "drop-tail":
+                yield Problem(("event", index, "queue"), f"{side.of('queue_at')}: {known_times}")
 
 
 def _bypasses(tables: Tables) -> Iterator[Problem]:
@@ -95,11 +109,18 @@ def _bypasses(tables: Tables) -> Iterator[Problem]:
 def _bursts(tables: Tables) -> Iterator[Problem]:
     for side in _sides(tables):
         channel = side.channel
+        if channel.burst and channel.wifi is None and not _has_rate(channel):
+            yield side.problem("burst", "'burst' is about a rate, and there is none")
         overhead = ETHERNET_BYTES if channel.overhead is None else channel.overhead
         longest = (channel.mtu or USUAL_MTU) + overhead
         if channel.burst and channel.burst < longest:
             message = f"a bucket of {SIZE.format(channel.burst)} never holds a packet of {longest} bytes"
             yield side.problem("burst", f"{message} ('mtu' and 'overhead')", f"{longest} B")
+
+
+def _has_rate(channel: Channel) -> bool:
+    """Whether it has one when the run starts."""
+    return channel.rate is not None or (channel.conditions is not None and "rate_bps" in channel.conditions.initial())
 
 
 def _traces(tables: Tables) -> Iterator[Problem]:

@@ -8,16 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
-from polypath.engines.live.machine import NAMESPACES, MachineKernel, probe
+from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
+from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import commands, iperf3, programs, run, translation
+from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
-from polypath.engines.namespaces.topology import Network
-from polypath.engines.namespaces.wires import Netem, Wires
+from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
 from polypath.scenario import Plan
 
@@ -42,15 +43,7 @@ class LiveEngine:
         end_ns = int(data["duration_ns"])
         _require_time(end_ns / 1e9)
         machine = probe()
-        wires: list[Wires] = []
-
-        def laid(network: Network) -> Wires:
-            wires.append(Netem(network) if machine.netem else Simulated(network))
-            return wires[0]
-
-        job, files = translation.translate(data, captures_for(data, options).captures, laid, MachineKernel(machine))
-        if isinstance(wires[0], Simulated):
-            files |= wires[0].files()
+        job, files = _translate(data, captures_for(data, options).captures, machine)
         executables = {"init": _INIT, **iperf3.executables(data), **commands.executables(data)}
         with _alone(), run.folder(_PREFIX, files, executables, None) as folder:
             tail = commands.Tail(data, folder, options.output)
@@ -86,16 +79,7 @@ class LiveEngine:
         """The Plan's network without its applications and events, to be asked for one thing after the other. Raises
         EngineError."""
         data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
-        machine = probe()
-        wires: list[Wires] = []
-
-        def laid(network: Network) -> Wires:
-            wires.append(Netem(network) if machine.netem else Simulated(network))
-            return wires[0]
-
-        job, files = translation.translate(data, "hosts", laid, MachineKernel(machine))
-        if isinstance(wires[0], Simulated):
-            files |= wires[0].files()
+        job, files = _translate(data, "hosts", probe())
         files |= FILES | commands.names(data)
         executables = {"init": _INIT, iperf3.PRELOAD: programs.library("mptcp")}
         with (
@@ -103,6 +87,11 @@ class LiveEngine:
             run.started([*NAMESPACES, "./init"], folder) as process,
         ):
             yield Session(job, folder, process, still=False)
+
+
+def _translate(data: dict[str, Any], captures: Captures, machine: Machine) -> tuple[Job, dict[str, str]]:
+    wires = Netem if machine.netem else Simulated
+    return translation.translate(data, captures, wires, MachineKernel(machine))
 
 
 def _require_time(seconds: float) -> None:

@@ -30,7 +30,7 @@ def translate(
     laid = wires(network)
     setup = Setup(network, laid, kernel)
     job = Job(network, laid, setup, kernel, captures)
-    return job, setup.files | job.files
+    return job, setup.files | job.files | laid.files()
 
 
 def _check_transports(data: dict[str, Any]) -> None:

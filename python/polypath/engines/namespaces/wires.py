@@ -35,6 +35,10 @@ class Wires(Protocol):
         """The command that changes a link, its files added; None where it changes by itself. Raises EngineError."""
         ...
 
+    def files(self) -> dict[str, str]:
+        """Files of the run's folder that carry its packets, by name."""
+        ...
+
 
 class Netem:
     """Every node is a namespace; each link passes through one more, whose queue disciplines shape it."""
@@ -127,6 +131,9 @@ class Netem:
         name = f"event-{number}.batch"
         files[name] = "\n".join(lines) + "\n"
         return f"tc -n {WIRES} -batch {name}"
+
+    def files(self) -> dict[str, str]:
+        return {}
 
 
 #: Bytes beyond its MTU that a device of a pair takes (VLAN_HLEN, `__is_skb_forwardable`).

@@ -33,7 +33,7 @@ impl Connection {
                 Fired::LossProbe => self.on_probe_timeout(subflow),
                 Fired::Nothing | Fired::Reordering => {}
             }
-            self.with(subflow, |socket, cx| socket.send_lost(cx));
+            self.repair(subflow);
         }
         self.on_connection_timers();
         self.push();

@@ -149,7 +149,7 @@ impl Connection {
                 return;
             }
         }
-        self.with(subflow, |socket, cx| socket.send_lost(cx));
+        self.repair(subflow);
     }
 
     #[inline(always)]

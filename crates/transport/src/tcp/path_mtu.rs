@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use super::sender::Sent;
 use super::{Chunk, Push, Socket, announced_mss};
-use crate::linux::send_memory;
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
@@ -188,11 +187,9 @@ impl Socket {
         (buffers, first): (&mut WriteQueue, u64),
         queue: &mut SmallQueue,
     ) -> bool {
-        let waits = |sent: &Sent| sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING);
-        while let Some(index) = self.sent.iter().position(waits) {
-            let room = cx.path.cwnd.saturating_sub(self.in_flight());
-            let mut segments = u64::from(room).min(send_memory::segments_sent(&cx.path));
-            if segments == 0 {
+        while let Some(index) = self.sent.iter().position(Sent::awaits_repair) {
+            let together = self.lost_together(&cx.path, index, Some((&*buffers, first)));
+            if together.is_empty() {
                 break;
             }
             let start = self.sent[index].seq - first;
@@ -200,16 +197,13 @@ impl Socket {
             if queue.full(end - start, true) {
                 return true;
             }
-            let mut next = index;
             let mut left = start;
-            while segments > 0 && left < end && self.sent.get(next).is_some_and(waits) {
-                left = self.sent[next].end() - first;
-                self.retransmit(cx, next);
-                next += 1;
-                segments -= 1;
+            for nth in together.clone() {
+                left = self.sent[nth].end() - first;
+                self.retransmit_as(cx, nth, Push::of_nth(nth, &together));
             }
             buffers.split(left);
-            queue.push((next - index) as u64, left - start);
+            queue.push(together.len() as u64, left - start);
             if index == 0 {
                 self.arm_retransmission(cx.shared);
             }

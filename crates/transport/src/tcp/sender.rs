@@ -1,5 +1,7 @@
 //! The sending half of a socket: what is queued, what is in flight, and how it leaves.
 
+use std::ops::Range;
+
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
@@ -37,7 +39,7 @@ impl Kind {
 pub(crate) enum Push {
     #[default]
     No,
-    /// As the last of those that leave together, not when it is sent again (`__tcp_transmit_skb`).
+    /// As the last of those that leave together this time (`__tcp_transmit_skb`).
     Once,
     /// As the last that the writer had.
     Always,
@@ -50,6 +52,15 @@ impl Push {
             (true, _) => Self::Always,
             (false, 0 | 1) => Self::No,
             (false, _) => Self::Once,
+        }
+    }
+
+    /// The segment at `index` of those that leave together again.
+    pub fn of_nth(index: usize, together: &Range<usize>) -> Self {
+        if index + 1 == together.end {
+            Self::of_group(together.len() as u32, false)
+        } else {
+            Self::No
         }
     }
 }
@@ -161,6 +172,11 @@ impl Sent {
     pub fn take_in(&mut self, next: &Self) {
         self.len += next.len;
         self.flags |= next.flags;
+    }
+
+    /// Lost, and not sent again since.
+    pub fn awaits_repair(&self) -> bool {
+        self.has(Self::LOST) && !self.has(Self::RETRANSMITTING)
     }
 
     pub fn retransmitted(&self) -> bool {
@@ -467,8 +483,18 @@ impl Socket {
         self.unsent.is_empty()
     }
 
-    /// Sends again the segment at `index`.
+    /// Sends again the segment at `index`, by itself.
     pub(super) fn retransmit(&mut self, cx: &mut Context<impl Options>, index: usize) {
+        self.retransmit_as(cx, index, Push::No);
+    }
+
+    /// Sends again the segment at `index`. It is pushed if it always was, or as the last of those that leave together.
+    pub(super) fn retransmit_as(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        index: usize,
+        push: Push,
+    ) {
         let now = cx.shared.now;
         if self.searches() {
             self.cancel_probe(cx);
@@ -481,7 +507,10 @@ impl Socket {
         }
         sent.set(Sent::EVER_RETRANSMITTED);
         sent.sent_at = now;
-        let copy = *sent;
+        let mut copy = *sent;
+        if push != Push::No {
+            copy.set(Sent::PUSH);
+        }
         self.recovery.count_retransmitted(now);
         cx.shared.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {

@@ -551,3 +551,30 @@ fn a_window_that_was_taken_back_may_stay_closed() {
         assert_eq!(script.connection.ended(), None, "{profile:?}");
     }
 }
+
+/// What of a buffer is lost leaves together again, and its last segment is pushed; one that is alone is not (`__tcp_transmit_skb`).
+#[test]
+fn what_leaves_together_again_is_pushed() {
+    let mut script = upstream();
+    script.write(10 * MSS);
+    let pairs = [false, true].repeat(5);
+    assert!(
+        left(&mut script)
+            .iter()
+            .map(|&(.., pushed)| pushed)
+            .eq(pairs)
+    );
+    script.run_for(40 * MS);
+    let at = |index: u64| 1 + index * MSS;
+    script.inject(script.sack(at(1), &[(at(3), at(4)), (at(6), at(10))]));
+    let full = MSS as u32;
+    assert_eq!(
+        left(&mut script),
+        [
+            (at(1), full, false),
+            (at(2), full, false),
+            (at(4), full, false),
+            (at(5), full, true),
+        ]
+    );
+}

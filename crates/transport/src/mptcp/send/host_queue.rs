@@ -21,7 +21,7 @@ impl Connection {
         }
         self.shared.now = now;
         // `tcp_tsq_write`
-        self.with(subflow, |socket, cx| socket.send_lost(cx));
+        self.repair(subflow);
         if self.send.buffers.is_some() {
             self.transmit(false);
         } else {

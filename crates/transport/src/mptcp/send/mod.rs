@@ -7,6 +7,7 @@ mod loss_probe;
 mod path_mtu;
 pub(crate) mod plain;
 mod reinjection;
+mod repair;
 mod schedule;
 mod zero_window_probe;
 

@@ -1,10 +1,8 @@
 //! What is sent again because the path's MTU is smaller than it was known to be.
 
+use super::repair::FIRST;
 use crate::linux::small_queue::SmallQueue;
 use crate::mptcp::connection::Connection;
-
-/// The sequence number of the first byte of plain TCP's stream.
-const FIRST: u64 = 1;
 
 impl Connection {
     /// Cuts what is too long for a subflow's path and sends again what of it was sent. True: new data may follow.
@@ -13,7 +11,7 @@ impl Connection {
             return self.resend_as_upstream(subflow);
         }
         self.with(subflow, |socket, cx| socket.cut_long_segments(cx));
-        self.with(subflow, |socket, cx| socket.send_lost(cx));
+        self.repair(subflow);
         true
     }
 

@@ -8,15 +8,19 @@ mod scoreboard;
 mod timeout;
 mod undo;
 
+use std::ops::Range;
+
 use polypath_wire::tcp::{Flags, Segment};
 
 pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
 
-use super::sender::Sent;
+use super::sender::{Push, Sent};
 use super::{Reckoning, Socket, State};
 use crate::config::WindowReduction;
 use crate::congestion::Ack;
+use crate::linux::send_memory;
+use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
@@ -687,17 +691,23 @@ impl Socket {
         self.recovery.lost > 0 && self.recovery.state >= CaState::Recovery
     }
 
-    /// Sends again what is lost, as far as the window admits.
-    pub(crate) fn send_lost(&mut self, cx: &mut Context<impl Options>) {
+    /// Sends again what is lost, as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
+    /// sequence number at which their count begins.
+    pub(crate) fn send_lost(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        buffers: Option<(&WriteQueue, u64)>,
+    ) {
         if !self.repairs() {
             return;
         }
+        let mut together = 0..0;
         let hint = self.recovery.hint;
         let mut index = self.sent.partition_point(|sent| sent.seq < hint);
         let mut first = None;
         while index < self.sent.len() {
             let sent = self.sent[index];
-            if sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING) {
+            if sent.awaits_repair() {
                 if self.in_flight() >= cx.path.cwnd
                     || self.blocked()
                     || !self.host_admits_again(&cx.path)
@@ -705,7 +715,10 @@ impl Socket {
                     first.get_or_insert(sent.seq);
                     break;
                 }
-                self.retransmit(cx, index);
+                if !together.contains(&index) {
+                    together = self.lost_together(&cx.path, index, buffers);
+                }
+                self.retransmit_as(cx, index, Push::of_nth(index, &together));
                 if index == 0 {
                     self.arm_retransmission(cx.shared);
                 }
@@ -714,6 +727,26 @@ impl Socket {
         }
         self.recovery.hint = first.unwrap_or(self.next);
         self.publish(&mut cx.path);
+    }
+
+    /// The segments from `index` on that leave together: those of one buffer that are lost, as many as the window admits and leave at a
+    /// time (`tcp_xmit_retransmit_queue`). Each leaves alone where there are no buffers.
+    #[cold]
+    pub(in crate::tcp) fn lost_together(
+        &self,
+        path: &Path,
+        index: usize,
+        buffers: Option<(&WriteQueue, u64)>,
+    ) -> Range<usize> {
+        let room = path.cwnd.saturating_sub(self.in_flight());
+        let Some((buffers, first)) = buffers.or(self.buffers.as_deref().map(|own| (own, 0))) else {
+            return index..index + room.min(1) as usize;
+        };
+        let most = u64::from(room).min(send_memory::segments_sent(path)) as usize;
+        let end = buffers.end_of(self.sent[index].seq - first).unwrap_or(0);
+        let goes_on = |sent: &&Sent| sent.awaits_repair() && sent.seq - first < end;
+        let number = self.sent.range(index..).take(most).take_while(goes_on);
+        index..index + number.count()
     }
 
     /// Packets that reordering is known to span (Linux `tp->reordering`).

@@ -261,8 +261,7 @@ impl Socket {
         let seq = seq.max(self.una);
         let index = self.sent.partition_point(|sent| sent.end() <= seq);
         let sent = self.sent.get(index)?;
-        let over =
-            sent.has(Sent::SACKED) || sent.has(Sent::LOST) && !sent.has(Sent::RETRANSMITTING);
+        let over = sent.has(Sent::SACKED) || sent.awaits_repair();
         (!over && sent.retransmitted() && sent.sent_at == sent_at).then_some(index)
     }
 

@@ -65,6 +65,7 @@ def test_quantiles_are_of_classes_of_sizes(recording: Recording, given: dict[str
     assert np.isnan(found["web, 99th percentile"][1, 1])
     (dots,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("_")]
     assert len(dots.get_xdata()) == 198  # type: ignore[arg-type]
+    assert len({line.get_marker() for line in curves(axes).values()}) == 2
 
 
 def test_flows_of_one_size_are_in_one_class(given: dict[str, list[Flow]]) -> None:

@@ -22,7 +22,8 @@ _DASHES: Final = ("-", "--", ":", "-.")
 #: Classes of sizes with as many flows each, where there are enough for a 99th percentile, as HPCC's figures have them.
 _CLASSES: Final = 10
 _LEAST_FLOWS: Final = 20
-_QUANTILES: Final = {"median": (0.5, "-"), "99th percentile": (0.99, "--")}
+#: Markers tell them apart where all flows have one size.
+_QUANTILES: Final = {"median": (0.5, "-", "o"), "99th percentile": (0.99, "--", "^")}
 _SUFFIXES: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 
@@ -76,12 +77,12 @@ def slowdown(
                 axes.plot(*zip(*known, strict=True), ".", markersize=3, alpha=0.35, color=own, markeredgewidth=0)
             _note_unfinished(axes, said, flows)
             classes = list(_classes(flows))
-            for what, (part, dash) in _QUANTILES.items():
+            for what, (part, dash, marker) in _QUANTILES.items():
                 values = [completions.completions("", each).slowdowns.quantile(part) for each in classes]
                 if any(value is not None for value in values):
                     heights = [nan if value is None else value for value in values]
                     middles = [_middle(each) for each in classes]
-                    axes.plot(middles, heights, dash, marker="o", markersize=4, color=own, label=f"{said}, {what}")
+                    axes.plot(middles, heights, dash, marker=marker, markersize=4, color=own, label=f"{said}, {what}")
         _logarithmic(axes)
         axes.set(xlabel=SIZE, ylabel="slowdown")
         put_legend(axes, legend)

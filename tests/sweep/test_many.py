@@ -170,6 +170,28 @@ class TestJournal:
         monkeypatch.setattr(store, "finished", None)
         assert swept(of, tmp_path).kept == 4
 
+    @pytest.mark.parametrize(
+        ("written", "now"),
+        [
+            ('"goodput_mbps": ', '"goodput_mbps": 1'),
+            ('"subflows": ', '"subflows": -1'),
+            (', "check": ', ', "chock": '),
+        ],
+    )
+    def test_a_line_that_was_changed_does_not_count(
+        self, of: Scenario, tmp_path: Path, written: str, now: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = swept(of, tmp_path)
+        journal = tmp_path / layout.JOURNAL
+        text = journal.read_text()
+        assert text.replace(written, now, 1) != text
+        journal.write_text(text.replace(written, now, 1))
+        again = swept(of, tmp_path)
+        assert again.kept == 4
+        assert again.points.equals(first.points)
+        monkeypatch.setattr(store, "finished", None)
+        assert swept(of, tmp_path).kept == 4
+
     def test_it_may_be_lost(self, of: Scenario, tmp_path: Path) -> None:
         swept(of, tmp_path)
         (tmp_path / layout.JOURNAL).unlink()

@@ -1,12 +1,14 @@
 """What is known of a sweep's finished points, a line each, so that going on reads no result again.
 
 points.jsonl     a first line that says what it is; then of each point, in the order in which they finished: folder,
-                 key, plan_sha256, seed, files and rows, as points.parquet has them; a later line counts
+                 key, plan_sha256, seed, files and rows, as points.parquet has them, and a checksum of these; a later
+                 line counts
 
-A line counts as long as its key and its files are as they were. The key is made of all that the point's plan follows
-from: the scenario, the point's settings, the files that the scenario names, the engine, the versions and the package.
-Files are known by their names, sizes, times and numbers (`folder.fingerprint`); none is opened. Where a line does not
-count, the point's plan is built and its files are read. So the journal may be lost, or may be of another machine.
+A line counts as long as it is as it was written, and its key and its files are as they were. The key is made of all
+that the point's plan follows from: the scenario, the point's settings, the files that the scenario names, the engine,
+the versions and the package. Files are known by their names, sizes, times and numbers (`folder.fingerprint`); none is
+opened. Where a line does not count, the point's plan is built and its files are read. So the journal may be lost, or
+may be of another machine.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from polypath.sweep.grid import Point
 from polypath.sweep.point import Wanted
 
 _FIRST: Final = json.dumps({"polypath": "points of a sweep", "format": 1}) + "\n"
+#: What stands before the checksum of a line.
+_CHECK: Final = ', "check": "'
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class Journal:
         with suppress(OSError):
             if self._open is None:
                 self._open = self._opened()
-            self._open.write(json.dumps(line.__dict__, ensure_ascii=False) + "\n")
+            self._open.write(_sealed(json.dumps(line.__dict__, ensure_ascii=False)) + "\n")
             self._open.flush()
 
     def close(self) -> None:
@@ -155,9 +159,18 @@ def _files(directory: Path) -> str | None:
         return None
 
 
+def _sealed(text: str) -> str:
+    """An object in JSON with a checksum of itself."""
+    return f'{text[:-1]}{_CHECK}{hashlib.sha256(text.encode()).hexdigest()[:16]}"}}'
+
+
 def _read(text: str) -> Line | None:
+    text = text.rstrip("\n")
+    written = text.rpartition(_CHECK)[0] + "}"
     try:
-        line = Line(**json.loads(text))
+        if _sealed(written) != text:
+            return None
+        line = Line(**json.loads(written))
     except (ValueError, TypeError):
         return None
     sound = isinstance(line.folder, str) and isinstance(line.seed, int) and isinstance(line.rows, list)

@@ -206,6 +206,17 @@ class TestJournal:
         assert swept(other, tmp_path).kept == 4
         assert swept(other, tmp_path, versions={"polypath": "0.0.0"}).kept == 0
 
+    def test_a_file_that_a_value_names_costs_its_points_once_it_is_changed(self, plain: str, tmp_path: Path) -> None:
+        (tmp_path / "one.trace").write_text("5\n10\n")
+        (tmp_path / "two.trace").write_text("10\n")
+        traced = plain.replace('rate = "10 Mbps"', 'rate = { trace = "one.trace" }').replace('"1 s"', '"10 ms"')
+        axis = '[vary]\n"link.path0.rate.trace" = ["one.trace", "two.trace"]\n'
+        (tmp_path / "scenario.toml").write_text(traced + axis)
+        swept(Scenario.load(tmp_path / "scenario.toml"), tmp_path / "out")
+        (tmp_path / "two.trace").write_text("2\n")
+        again = swept(Scenario.load(tmp_path / "scenario.toml"), tmp_path / "out")
+        assert again.kept == 1
+
     def test_what_is_changed_is_looked_at(self, of: Scenario, tmp_path: Path) -> None:
         one, two, three, _ = swept(of, tmp_path).places
         (tmp_path / one.folder / "series" / "links.parquet").write_bytes(b"")

@@ -1,5 +1,7 @@
 """`[vary]`, `--vary`, and what `--set` does to axes."""
 
+from pathlib import Path
+
 import pytest
 
 from polypath.scenario import Scenario, ScenarioError
@@ -174,3 +176,52 @@ def test_an_axis_may_not_have_the_name_of_a_column(plain: str) -> None:
     scenario = parsed(plain, '[vary.subflows]\none = { "duration" = "1 s" }\ntwo = { "duration" = "2 s" }')
     with pytest.raises(ScenarioError, match="axis 'subflows' has the name of a column of the results"):
         points(scenario)
+
+
+TRACED = {
+    "a setting's own path": '"link.path0.rate.trace" = ["one.trace", "more/two.trace"]',
+    "several paths": '"link.path1.rate.trace, link.path0.rate.trace" = ["one.trace", "more/two.trace"]',
+    "a table": '"link.path0.rate" = [{ trace = "one.trace" }, { trace = "more/two.trace" }]',
+    "labels": '[vary.way]\n"one.trace" = { "link.path0.rate.trace" = "one.trace" }\n'
+    '"more/two.trace" = { "link.path0.rate.trace" = "more/two.trace" }',
+    "rows": '[vary.way]\ncsv = "ways.csv"\nset = { "link.path0.rate.trace" = "{file}" }',
+}
+
+
+@pytest.mark.parametrize("table", TRACED.values(), ids=list(TRACED))
+def test_files_of_an_axis_are_beside_the_scenario_and_known(plain: str, table: str, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "ways.csv").write_text("file\none.trace\nmore/two.trace\n")
+    names = ["one.trace", "more/two.trace"]
+    for name in names:
+        (tmp_path / name).write_text("5\n10\n")
+    traced = plain.replace('rate = "10 Mbps"', 'rate = { trace = "one.trace" }')
+    traced = traced.replace('rate = "5 Mbps"', 'rate = { trace = "one.trace" }')
+    (tmp_path / "scenario.toml").write_text(f"{traced}\n[vary]\n{table}\n")
+    scenario = Scenario.load(tmp_path / "scenario.toml")
+    (axis,) = scenario.axes
+    assert [label.removeprefix("trace=") for label in axis.labels] == names
+    assert {path for path in scenario.scripts() if path.suffix == ".trace"} == {tmp_path / name for name in names}
+    assert [point.plan.view["links"][0]["forward"]["trace"]["name"] for point in points(scenario, later=True)] == [
+        Path(name).name for name in names
+    ]
+
+
+def test_a_label_says_of_a_python_file_what_the_scenario_says(plain: str, tmp_path: Path) -> None:
+    source = "class First:\n    def select(self, view):\n        return 0\n"
+    (tmp_path / "first.py").write_text(source)
+    table = '"defaults.scheduler" = ["default", "first.py:First", { name = "first.py:First" }]'
+    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\n".replace("{ name", "{ mark = 1, name"))
+    assert labels(Scenario.load(tmp_path / "scenario.toml")) == {
+        "defaults.scheduler": ["default", "first.py:First", "first.py:First mark=1"]
+    }
+
+
+def test_an_application_of_an_axis_is_known_with_the_modules_beside_it(plain: str, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("import helper\n")
+    (tmp_path / "two.py").write_text("import json\n")
+    (tmp_path / "helper.py").write_text("")
+    text = plain.replace("[router.r]", "[switch.r]") + '[controller]\napp = "one.py"\n'
+    (tmp_path / "scenario.toml").write_text(f'{text}[vary]\n"controller.app" = ["one.py", "two.py"]\n')
+    scenario = Scenario.load(tmp_path / "scenario.toml")
+    assert set(scenario.scripts()) == {tmp_path / name for name in ("one.py", "helper.py", "two.py")}

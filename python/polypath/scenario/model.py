@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
 from polypath.scenario import plan as planning
-from polypath.scenario import script, seeds, syntax, traces
+from polypath.scenario import rows, script, seeds, syntax, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.errors import Problem, ScenarioError
@@ -128,13 +128,15 @@ class Scenario(Tables):
         return None
 
     def scripts(self) -> list[FilePath]:
-        """The files that it is made from besides its own: algorithms and applications of controllers in Python, what
-        these import, traces, tables, and what programs are given."""
-        data = self.to_data()
-        given = [FilePath(name) for _, program in commands(self) for name in program.files]
-        if self.controller is not None and self.controller.app is not None:
-            given += script.sources(self.controller.app)
-        return [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data) + given
+        """The files that it or a value of an axis is made from besides its own: algorithms and applications of
+        controllers in Python, what these import, traces, tables, and what programs are given."""
+        settings = [dict(value.settings) for axis in self.axes for value in axis.values]
+        tables = [{"csv": given["csv"]} for given in self.vary.values() if rows.is_of_rows(given)]
+        data = {**self.to_data(), "vary": settings + tables}
+        found = [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data)
+        found += [path for each in (data, *settings) for path in script.app_files(each)]
+        found += [FilePath(name) for _, program in commands(self) for name in program.files]
+        return list(dict.fromkeys(found))
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""

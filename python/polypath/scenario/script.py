@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,14 @@ def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, t
     if isinstance(data, list):
         return [found for number, value in enumerate(data) for found in references(value, (*path, number))]
     return [(data, path)] if isinstance(data, str) and is_script(data) else []
+
+
+def app_files(data: Mapping[str, Any]) -> list[Path]:
+    """The sources of the os-ken application that a table of a scenario or a setting by its path names. Raises
+    RegistryError as `sources`."""
+    ruling = data.get("controller")
+    name = ruling.get("app") if isinstance(ruling, dict) else data.get("controller.app")
+    return list(sources(name)) if isinstance(name, str) else []
 
 
 def app(name: str) -> dict[str, Any]:

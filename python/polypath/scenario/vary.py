@@ -16,16 +16,18 @@ set = { "link.path0.rate" = "{rate_mbps} Mbps" }
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from polypath import units
-from polypath.scenario import rows
+from polypath.scenario import rows, script, traces
 from polypath.scenario import seeds as counts
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
@@ -123,7 +125,18 @@ def _axis(key: str, given: Any, seed: int) -> Axis:
     if isinstance(given, dict):
         return Axis(key, tuple(Value(name, dict(settings)) for name, settings in given.items()))
     paths = _paths(key)
-    return Axis(", ".join(paths), tuple(Value(label(value), dict.fromkeys(paths, value)) for value in given))
+    settings = [dict.fromkeys(paths, value) for value in given]
+    folder = _folder(settings)
+    labels = [label(value).replace(folder, "") if folder else label(value) for value in given]
+    return Axis(", ".join(paths), tuple(map(Value, labels, settings)))
+
+
+def _folder(settings: list[dict[str, Any]]) -> str:
+    """What the full names of all files that these name begin with: labels are the same wherever the scenario is."""
+    named = [*map(str, traces.files(settings)), *(name for name, _ in script.references(settings))]
+    folders = [path.parent for path in map(Path, named) if path.is_absolute()]
+    common = os.path.commonpath(folders) if folders else os.sep
+    return "" if common == os.sep else f"{common}{os.sep}"
 
 
 def seed_value(seed: int) -> Value:

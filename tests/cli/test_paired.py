@@ -92,6 +92,15 @@ def test_where_no_seed_changes_anything_nothing_is_tested(lossy: Path, polypath:
     assert "start_jitter" in done.err
 
 
+def test_nor_where_no_run_of_a_value_finishes(lossy: Path, polypath: Polypath) -> None:
+    lossy.write_text(LOSSY + 'size = "20 kB"\n')
+    done = polypath("compare", lossy, "--by", "link.wifi.rate=8 Mbps,100 kbps", "--seeds", "6", *SHORT)
+    (row,) = (line.split() for line in done.out.splitlines() if line.startswith("100 kbps"))
+    assert " ".join(row[2:]) == "0 of 6 done +∞ deterministic: 6 runs agree"
+    assert "(Holm)" not in done.out
+    assert "the 6 seeds change nothing" in done.err
+
+
 @pytest.mark.parametrize(
     ("file", "told"),
     [

@@ -104,6 +104,8 @@ def test_five_pairs_bound_no_median() -> None:
     [
         ([3.0, 3.0, 3.0], [2.0, 2.0, 2.0], 1.0, "deterministic"),
         ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], 0.0, "deterministic"),
+        ([None] * 10, [2.0] * 10, math.inf, "deterministic"),
+        ([2.0] * 10, [None] * 10, -math.inf, "deterministic"),
         ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 0.0, "equal in every pair"),
         ([None, None], [None, None], None, "none finished"),
         ([3.0], [1.0], 2.0, "one pair"),
@@ -120,6 +122,8 @@ def test_where_nothing_varies_there_is_neither_interval_nor_p(
 def test_a_difference_between_figures_that_are_constant_by_chance_is_tested() -> None:
     (found,) = judged([compare([1.0] * 6, [0.0] * 6, varies=True)])
     assert (found.value.method, found.difference, found.p, found.verdict) == ("constant", 1.0, 2**-5, "higher")
+    (cut,) = judged([compare([None] * 6, [0.0] * 6, varies=True)])
+    assert (cut.difference, cut.p, cut.verdict) == (math.inf, 2**-5, "higher")
     (alike,) = judged([compare([1.0] * 6, [1.0] * 6, varies=True)])
     assert (alike.p, alike.verdict) == (None, "equal in every pair")
 

@@ -112,7 +112,8 @@ def advise(result: sweep.Result) -> None:
     if (left := len(result.unmet) - _MOST_UNMET) > 0:
         warn(f"{result.name}: {left} more intervals are wider than asked for; the table has them")
     several = result.statistics.filter(pl.col("n") > 1)
-    if several.height and (several["method"] == "deterministic").all():
+    alike = several["method"] == "deterministic"
+    if alike.any() and (alike | (several["unfinished"] == several["n"])).all():
         warn(
             f"{result.name}: the {several.item(0, 'n')} seeds change nothing, so one is as good; for runs that differ, "
             "give an application a random start ('start_jitter = \"50 ms\"') or a link random loss or jitter"

@@ -90,7 +90,7 @@ def compare(
         return replace(found, verdict="none finished")
     if len(pairs) == 1:
         return replace(found, difference=differences[0], verdict="one pair")
-    if own.method == others.method == "deterministic":
+    if all(_agrees(each, varies) for each in (own, others)):
         return replace(found, difference=differences[0], verdict="deterministic")
     if not any(differences):
         return replace(found, difference=0.0, verdict="equal in every pair")
@@ -120,6 +120,11 @@ def compare(
 def _estimate(figures: Sequence[float | None], beyond: float, varies: bool) -> Estimate:
     known = [each for each in figures if each is not None]
     return estimate(known, len(figures) - len(known), beyond, varies=varies)
+
+
+def _agrees(of: Estimate, varies: bool) -> bool:
+    """Whether no seed changes anything: all runs have one figure, or none finished."""
+    return of.method == "deterministic" or (not varies and of.unfinished == of.n)
 
 
 def _middle(differences: Sequence[float]) -> float:

@@ -87,6 +87,22 @@ def test_a_run_that_did_not_finish_is_longer_than_any() -> None:
     assert (found.value.unfinished, found.base.unfinished, found.verdict) == (2, 1, "higher")
 
 
+def test_what_a_median_hides_is_not_said_to_go_its_way() -> None:
+    # just over half of the runs finish a little sooner, the others never
+    value = [*(5.0 - number / 100 for number in range(16)), *[None] * 15]
+    base = [6.0] * 16 + [6.0 + number for number in range(15)]
+    (found,) = judged([compare(value, base)])
+    assert found.p == pytest.approx(stats.wilcoxon([-1 - n / 100 for n in range(16)] + [9.0] * 15).pvalue)
+    assert found.p_holm is not None
+    assert found.p_holm < 0.05
+    assert (found.difference, found.verdict) == (-1.0, "differs both ways")
+
+
+def test_a_median_of_no_difference_leaves_the_way_to_the_ranks() -> None:
+    (found,) = judged([compare([1.0] * 7 + [None] * 6, [1.0] * 7 + [2.0] * 6)])
+    assert (found.difference, found.p, found.verdict) == (0.0, 2**-5, "higher")
+
+
 def test_order_statistics_cover_the_median_as_often_as_is_said() -> None:
     # 20 pairs: from the 6th to the 15th (Conover, "Practical Nonparametric Statistics", table A3)
     differences = [float(number) for number in range(1, 21)]

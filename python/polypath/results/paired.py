@@ -44,7 +44,15 @@ _ALL_FLIPS: Final = 13
 BOOTSTRAP_FROM: Final = 6
 
 Verdict = Literal[
-    "higher", "lower", "no difference shown", "equal in every pair", "none finished", "deterministic", "one pair", ""
+    "higher",
+    "lower",
+    "differs both ways",
+    "no difference shown",
+    "equal in every pair",
+    "none finished",
+    "deterministic",
+    "one pair",
+    "",
 ]
 Method = Literal["none", "student-t", "bootstrap", "order statistics"]
 Test = Literal["none", "sign-flip permutation", "signed rank"]
@@ -77,7 +85,8 @@ def compare(
     value: Sequence[float | None], base: Sequence[float | None], beyond: float = math.inf, *, varies: bool = False
 ) -> Comparison:
     """Of figures by seed, None for a run that did not finish, which counts as `beyond` (`polypath.results.points`);
-    `varies`: whether the runs differ in anything else. The p-value is not corrected yet.
+    `varies`: whether the runs differ in anything else. The p-value is not corrected yet, and the verdict is what it
+    would show if it were small enough.
 
     Raises ValueError where there is no pair, or the numbers of figures differ.
     """
@@ -96,24 +105,27 @@ def compare(
         return replace(found, difference=0.0, verdict="equal in every pair")
     if found.censored:
         low, high = _order_statistics(differences)
+        middle, ranked = _middle(differences), _ranked(differences)
         return replace(
             found,
-            difference=_middle(differences),
+            difference=middle,
             low=low,
             high=high,
             method="order statistics",
             test="signed rank",
-            p=_signed_rank(differences),
+            p=_signed_rank(ranked),
+            verdict=_way(middle, sum(ranked)),
         )
-    bounds = interval(differences)
+    bounds, mean = interval(differences), fmean(differences)
     return replace(
         found,
-        difference=fmean(differences),
+        difference=mean,
         low=bounds[0],
         high=bounds[1],
         method=bounds[2],
         test="sign-flip permutation",
         p=_sign_flips(differences),
+        verdict=_way(mean),
     )
 
 
@@ -186,13 +198,24 @@ def _sign_flips(differences: Sequence[float]) -> float:
     return float(found.pvalue)
 
 
-def _signed_rank(differences: Sequence[float]) -> float:
-    import numpy as np
+def _ranked(differences: Sequence[float]) -> list[float]:
+    """The ranks of the differences by their size, with their signs, without those that are 0."""
+    from scipy.stats import rankdata
+
+    known = [each for each in differences if each]
+    return [math.copysign(rank, each) for rank, each in zip(rankdata([*map(abs, known)]), known, strict=True)]
+
+
+def _signed_rank(ranked: Sequence[float]) -> float:
     from scipy.stats import wilcoxon
 
-    beyond = 2 * max((abs(each) for each in differences if math.isfinite(each)), default=1.0) + 1
-    ranked = np.array([math.copysign(beyond, each) if math.isinf(each) else each for each in differences])
-    return float(wilcoxon(ranked[ranked != 0]).pvalue)
+    return float(wilcoxon(ranked).pvalue)
+
+
+def _way(*tendencies: float) -> Verdict:
+    """Where a difference goes: what is told of it and what was tested may go different ways."""
+    ways = {each > 0 for each in tendencies if each}
+    return "differs both ways" if len(ways) > 1 else "higher" if ways == {True} else "lower"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -211,14 +234,10 @@ def judged(found: Sequence[Comparison]) -> list[Comparison]:
     corrected = holm([p for each in found if (p := each.p) is not None])
     made = list(found)
     for place, p in zip(tested, corrected, strict=True):
-        made[place] = replace(found[place], p_holm=p, verdict=_verdict(found[place], p))
+        made[place] = replace(
+            found[place], p_holm=p, verdict=found[place].verdict if p < LEVEL else "no difference shown"
+        )
     return made
-
-
-def _verdict(of: Comparison, p: float) -> Verdict:
-    if p >= LEVEL or not of.difference:
-        return "no difference shown"
-    return "higher" if of.difference > 0 else "lower"
 
 
 def least_p(pairs: int) -> float:

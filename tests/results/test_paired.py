@@ -36,6 +36,15 @@ def test_the_p_value_is_that_of_scipys_permutation_test(count: int) -> None:
     assert found.difference == pytest.approx(np.mean(value) - np.mean(base))
 
 
+@pytest.mark.parametrize("count", [13, 14, 20, 40])
+def test_differences_of_one_sign_have_the_least_p_that_there_is(count: int) -> None:
+    value = [float(number) for number in range(2, count + 2)]
+    assert compare(value, [1.0] * count).p == compare([1.0] * count, value).p == least_p(count)
+    assert compare([*value, 3.0], [1.0] * count + [3.0]).p == least_p(count)
+    many = judged([compare(value, [1.0] * count)] * 300)
+    assert {each.verdict for each in many} == {"higher" if count >= pairs_needed(300) else "no difference shown"}
+
+
 def test_the_p_value_tracks_the_paired_t_test_of_normal_figures() -> None:
     for seed in range(5):
         value, base = _synthetic(seed, 13, 0.5)

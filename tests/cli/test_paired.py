@@ -171,6 +171,14 @@ def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixtu
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0009, "< 0.001"), (0.0498, "0.0498"), (0.04996, "0.04996"), (0.05, "0.05"), (0.0504, "0.05"), (1.0, "1")],
+)
+def test_a_p_value_is_told_on_its_side_of_the_level(value: float, text: str) -> None:
+    assert paired._p(value) == text
+
+
 def test_a_base_without_results_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     axes = [Axis("queue", ("red", "fifo")), Axis("seed", ("1",), (1.0,))]
     rows = [({"queue": "fifo", "seed": "1"}, [{"connection": "get", "goodput_mbps": 1.0}])]

@@ -220,7 +220,13 @@ def _signed(value: float | None, uncertainty: float = 0.0) -> str:
 
 
 def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+    """Two digits, or as many as leave it on its side of the level."""
+    if value < 0.001:
+        return "< 0.001"
+    digits = 2
+    while (float(f"{value:.{digits}g}") < paired.LEVEL) != (value < paired.LEVEL):
+        digits += 1
+    return f"{value:.{digits}g}"
 
 
 def _explain(found: pl.DataFrame) -> None:

@@ -178,6 +178,25 @@ def test_an_axis_may_not_have_the_name_of_a_column(plain: str) -> None:
         points(scenario)
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            '[vary.rtt]\n"20 ms" = { "link.path0.delay" = "10 ms" }\n"40 ms" = { "link.path0.delay" = "20 ms" }',
+            "axis 'rtt' needs a column 'rtt_s' for its numbers, and the results have one already",
+        ),
+        (
+            '[vary.a]\n1 = { "link.path0.delay" = "10 ms" }\n2 = { "link.path0.delay" = "20 ms" }\n'
+            '[vary.a_number]\nx = {}\ny = { "link.path1.delay" = "10 ms" }',
+            "axis 'a' needs a column 'a_number' for its numbers",
+        ),
+    ],
+)
+def test_numbers_of_an_axis_have_a_column_of_their_own(plain: str, table: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        points(Scenario.parse(f"{plain}\n{table}\n", "small.toml"))
+
+
 TRACED = {
     "a setting's own path": '"link.path0.rate.trace" = ["one.trace", "more/two.trace"]',
     "several paths": '"link.path1.rate.trace, link.path0.rate.trace" = ["one.trace", "more/two.trace"]',

@@ -113,9 +113,7 @@ def points(scenario: Scenario, seed: int | None = None, *, later: bool = False) 
     _require_measures(scenario)
     varied = scenario.axes
     names = [axis.name for axis in varied]
-    if taken := [name for name in names if name in COLUMNS or name in STATISTICS]:
-        message = f"axis '{taken[0]}' has the name of a column of the results; give it another one"
-        raise ScenarioError(message, scenario.where_varied(taken[0]))
+    _require_columns(scenario, axes(scenario))
     short = short_names(names)
     found = [
         _point(scenario, names, short, combination)
@@ -168,6 +166,20 @@ def _point(scenario: Scenario, names: Sequence[str], short: Sequence[str], combi
     labels = [value.label for value in combination]
     folder = _folder(dict(zip(short, labels, strict=True)))
     return Point(dict(zip(names, labels, strict=True)), folder, scenario, combination)
+
+
+def _require_columns(scenario: Scenario, found: Sequence[Axis]) -> None:
+    """Raises ScenarioError where a column of the results would be there twice."""
+    taken = {*COLUMNS, *STATISTICS}
+    for axis in found:
+        if axis.name in taken:
+            what = f"axis '{axis.name}' has the name of a column of the results; give it another one"
+            raise ScenarioError(what, scenario.where_varied(axis.name))
+    taken |= {axis.name for axis in found}
+    for axis in found:
+        if axis.numeric in taken:
+            what = f"axis '{axis.name}' needs a column '{axis.numeric}' for its numbers, and the results have one"
+            raise ScenarioError(f"{what} already; give the axis another name", scenario.where_varied(axis.name))
 
 
 def _require_measures(scenario: Scenario) -> None:

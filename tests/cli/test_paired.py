@@ -146,6 +146,18 @@ def test_what_makes_no_sense_is_one_line(
     assert not engine.plans
 
 
+@pytest.mark.parametrize(("name", "by"), [("base", "base"), ("p", "defaults.scheduler=default,roundrobin")])
+def test_an_axis_is_not_named_as_a_column_of_the_comparison(
+    engine: StandIn, lossy: Path, polypath: Polypath, name: str, by: str
+) -> None:
+    lossy.write_text(f'{LOSSY}\n[vary.{name}]\nlow = {{}}\nhigh = {{ "link.wifi.loss" = "2 %" }}\n')
+    done = polypath("compare", lossy, "--by", by)
+    assert done.code == 2
+    told = f"axis '{name}' has the name of a column of the comparison; give it another one"
+    assert done.err == f"polypath: {told}\n"
+    assert not engine.plans
+
+
 def test_pairs_that_a_failed_run_leaves_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     axes = [Axis("queue", ("red", "fifo", "codel")), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
     ran = [(queue, seed) for queue in ("red", "fifo") for seed in axes[1].labels if (queue, seed) != ("fifo", "2")]

@@ -49,6 +49,7 @@ def run(
     todo = jobs.of_target(target, runs, settings, None, [*axes, *_axes(target, by, seeds, settings, runs, axes)])
     for job in todo:
         axis = _axis(job, name)
+        paired.require_names(each.name for each in job.scenario.axes)
         if base is not None and base not in axis.labels:
             hint = nearest(base, axis.labels)
             raise InputError(

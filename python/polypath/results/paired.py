@@ -17,13 +17,14 @@ neither interval nor p-value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any, Final, Literal
 
 import polars as pl
 
+from polypath.results.metrics import MetricError
 from polypath.results.points import MEASURES, SEED, Axis
 from polypath.results.statistics import (
     CONFIDENCE,
@@ -257,6 +258,13 @@ def pairs_needed(comparisons: int) -> int:
     return pairs
 
 
+def require_names(axes: Iterable[str]) -> None:
+    """Raises MetricError where an axis has the name of a column of the comparison."""
+    for name in axes:
+        if name == "base" or name in _COLUMNS:
+            raise MetricError(f"axis '{name}' has the name of a column of the comparison; give it another one")
+
+
 def over_pairs(
     points: pl.DataFrame,
     axes: Sequence[Axis],
@@ -268,8 +276,9 @@ def over_pairs(
 
     Columns: the other axes, connection, measure, unit, the axis's own column, base, pairs, then for label and base n,
     unfinished, mean, median, and difference, low, high, method, test, p, p_holm, verdict. The base's row has no
-    difference. Pairs of which a point failed are left out.
+    difference. Pairs of which a point failed are left out. Raises MetricError for an axis named as a column.
     """
+    require_names(axis.name for axis in axes)
     (axis,) = (axis for axis in axes if axis.name == by)
     others = [each.name for each in axes if each.name not in (by, SEED)]
     labels = [base, *(label for label in axis.labels if label != base)]

@@ -77,7 +77,21 @@ def test_the_number_of_processes_changes_nothing(sizing: buffers.Sizing) -> None
     ("text", "connection", "message"),
     [
         (PATH, "upload", "no TCP or Multipath TCP connection is named 'upload' (there: download)"),
-        (PATH + '[[application]]\nname = "b"\nkind = "bulk"\n', None, "choose the connection: there is download, b"),
+        (
+            PATH + '[[application]]\nname = "b"\nkind = "bulk"\n',
+            None,
+            "name the connection, --connection NAME: there is download, b",
+        ),
+        (
+            PATH.replace('"tcp"', '"quic"'),
+            None,
+            "no application runs over TCP or Multipath TCP: there is no buffer to size",
+        ),
+        (
+            PATH.replace("reverse = true", 'start = "1950 ms"'),
+            None,
+            "'download' delivers nothing, whatever the buffer: let it last longer",
+        ),
         (
             PATH.replace('rate = "10 Mbps"\n', ""),
             None,
@@ -89,6 +103,14 @@ def test_what_cannot_be_sized(text: str, connection: str | None, message: str) -
     with pytest.raises((ScenarioError, EngineError)) as caught:
         buffers.size(Scenario.parse(text.replace('"20 s"', '"2 s"'), "x"), connection=connection, jobs=1)
     assert str(caught.value) == message
+
+
+def test_a_buffer_with_which_nothing_arrives_loses_all() -> None:
+    # without delay the rule of thumb says 0
+    text = PATH.replace('"50 ms"', '"0 s"').replace('"10 Mbps"', '"100 kbps"').replace('"20 s"', '"150 ms"')
+    found = buffers.size(Scenario.parse(text, "x"), jobs=1)
+    assert found.rule_of_thumb == buffers.Trial(1, 0.0)
+    assert found.smallest.goodput_mbps > 0
 
 
 @pytest.mark.parametrize("fraction", ["95", "0 %", "101 %"])

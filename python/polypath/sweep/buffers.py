@@ -87,8 +87,8 @@ def size(
                 low = trial.buffer_bytes
                 break
             high, found = trial.buffer_bytes, trial
-    parts = [max(1, round(found.buffer_bytes / part)) for part in PARTS]
-    rule, *below = search.run([round(row["rule_of_thumb_bytes"]), *parts])
+    sizes = [row["rule_of_thumb_bytes"], *(found.buffer_bytes / part for part in PARTS)]
+    rule, *below = search.run([max(1, round(size)) for size in sizes])
     return Sizing(
         search.name,
         search.receiver,
@@ -117,8 +117,10 @@ class _Search:
         written = application_names(scenario)
         names = [written[index] for index, _ in between_hosts(scenario)]
         streams = [written[index] for index, one in between_hosts(scenario) if one.transport in ("tcp", "mptcp")]
-        if connection is None and len(streams) != 1:
-            raise ScenarioError(f"choose the connection: there is {', '.join(streams) or 'none'}")
+        if not streams:
+            raise ScenarioError("no application runs over TCP or Multipath TCP: there is no buffer to size")
+        if connection is None and len(streams) > 1:
+            raise ScenarioError(f"name the connection, --connection NAME: there is {', '.join(streams)}")
         if connection is not None and connection not in streams:
             raise ScenarioError(
                 f"no TCP or Multipath TCP connection is named '{connection}' (there: {', '.join(streams)})"
@@ -135,6 +137,8 @@ class _Search:
         buffer = AMPLE_BYTES
         while True:
             row = self._rows([buffer], buffer)[0]
+            if not row["goodput_mbps"]:
+                raise EngineError(f"'{self.name}' delivers nothing, whatever the buffer: let it last longer")
             if row["rule_of_thumb_bytes"] is None:
                 raise EngineError(f"no link bounds the rate of '{self.name}': there is nothing to size")
             if AMPLE_TIMES * row["rule_of_thumb_bytes"] <= buffer:
@@ -145,7 +149,7 @@ class _Search:
     def run(self, buffers: Sequence[int]) -> list[Trial]:
         """The goodput with each buffer."""
         rows = self._rows(buffers, self.ample_bytes)
-        return [Trial(buffer, row["goodput_mbps"]) for buffer, row in zip(buffers, rows, strict=True)]
+        return [Trial(buffer, row["goodput_mbps"] or 0.0) for buffer, row in zip(buffers, rows, strict=True)]
 
     def _rows(self, buffers: Sequence[int], send_buffer: int) -> list[Mapping[str, Any]]:
         tasks = []
@@ -167,7 +171,4 @@ class _Search:
         return [found[index] for index in range(len(tasks))]
 
     def _row(self, summary: Mapping[str, Any], task: Task) -> Mapping[str, Any]:
-        row = tables.rows(summary, task.plan.view)[self.place]
-        if not row["goodput_mbps"]:
-            raise EngineError(f"{task.name}: nothing was delivered")
-        return row
+        return tables.rows(summary, task.plan.view)[self.place]

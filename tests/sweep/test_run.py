@@ -102,6 +102,26 @@ def test_short_names_tell_axes_apart(names: list[str], short: list[str]) -> None
     assert grid.short_names(names) == short
 
 
+@pytest.mark.parametrize(
+    "tables",
+    [
+        ["[vary.kind]\n{} = {{}}\n{} = {{ duration = '2 s' }}", '"a b"', "ab"],
+        ["[vary.kind]\n{} = {{}}\n{} = {{ duration = '2 s' }}", '"5 %"', '"5"'],
+        [
+            "[vary.a]\n{} = {{}}\n1 = {{ duration = '2 s' }}\n"
+            "[vary.b]\n{} = {{}}\n3 = {{ 'link.path0.delay' = '5 ms' }}",
+            '"1,b=2"',
+            '"2,b=3"',
+        ],
+    ],
+)
+def test_folders_differ_where_labels_do_in_what_a_name_leaves_out(plain: str, tables: list[str]) -> None:
+    table, *labels = tables
+    of = Scenario.parse(f"{plain}[vary]\nseeds = 2\n{table.format(*labels)}\n", "x")
+    folders = [point.folder for point in sweep.points(of)]
+    assert len(set(folders)) == len(folders)
+
+
 def test_folders_differ_whatever_the_labels(plain: str) -> None:
     labels = ("a/b", "a b", "a:b", f"..{'n' * 300}")
     table = "[vary.x]\n" + "".join(f'"{label}" = {{ seed = {seed} }}\n' for seed, label in enumerate(labels))

@@ -166,6 +166,8 @@ def test_a_mistake_on_the_command_line_names_the_option(scenario: Scenario) -> N
         (["1", "2"], ("", [1, 2])),
         (["reno", "olia"], None),
         (["1", "10 ms"], None),
+        (["1", "inf"], None),
+        (["nan"], None),
     ],
 )
 def test_labels_as_numbers(texts: list[str], numbers: object) -> None:

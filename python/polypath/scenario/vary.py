@@ -20,7 +20,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,9 +85,10 @@ class Axis:
         except UnitError:
             pass
         try:
-            return "", [float(label) for label in self.labels]
+            numbers = [float(label) for label in self.labels]
         except ValueError:
             return None
+        return ("", numbers) if all(map(isfinite, numbers)) else None
 
 
 def _parsed(quantity: Quantity, labels: list[str]) -> list[int] | None:

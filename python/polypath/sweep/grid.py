@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -114,9 +115,9 @@ def points(scenario: Scenario, seed: int | None = None, *, later: bool = False) 
     varied = scenario.axes
     names = [axis.name for axis in varied]
     _require_columns(scenario, axes(scenario))
-    short = short_names(names)
+    named = _Folders(varied)
     found = [
-        _point(scenario, names, short, combination)
+        _point(scenario, names, named, combination)
         for combination in itertools.product(*(axis.values for axis in varied))
     ]
     if not later:
@@ -138,7 +139,7 @@ def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str,
     made = {tuple(point.values.values()): point for point in known}
     varied = _with_seeds(scenario.axes, {scenario.seed + number for number in range(max(counts.values()))})
     found = []
-    short = short_names(names)
+    named = _Folders(varied)
     for combination in itertools.product(*(axis.values for axis in varied)):
         labels = tuple(value.label for value in combination)
         place = tuple(label for name, label in zip(names, labels, strict=True) if name != SEED)
@@ -146,7 +147,7 @@ def grown(scenario: Scenario, known: Sequence[Point], counts: Mapping[tuple[str,
         if labels in made:
             found.append(made[labels])
         elif number < counts.get(place, 0):
-            found.append(_point(scenario, names, short, combination))
+            found.append(_point(scenario, names, named, combination))
     require_plans(found)
     return found
 
@@ -162,10 +163,9 @@ def _with_seeds(axes: Sequence[Varied], seeds: Collection[int]) -> list[Varied]:
     return found
 
 
-def _point(scenario: Scenario, names: Sequence[str], short: Sequence[str], combination: Sequence[Value]) -> Point:
+def _point(scenario: Scenario, names: Sequence[str], named: _Folders, combination: Sequence[Value]) -> Point:
     labels = [value.label for value in combination]
-    folder = _folder(dict(zip(short, labels, strict=True)))
-    return Point(dict(zip(names, labels, strict=True)), folder, scenario, combination)
+    return Point(dict(zip(names, labels, strict=True)), named.of(labels), scenario, combination)
 
 
 def _require_columns(scenario: Scenario, found: Sequence[Axis]) -> None:
@@ -221,11 +221,28 @@ def short_names(names: Sequence[str]) -> list[str]:
     return short
 
 
-def _folder(values: Mapping[str, str]) -> str:
-    """A name that says where the point lies, of characters that file names may have everywhere."""
-    text = ",".join(f"{axis}={label}" for axis, label in values.items())
-    name = re.sub(r"[^A-Za-z0-9_.,=+-]", "", text).strip(".")
-    plain = re.sub(r"[ %]", "", text) == name
-    if plain and len(name) <= _LONGEST:
-        return name
-    return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+class _Folders:
+    """Names that say where points lie, of characters that file names may have everywhere."""
+
+    def __init__(self, varied: Sequence[Varied]) -> None:
+        self._axes = short_names([axis.name for axis in varied])
+        kept = [Counter(map(_kept, axis.labels)) for axis in varied]
+        #: Of each axis the labels that another one is like without what a name leaves out, or that look like two.
+        self._alike = [
+            {label for label in axis.labels if counts[_kept(label)] > 1 or "," in label}
+            for axis, counts in zip(varied, kept, strict=True)
+        ]
+
+    def of(self, labels: Sequence[str]) -> str:
+        text = ",".join(f"{axis}={label}" for axis, label in zip(self._axes, labels, strict=True))
+        name = _kept(text)
+        plain = re.sub(r"[ %]", "", text) == name
+        alike = any(label in own for label, own in zip(labels, self._alike, strict=True))
+        if plain and not alike and len(name) <= _LONGEST:
+            return name
+        told = "\n".join(labels) if alike else text
+        return f"{name[: _LONGEST - 9]}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def _kept(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.,=+-]", "", text).strip(".")

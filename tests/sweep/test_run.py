@@ -17,7 +17,8 @@ import pytest
 
 from polypath import engines, sweep
 from polypath.cli import output
-from polypath.results import Recording, folder, layout
+from polypath.results import OutputError, Recording, folder, layout
+from polypath.results.stored import StoredSweep
 from polypath.scenario import Scenario, ScenarioError
 from polypath.sweep import executor, grid
 
@@ -178,6 +179,25 @@ class TestResults:
         assert json.loads(second.read_text())["plan_sha256"] == data["plan_sha256"]
         assert swept(scenario.with_axes(["seed=4,5,6,7"]), tmp_path).kept == 6
         assert swept(scenario.with_settings(["link.path0.rate=9 Mbps"]), tmp_path).kept == 0
+
+    def test_a_sweep_that_is_stopped_shows_no_figures_that_are_not_its_own(
+        self, scenario: Scenario, tmp_path: Path
+    ) -> None:
+        def stop(done: int, total: int) -> None:
+            if done == total - 1:
+                raise KeyboardInterrupt
+
+        def stopped(of: Scenario) -> None:
+            one = sweep.Sweep("small", of, sweep.points(of), tmp_path)
+            with pytest.raises(KeyboardInterrupt):
+                sweep.run([one], jobs=1, save=output.save, progress=stop)
+
+        swept(scenario, tmp_path)
+        stopped(scenario.with_axes(["seed=4,5,6,7"]))
+        assert StoredSweep.read(tmp_path).points.height == 6
+        stopped(scenario.with_settings(["link.path0.rate=9 Mbps"]))
+        with pytest.raises(OutputError, match=r"no points\.parquet; the command that began it goes on, and makes it"):
+            StoredSweep.read(tmp_path)
 
     def test_results_of_another_version_are_not_kept(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)

@@ -211,6 +211,10 @@ class Folder:
         self.shown = shown
         self.kind = kind
 
+    def data(self) -> dict[str, Any]:
+        """What the marker holds; nothing where there is none that can be read."""
+        return _data(self.path / self.kind.marker)
+
     def stage(self) -> Path:
         """An empty folder for the files of a new result."""
         with _writing(self.shown):
@@ -225,7 +229,7 @@ class Folder:
         OutputError; the result that was there then stays as it was.
         """
         if data is None:
-            data = _data(self.path / self.kind.marker)
+            data = self.data()
         staged = self.path / PARTIAL
         with _writing(self.shown):
             staged.mkdir(exist_ok=True)

@@ -64,9 +64,13 @@ class StoredSweep:
                 pl.read_parquet(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
             )
             return cls(str(index["name"]), axes, points, statistics, places, without)
+        except FileNotFoundError as error:
+            files = (layout.INDEX, layout.POINTS, layout.STATISTICS)
+            lacking = next((name for name in files if not folder.located(directory, name).exists()), files[0])
+            remedy = "" if lacking == layout.INDEX else "; the command that began it goes on, and makes it at the end"
+            raise OutputError(f"no sweep in {directory}: there is no {lacking}{remedy}") from error
         except OSError as error:
-            reason = f"{error.filename or error}: {error.strerror or 'the sweep was not finished'}"
-            raise OutputError(f"no sweep in {directory}: {reason}") from error
+            raise OutputError(f"no sweep in {directory}: {error.filename}: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
             raise OutputError(f"no sweep in {directory}: {layout.INDEX} or a table cannot be read") from error
 

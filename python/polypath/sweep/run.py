@@ -121,7 +121,7 @@ def _run(courses: Sequence[_Course], jobs: int | None, cluster: str | None, prog
         progress(sum(course.done for course in courses), sum(len(course.points) for course in courses))
 
     for course in courses:
-        course.commit()
+        course.begin()
     try:
         growing: Sequence[_Course] = courses
         while growing:
@@ -246,6 +246,11 @@ class _Course:
     def _index(self) -> dict[str, Any]:
         axes = grid.axes(self.sweep.scenario, self.points)
         return store.index(self.sweep.name, self.engine, self.versions, axes, self.points, self.states)
+
+    def begin(self) -> None:
+        """Has the folder say what is known before anything runs."""
+        if self.held is not None:
+            store.begin(self.held, self._index())
 
     def commit(self) -> None:
         """Puts what is known into the folder's index."""

@@ -79,6 +79,19 @@ def index(
     }
 
 
+def begin(held: Folder, index: Mapping[str, Any]) -> None:
+    """Puts an index in the place of the one that is there; tables and figures of points that are not as they were go.
+
+    Raises OutputError.
+    """
+    held.commit(index, keep=_done(held.data()) <= _done(index))
+
+
+def _done(index: Mapping[str, Any]) -> set[tuple[str, str]]:
+    points = index.get("points", [])
+    return {(point.get("folder"), point.get("plan_sha256")) for point in points if point.get("state") == "done"}
+
+
 def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statistics: pl.DataFrame) -> None:
     """Puts index and tables in the place of those that are there. Raises OutputError."""
     staged = held.stage()

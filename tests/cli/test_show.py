@@ -66,6 +66,17 @@ def test_points_of_a_sweep_without_a_result_are_named_as_run_names_them(polypath
     assert polypath("show", tmp_path / "out").err == missing + failed
 
 
+def test_places_are_in_the_order_of_the_axes_whatever_failed(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    odd = SCENARIO.replace("server = {}", 'server = { scheduler = "odd.py:Odd" }')
+    sizes = '[vary]\n"application.page.size" = ["1 MB", "200 kB", "2 MB", "100 kB"]\n'
+    (tmp_path / "odd.toml").write_text(odd + sizes)
+    ran = polypath("run", tmp_path / "odd.toml", "--out", tmp_path / "out")
+    for shown in (ran.out, polypath("show", tmp_path / "out").out):
+        rows = [line.split() for line in shown.splitlines() if " kB " in line or " MB " in line]
+        assert [row[:2] for row in rows] == [["1", "MB"], ["200", "kB"], ["2", "MB"], ["100", "kB"]]
+
+
 def test_every_run_of_a_lab_is_shown(polypath: Any, tmp_path: Path) -> None:
     printed = ran(polypath, tmp_path / "out", "aggregation", "--run", "tcp", "--run", "window-100kB")
     assert sorted(polypath("show", tmp_path / "out").out.split()) == sorted(printed.split())

@@ -21,7 +21,7 @@ from polypath.cli.numbers import ONE_VALUE, agreement, estimated, rounded
 from polypath.engines import Captures, EngineError
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
-from polypath.results.points import MEASURES, SEED
+from polypath.results.points import MEASURES, SEED, Axis
 from polypath.results.stored import StoredSweep
 from polypath.sweep.grid import short_names
 
@@ -144,15 +144,25 @@ def show(result: sweep.Result | StoredSweep) -> None:
         ),
         title=result.name,
     )
-    for cells, runs in (_of_many if many_connections else _of_each)(statistics, list(headings), measures):
-        shown.add_row(*cells, *([runs] if several else []))
+    of = _of_many if many_connections else _of_each
+    rows = [[*cells, *([runs] if several else [])] for cells, runs in of(statistics, list(headings), measures)]
     for place in _without_result(result, list(headings)):
-        shown.add_row(*map(escape, place), *([""] if count > 1 else []), "no result")
+        rows.append([*map(escape, place), *([""] if count > 1 else []), "no result"])
+    for row in _in_order(rows, axes):
+        shown.add_row(*row)
     out.print(shown)
     if many_connections:
         out.print(f"of the means of {count} connections; the files have each of them", style="dim")
     else:
         _explain(statistics.filter(pl.col("measure").is_in(measures)))
+
+
+def _in_order(rows: Sequence[Sequence[str]], axes: Sequence[Axis]) -> Sequence[Sequence[str]]:
+    """The rows, which begin with their places, in the order of the axes, whichever of their seeds have a result."""
+    order = [{escape(label): number for number, label in enumerate(axis.labels)} for axis in axes]
+    return sorted(
+        rows, key=lambda row: [found.get(label, len(found)) for found, label in zip(order, row, strict=False)]
+    )
 
 
 def _without_result(result: sweep.Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:

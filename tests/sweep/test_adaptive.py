@@ -85,10 +85,17 @@ class TestRule:
     def test_what_is_not_as_asked_for_is_said(self) -> None:
         assert self.SEEDS is not None
         assert adaptive.unmet(
-            self.SEEDS, [self.interval(200, 11.0), self.interval(9, 3.0), self.interval(9, None)]
+            self.SEEDS,
+            [
+                self.interval(200, 11.0),
+                self.interval(9, 3.0),
+                self.interval(9, None, None),
+                self.interval(1, None),
+            ],
         ) == [
             "goodput_mbps of iperf at a: ± 11 % after 200 seeds, asked for ± 10 %",
             "goodput_mbps of iperf at a: no interval, as runs did not finish",
+            "goodput_mbps of iperf at a: no interval, as there is one run",
         ]
         assert adaptive.unmet(self.SEEDS, []) == ["no connection has a figure goodput_mbps"]
 

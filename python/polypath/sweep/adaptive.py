@@ -37,7 +37,7 @@ class Interval:
     wanted: Width
     n: int
     mean: float | None
-    #: Half of it; None where runs did not finish, and so there is none. Infinite where all gave one value by chance.
+    #: Half of it; None of one run, and where some did not finish. Infinite where all gave one value by chance.
     half: float | None
 
     @property
@@ -57,7 +57,7 @@ class Interval:
     def __str__(self) -> str:
         what = f"{self.measure} of {self.connection}" + (f" at {', '.join(self.place)}" if self.place else "")
         if self.half is None or self.mean is None:
-            return f"{what}: no interval, as runs did not finish"
+            return f"{what}: no interval, {'as runs did not finish' if self.mean is None else 'as there is one run'}"
         if math.isinf(self.half):
             return f"{what}: one value in all {self.n} runs; another may come in up to {min(1, 3 / self.n):.2g} of them"
         part = self.wanted.relative and self.mean != 0

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from polypath.plots import sweeps
+from polypath.results import OutputError
+
 SCENARIO = """
 duration = "2 s"
 host = { client = {}, server = {} }
@@ -64,6 +69,22 @@ def test_points_of_a_sweep_without_a_result_are_named_as_run_names_them(polypath
     (tmp_path / "out" / "sweep.json").write_text(json.dumps(index))
     missing = "polypath: odd at application.page.size=200 kB: has not run\n"
     assert polypath("show", tmp_path / "out").err == missing + failed
+
+
+def test_points_without_a_result_are_named_whatever_becomes_of_the_figures(
+    polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: Any, **options: Any) -> None:
+        raise OutputError("cannot write curve.png: No space left on device")
+
+    monkeypatch.setattr(sweeps, "save_all", full)
+    (tmp_path / "odd.py").write_text(ODD)
+    odd = SCENARIO.replace("server = {}", 'server = { scheduler = "odd.py:Odd" }')
+    (tmp_path / "odd.toml").write_text(odd + '[vary]\n"application.page.size" = ["200 kB", "1 MB"]\n')
+    ran = polypath("run", tmp_path / "odd.toml", "--out", tmp_path / "out")
+    failed, last = ran.err.splitlines()
+    assert failed.startswith("polypath: odd at application.page.size=1 MB: ")
+    assert last.endswith("is complete but has no figures: cannot write curve.png: No space left on device")
 
 
 def test_places_are_in_the_order_of_the_axes_whatever_failed(polypath: Any, tmp_path: Path) -> None:

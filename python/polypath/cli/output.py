@@ -38,16 +38,16 @@ def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: 
 
 
 @contextmanager
-def figures_last(directory: Path) -> Iterator[None]:
-    """Figures are drawn last: whatever stops that, the rest of the result is there, which is said."""
+def figures_last(directory: Path, what: str = "figures") -> Iterator[None]:
+    """Figures come last, or a comparison: whatever stops that, the rest of the result is there, which is said."""
     try:
         yield
     except KeyboardInterrupt:
-        warn(f"the result in {directory} is complete but has no figures")
+        warn(f"the result in {directory} is complete but has no {what}")
         raise
     except OSError as error:
         reason = error if isinstance(error, OutputError) else error.strerror or error
-        raise OutputError(f"the result in {directory} is complete but has no figures: {reason}") from error
+        raise OutputError(f"the result in {directory} is complete but has no {what}: {reason}") from error
 
 
 def draw(

@@ -65,14 +65,14 @@ def run(
         of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
         seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
-        if one.directory is not None:
-            with output.figures_last(one.directory):
-                _save(one.directory, found)
         labels = next(axis.labels for axis in result.axes if axis.name == varied)
         _show(result.name, varied, against, found, labels, seeds_run)
         code = max(code, sweeps.tell_of_failures(result))
         sweeps.advise(result)
         _tell_of_too_few_pairs(found, seeds_run)
+        if one.directory is not None:
+            with output.figures_last(one.directory, "comparison"):
+                _save(one.directory, found)
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return code

@@ -45,11 +45,11 @@ def run(
     code = DONE
     for one, result in computed(todo, engine, captures, qlogs, directory, wanted, parallel, cluster):
         show(result)
+        code = max(code, tell_of_failures(result))
+        advise(result)
         if one.directory is not None:
             with output.figures_last(one.directory):
                 _draw(one, result, one.directory, wanted or Drawing())
-        code = max(code, tell_of_failures(result))
-        advise(result)
     return code
 
 

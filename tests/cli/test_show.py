@@ -87,6 +87,16 @@ def test_points_without_a_result_are_named_whatever_becomes_of_the_figures(
     assert last.endswith("is complete but has no figures: cannot write curve.png: No space left on device")
 
 
+def test_that_nothing_arrives_is_shown(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "cut.toml").write_text(
+        'duration = "100 ms"\nhost = { client = {}, server = {} }\n'
+        'link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms", loss = "100 %" }\n'
+        '[[application]]\nname = "call"\nkind = "stream"\nrate = "1 Mbps"\n[vary]\nseeds = 2\n'
+    )
+    heading, row = polypath("run", tmp_path / "cut.toml").out.splitlines()[1:3]
+    assert (heading.split(), row.split()) == (["Mbps", "seeds"], ["0", "=", "2"])
+
+
 def test_places_are_in_the_order_of_the_axes_whatever_failed(polypath: Any, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(ODD)
     odd = SCENARIO.replace("server = {}", 'server = { scheduler = "odd.py:Odd" }')

@@ -237,9 +237,13 @@ def _explain(statistics: pl.DataFrame) -> None:
 
 
 def _says_something(statistics: pl.DataFrame, measure: str) -> bool:
-    """Whether a measure has values other than zero: bytes of which there are none anywhere are left out."""
+    """Whether a measure has values other than zero, or is all that is to be told of a connection; otherwise, as bytes
+    of which there are none anywhere, it is left out."""
     own = statistics.filter(pl.col("measure") == measure)
-    return bool((own["mean"] != 0).any() or (own["unfinished"] > 0).any())
+    if (own["mean"] != 0).any() or (own["unfinished"] > 0).any():
+        return True
+    told = statistics.filter((pl.col("measure") != measure) & (pl.col("unit") != "bytes"))
+    return (own["unit"] != "bytes").all() and not set(own["connection"]) <= set(told["connection"])
 
 
 def _estimate(row: Mapping[str, Any] | None, size: float) -> str:

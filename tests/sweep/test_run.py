@@ -199,6 +199,11 @@ class TestResults:
         with pytest.raises(OutputError, match=r"no points\.parquet; the command that began it goes on, and makes it"):
             StoredSweep.read(tmp_path)
 
+    def test_its_folder_is_not_taken_for_a_runs(self, scenario: Scenario, tmp_path: Path) -> None:
+        swept(scenario.with_settings(["seed=4"]), tmp_path)
+        with pytest.raises(OutputError, match=r"holds a sweep; name the folder of one of its points$"):
+            Recording.load(tmp_path)
+
     def test_results_of_another_version_are_not_kept(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
         one = sweep.Sweep("small", scenario, sweep.points(scenario), tmp_path)

@@ -147,6 +147,8 @@ class Recording:
             plan = json.loads(folder.located(path, layout.PLAN).read_text(encoding="utf-8"))
             tables = {name: pl.read_parquet(file) for name, file in _tables_in(path).items()}
         except OSError as error:
+            if folder.files(path, folder.SWEEP) is not None:
+                raise OutputError(f"{path} holds a sweep; name the folder of one of its points") from error
             raise OutputError(f"no recording in {path}: {error.filename or error}: {error.strerror or ''}") from error
         except (ValueError, pl.exceptions.PolarsError) as error:
             reason = str(error).splitlines()[0]

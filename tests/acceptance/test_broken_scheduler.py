@@ -26,6 +26,9 @@ class Sabotaged:
     def __init__(self, victim: str, impostor: str) -> None:
         self.victim, self.impostor = victim, impostor
 
+    def versions(self) -> dict[str, str]:
+        return {}
+
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         data = plan.data
         stacks = [node["stack"] for node in data["nodes"]]

@@ -27,6 +27,9 @@ class StandIn:
     failure: str | None = None
     name: str = "sim"
 
+    def versions(self) -> dict[str, str]:
+        return {}
+
     def run(self, plan: Plan, options: Options, progress: Progress) -> Recording:
         self.plans.append(plan)
         self.options.append(options)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ import pytest
 
 from polypath import engines, sweep
 from polypath.cli import output
+from polypath.engines.base import Options, Progress, no_progress
+from polypath.engines.sim import Simulator
 from polypath.results import OutputError, Recording, folder, layout
 from polypath.results.stored import StoredSweep
-from polypath.scenario import Scenario, ScenarioError
+from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.sweep import executor, grid
 
 from ..processes import LIMIT_S, session, wait
@@ -208,6 +211,26 @@ class TestResults:
         swept(scenario, tmp_path)
         one = sweep.Sweep("small", scenario, sweep.points(scenario), tmp_path)
         assert sweep.run([one], save=output.save, versions={"polypath": "0.0.0"})[0].kept == 0
+
+    def test_results_of_another_kernel_are_not_kept(
+        self, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class OnKernel(Simulator):
+            release = "6.12"
+
+            def versions(self) -> dict[str, str]:
+                return {"linux": self.release}
+
+            def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
+                made = super().run(plan, options, progress)
+                return replace(made, metadata=replace(made.metadata, versions=self.versions()))
+
+        monkeypatch.setattr(engines, "REGISTRY", {"sim": OnKernel})
+        swept(scenario, tmp_path)
+        assert swept(scenario, tmp_path).kept == 6
+        monkeypatch.setattr(OnKernel, "release", "6.13")
+        assert swept(scenario, tmp_path).kept == 0
+        assert json.loads((tmp_path / "sweep.json").read_text())["versions"] == {"linux": "6.13"}
 
     def test_what_a_killed_process_left_half_written_goes(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)

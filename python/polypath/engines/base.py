@@ -78,6 +78,10 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    def versions(self) -> Mapping[str, str]:
+        """What takes part in a run beside Polypath. Raises EngineError where it is not there."""
+        ...
+
     def run(self, plan: Plan, options: Options = ..., progress: Progress = ...) -> Recording:
         """Raises EngineError for a plan that the engine cannot run."""
         ...

@@ -24,6 +24,10 @@ class Simulator:
 
     name = "sim"
 
+    def versions(self) -> dict[str, str]:
+        """None: all of it is Polypath."""
+        return {}
+
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         for each in plan.view.get("programs", ()):

@@ -106,7 +106,7 @@ def run(
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
-        known = dict(versions or {})
+        known = {**_beside(engine), **(versions or {})}
         courses = [
             _Course(one, own, engine, known, wanted, partial(_task, one, engine, wanted, save))
             for one, own in zip(sweeps, held, strict=True)
@@ -321,6 +321,14 @@ def _outcomes(
             yield number, summary if isinstance(summary, Failure) else tables.rows(summary, task.plan.view)
         else:
             yield number, Failure(str(found)) if isinstance(found, WorkerLost) else found
+
+
+def _beside(engine: str) -> Mapping[str, str]:
+    """The versions of what takes part beside Polypath; none where that is not there, as each point then says."""
+    try:
+        return engines.get(engine).versions()
+    except EngineError:
+        return {}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,10 @@ class LiveEngine:
     """Takes as long as the Plan says, and differs a little from run to run, as real time does."""
 
     name = "live"
+
+    def versions(self) -> dict[str, str]:
+        """The machine's kernel."""
+        return {"linux": platform.release()}
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()

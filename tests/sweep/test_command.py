@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,6 +49,29 @@ def test_out_has_the_documented_layout(file: Path, tmp_path: Path) -> None:
         assert single <= {name.removeprefix(f"{folder}/") for name in found if name.startswith(folder)}
     shared = {name for name in found if not name.startswith("receive_buffer")}
     assert {"sweep.json", "points.parquet", "statistics.parquet", "plots/curve-goodput.png"} <= shared
+
+
+def test_other_figures_and_captures_are_made_of_points_that_are_done(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    file.write_text(file.read_text().replace('"1 s"', '"100 ms"'))
+
+    def ran(pcap: str, kinds: str | None, form: str) -> set[str]:
+        wanted: dict[str, Any] = {"pcap": run.Captures(pcap), "plot": True, "kinds": kinds, "form": form}
+        assert run.run(str(file), axes=["seed=4"], parallel=1, out=out, **wanted) == 0
+        made = files(out / "seed=4")
+        return {name for name in made if name.startswith(("capture", "plots"))}
+
+    hosts = {"capture/client.pcapng", "capture/server.pcapng"}
+    links = {f"capture/{name}.pcapng" for name in ("path0", "path1", "server")}
+    assert ran("hosts", "rate", "png") == {"plots/rate.png", *hosts}
+    assert ran("hosts", "topology,rate", "png") == {"plots/rate.png", "plots/topology.png", *hosts}
+    assert ran("hosts", None, "svg") > {"plots/rate.svg", *hosts}
+    assert ran("links", "rate", "svg") == {"plots/rate.svg", *links}
+    manifest = out / "seed=4" / "manifest.json"
+    before = manifest.stat().st_mtime_ns
+    (out / "points.jsonl").unlink()
+    assert ran("links", "rate", "svg") == {"plots/rate.svg", *links}
+    assert manifest.stat().st_mtime_ns == before
 
 
 def test_a_point_that_fails_is_named_and_stops_no_other(

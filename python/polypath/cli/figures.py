@@ -121,6 +121,14 @@ def of_runs(wanted: Drawing) -> list[str] | None:
     return None if wanted.names is None else [each for each in wanted.names if each.split("+")[0] in REGISTRY]
 
 
+def files_of_runs(wanted: Drawing) -> list[str]:
+    """Their files, as patterns."""
+    from polypath.plots import file_name
+
+    names = of_runs(wanted)
+    return [file_name(name, wanted.form) for name in (["*"] if names is None else names)]
+
+
 def of_sweeps(wanted: Drawing) -> list[str] | None:
     """The figures of sweeps that are asked for; None: all that there is something for."""
     from polypath.plots import sweeps

@@ -242,7 +242,7 @@ def _swept(job: jobs.Job, place: Path) -> _Found:
     with progress.points(job.name) as callback:
         (result,) = sweep.run(
             [wanted],
-            figures=len(job.points) <= FINE_RUNS,
+            figures=("*",) if len(job.points) <= FINE_RUNS else (),
             save=output.save,
             versions={"polypath": _core.version()},
             progress=callback,

@@ -85,7 +85,7 @@ def computed(
                     engine=engine,
                     captures=captures,
                     qlogs=qlogs,
-                    figures=wanted is not None,
+                    figures=() if wanted is None else figures.files_of_runs(wanted),
                     save=output.save if wanted is None else partial(_drawn, wanted),
                     versions={"polypath": _core.version()},
                     progress=note,

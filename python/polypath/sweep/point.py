@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,17 +28,34 @@ class Wanted:
 
     captures: Captures = "none"
     qlogs: bool = False
-    figures: bool = False
+    #: Patterns of files, each of which some figure has.
+    figures: tuple[str, ...] = ()
 
-    def missing(self, parts: Collection[str], plan: Plan) -> bool:
-        """Whether a result lacks some of it; `parts`: the files and folders that it has."""
+    def missing(self, files: Collection[str], plan: Plan) -> bool:
+        """Whether a result lacks some of it; `files`: those that it has."""
+        parts = {name.partition("/")[0] for name in files}
         needed = {
-            layout.CAPTURE: self.captures != "none",
             layout.QLOG: self.qlogs and plan.has_quic,
             layout.PROGRAMS: bool(plan.view.get("programs")),
-            layout.PLOTS: self.figures,
         }
-        return any(wanted and part not in parts for part, wanted in needed.items())
+        return (
+            any(wanted and part not in parts for part, wanted in needed.items())
+            or not all(fnmatch.filter(files, f"{layout.PLOTS}/{figure}") for figure in self.figures)
+            or not self._captured(files, plan)
+        )
+
+    def _captured(self, files: Collection[str], plan: Plan) -> bool:
+        """Whether the captures are there, and at those places."""
+        found = {Path(name).stem for name in fnmatch.filter(files, f"{layout.CAPTURE}/*.pcapng")}
+        if self.captures == "links":
+            return found == {_file_name(link["name"]) for link in plan.view["links"]}
+        hosts = {_file_name(node["name"]) for node in plan.view["nodes"] if node["kind"] == "host"}
+        return self.captures == "none" or (bool(found) and found <= hosts)
+
+
+def _file_name(name: str) -> str:
+    """As engines name a capture."""
+    return re.sub(r"[^\w.-]", "_", name)
 
 
 @dataclass(frozen=True)
@@ -139,7 +158,7 @@ def _run(task: Task) -> Recording:
             captures.mkdir()
         qlogs = staged / layout.QLOG if wanted.qlogs and task.plan.has_quic else None
         programs = staged / layout.PROGRAMS if task.plan.view.get("programs") else None
-        recording = _finished(task, Options(wanted.captures, captures, wanted.figures, qlogs, programs))
+        recording = _finished(task, Options(wanted.captures, captures, bool(wanted.figures), qlogs, programs))
         task.save(recording, task.scenario, held, staged)
     return recording
 

@@ -81,13 +81,14 @@ def run(
     engine: str = "sim",
     captures: Captures = "none",
     qlogs: bool = False,
-    figures: bool = False,
+    figures: Sequence[str] = (),
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
     """Runs the points of all sweeps on `jobs` cores (None: all of them); the result is the same for any number.
 
+    `figures` are patterns of the files that `save` draws of each point, such as "rate.png" or "*.pdf".
     `progress` is called with the numbers of points done and to do; left out, a notebook shows a bar.
     With `cluster` the workers of a Dask scheduler run them, by its address, or Slurm jobs ("slurm"); the result is the
     same again.
@@ -101,7 +102,7 @@ def run(
     engines.require_captures(captures)
     if jobs is not None and jobs < 1:
         raise EngineError(f"a sweep needs at least 1 job, not {jobs}")
-    wanted = Wanted(captures, qlogs, figures)
+    wanted = Wanted(captures, qlogs, tuple(figures))
     if wanted != Wanted() and (save is None or any(one.directory is None for one in sweeps)):
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:

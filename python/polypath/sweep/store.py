@@ -43,10 +43,9 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     if not (same and current) or metadata.interrupted:
         return None
     listed = folder.files(task.directory, folder.RUN)
-    parts = {name.partition("/")[0] for name in listed or ()}
-    if listed is None or task.wanted.missing(parts, task.plan) or not folder.intact(task.directory, folder.RUN, listed):
+    if listed is None or task.wanted.missing(listed, task.plan):
         return None
-    return summary
+    return summary if folder.intact(task.directory, folder.RUN, listed) else None
 
 
 def index(

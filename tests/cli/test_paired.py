@@ -83,6 +83,13 @@ def test_every_scheduler_is_compared_where_none_is_named(lossy: Path, polypath: 
     assert set(registry.entries("scheduler")) <= set(names)
 
 
+def test_a_measure_that_no_connection_has_is_said(lossy: Path, polypath: Polypath) -> None:
+    by = ("--by", "defaults.scheduler=default,roundrobin", "--seeds", "1")
+    done = polypath("compare", lossy, *by, "--measure", "goodput", "--measure", "page_load", *SHORT)
+    assert "download: goodput, Mbps" in done.out
+    assert "lossy: no connection has a figure page_load" in " ".join(done.err.split())
+
+
 def test_where_no_seed_changes_anything_nothing_is_tested(lossy: Path, polypath: Polypath) -> None:
     done = polypath("compare", lossy, "--by", "defaults.scheduler=default,roundrobin", "--seeds", "3", *SHORT)
     assert "deterministic: 3 runs agree" in done.out
@@ -129,6 +136,7 @@ def test_pages_and_videos_are_compared_by_what_is_seen_of_them(polypath: Polypat
         (("--by", "defaults.schedule"), "--by defaults.schedule: the scenario does not vary it; name the values"),
         (("--by", "defaults.scheduler=default"), "one value is nothing to compare"),
         (("--by", "defaults.scheduler=default,roundrobin", "--base", "rounrobin"), "did you mean 'roundrobin'?"),
+        (("--by", "seed=1,2"), "--by seed: seeds make the pairs; name a setting whose values are compared"),
         (("--by", "defaults.scheduler", "--measure", "goodpt"), "did you mean 'goodput'?"),
         (("--by", "defaults.scheduler", "--seed", "4"), "give their number, --seeds 10"),
         (("--by", "defaults.scheduler", "--engines", "sim,linux"), "one engine"),

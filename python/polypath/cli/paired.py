@@ -46,6 +46,8 @@ def run(
     """Runs every value with every seed, and prints the differences within seeds."""
     chosen = [_measure(name) for name in measures]
     name = by.partition("=")[0].strip()
+    if name in (SEED, SEEDS):
+        raise InputError(f"--by {name}: seeds make the pairs; name a setting whose values are compared")
     todo = jobs.of_target(target, runs, settings, None, [*axes, *_axes(target, by, seeds, settings, runs, axes)])
     for job in todo:
         axis = _axis(job, name)
@@ -68,6 +70,9 @@ def run(
         labels = next(axis.labels for axis in result.axes if axis.name == varied)
         _show(result.name, varied, against, found, labels, seeds_run)
         code = max(code, sweeps.tell_of_failures(result))
+        for measure in chosen:
+            if measure not in found["measure"]:
+                warn(f"{result.name}: no connection has a figure {short(measure)}")
         sweeps.advise(result)
         _tell_of_too_few_pairs(found, seeds_run)
         if one.directory is not None:

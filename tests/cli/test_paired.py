@@ -136,6 +136,10 @@ def test_pages_and_videos_are_compared_by_what_is_seen_of_them(polypath: Polypat
         (("--by", "defaults.schedule"), "--by defaults.schedule: the scenario does not vary it; name the values"),
         (("--by", "defaults.scheduler=default"), "one value is nothing to compare"),
         (("--by", "defaults.scheduler=default,roundrobin", "--base", "rounrobin"), "did you mean 'roundrobin'?"),
+        (
+            ("--by", "link.path0.rate=1 Mbps,2 Mbps", "--set", "link.path0.rate=3 Mbps"),
+            "--set fixes link.path0.rate, and the command varies it; take one of both",
+        ),
         (("--by", "seed=1,2"), "--by seed: seeds make the pairs; name a setting whose values are compared"),
         (("--by", "defaults.scheduler", "--measure", "goodpt"), "did you mean 'goodput'?"),
         (("--by", "defaults.scheduler", "--seed", "4"), "give their number, --seeds 10"),

@@ -103,6 +103,15 @@ def _remedy(scenario: Scenario) -> str:
     return "give one a count above 0" if scenario.application else "add [[application]]"
 
 
+def _require_apart(settings: Sequence[str], axes: Sequence[str]) -> None:
+    """Raises InputError where a command fixes what it varies."""
+    fixed = {setting.partition("=")[0].strip() for setting in settings}
+    for axis in axes:
+        for path in axis.partition("=")[0].split(","):
+            if path.strip() in fixed:
+                raise InputError(f"--set fixes {path.strip()}, and the command varies it; take one of both")
+
+
 def of_lab(
     lab: labs.Lab,
     chosen: Sequence[str],
@@ -152,6 +161,7 @@ def of_minitopo(
     """The run of a minitopo pair, and the importer's warnings."""
     from polypath.formats import minitopo
 
+    _require_apart(settings, axes)
     imported, warnings = minitopo.load(topo, xp)
     scenario = imported.with_settings(list(settings))
     return [_job(scenario.name, scenario, axes, seed, ".", topo, xp)], warnings
@@ -172,6 +182,7 @@ def of_target(
 
     Raises ScenarioError with the nearest lab where it is neither.
     """
+    _require_apart(settings, axes)
     if target in labs.names():
         return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
     path = Path(target)

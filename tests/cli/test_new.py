@@ -54,6 +54,14 @@ def test_what_it_writes_runs(polypath: Any, tmp_path: Path, application: str, tr
     assert len(metrics.subflows(recording, connection)) == (2 if several else 1)
 
 
+def test_flags_that_do_not_go_together_name_no_line_of_a_file_that_is_not_there(polypath: Any, tmp_path: Path) -> None:
+    for file in ([], [tmp_path / "made.toml"]):
+        outcome = polypath("new", *file, "--transport", "mpquic", "--profile", "linux")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith("polypath: this does not go together, nothing is written: scheduler 'linux' of")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_flags_are_in_the_scenario(polypath: Any) -> None:
     flags = ("--paths", "wifi,lte=20 Mbps/40 ms,mine=1 Mbps", "--scheduler", "blest", "--profile", "linux")
     scenario = Scenario.parse(polypath("new", *flags, "--congestion", "reno").out, "x")

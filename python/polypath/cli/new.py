@@ -86,7 +86,12 @@ def new(
                 wanted = _with(wanted, key, value)
             except ScenarioError as error:
                 raise InputError(f"--{key} {value}: {error}") from error
-    write(text(wanted, "scenario.toml" if file is None else str(file)), file)
+    try:
+        made = text(wanted, "scenario.toml" if file is None else str(file))
+    except ScenarioError as error:
+        hint = f"; did you mean '{error.hint}'?" if error.hint else ""
+        raise InputError(f"this does not go together, nothing is written: {error.message}{hint}") from error
+    write(made, file)
     if file is not None:
         err.print(f"wrote {printable(str(file))}; next: polypath run {printable(str(file))}", markup=False)
 

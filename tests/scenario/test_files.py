@@ -58,6 +58,18 @@ def test_what_an_axis_names_is_of_the_scenario(folder: Path) -> None:
     assert folder / "fast.trace" in load(folder, NETWORK + APPLICATION + axis).scripts()
 
 
+def test_what_a_program_is_given_is_beside_the_scenario(folder: Path) -> None:
+    """As a setting and as the values of an axis."""
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(name)
+    program = '[[application]]\nkind = "command"\nname = "it"\ncommand = "cat *"\nfiles = ["a.txt"]\n'
+    axis = '[vary]\n"application.it.files" = [["b.txt"], ["a.txt", "c.txt"]]\n'
+    scenario = load(folder, NETWORK + program + axis)
+    assert {folder / name for name in ("a.txt", "b.txt", "c.txt")} <= set(scenario.scripts())
+    plans = [scenario.at([value]).plan().view["programs"][0]["files"] for value in scenario.axes[0].values]
+    assert plans == [{"b.txt": "b.txt"}, {"a.txt": "a.txt", "c.txt": "c.txt"}]
+
+
 def test_an_application_of_a_controller_is_with_what_it_imports(folder: Path) -> None:
     (folder / "app.py").write_text("import tables\n")
     (folder / "tables.py").write_text("import json\n")

@@ -24,7 +24,7 @@ from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
 from polypath.scenario.seeds import Seeds
 from polypath.scenario.settings import Setting
-from polypath.scenario.tables import SEEDS_END, Tables, application_names, commands, inherited_algorithm
+from polypath.scenario.tables import SEEDS_END, Tables, application_names, inherited_algorithm
 from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
 
@@ -135,7 +135,6 @@ class Scenario(Tables):
         data = {**self.to_data(), "vary": settings + tables}
         found = [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data)
         found += [path for each in (data, *settings) for path in script.app_files(each)]
-        found += [FilePath(name) for _, program in commands(self) for name in program.files]
         return list(dict.fromkeys(found))
 
     def to_data(self) -> dict[str, Any]:

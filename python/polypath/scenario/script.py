@@ -36,8 +36,6 @@ def anchored(data: Any, folder: Path) -> Any:
     """The data of a scenario file, in which the names of files are relative to its folder, with full names."""
     if isinstance(data, dict):
         made = {key: value if key in traces.VERBATIM else anchored(value, folder) for key, value in data.items()}
-        if made.get("kind") == "command" and isinstance(made.get("files"), list):
-            made["files"] = [str(folder.absolute() / each) if isinstance(each, str) else each for each in data["files"]]
         return traces.anchored(made, folder)
     if isinstance(data, list):
         return [anchored(value, folder) for value in data]

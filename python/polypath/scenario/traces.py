@@ -21,8 +21,8 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
 
-FILE_KEYS = ("trace", "csv", "har", "app")
-"""Keys of a scenario that name files: of data, and of a controller's application."""
+FILE_KEYS = ("trace", "csv", "har", "app", "files")
+"""Keys of a scenario that name files: of data, a controller's application, and what programs are given."""
 VERBATIM = frozenset({"description", "command", "environment", "objects", "rows"})
 """Keys below which no text names a file that Polypath reads."""
 OPPORTUNITY_BYTES = 1500
@@ -188,7 +188,7 @@ def _full(name: Any, folder: Path) -> Any:
 
 
 def files(data: Any) -> list[Path]:
-    """The traces, tables, HAR files and controllers' applications that a scenario's data names."""
+    """What these keys name in a scenario's data."""
     if isinstance(data, list):
         return [found for value in data for found in files(value)]
     if not isinstance(data, dict):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import Field
 
-from polypath.scenario import draws
+from polypath.scenario import draws, kinds
 from polypath.scenario.base import Model
 from polypath.scenario.fields import Name, OrText, Share
 
@@ -135,22 +135,12 @@ def _enough(hosts: list[str], needed: int) -> None:
         raise ValueError(f"it needs {needed} hosts, and there are {len(hosts)}")
 
 
-def _read(value: object) -> object:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-def _write(value: Matrix) -> str | dict[str, Any]:
-    written = value.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    return str(written["kind"]) if len(written) == 1 else written
-
-
 _Kind = Annotated[Permutation | OneToMany | Sparse | Incast | Stride | AllToAll, Field(discriminator="kind")]
-_NAMES = [get_args(each.model_fields["kind"].annotation)[0] for each in get_args(get_args(_Kind)[0])]
 
 AnyMatrix = Annotated[
     _Kind,
-    BeforeValidator(_read),
-    PlainSerializer(_write, return_type=str | dict[str, Any]),
-    OrText(f"^({'|'.join(_NAMES)})$", "permutation", "incast"),
+    kinds.FROM_NAME,
+    kinds.TO_NAME,
+    OrText(kinds.names(_Kind), "permutation", "incast"),
 ]
 """A traffic matrix by its name, or with its parameters."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import Field
 
+from polypath.scenario import kinds
 from polypath.scenario.base import Model
 from polypath.scenario.fields import OrText, Period, Share
 
@@ -60,22 +61,12 @@ class Fixed(Rule):
         return {"representation": self.representation}
 
 
-def _read(value: object) -> object:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-def _write(value: Rule) -> str | dict[str, Any]:
-    written = value.model_dump(mode="json", exclude_defaults=True)
-    return str(written["kind"]) if len(written) == 1 else written
-
-
 _Rule = Annotated[Throughput | Buffer | Fixed, Field(discriminator="kind")]
-_NAMES = [get_args(each.model_fields["kind"].annotation)[0] for each in get_args(get_args(_Rule)[0])]
 
 AnyRule = Annotated[
     _Rule,
-    BeforeValidator(_read),
-    PlainSerializer(_write, return_type=str | dict[str, Any]),
-    OrText(f"^({'|'.join(_NAMES)})$", "throughput"),
+    kinds.FROM_NAME,
+    kinds.TO_NAME,
+    OrText(kinds.names(_Rule), "throughput"),
 ]
 """A rule by its name, or with its parameters."""

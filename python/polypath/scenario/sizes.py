@@ -7,10 +7,11 @@ import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
+from polypath.scenario import kinds
 from polypath.scenario.base import Model
 from polypath.scenario.fields import OrText, Share, Size, fault
 
@@ -126,22 +127,12 @@ def _between(points: Sequence[tuple[int, float]], share: float) -> int:
     return max(1, round(before + (size - before) * (share - from_) / (up_to - from_)))
 
 
-def _read(value: object) -> object:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-def _write(value: Sizes) -> str | dict[str, Any]:
-    written = value.model_dump(mode="json", exclude_defaults=True)
-    return str(written["kind"]) if len(written) == 1 else written
-
-
 _Kind = Annotated[Exponential | Pareto | Empirical | WebSearch | DataMining, Field(discriminator="kind")]
-_NAMES = [get_args(each.model_fields["kind"].annotation)[0] for each in get_args(get_args(_Kind)[0])]
 
 AnySizes = Annotated[
     _Kind,
-    BeforeValidator(_read),
-    PlainSerializer(_write, return_type=str | dict[str, Any]),
-    OrText(f"^({'|'.join(_NAMES)})$", "web-search"),
+    kinds.FROM_NAME,
+    kinds.TO_NAME,
+    OrText(kinds.names(_Kind), "web-search"),
 ]
 """A distribution by its name, or with its parameters."""

@@ -344,6 +344,12 @@ def test_an_event_changes_a_queue_at_the_host_into_what_it_can_be(
     Scenario.parse(text.replace('loss = "100 %"', f'{change}\ndirection = "backward"'), "lab.toml")
 
 
+def test_a_burst_is_about_a_rate_that_an_event_gives(two_paths: str) -> None:
+    text = two_paths.replace('["r", "server"]', '["r", "server"]\nburst = "15 kB"', 1)
+    event = '\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\n'
+    assert Scenario.parse(text + event, "lab.toml").link["server"].burst == 15_000
+
+
 def test_disconnected_halves_are_found(two_paths: str) -> None:
     text = two_paths.replace('["r", "server"]', '["s", "server"]').replace("[router.r]", "[router.r]\n[router.s]")
     wanted = "host 'server' is disconnected from 'client', the client of 'iperf': no links lead there"

@@ -135,10 +135,20 @@ APPLICATIONS = st.one_of(
 EVENTS = st.fixed_dictionaries({"at": TIMES, "link": st.just("path0"), "loss": LOSSES}, optional={"rate": RATES})
 
 
+def without_idle_bursts(link: dict[str, Any]) -> dict[str, Any]:
+    """A burst is about a rate, of the same direction."""
+    bounded = "rate" in link
+    if not bounded:
+        link.pop("burst", None)
+    if not bounded and "rate" not in link.get("forward", {}):
+        link.get("forward", {}).pop("burst", None)
+    return link
+
+
 @st.composite
 def scenarios(draw: st.DrawFn) -> dict[str, Any]:
     paths = draw(st.integers(1, 4))
-    channel = some(**CHANNEL, forward=some(**CHANNEL))
+    channel = some(**CHANNEL, forward=some(**CHANNEL)).map(without_idle_bursts)
     return {
         "name": draw(NAMES),
         "description": draw(st.text(max_size=20)),

@@ -107,9 +107,10 @@ def _bypasses(tables: Tables) -> Iterator[Problem]:
 
 
 def _bursts(tables: Tables) -> Iterator[Problem]:
+    given = {event.link for event in tables.event if event.rate is not None}
     for side in _sides(tables):
         channel = side.channel
-        if channel.burst and channel.wifi is None and not _has_rate(channel):
+        if channel.burst and side.name not in given and not _has_rate_of_its_own(channel):
             yield side.problem("burst", "'burst' is about a rate, and there is none")
         overhead = ETHERNET_BYTES if channel.overhead is None else channel.overhead
         longest = (channel.mtu or USUAL_MTU) + overhead
@@ -118,9 +119,11 @@ def _bursts(tables: Tables) -> Iterator[Problem]:
             yield side.problem("burst", f"{message} ('mtu' and 'overhead')", f"{longest} B")
 
 
-def _has_rate(channel: Channel) -> bool:
-    """Whether it has one when the run starts."""
-    return channel.rate is not None or (channel.conditions is not None and "rate_bps" in channel.conditions.initial())
+def _has_rate_of_its_own(channel: Channel) -> bool:
+    """Whether anything but an event gives it one, at some time."""
+    if channel.rate is not None or channel.trace is not None or channel.wifi is not None:
+        return True
+    return channel.conditions is not None and "rate_bps" in channel.conditions.columns()
 
 
 def _traces(tables: Tables) -> Iterator[Problem]:

@@ -7,6 +7,7 @@
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
 //! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
 //! | flags of a write in profile `linux` (net/ipv4/tcp.c `tcp_push`, `tcp_stream_memory_free`) | `more_to_come_is_not_pushed`, `a_record_has_segments_of_its_own`, `a_writer_waits_while_much_is_unsent` |
+//! | what leaves together again (net/ipv4/tcp_output.c `tcp_xmit_retransmit_queue`) | `what_leaves_together_again_is_pushed` |
 //! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall`, `a_window_that_was_taken_back_may_stay_closed` |
 

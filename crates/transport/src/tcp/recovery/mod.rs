@@ -691,16 +691,13 @@ impl Socket {
         self.recovery.lost > 0 && self.recovery.state >= CaState::Recovery
     }
 
-    /// Sends again what is lost, as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
+    /// Sends again what is lost ([`Socket::repairs`]), as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
     /// sequence number at which their count begins.
     pub(crate) fn send_lost(
         &mut self,
         cx: &mut Context<impl Options>,
         buffers: Option<(&WriteQueue, u64)>,
     ) {
-        if !self.repairs() {
-            return;
-        }
         let mut together = 0..0;
         let hint = self.recovery.hint;
         let mut index = self.sent.partition_point(|sent| sent.seq < hint);

@@ -13,6 +13,8 @@ SUMMARY = "summary.json"
 EVENTS = "events"
 SERIES = "series"
 CAPTURE = "capture"
+#: What `capture` ends names with.
+PCAPNG = ".pcapng"
 KEY_LOG = f"{CAPTURE}/keys.log"
 QLOG = "qlog"
 PROGRAMS = "programs"
@@ -36,6 +38,11 @@ JOURNAL = "points.jsonl"
 #: Of a comparison of engines.
 COMPARISON = "comparison.json"
 RATES = "rates.png"
+
+
+def capture(name: str) -> str:
+    """The file below CAPTURE with the packets of a host or a link, as crates/lab/src/capture.rs names it, too."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name) + PCAPNG
 
 
 def table_name(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,16 +45,11 @@ class Wanted:
 
     def _captured(self, files: Collection[str], plan: Plan) -> bool:
         """Whether the captures are there, and at those places."""
-        found = {Path(name).stem for name in fnmatch.filter(files, f"{layout.CAPTURE}/*.pcapng")}
+        found = {Path(name).name for name in fnmatch.filter(files, f"{layout.CAPTURE}/*{layout.PCAPNG}")}
         if self.captures == "links":
-            return found == {_file_name(link["name"]) for link in plan.view["links"]}
-        hosts = {_file_name(node["name"]) for node in plan.view["nodes"] if node["kind"] == "host"}
+            return found == {layout.capture(link["name"]) for link in plan.view["links"]}
+        hosts = {layout.capture(node["name"]) for node in plan.view["nodes"] if node["kind"] == "host"}
         return self.captures == "none" or (bool(found) and found <= hosts)
-
-
-def _file_name(name: str) -> str:
-    """As engines name a capture."""
-    return re.sub(r"[^\w.-]", "_", name)
 
 
 @dataclass(frozen=True)

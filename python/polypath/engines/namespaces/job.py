@@ -15,6 +15,7 @@ from polypath.engines.namespaces.paths import Endpoint
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
 from polypath.engines.namespaces.wires import Wires, changes
+from polypath.results import layout
 
 #: Servers and observers are started so long before the origin.
 _BEFORE = -500_000_000
@@ -191,18 +192,14 @@ def _captures(network: Network, captures: Captures) -> Iterator[Capture]:
             if table["kind"] == "host":
                 taps = tuple(_tap(network, end) for end in network.ends(node))
                 if taps:
-                    yield Capture(_file_name(table["name"]), taps)
+                    yield Capture(layout.capture(table["name"]), taps)
     elif captures == "links":
         for link in network.links:
             ends = (End(link[side]["node"], link[side]["interface"]) for side in "ab")
-            yield Capture(_file_name(link["name"]), tuple(_tap(network, end, True) for end in ends))
+            yield Capture(layout.capture(link["name"]), tuple(_tap(network, end, True) for end in ends))
 
 
 def _tap(network: Network, end: End, qualified: bool = False) -> tuple[str, str, str]:
     device = network.device(end)
     name = f"{network.nodes[end.node]['name']}-{device}" if qualified else device
     return namespace(end.node), device, "".join(letter if letter.isalnum() else "-" for letter in name)
-
-
-def _file_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name) + ".pcapng"

@@ -89,8 +89,8 @@ def new(
     try:
         made = text(wanted, "scenario.toml" if file is None else str(file))
     except ScenarioError as error:
-        hint = f"; did you mean '{error.hint}'?" if error.hint else ""
-        raise InputError(f"this does not go together, nothing is written: {error.message}{hint}") from error
+        said = ScenarioError(error.message, hint=error.hint)
+        raise InputError(f"this does not go together, nothing is written: {said}") from error
     write(made, file)
     if file is not None:
         err.print(f"wrote {printable(str(file))}; next: polypath run {printable(str(file))}", markup=False)

@@ -53,11 +53,6 @@ def test_an_axis_names_them_beside_the_scenario(folder: Path, axis: str) -> None
     assert set(scenario.scripts()) >= {folder / "slow.trace", folder / "still.csv"}
 
 
-def test_what_an_axis_names_is_of_the_scenario(folder: Path) -> None:
-    axis = '[vary]\n"link.a.rate.trace" = ["slow.trace", "fast.trace"]'
-    assert folder / "fast.trace" in load(folder, NETWORK + APPLICATION + axis).scripts()
-
-
 def test_what_a_program_is_given_is_beside_the_scenario(folder: Path) -> None:
     """As a setting and as the values of an axis."""
     for name in ("a.txt", "b.txt", "c.txt"):
@@ -97,3 +92,16 @@ def test_other_texts_stay_as_they_are(folder: Path) -> None:
     assert command["environment"] == {"csv": "x.csv", "trace": "y.py:C"}
     assert scenario.plan().view["applications"][0]["work"]["objects"][0]["name"] == "a.py:B"
     assert set(scenario.scripts()) == {folder / "slow.trace", folder / "still.csv"}
+
+
+@pytest.mark.parametrize("name", ["objects", "rows", "command", "files", "app"])
+def test_a_host_may_be_named_as_a_key_is(folder: Path, name: str) -> None:
+    (folder / "own.py").write_text("class Own:\n    def select(self, view):\n        return 0\n")
+    text = (
+        (NETWORK + APPLICATION)
+        .replace("client", name)
+        .replace("[host.server]", 'scheduler = "own.py:Own"\n[host.server]')
+    )
+    scenario = load(folder, text + f'client = "{name}"\n[vary]\n"link.a.delay" = ["1 ms", "2 ms"]\n')
+    assert folder / "own.py" in scenario.scripts()
+    scenario.at([scenario.axes[0].values[0]]).plan()

@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
+from polypath.scenario import files, rows, seeds, syntax
 from polypath.scenario import plan as planning
-from polypath.scenario import rows, script, seeds, syntax, traces
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
 from polypath.scenario.errors import Problem, ScenarioError
@@ -44,7 +44,7 @@ class _Places(dict[str, str]):
 class Scenario(Tables):
     """A network with several paths, what runs over it, and what happens to it."""
 
-    _written: _Places = PrivateAttr(default_factory=lambda: _Places())
+    _written: _Places = PrivateAttr(default_factory=_Places)
     """Where each Python file and class was named, each application, and each axis, as "vary.KEY"."""
 
     @classmethod
@@ -67,7 +67,7 @@ class Scenario(Tables):
             data = tomllib.loads(text)
             positions = Positions(text)
             if folder is not None:
-                data = script.anchored(data, folder)
+                data = files.anchored(data, folder)
         except RecursionError as error:
             raise ScenarioError("invalid TOML: nested too deeply", filename) from error
         except ValueError as error:
@@ -97,10 +97,10 @@ class Scenario(Tables):
         if found := list(scenario._vary_problems()):
             raise _located(found, where)
         scenario._written = _Places(written or {})
-        for name, path in script.references(data):
-            file, line = where(path)
-            if file is not None:
-                scenario._written.setdefault(name, file if line is None else f"{file}:{line}")
+        for each in files.named(data):
+            file, line = where(each.place)
+            if each.algorithm and file is not None:
+                scenario._written.setdefault(each.text, file if line is None else f"{file}:{line}")
         for index, name in enumerate(application_names(scenario)):
             file, line = where(("application", index))
             if file is not None:
@@ -133,9 +133,7 @@ class Scenario(Tables):
         settings = [dict(value.settings) for axis in self.axes for value in axis.values]
         tables = [{"csv": given["csv"]} for given in self.vary.values() if rows.is_of_rows(given)]
         data = {**self.to_data(), "vary": settings + tables}
-        found = [FilePath(name.rpartition(":")[0]) for name, _ in script.references(data)] + traces.files(data)
-        found += [path for each in (data, *settings) for path in script.app_files(each)]
-        return list(dict.fromkeys(found))
+        return files.sources(data)
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polypath.registry import Kind, RegistryError
-from polypath.scenario import traces
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.reading import read_text
 from polypath.units import nearest
@@ -32,18 +31,6 @@ def is_script(name: str) -> bool:
     return _REFERENCE.match(name) is not None
 
 
-def anchored(data: Any, folder: Path) -> Any:
-    """The data of a scenario file, in which the names of files are relative to its folder, with full names."""
-    if isinstance(data, dict):
-        made = {key: value if key in traces.VERBATIM else anchored(value, folder) for key, value in data.items()}
-        return traces.anchored(made, folder)
-    if isinstance(data, list):
-        return [anchored(value, folder) for value in data]
-    if isinstance(data, str) and is_script(data):
-        return str(folder.absolute() / data)
-    return data
-
-
 def texts(files: Sequence[str]) -> dict[str, str]:
     """Text files by name, as a plan carries them. Raises RegistryError where one cannot be read."""
     found: dict[str, str] = {}
@@ -56,24 +43,6 @@ def texts(files: Sequence[str]) -> dict[str, str]:
         except ScenarioError as error:
             raise RegistryError(str(error), error.hint) from error
     return found
-
-
-def references(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str, tuple[str | int, ...]]]:
-    """The Python files and classes that a scenario's data names, each with its path."""
-    if isinstance(data, dict):
-        told = ((key, value) for key, value in data.items() if key not in traces.VERBATIM)
-        return [found for key, value in told for found in references(value, (*path, key))]
-    if isinstance(data, list):
-        return [found for number, value in enumerate(data) for found in references(value, (*path, number))]
-    return [(data, path)] if isinstance(data, str) and is_script(data) else []
-
-
-def app_files(data: Mapping[str, Any]) -> list[Path]:
-    """The sources of the os-ken application that a table of a scenario or a setting by its path names. Raises
-    RegistryError as `sources`."""
-    ruling = data.get("controller")
-    name = ruling.get("app") if isinstance(ruling, dict) else data.get("controller.app")
-    return list(sources(name)) if isinstance(name, str) else []
 
 
 def app(name: str) -> dict[str, Any]:

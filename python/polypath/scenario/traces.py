@@ -21,10 +21,6 @@ from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
 
-FILE_KEYS = ("trace", "csv", "har", "app", "files")
-"""Keys of a scenario that name files: of data, a controller's application, and what programs are given."""
-VERBATIM = frozenset({"description", "command", "environment", "objects", "rows"})
-"""Keys below which no text names a file that Polypath reads."""
 OPPORTUNITY_BYTES = 1500
 LONGEST_MS = 1_000_000_000
 """As the engine has it."""
@@ -173,32 +169,3 @@ LinkRate = Annotated[
     Annotated[Rate, Tag("constant")] | Annotated[DeliveryTrace, Tag("of-a-trace")], Discriminator(_kind)
 ]
 """Bit/s, or a trace of delivery opportunities."""
-
-
-def anchored(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A table of a scenario in which the names of files are relative to its folder, with the full names."""
-    return data | {key: _full(value, folder) for key, value in _named(data)}
-
-
-def _full(name: Any, folder: Path) -> Any:
-    """A name, or several as an axis has them."""
-    if isinstance(name, list):
-        return [_full(each, folder) for each in name]
-    return str(folder.absolute() / name) if isinstance(name, str) else name
-
-
-def files(data: Any) -> list[Path]:
-    """What these keys name in a scenario's data."""
-    if isinstance(data, list):
-        return [found for value in data for found in files(value)]
-    if not isinstance(data, dict):
-        return []
-    named = [name for _, value in _named(data) for name in (value if isinstance(value, list) else [value])]
-    inner = [found for key, value in data.items() if key not in VERBATIM for found in files(value)]
-    return [Path(name) for name in named if isinstance(name, str)] + inner
-
-
-def _named(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The keys under which a table names files, with what it has there; a path of a setting ends in such a key, too."""
-    if "gaps_ms" not in data:
-        yield from ((key, value) for key, value in data.items() if key.rpartition(".")[2] in FILE_KEYS)

@@ -21,13 +21,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite, prod
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from polypath import units
-from polypath.scenario import rows, script, traces
+from polypath.scenario import files, rows
 from polypath.scenario import seeds as counts
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
@@ -134,8 +133,7 @@ def _axis(key: str, given: Any, seed: int) -> Axis:
 
 def _folder(settings: list[dict[str, Any]]) -> str:
     """What the full names of all files that these name begin with: labels are the same wherever the scenario is."""
-    named = [*map(str, traces.files(settings)), *(name for name, _ in script.references(settings))]
-    folders = [path.parent for path in map(Path, named) if path.is_absolute()]
+    folders = [each.file.parent for each in files.named(settings) if each.file.is_absolute()]
     common = os.path.commonpath(folders) if folders else os.sep
     return "" if common == os.sep else f"{common}{os.sep}"
 

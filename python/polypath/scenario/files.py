@@ -1,0 +1,72 @@
+"""The files that a scenario names: which of its texts are names of files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from polypath.scenario import script
+from polypath.scenario.positions import Path as Place
+
+_APP: Final = "app"
+#: Keys that name files: of data, a controller's application, and what programs are given.
+_KEYS: Final = frozenset({"trace", "csv", "har", _APP, "files"})
+#: Keys below which no text names a file that Polypath reads.
+_VERBATIM: Final = frozenset({"description", "command", "environment", "objects", "rows"})
+#: Tables whose keys are names that a person chose, or paths of settings.
+_BY_NAME: Final = frozenset({"host", "router", "switch", "link", "medium", "interface", "vary"})
+
+
+class Named(NamedTuple):
+    """A text that names a file, and where it stands; of an algorithm it names the class, too."""
+
+    place: Place
+    text: str
+    algorithm: bool
+
+    @property
+    def file(self) -> Path:
+        return Path(self.text.rpartition(":")[0] if self.algorithm else self.text)
+
+
+def named(data: Any) -> list[Named]:
+    """What names files in a scenario's data. A setting by its path names them as its last step does."""
+    return list(_named(data, (), "", False))
+
+
+def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
+    if isinstance(data, dict):
+        plain = "gaps_ms" not in data
+        for name, value in data.items():
+            step = "" if key in _BY_NAME and "." not in name else name.rpartition(".")[2]
+            if step not in _VERBATIM:
+                yield from _named(value, (*place, name), step, plain and step in _KEYS)
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from _named(value, (*place, number), "", of_file)
+    elif isinstance(data, str) and (of_file or script.is_script(data)):
+        yield Named(place, data, not of_file)
+
+
+def anchored(data: Any, folder: Path) -> Any:
+    """The data of a scenario file, in which the names of files are relative to its folder, with full names."""
+    made = copy.deepcopy(data)
+    for each in named(data):
+        *steps, last = each.place
+        inner = made
+        for step in steps:
+            inner = inner[step]
+        inner[last] = str(folder.absolute() / each.text)
+    return made
+
+
+def sources(data: Any) -> list[Path]:
+    """The files that a scenario's data names, and the modules that a controller's application imports from beside
+    itself. Raises RegistryError where these cannot be read."""
+    found: dict[Path, None] = {}
+    for each in named(data):
+        application = next(step for step in reversed(each.place) if isinstance(step, str)).rpartition(".")[2] == _APP
+        found |= dict.fromkeys(script.sources(each.text) if application else [each.file])
+    return list(found)

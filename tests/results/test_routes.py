@@ -142,6 +142,8 @@ def test_an_event_on_an_idle_interface() -> None:
             '[host.server]\n[host.idle]\n[link.idle]\nends = ["idle", "r"]',
             "host 'idle' takes part in no application",
         ),
+        ("[router.r]", "[router.r]\n[router.apart]", "router 'apart' has no link"),
+        ("[host.server]", "[host.server]\n[medium.air]", "medium 'air' has no link"),
         (
             'rate = "10 Mbps"\n',
             "",
@@ -158,3 +160,9 @@ def test_doubts(change: str, to: str, doubt: str) -> None:
     assert change in TWO_PATHS
     assert doubt in doubts(TWO_PATHS.replace(change, to))
     assert doubt not in doubts(TWO_PATHS)
+
+
+def test_a_medium_with_a_link_is_no_doubt() -> None:
+    text = TWO_PATHS.replace('backward = { rate = "5 Mbps" }\n', "")
+    text = text.replace('rate = "20 Mbps"', 'wifi = { medium = "air", mcs = 7 }')
+    assert doubts(text + "[medium.air]\n") == []

@@ -98,7 +98,7 @@ def _warnings(job: jobs.Job) -> list[str]:
     found: list[str] | None = None
     for point in job.points:
         plan = point.plan.view
-        own = lint.warnings(plan, routes.routes(plan))
+        own = point.scenario.unused + lint.warnings(plan, routes.routes(plan))
         found = own if found is None else [line for line in found if line in own]
         if not found:
             break

@@ -15,7 +15,8 @@ def warnings(plan: Mapping[str, Any], found: Sequence[Route]) -> list[str]:
     # whom programs of the machine talk to nobody knows before
     idle = () if programs else idle_links(plan, found)
     silent = () if programs else _hosts(plan)
-    parts = (_programs(plan), _idle(plan, idle), silent, _unbounded(plan, found), _cut(plan), _events(plan, idle))
+    network = (_idle(plan, idle), silent, _apart(plan), _media(plan))
+    parts = (_programs(plan), *network, _unbounded(plan, found), _cut(plan), _events(plan, idle))
     return list(dict.fromkeys(line for part in parts for line in part))
 
 
@@ -47,6 +48,20 @@ def _hosts(plan: Mapping[str, Any]) -> Iterator[str]:
     for index, node in enumerate(plan["nodes"]):
         if node["kind"] == "host" and index not in busy and not node.get("forwards"):
             yield f"host '{node['name']}' takes part in no application"
+
+
+def _apart(plan: Mapping[str, Any]) -> Iterator[str]:
+    for node in plan["nodes"]:
+        if node["kind"] != "host" and not node["interfaces"]:
+            yield f"{node['kind']} '{node['name']}' has no link"
+
+
+def _media(plan: Mapping[str, Any]) -> Iterator[str]:
+    ways = [link[way] for link in plan["links"] for way in ("forward", "backward")]
+    shared = {(way.get("wifi") or {}).get("medium") for way in ways}
+    for index, medium in enumerate(plan.get("media", ())):
+        if index not in shared:
+            yield f"medium '{medium['name']}' has no link"
 
 
 def _unbounded(plan: Mapping[str, Any], found: Sequence[Route]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from polypath.scenario.resolve import resolve
 from polypath.scenario.seeds import Seeds
 from polypath.scenario.settings import Setting
 from polypath.scenario.tables import SEEDS_END, Tables, application_names, inherited_algorithm
+from polypath.scenario.unused import unused
 from polypath.scenario.validate import faults
 from polypath.scenario.vary import Axis, Value
 
@@ -238,6 +239,11 @@ class Scenario(Tables):
                     message = f"{where}axis '{axis.name}' at {value.label}: {error.message}"
                     yield Problem(("vary", key, *of_table), message, error.hint)
                     break
+
+    @property
+    def unused(self) -> list[str]:
+        """A line for each setting of `[defaults]` or of a host that changes nothing. Raises ScenarioError."""
+        return unused(self, self._resolved)
 
     @cached_property
     def _resolved(self) -> Tables:

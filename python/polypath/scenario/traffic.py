@@ -84,7 +84,7 @@ class Application(Declared):
 #: The transports that are QUIC.
 QUIC: Final = ("quic", "mpquic")
 
-_TRANSPORTS: Mapping[str, str] = {
+TRANSPORTS: Mapping[str, str] = {
     "mptcp": "Multipath TCP",
     "tcp": "TCP",
     "mpquic": "Multipath QUIC (RFC 10069)",
@@ -95,7 +95,7 @@ _TRANSPORTS: Mapping[str, str] = {
 
 
 def _named(transports: Sequence[str]) -> str:
-    *others, last = [_TRANSPORTS[each] for each in transports]
+    *others, last = [TRANSPORTS[each] for each in transports]
     return f"{', '.join(others)} or {last}." if others else f"Always {last}."
 
 

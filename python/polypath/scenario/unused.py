@@ -1,0 +1,35 @@
+"""Settings that change nothing, because no application's transport knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from polypath.scenario.quic import without_effect
+from polypath.scenario.stack import Stack, settings
+from polypath.scenario.tables import Tables, between_hosts, commands
+from polypath.scenario.traffic import TRANSPORTS
+
+
+def unused(written: Tables, resolved: Tables) -> list[str]:
+    """A line for each, of `[defaults]` and of hosts; `resolved` is `written` with nothing left out."""
+    if commands(resolved):
+        return []  # nobody knows what transports programs of the machine take
+    of_host: dict[str, set[str]] = {}
+    for _, one in between_hosts(resolved):
+        for end in (one.client, one.server):
+            of_host.setdefault(end, set()).add(one.transport)
+    everywhere = set().union(*of_host.values())
+    found = list(_of(written.defaults, "[defaults]", everywhere))
+    for name, host in written.host.items():
+        found += _of(host, f"[host.{name}]", of_host.get(name, set()))
+    return found
+
+
+def _of(stack: Stack, table: str, over: Iterable[str]) -> Iterator[str]:
+    refused = [without_effect(transport) for transport in over]
+    if not refused:
+        return
+    names = " and ".join(name for transport, name in TRANSPORTS.items() if transport in over)
+    for key in settings(stack):
+        if all(key in each for each in refused):
+            yield f"'{key}' of {table} changes nothing: its applications run over {names}"

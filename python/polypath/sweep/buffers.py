@@ -69,7 +69,8 @@ def size(
     engine: str = "sim",
     progress: Progress = lambda runs: None,
 ) -> Sizing:
-    """The smallest receive buffer with at least `fraction` of the goodput that an ample one gives.
+    """The smallest receive buffer with at least `fraction` of the goodput that an ample one gives, as every larger one
+    that was tried has, too.
 
     Raises ScenarioError for a connection that is not there or carries no stream, EngineError where a run fails or
     nothing bounds the rate of the paths.

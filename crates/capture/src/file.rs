@@ -1,19 +1,21 @@
-//! Frames of a pcap or pcapng file, one after another, whichever the format.
+//! Frames of a pcap or pcapng file, one after another, whichever the format, compressed by gzip or not.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use pcap_parser::pcapng::Block;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
-use crate::Error;
 use crate::link::LinkType;
+use crate::{Error, gzip};
 
 /// Bytes of the file in memory; a block that is longer makes more room, up to [`LONGEST_BLOCK`].
 const BUFFER: usize = 1 << 20;
 /// A longer block is damage.
 const LONGEST_BLOCK: usize = 64 << 20;
+const NOT_WHOLE: &str = "its gzip data are cut or damaged";
 const SECOND: i128 = 1_000_000_000;
 
 /// Where frames were captured.
@@ -60,6 +62,7 @@ pub struct FileReport {
 pub struct Reader {
     path: PathBuf,
     source: Box<dyn PcapReaderIterator + Send>,
+    compression: gzip::Damage,
     /// Of all sections.
     interfaces: Vec<Interface>,
     section: Section,
@@ -92,10 +95,23 @@ impl Reader {
                 reason: "is a folder; name the capture files in it".to_owned(),
             });
         }
-        let source = create_reader(BUFFER, file).map_err(|error| match error {
+        let mut file = BufReader::new(file);
+        let begin = file.fill_buf().map_err(unreadable)?;
+        let (source, compression) = if begin.starts_with(&gzip::MAGIC) {
+            let file = gzip::Decoder::new(file);
+            let damage = file.damage();
+            (create_reader(BUFFER, file), damage)
+        } else {
+            (create_reader(BUFFER, file), gzip::Damage::default())
+        };
+        let source = source.map_err(|error| match error {
             PcapError::ReadError => Error::Unreadable {
                 path: path.to_owned(),
                 reason: "cannot be read".to_owned(),
+            },
+            _ if compression.is_met() => Error::Unreadable {
+                path: path.to_owned(),
+                reason: NOT_WHOLE.to_owned(),
             },
             _ => Error::NoCapture {
                 path: path.to_owned(),
@@ -104,6 +120,7 @@ impl Reader {
         Ok(Self {
             path: path.to_owned(),
             source,
+            compression,
             interfaces: Vec::new(),
             section: Section::default(),
             packets: 0,
@@ -157,7 +174,7 @@ impl Reader {
             Trouble::End => None,
             Trouble::Part => match self.source.refill() {
                 Ok(()) => return,
-                Err(_) => Some("reading failed".to_owned()),
+                Err(_) => Some("reading failed"),
             },
             Trouble::Small => {
                 let room = self.source.data().len().max(BUFFER) * 2;
@@ -165,13 +182,18 @@ impl Reader {
                     if self.source.refill().is_ok() {
                         return;
                     }
-                    Some("reading failed".to_owned())
+                    Some("reading failed")
                 } else {
-                    Some("a block of more bytes than a capture has".to_owned())
+                    Some("a block of more bytes than a capture has")
                 }
             }
-            Trouble::Cut => Some("the file ends within a packet".to_owned()),
-            Trouble::Damaged => Some("what follows is damaged".to_owned()),
+            Trouble::Cut => Some("the file ends within a packet"),
+            Trouble::Damaged => Some("what follows is damaged"),
+        };
+        let ends = if self.compression.is_met() {
+            Some(NOT_WHOLE)
+        } else {
+            ends
         };
         self.done = true;
         self.damage = ends.map(|what| {

@@ -11,6 +11,7 @@ mod connection;
 mod error;
 mod file;
 mod flows;
+mod gzip;
 mod half;
 mod hosts;
 mod join;

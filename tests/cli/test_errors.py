@@ -32,6 +32,7 @@ from polypath.cli import errors, signals
             "lab 'aggregation' has no run 'quic'; it has tcp, mptcp, window-100kB, both-ways",
         ),
         (["run", "aggregation", "--engine", "linux"], "unknown engine 'linux'; there is sim"),
+        (["compare", "aggregation", "--engines", "sim,x"], "unknown engine 'x'; there is sim, noq"),
         (["algorithms", "shedulers"], None),
         (["bench", "W99"], None),
         (["run", "aggregation", "--seed", "-1"], None),

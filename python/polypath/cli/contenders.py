@@ -24,5 +24,6 @@ class Contender:
 
 def get(name: str) -> Contender:
     """The one of that name. Raises EngineError where it is not there."""
+    engines.require(name, *SETTINGS)
     engine = engines.get("sim" if name in SETTINGS else name)
     return Contender(engine, SETTINGS.get(name, ()))

@@ -34,11 +34,12 @@ def get(name: str) -> Engine:
     return REGISTRY[name]()
 
 
-def require(name: str) -> None:
-    """Raises EngineError, with the nearest name, where no engine has that name."""
-    if name not in REGISTRY:
-        hint = nearest(name, REGISTRY)
-        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(REGISTRY)}"
+def require(name: str, *others: str) -> None:
+    """Raises EngineError, with the nearest name, where no engine has that name, nor one of the others."""
+    known = (*REGISTRY, *others)
+    if name not in known:
+        hint = nearest(name, known)
+        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known)}"
         raise EngineError(f"unknown engine '{name}'; {better}")
 
 

@@ -93,6 +93,16 @@ def of_scenario(scenario: Scenario) -> str:
         )
         for each in view["applications"]
     ]
+    rows += [
+        (
+            each["name"],
+            "command",
+            each["transport"],
+            nodes[each["host"]]["name"],
+            f"{each['start_ns'] / metrics.SECOND:g} s",
+        )
+        for each in view.get("programs", ())
+    ]
     varied = [
         (axis.name, ", ".join(axis.labels[:10]) + (", .." if len(axis.labels) > 10 else "")) for axis in scenario.axes
     ]

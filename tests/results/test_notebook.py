@@ -71,6 +71,12 @@ def test_a_scenario_has_its_network_and_its_axes() -> None:
         assert part in text
 
 
+def test_a_scenario_has_its_programs() -> None:
+    program = '[[application]]\nkind = "command"\nname = "fetch"\nhost = "client"\ncommand = "curl server"\n'
+    text = Scenario.parse(TEXT + program, "small.toml")._repr_html_()
+    assert text.index(">iperf<") < text.index(">fetch<") < text.index(">axis<")
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_sweep_and_its_result() -> None:
     scenario = Scenario.parse(TEXT, "small.toml")

@@ -73,8 +73,9 @@ def test_of_a_host_without_applications_nothing_is_said_here() -> None:
     assert unused(("other", "quic"), client="sack = false") == []
 
 
-def test_a_program_of_the_machine_may_know_any() -> None:
-    text = BEGIN.format(defaults="sack = false", client="") + BULK.format(client="client", over="quic")
-    assert (
-        Scenario.parse(text + '[[application]]\nkind = "command"\nhost = "other"\ncommand = "true"\n', "x").unused == []
-    )
+def test_a_program_of_the_machine_has_sockets_of_tcp() -> None:
+    program = '[[application]]\nkind = "command"\nhost = "other"\ncommand = "true"\n'
+    text = BEGIN.format(defaults="sack = false\nretry = true", client="") + program
+    (line,) = Scenario.parse(text, "x").unused
+    assert line == "'retry' of [defaults] changes nothing: its applications run over Multipath TCP"
+    assert Scenario.parse(text + BULK.format(client="client", over="quic"), "x").unused == []

@@ -12,12 +12,12 @@ from polypath.scenario.traffic import TRANSPORTS
 
 def unused(written: Tables, resolved: Tables) -> list[str]:
     """A line for each, of `[defaults]` and of hosts; `resolved` is `written` with nothing left out."""
-    if commands(resolved):
-        return []  # nobody knows what transports programs of the machine take
     of_host: dict[str, set[str]] = {}
     for _, one in between_hosts(resolved):
         for end in (one.client, one.server):
             of_host.setdefault(end, set()).add(one.transport)
+    for _, program in commands(resolved):
+        of_host.setdefault(program.host, set()).add(program.transport)
     everywhere = set().union(*of_host.values())
     found = list(_of(written.defaults, "[defaults]", everywhere))
     for name, host in written.host.items():

@@ -32,7 +32,7 @@ def completion(
             f"unknown shell '{shell}'; " + (f"did you mean '{hint}'?" if hint else f"there is {', '.join(SHELLS)}")
         )
     script = get_completion_script(prog_name="polypath", complete_var=VARIABLE, shell=shell)
-    out.print(script, markup=False, soft_wrap=True)
+    out.verbatim(script + "\n")
 
 
 def answer() -> None:

@@ -6,6 +6,8 @@ import codecs
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 from rich.console import Console
@@ -55,6 +57,8 @@ def encode_what_can_be() -> None:
 
 def printable(text: str) -> str:
     """Text in one line without characters that a terminal obeys; these are written as Python escapes them."""
+    if text.isprintable():
+        return text
     return "".join(
         each if each.isprintable() or unicodedata.category(each) == "Zs" else _escaped(each) for each in text
     )
@@ -77,8 +81,22 @@ class _Console(Console):
     unread = False
 
     def print(self, *objects: Any, **options: Any) -> None:
-        try:
+        with self._heard():
             super().print(*map(_harmless, objects), **options)
+
+    def verbatim(self, text: str) -> None:
+        """Prints text without style or wrapping, for programs: rich takes a minute for 40 MB."""
+        with self._heard():
+            try:
+                self.file.write(_harmless(text))
+                self.file.flush()
+            except BrokenPipeError:
+                self.on_broken_pipe()
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             if self.stderr:
                 raise

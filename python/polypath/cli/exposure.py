@@ -55,7 +55,7 @@ def exposure(
     if names := left_out(recording):
         warn(f"{', '.join(names)}: no figures of UDP, ICMP, datagrams of QUIC, or several streams of QUIC")
     if as_json:
-        out.print(json.dumps(_data(recording, found, cbc), indent=2), markup=False, soft_wrap=True)
+        out.verbatim(json.dumps(_data(recording, found, cbc), indent=2) + "\n")
     else:
         _show(recording, found)
     return INTERRUPTED if recording.metadata.interrupted else DONE

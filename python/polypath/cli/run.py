@@ -93,7 +93,7 @@ def run(
             if as_iperf3:
                 _print_iperf3(recording, application)
             elif as_json:
-                console.print(to_json(summary(recording)), end="", markup=False, soft_wrap=True)
+                console.verbatim(to_json(summary(recording)))
             else:
                 result.show(recording, job.name)
             _tell_of_late_events(recording)
@@ -133,7 +133,7 @@ def _print_iperf3(recording: Recording, application: str | None) -> None:
         text = iperf3.to_json(iperf3.document(recording, application))
     except iperf3.ShapeError as error:
         raise InputError(f"--iperf3: {error}") from error
-    console.print(text, end="", markup=False, soft_wrap=True)
+    console.verbatim(text)
 
 
 def _jobs(

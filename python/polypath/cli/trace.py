@@ -52,7 +52,7 @@ def trace(
     for note in traced.notes:
         warn(note)
     if as_json:
-        out.print(to_json(summary(traced.recording)), end="", markup=False, soft_wrap=True)
+        out.verbatim(to_json(summary(traced.recording)))
     else:
         result.show(traced.recording, traced.recording.metadata.scenario)
     if directory is not None:

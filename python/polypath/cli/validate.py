@@ -61,7 +61,7 @@ def validate(
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        out.print(json.dumps([_data(one) for one in found], indent=2), markup=False, soft_wrap=True)
+        out.verbatim(json.dumps([_data(one) for one in found], indent=2) + "\n")
     else:
         for one in found:
             _show(one)

@@ -29,7 +29,7 @@ def require_new(target: Path) -> None:
 def write(text: str, path: Path | None) -> None:
     """To a new file, or to one that holds the same already. Raises InputError, OutputError."""
     if path is None:
-        out.print(text, end="", markup=False, soft_wrap=True)
+        out.verbatim(text)
     elif not (path.is_file() and path.read_bytes() == text.encode()):
         require_new(path)
         write_text(path, text)

@@ -283,8 +283,17 @@ def test_quic_against_its_qlog(tmp_path: Path) -> None:
         assert each.seen_bytes == pytest.approx(sum(seen[path]), abs=2 * each.stream.unlocated_bytes)
 
 
-def test_streams_side_by_side_are_left_out() -> None:
-    text = QUIC.replace('size = "500 kB"', 'size = "50 kB"\ncount = 4\nparallel = 4')
+@pytest.mark.parametrize(
+    "work",
+    [
+        'kind = "fetch"\nsize = "50 kB"\ncount = 4\nparallel = 4',
+        'kind = "fetch"\nsize = "50 kB"\ncount = 4\nparallel = 4\nstreams = "ordered"',
+        'kind = "page"\nobjects = [{ name = "one", size = "50 kB" }, { name = "two", size = "50 kB" }]',
+        'kind = "messages"\nsize = "1000 B"\ninterval = "20 ms"\ndelivery = "datagrams"',
+    ],
+)
+def test_streams_side_by_side_and_datagrams_are_left_out(work: str) -> None:
+    text = QUIC.replace('kind = "fetch"', work).replace('size = "500 kB"\n', "")
     recording = polypath.run(Scenario.parse(text, "x"), segments=True)
     assert exposure.left_out(recording) == ["get"]
     assert exposure.exposure(recording) == []

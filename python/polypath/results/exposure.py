@@ -129,8 +129,8 @@ def _streams(recording: Recording, table: pl.DataFrame) -> Iterator[Stream]:
 def _overlaps(recording: Recording, connection: metrics.Connection) -> bool:
     """Whether it has several streams of QUIC: the table has their offsets, but not which stream they are of."""
     work = _work(recording, connection)
-    several = work.get("streams") == "each" and (work.get("count") or 1) > 1
-    return connection.over_quic and (several or work.get("delivery") == "datagram")
+    several = len(work.get("objects", ())) > 1 or ((work.get("count") or 1) > 1 and work.get("streams", "one") != "one")
+    return connection.over_quic and (several or work.get("delivery") == "datagrams")
 
 
 def left_out(recording: Recording) -> list[str]:

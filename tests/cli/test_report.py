@@ -62,6 +62,32 @@ def test_runs_with_other_settings_than_the_lab_s_are_told(polypath: Any, tmp_pat
     assert lab["expectations"][0]["verdict"] == "miss"
 
 
+def test_results_of_one_run_are_told_apart_by_their_folders(polypath: Any, tmp_path: Path) -> None:
+    for name, setting in (("before", "seed=1"), ("after", "link.path0.rate=10 Mbps")):
+        out = tmp_path / name
+        assert polypath("run", "aggregation", "--run", "tcp", "--set", setting, "--out", out).code == 0
+    assert polypath("report", tmp_path / "before", tmp_path / "after", "--out", tmp_path / "both.html").code == 0
+    page = data(tmp_path / "both.html")
+    assert [(run["name"], run["short"]) for run in page["runs"]] == [("before", "before"), ("after", "after")]
+    assert [run["scenario"] for run in page["runs"]] == ["aggregation/tcp"] * 2
+    (lab,) = page["labs"]
+    assert lab["expectations"][0]["verdict"] == "ok"
+    assert "Not run as the lab has it: after. " in lab["note"]
+    assert "Measured is the first result of each run, and not after." in lab["note"]
+
+
+def test_sweeps_of_one_name_are_told_apart_by_their_folders(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SWEEP)
+    for name in ("before", "after"):
+        assert polypath("run", tmp_path / "small.toml", "--out", tmp_path / name).code == 0
+    assert polypath("report", tmp_path / "before", tmp_path / "after", "--out", tmp_path / "both.html").code == 0
+    page = data(tmp_path / "both.html")
+    assert [sweep["name"] for sweep in page["sweeps"]] == ["before", "after"]
+    assert [run["name"] for run in page["runs"]] == [
+        f"{name} (link.path0.rate={rate})" for name in ("before", "after") for rate in ("5 Mbps", "10 Mbps")
+    ]
+
+
 def test_a_lab_is_run(polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert polypath("report", "aggregation", "--run", "tcp", "--set", "application.iperf.duration=1 s").code == 0

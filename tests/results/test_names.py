@@ -1,8 +1,10 @@
 """Names as short as tells runs apart."""
 
+from pathlib import Path
+
 import pytest
 
-from polypath.results.names import told_apart
+from polypath.results.names import of_folders, told_apart
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,18 @@ from polypath.results.names import told_apart
 )
 def test_what_all_have_is_left_out(names: list[str], short: list[str]) -> None:
     assert told_apart(names) == short
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["before", "after"], ["before", "after"]),
+        (["a/x", "b/x"], ["a", "b"]),
+        (["before/tcp", "before/mptcp", "after/tcp"], ["before/tcp", "before/mptcp", "after/tcp"]),
+        (["a/x", "x"], ["a", "runs"]),
+        (["a", "a"], ["a", "a"]),
+        ([], []),
+    ],
+)
+def test_folders_are_told_apart(folders: list[str], names: list[str]) -> None:
+    assert of_folders([Path("/runs") / folder for folder in folders]) == names

@@ -16,7 +16,7 @@ from polypath.cli.errors import InputError
 from polypath.cli.figures import Drawing
 from polypath.cli.options import OutFolder
 from polypath.results import MetricError, OutputError, Recording, folder, layout, stored
-from polypath.results.names import told_apart
+from polypath.results.names import of_folders, told_apart
 from polypath.results.stored import StoredSweep
 
 
@@ -147,18 +147,10 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
 
 def labelled(runs: Mapping[Path, Recording]) -> dict[str, Recording]:
     """Runs by a name for the legend: what differs of their own, or the folder's where only that tells them apart."""
-    names = dict(zip(runs, told_apart([run.metadata.scenario for run in runs.values()]), strict=True))
-    if len(set(names.values())) < len(names):
-        parts = {path: path.resolve().parts for path in names}
-        depth = next(
-            depth
-            for depth in range(1, 100)
-            if len({own[-depth:] for own in parts.values()}) == len(set(parts.values()))
-        )
-        names = {path: own[-depth] for path, own in parts.items()}
-        if len(set(names.values())) < len(names):
-            names = {path: "/".join(own[-depth:]) for path, own in parts.items()}
-    return {names[path]: run for path, run in runs.items()}
+    names = told_apart([run.metadata.scenario for run in runs.values()])
+    if len(set(names)) < len(names):
+        names = of_folders(list(runs))
+    return dict(zip(names, runs.values(), strict=True))
 
 
 def _reason(found: _Found, wanted: Drawing) -> str:

@@ -27,7 +27,7 @@ from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, b
 from polypath.results import OutputError, Recording, folder, layout, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
-from polypath.results.names import of_place, told_apart
+from polypath.results.names import of_folders, of_place, told_apart
 from polypath.results.points import SEED
 
 #: Runs of a sweep with charts on a page; points beyond are linked, and judged with the others.
@@ -37,7 +37,7 @@ MOST_RUNS = 200
 @dataclass(frozen=True)
 class _Found:
     """A run or a sweep that the page shows, of a sweep the first `runs`; `place` is its folder, and `link` that as the
-    page names it."""
+    page names it, unless it is gone when the page is read."""
 
     name: str
     runs: Sequence[Labelled]
@@ -46,6 +46,8 @@ class _Found:
     link: str | None = None
     #: The command's exit code for it.
     code: int = DONE
+    #: What it is called on the page.
+    title: str = ""
 
     @property
     def interrupted(self) -> bool:
@@ -179,7 +181,7 @@ def _in(directory: Path, page: Path) -> list[_Found]:
         if kind is folder.RUN:
             recording = Recording.load(path)
             run = Labelled(recording.metadata.scenario, recording, folder=_link(path, page))
-            found.append(_Found(run.name, [run], path))
+            found.append(_Found(run.name, [run], path, link=run.folder))
         else:
             found.append(_sweep(path, _link(path, page)))
     return _in_order(found)
@@ -196,7 +198,7 @@ def _in_order(found: list[_Found]) -> list[_Found]:
 
 
 def _sweep(path: Path, link: str | None) -> _Found:
-    """A stored sweep; without a link its folder is gone when the page is read."""
+    """A stored sweep."""
     try:
         index = json.loads(folder.located(path, layout.INDEX).read_text(encoding="utf-8"))
         points = _done(index)
@@ -255,13 +257,14 @@ def _swept(job: jobs.Job, place: Path) -> _Found:
 
 
 def _page(found: Sequence[_Found], targets: Sequence[str]) -> Page:
+    found = _titled(found)
     runs: list[Labelled] = []
     tables = []
     shown = _labs(found)
     for one in found:
         lab = next((lab for lab in shown if one.name.partition("/")[0] == lab), None)
         first = len(runs)
-        runs += [replace(run, lab=lab) for run in one.runs]
+        runs += [replace(run, name=one.title + run.name.removeprefix(one.name), lab=lab) for run in one.runs]
         if one.index is not None and one.place is not None:
             tables.append(_table(one, one.place, one.index, first))
     described = [
@@ -272,6 +275,14 @@ def _page(found: Sequence[_Found], targets: Sequence[str]) -> Page:
         names = [one.name for one in found]
         title = _common(names) or (names[0] if len(names) == 1 else title)
     return Page(title, _core.version(), runs, described, tables)
+
+
+def _titled(found: Sequence[_Found]) -> list[_Found]:
+    """With what each is called: by its folder where names do not tell them apart."""
+    if len({one.name for one in found}) == len(found):
+        return [replace(one, title=one.name) for one in found]
+    folders = iter(of_folders([one.place for one in found if one.place is not None and one.link is not None]))
+    return [replace(one, title=one.name if one.link is None else next(folders)) for one in found]
 
 
 def _common(names: Sequence[str]) -> str:
@@ -293,7 +304,7 @@ def _table(one: _Found, place: Path, index: Mapping[str, Any], first: int) -> Sw
         there = point["state"] == "done" and number < first + len(one.runs)
         numbers.append(number if there else None)
         number += there
-    return SweepOf(one.name, index, statistics, numbers, one.link, _compared(place, axes))
+    return SweepOf(one.title, index, statistics, numbers, one.link, _compared(place, axes))
 
 
 def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
@@ -325,11 +336,12 @@ def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
     """A lab with those of its expectations whose runs are there, with all of their points."""
     several = len(lab.runs) > 1
     there: dict[str, _Found] = {}
+    again: list[str] = []
     own = {run.name for run in lab.runs}
     for one in found:
         name = one.name.partition("/")[2] if several else lab.runs[0].name
-        if name in own:
-            there.setdefault(name, one)
+        if name in own and there.setdefault(name, one) is not one:
+            again.append(one.title)
     needed = [{each.run, (each.relative_to or {}).get("run", each.run)} for each in lab.expectations]
     wanted = {name for names in needed if names <= there.keys() for name in names}
     recorded = {name: one.recorded() for name, one in there.items() if name in wanted and one.whole}
@@ -345,6 +357,8 @@ def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
     notes = []
     if changed := _changed(lab, found):
         notes.append(f"Not run as the lab has it: {', '.join(changed)}. The bounds are those of the lab as it is.")
+    if again:
+        notes.append(f"Measured is the first result of each run, and not {', '.join(again)}.")
     if left:
         notes.append(f"{left} of {len(needed)} expectations are of runs that are not here.")
     if partial:
@@ -366,7 +380,7 @@ def _changed(lab: Lab, found: Sequence[_Found]) -> list[str]:
         for point in job.points
     }
     return [
-        one.name
+        one.title
         for one in found
         if any(plans.get((one.name, tuple(values.items()))) != plan for values, plan in one.plans())
     ]

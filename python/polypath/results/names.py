@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 #: A point of a sweep: the sweep's name, and in brackets where it lies on each axis.
 _POINT = re.compile(r"(?P<sweep>.*) \((?P<places>[^=]+=.*)\)", re.DOTALL)
@@ -16,6 +17,15 @@ def told_apart(names: Sequence[str]) -> list[str]:
     """
     found = _places(names) or _runs(names)
     return found if found and len(set(found)) == len(set(names)) > 1 else list(names)
+
+
+def of_folders(folders: Sequence[Path]) -> list[str]:
+    """The part of each path that tells it from the others, or all from there on where no single one does."""
+    parts = [folder.resolve().parts for folder in folders]
+    ends = ([own[-depth:] for own in parts] for depth in range(1, max(map(len, parts), default=0) + 1))
+    apart = next((own for own in ends if len(set(own)) == len(set(parts))), [])
+    names = [own[0] for own in apart]
+    return names if len(set(names)) == len(names) else ["/".join(own) for own in apart]
 
 
 def of_place(values: Mapping[str, str]) -> str:

@@ -127,6 +127,19 @@ response = "20 kB"
 """
 
 
+DATAGRAMS = """
+duration = "1 s"
+defaults = { path_manager = "fullmesh" }
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+application = [
+    { name = "s", kind = "messages", transport = "mpquic", interval = "20 ms", size = "1 kB", delivery = "datagrams" },
+    { name = "ping", kind = "ping" },
+]
+"""
+
+
 FAILING = """
 name = "failing"
 duration = "5 s"
@@ -167,7 +180,8 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     call("compare", "backup", "--run", "backup", "--by", "defaults.scheduler=default,redundant", "--seeds", "2",
          "--set", "duration=4 s", "--out", tmp_path / "unfinished")  # fmt: skip
     call("report", tmp_path / "unfinished", "--out", tmp_path / "unfinished.html")
-    for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS), ("unanswered", UNANSWERED)):
+    for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS), ("unanswered", UNANSWERED),
+                       ("datagrams", DATAGRAMS)):  # fmt: skip
         scenario = tmp_path / f"{name}.toml"
         scenario.write_text(text, encoding="utf-8")
         call("report", scenario, "--out", tmp_path / f"{name}.html")

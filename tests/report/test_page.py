@@ -88,6 +88,32 @@ def test_series_are_those_of_the_metrics(ran: Ran) -> None:
     assert [value / 1e6 for value in summed(rate["v"][1])] == pytest.approx([own[0], *own], abs=1e-6)
 
 
+DATAGRAMS = """
+duration = "1 s"
+defaults = { path_manager = "fullmesh" }
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+application = [
+    { name = "a", kind = "messages", transport = "mpquic", interval = "20 ms", size = "1 kB", delivery = "datagrams" },
+    { name = "tone", kind = "cbr", rate = "1 Mbps" },
+    { name = "ping", kind = "ping", count = 3, interval = "100 ms" },
+]
+"""
+
+
+def test_datagrams_have_a_rate_of_their_own_and_none_by_path() -> None:
+    recording = engines.get("sim").run(Scenario.parse(DATAGRAMS, "x").plan())
+    (run,) = page(recording)["runs"]
+    data = unpacked(run)["connections"]
+    assert not run["connections"][0]["counted"]
+    assert "rate" not in data["2"]
+    for number, of in enumerate(metrics.connections(recording)[:2]):
+        _, goodput = metrics.goodput_series(recording, of)
+        (rate,) = data[f"{number}"]["rate"]["v"]
+        assert [value / 1e6 for value in summed(rate)] == pytest.approx([goodput[0], *goodput], abs=1e-6)
+
+
 def test_every_segment_is_there_in_the_order_of_sending(ran: Ran) -> None:
     recording = ran("aggregation", "mptcp")
     sequence = unpacked(page(recording)["runs"][0])["connections"]["0"]["sequence"]

@@ -6,7 +6,7 @@ import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
 import { Expectations } from "./expectations";
-import { mbps, milliseconds, seconds } from "./format";
+import { goodput, milliseconds, seconds } from "./format";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
 
 /** Runs that are drawn at first, and colours that are told apart. */
@@ -81,7 +81,7 @@ export function AllRuns(props: { page: Page }) {
                     </th>
                     <td>{each.name}</td>
                     <td>{each.transport}</td>
-                    <td class="number">{each.bytes ? mbps(each.goodput_mbps) : ""}</td>
+                    <td class="number">{goodput(each)}</td>
                     <td class="number">{each.completion_s === null ? "" : seconds(each.completion_s)}</td>
                     <td class="number">{milliseconds(each.requests.median_s)}</td>
                     <td class="number">{milliseconds(each.requests.p95_s)}</td>

@@ -110,6 +110,8 @@ export interface Connection {
   lane: string;
   receiver: string;
   charted: boolean;
+  /** Whether bytes are counted by path. */
+  counted: boolean;
   /** What the table cannot say in a cell, as the terminal has it. */
   notes: string[];
   subflows: Lane[];

@@ -1,5 +1,12 @@
 // Numbers as the terminal prints them.
 
+import type { ConnectionSummary } from "./data";
+
+/** The rate of a connection; empty of one that carried nothing, and of pings, whose bytes are no transfer. */
+export function goodput(of: ConnectionSummary): string {
+  return of.bytes && of.transport !== "icmp" ? mbps(of.goodput_mbps) : "";
+}
+
 /** Two decimals, more for a rate that would be nothing with them. */
 export function mbps(rate: number | null): string {
   if (rate === null) return "";

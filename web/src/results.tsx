@@ -3,7 +3,7 @@
 import { laneColour } from "./colour";
 import { Swatch } from "./chart";
 import type { ConnectionSummary, Run, SubflowSummary } from "./data";
-import { amount, mbps, percent, seconds } from "./format";
+import { amount, goodput, mbps, percent, seconds } from "./format";
 import { theme, useValue } from "./store";
 import { useState } from "preact/hooks";
 
@@ -64,7 +64,7 @@ function ConnectionRow(props: { of: ConnectionSummary }) {
     <tr class="connection">
       <th scope="row">{of.name}</th>
       <td>{of.transport}</td>
-      <td class="number">{of.bytes ? mbps(of.goodput_mbps) : ""}</td>
+      <td class="number">{goodput(of)}</td>
       <td />
       <td />
       <td />
@@ -76,7 +76,9 @@ function ConnectionRow(props: { of: ConnectionSummary }) {
 
 function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole: ConnectionSummary }) {
   const { of } = props;
-  const lane = props.run.connections[props.number]?.subflows.find((each) => each.id === of.id);
+  const connection = props.run.connections[props.number];
+  const lane = connection?.subflows.find((each) => each.id === of.id);
+  const counted = (text: string) => (connection?.counted ? text : "");
   const notes = [of.backup ? ", backup" : "", of.established_s === null ? ", not established" : ""].join("");
   return (
     <tr>
@@ -85,11 +87,11 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
         {notes}
       </th>
       <td>{of.interface}</td>
-      <td class="number">{mbps(of.goodput_mbps)}</td>
-      <td class="number">{percent(of.share)}</td>
+      <td class="number">{counted(mbps(of.goodput_mbps))}</td>
+      <td class="number">{counted(percent(of.share))}</td>
       <td class="number">{of.srtt_ms?.mean?.toFixed(1) ?? ""}</td>
-      <td class="number">{of.resent === null ? "" : percent(of.resent, 2)}</td>
-      <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
+      <td class="number">{of.resent === null ? "" : counted(percent(of.resent, 2))}</td>
+      <td class="number">{of.reinjected_bytes === null ? "" : counted(amount(of.reinjected_bytes))}</td>
       <td />
     </tr>
   );

@@ -455,6 +455,19 @@ test("subflows that never came to be have a row, without an RTT", async () => {
   });
 });
 
+test("bytes of datagrams have no path, and pings no rate, as in the terminal", async () => {
+  await opened("datagrams.html", "", async (page) => {
+    const rows = (await cells(page, "results")).map((row) => row.slice(1));
+    assert.deepEqual(rows.map((row) => row.filter((_, column) => column !== 3)), [
+      ["mpquic", "0.39", "", "", "", ""],
+      ["eth0", "", "", "", "", ""],
+      ["eth1", "", "", "", "", ""],
+      ["icmp", "", "", "", "", ""],
+    ]);
+    assert.equal(await page.locator("[data-chart=rate] .legend").count(), 0);
+  });
+});
+
 test("hostile names are text", async () => {
   await opened("hostile.html", "", async (page) => {
     assert.equal(await page.evaluate(() => window.hacked), undefined);

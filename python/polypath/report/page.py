@@ -139,7 +139,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         del figures["connections"][number]["goodput_series"]
         figures["connections"][number]["requests"].pop("delay_s")
         if id(each) in shown:
-            charts = series.of_connection(recording, each, lanes, coarse) if each.id is not None else {}
+            charts = {} if each.transport == "icmp" else series.of_connection(recording, each, lanes, coarse)
             more = {"requests": asked.of_connection(recording, each, lanes)}
             if not coarse:
                 more["segments"] = listing.of_connection(recording, each, segments // len(shown))
@@ -197,6 +197,7 @@ def _connection(
         "lane": of.lane,
         "receiver": of.receiver,
         "charted": charted,
+        "counted": notes.are_counted(of, lanes),
         "subflows": subflows,
         "causes": [
             {

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.report.columns import MOST_VALUES, Chart, differences
-from polypath.results import Recording, metrics, traces
+from polypath.results import Recording, metrics, notes, traces
 from polypath.results.metrics import Connection, Subflow
 
 #: Steps of the network's animation at most, and values.
@@ -28,16 +28,17 @@ def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow]
     """A connection's charts by name; those without data are left out. `coarse`: a quarter of the resolution."""
     most = MOST_VALUES // 4 if coarse else MOST_VALUES
     rates = _rate(recording, of, lanes)
-    charts = {
-        "delivered": Chart(*_delivered(recording, of)),
-        "window": _sampled(recording, of, of.sender, "cwnd_packets", lanes),
-        "flight": _sampled(recording, of, of.sender, "in_flight_packets", lanes),
-        "rtt": _sampled(recording, of, of.sender, "srtt_us", lanes, without=0),
-        "reassembly": _reassembly(recording, of, lanes),
-    }
+    charts = {"delivered": Chart(*_delivered(recording, of))}
+    if of.id is not None:
+        charts |= {
+            "window": _sampled(recording, of, of.sender, "cwnd_packets", lanes),
+            "flight": _sampled(recording, of, of.sender, "in_flight_packets", lanes),
+            "rtt": _sampled(recording, of, of.sender, "srtt_us", lanes, without=0),
+            "reassembly": _reassembly(recording, of, lanes),
+        }
     found: dict[str, Any] = {"rate": rates.averaged(most)} if _says_something(rates) else {}
     found |= {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
-    if not coarse and (sent := sequence(recording, of)) is not None:
+    if of.id is not None and not coarse and (sent := sequence(recording, of)) is not None:
         found["sequence"] = sent
         if (back := answers(recording, of)) is not None:
             found["answers"] = back
@@ -49,10 +50,11 @@ def _says_something(chart: Chart) -> bool:
 
 
 def _rate(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
-    """Goodput, then the rate of each subflow, in bit/s over the interval that ends at the time; where the first one
-    begins there is its rate, too."""
+    """Goodput, then the rate of each subflow if bytes are counted by path, in bit/s over the interval that ends at the
+    time; where the first one begins there is its rate, too."""
     ends, goodput = metrics.goodput_series(recording, of)
-    own = [metrics.subflow_series(recording, of, lane)[1] for lane in lanes]
+    counted = lanes if notes.are_counted(of, lanes) else ()
+    own = [metrics.subflow_series(recording, of, lane)[1] for lane in counted]
     return Chart(
         [of.start_ns, *(round(end * metrics.SECOND) for end in ends)] if ends else [],
         [[rate * 1e6 for rate in (*one[:1], *one)] for one in (goodput, *own)],

@@ -51,6 +51,8 @@ export interface ChartProps {
 
 const SYNC = "time";
 const HEIGHT = 190;
+/** Pixels to the right of the last number on the axis of time. */
+const HALF_A_NUMBER = 28;
 /** Pixels that the pointer moves in a click at most. */
 const STILL = 4;
 
@@ -175,7 +177,7 @@ function options(
     width: Math.max(width, 50),
     height: props.height ?? HEIGHT,
     legend: { show: false },
-    padding: [props.named ? 16 : 8, 12, 0, 0],
+    padding: [props.named ? 16 : 8, HALF_A_NUMBER, 0, 0],
     scales: {
       x: { time: false, range: (_, min, max) => [min, max] },
       y: {
@@ -190,7 +192,7 @@ function options(
     },
     axes: [
       { ...axis, size: 26, space: 64, values: (_, ticks, _axis, _space, step) => ticks.map((value) => timeTick(value, step)) },
-      { ...axis, size: 58, space: 30, values: (_, ticks) => ticks.map((value) => tick(value)) },
+      { ...axis, size: widthOf, space: 30, values: (_, ticks, _axis, _space, step) => ticks.map((value) => tick(value, step)) },
     ],
     series: [
       {},
@@ -236,6 +238,12 @@ function options(
       setCursor: [(plot) => tell(plot, given.current, told.current)],
     },
   };
+}
+
+/** An axis has the same width in all charts, unless its numbers need more. */
+function widthOf(plot: uPlot, values: string[]): number {
+  const longest = Math.max(0, ...(values ?? []).map((text) => plot.ctx.measureText(text).width / devicePixelRatio));
+  return Math.max(58, Math.ceil(longest) + 14);
 }
 
 /** With more changes of links in view, each is a tick at the top, which hides no curve. */

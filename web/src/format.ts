@@ -46,7 +46,7 @@ export function seconds(value: number, step = 1e-3): string {
 
 /** A length of time: milliseconds below a second. */
 export function duration(value: number): string {
-  if (value >= 1) return `${value >= 1000 ? Math.round(value) : value.toPrecision(3)} s`;
+  if (value >= 1) return `${value >= 999.5 ? Math.round(value) : value.toPrecision(3)} s`;
   return value >= 1e-3 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
 }
 
@@ -77,9 +77,11 @@ export function rate(bits: number | null): string {
   return `${bits} bit/s`;
 }
 
-/** Seven digits or fewer of a number on an axis. */
-export function tick(value: number): string {
-  return Math.abs(value) >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(7)));
+/** A number on an axis whose numbers are `step` apart. */
+export function tick(value: number, step: number): string {
+  const digits = value === 0 ? 1 : Math.floor(Math.log10(Math.abs(value)) + 1e-9) - Math.floor(Math.log10(step) + 1e-9) + 2;
+  const rounded = Number(value.toPrecision(Math.min(Math.max(digits, 1), 15)));
+  return Math.abs(rounded) >= 1e6 ? rounded.toExponential() : String(rounded);
 }
 
 /** A time on an axis whose numbers are `step` apart. */

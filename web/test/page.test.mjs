@@ -132,13 +132,15 @@ test("under the pointer is told what is drawn there, in the first interval, too"
   });
 });
 
-test("numbers on the axis of time differ however far it is zoomed", async () => {
+test("numbers on the axis of time differ however far it is zoomed, and none is cut off", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     await page.evaluate(() => {
       window.written = [];
+      window.cut = [];
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
         window.written.push(text);
+        if (this.textAlign === "center" && x + this.measureText(text).width / 2 > this.canvas.width) window.cut.push(text);
         fillText.call(this, text, x, y);
       };
     });
@@ -146,6 +148,14 @@ test("numbers on the axis of time differ however far it is zoomed", async () => 
     await page.evaluate(() => document.activeElement.blur());
     for (let press = 0; press < 24; press += 1) await page.keyboard.press("+");
     await page.waitForFunction(() => window.written.some((text) => /^10\.\d{6}/.test(text)));
+    await page.keyboard.press("0");
+    await page.getByRole("slider", { name: "Moment" }).fill("8.001");
+    await page.evaluate(() => document.activeElement.blur());
+    for (let press = 0; press < 24; press += 1) {
+      await page.keyboard.press("+");
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+    assert.deepEqual(await page.evaluate(() => window.cut), []);
   });
 });
 

@@ -6,7 +6,7 @@ import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
 import { Expectations } from "./expectations";
-import { goodput, milliseconds, seconds } from "./format";
+import { goodput, milliseconds, took } from "./format";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
 
 /** Runs that are drawn at first, and colours that are told apart. */
@@ -82,7 +82,7 @@ export function AllRuns(props: { page: Page }) {
                     <td>{each.name}</td>
                     <td>{each.transport}</td>
                     <td class="number">{goodput(each)}</td>
-                    <td class="number">{each.completion_s === null ? "" : seconds(each.completion_s)}</td>
+                    <td class="number">{took(each.completion_s)}</td>
                     <td class="number">{milliseconds(each.requests.median_s)}</td>
                     <td class="number">{milliseconds(each.requests.p95_s)}</td>
                   </tr>

@@ -44,6 +44,16 @@ export function seconds(value: number, step = 1e-3): string {
   return `${value.toFixed(decimals)} s`;
 }
 
+/** A time in a stretch of so many seconds: milliseconds, or finer where that is short. */
+export function instant(value: number, length: number): string {
+  return seconds(value, Math.min(1e-3, length / 1000));
+}
+
+/** How long a transfer took, with at least two digits. */
+export function took(value: number | null): string {
+  return value === null ? "" : seconds(value, Math.min(1e-3, value / 100));
+}
+
 /** A length of time: milliseconds below a second. */
 export function duration(value: number): string {
   if (value >= 1) return `${value >= 999.5 ? Math.round(value) : value.toPrecision(3)} s`;

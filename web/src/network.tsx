@@ -2,7 +2,7 @@
 
 import { ink, useColour } from "./colour";
 import { lastUpTo, type Channel, type Direction, type Link, type LinkData, type Network, type Run } from "./data";
-import { percent, rate, significant } from "./format";
+import { instant, percent, rate, significant } from "./format";
 import { moment, theme, useValue } from "./store";
 
 const COLUMN = 300;
@@ -275,7 +275,7 @@ function LinkTable(props: { run: Run; network: Network; links: LinkData; at: num
   return (
     <table class="now">
       <caption>
-        At <output>{at.toFixed(3)}</output> s{all.length > ROWS ? `; the first ${ROWS} of ${all.length} directions` : ""}
+        At <output>{instant(at, run.end_s)}</output>{all.length > ROWS ? `; the first ${ROWS} of ${all.length} directions` : ""}
       </caption>
       <thead>
         <tr>

@@ -3,7 +3,7 @@
 import { laneColour } from "./colour";
 import { Swatch } from "./chart";
 import type { ConnectionSummary, Run, SubflowSummary } from "./data";
-import { amount, goodput, mbps, percent, seconds } from "./format";
+import { amount, goodput, instant, mbps, percent, took } from "./format";
 import { theme, useValue } from "./store";
 import { useState } from "preact/hooks";
 
@@ -53,7 +53,7 @@ export function Results(props: { run: Run }) {
           </p>
         )),
       )}
-      {run.interrupted && <p class="warning">Interrupted at {seconds(run.end_s)} of simulated time.</p>}
+      {run.interrupted && <p class="warning">Interrupted at {instant(run.end_s, run.end_s)}{run.engine === "live" ? "" : " of simulated time"}.</p>}
     </section>
   );
 }
@@ -69,7 +69,7 @@ function ConnectionRow(props: { of: ConnectionSummary }) {
       <td />
       <td />
       <td />
-      <td class="number">{of.completion_s === null ? "" : seconds(of.completion_s)}</td>
+      <td class="number">{took(of.completion_s)}</td>
     </tr>
   );
 }

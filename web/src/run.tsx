@@ -6,7 +6,7 @@ import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
 import { dataOf, type Connection, type Lab, type Network, type Page, type Run, type RunData, type Series } from "./data";
 import { Events } from "./events";
-import { significant } from "./format";
+import { instant, significant } from "./format";
 import { Expectations } from "./expectations";
 import { NetworkView } from "./network";
 import { SegmentList } from "./listing";
@@ -31,8 +31,9 @@ export function useData(run: Run): RunData | null {
 }
 
 function origin(run: Run): string {
-  const length = `${run.end_s.toFixed(3)} s`;
-  return run.engine === "capture" ? `capture of ${length}` : `engine ${run.engine} · seed ${run.seed} · ${length} simulated`;
+  const length = instant(run.end_s, run.end_s);
+  if (run.engine === "capture") return `capture of ${length}`;
+  return `engine ${run.engine} · seed ${run.seed} · ${length}${run.engine === "live" ? "" : " simulated"}`;
 }
 
 export function RunView(props: { page: Page; run: Run }) {

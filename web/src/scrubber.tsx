@@ -1,12 +1,13 @@
 // The bar below: playing through the run, and the moment.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { end, goTo, moment, useValue, Value, zoom } from "./store";
+import { instant } from "./format";
+import { end, goTo, moment, shown, useValue, Value, zoom } from "./store";
 
 export const playing = new Value(false);
 
 /** Simulated seconds in a second. */
-const SPEEDS = [0.001, 0.01, 0.1, 1, 10];
+const SPEEDS = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
 /** The seconds that playing a whole run may take at the speed that is set at first. */
 const PATIENCE = 20;
 
@@ -16,9 +17,11 @@ export function Scrubber() {
   const runs = useValue(playing);
   const zoomed = useValue(zoom);
   const [chosen, setSpeed] = useState<number | null>(null);
-  const speed = chosen ?? SPEEDS.find((each) => until / each <= PATIENCE) ?? 10;
+  const speed = chosen ?? SPEEDS.find((each) => until / each <= PATIENCE) ?? 1000;
   const pace = useRef(speed);
   pace.current = speed;
+  const { min, max } = shown();
+  const now = instant(at, max - min);
 
   useEffect(() => {
     if (!runs) return undefined;
@@ -50,10 +53,10 @@ export function Scrubber() {
         step={until / 2000}
         value={at}
         aria-label="Moment"
-        aria-valuetext={`${at.toFixed(3)} seconds`}
+        aria-valuetext={now}
         onInput={(event) => goTo(Number(event.currentTarget.value))}
       />
-      <output class="at">{at.toFixed(3)} s</output>
+      <output class="at">{now}</output>
       <label class="speed">
         speed{" "}
         <select value={String(speed)} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>

@@ -1,7 +1,7 @@
 // What cost a connection time, the dearest first, each with a way to the moment.
 
 import type { Connection } from "./data";
-import { duration, seconds } from "./format";
+import { duration, instant } from "./format";
 import { look } from "./store";
 
 const MOST = 8;
@@ -27,7 +27,7 @@ export function Why(props: { connection: Connection; name: string; end: number }
             <span class="cost">{duration(cause.time_s)}</span> <span>{cause.sentence}</span>{" "}
             {cause.at_s !== null && (
               <button type="button" onClick={() => look(cause.at_s as number, Math.max(AROUND * props.end, 0.05))}>
-                see {seconds(cause.at_s)}
+                see {instant(cause.at_s, props.end)}
               </button>
             )}
           </li>

@@ -10,11 +10,17 @@ const { outputFiles } = await build({
   format: "esm",
   write: false,
 });
-const { tick } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString("base64")}`);
+const { duration, instant, tick, took } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString("base64")}`);
 
 test("numbers on an axis differ, and are those of their places", () => {
   const axis = (...values) => values.map((value) => tick(value, values[1] - values[0]));
   assert.deepEqual(axis(0, 250_000, 500_000, 750_000, 1_000_000, 1_250_000), ["0", "250000", "500000", "750000", "1e+6", "1.25e+6"]);
   assert.deepEqual(axis(12_034.5665, 12_034.567, 12_034.5675), ["12034.5665", "12034.567", "12034.5675"]);
   assert.deepEqual(axis(0, 0.1, 0.2, 0.1 + 0.2), ["0", "0.1", "0.2", "0.3"]);
+});
+
+test("times have digits as long as what they are of", () => {
+  assert.deepEqual([instant(2.5, 10), instant(0.00025, 0.001), instant(9000, 10_000)], ["2.500 s", "0.000250 s", "9000.000 s"]);
+  assert.deepEqual([took(2.5), took(0.4567), took(0.00021), took(null)], ["2.500 s", "0.457 s", "0.000210 s", ""]);
+  assert.deepEqual([duration(999.4), duration(999.6), duration(1000)], ["999 s", "1000 s", "1000 s"]);
 });

@@ -188,6 +188,7 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     crowd = tmp_path / "crowd.toml"
     crowd.write_text(CROWD, encoding="utf-8")
     call("report", crowd, failing, "--out", tmp_path / "crowd.html")
+    (tmp_path / "crowded.html").write_text(crowded(ran("aggregation", "mptcp")), encoding="utf-8")
     (tmp_path / "hostile.html").write_text(hostile(ran("aggregation", "mptcp")), encoding="utf-8")
     names = ("tcp", "mptcp", "window-100kB")
     recordings = [Recording.load(results / name) for name in names]
@@ -257,6 +258,17 @@ def rows(recording: Recording) -> list[list[str]]:
             )
     assert len(of) == len(metrics.connections(recording))
     return found
+
+
+def crowded(recording: Recording) -> str:
+    """A page with more than it lists."""
+    page = build(Page("crowded", "0", [Labelled("crowded", recording)]))
+    (run,) = page["runs"]
+    run["summary"]["links"] = run["summary"]["links"][:1] * 401
+    (connection,) = run["connections"]
+    connection["causes"] = connection["causes"][:1] * 9
+    connection["notes"] = ["something"] * 41
+    return html(page)
 
 
 def hostile(recording: Recording) -> str:

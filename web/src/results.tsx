@@ -9,12 +9,15 @@ import { useState } from "preact/hooks";
 
 /** With more rows, the rest is shown when asked for. */
 const ROWS = 40;
+/** Directions of links that have a row. */
+const LINKS = 400;
 
 export function Results(props: { run: Run }) {
   useValue(theme);
   const { run } = props;
   const [all, setAll] = useState(false);
   const connections = run.summary.connections;
+  const notes = run.connections.flatMap((each) => each.notes);
   const rows = connections.flatMap((each, number) => [
     <ConnectionRow key={number} of={each} />,
     ...each.subflows.map((subflow, place) => (
@@ -41,17 +44,15 @@ export function Results(props: { run: Run }) {
           <tbody>{all ? rows : rows.slice(0, ROWS)}</tbody>
         </table>
       </div>
-      {rows.length > ROWS && !all && (
+      {(all ? notes : notes.slice(0, ROWS)).map((note, number) => (
+        <p key={number} class="words">
+          {note}
+        </p>
+      ))}
+      {Math.max(rows.length, notes.length) > ROWS && !all && (
         <button type="button" onClick={() => setAll(true)}>
-          Show all {rows.length} rows
+          Show all {rows.length} rows{notes.length > ROWS ? ` and ${notes.length} notes` : ""}
         </button>
-      )}
-      {run.connections.flatMap((each, number) =>
-        each.notes.map((note) => (
-          <p key={`${number} ${note}`} class="words">
-            {note}
-          </p>
-        )),
       )}
       {run.interrupted && <p class="warning">Interrupted at {instant(run.end_s, run.end_s)}{run.engine === "live" ? "" : " of simulated time"}.</p>}
     </section>
@@ -115,7 +116,7 @@ export function Links(props: { run: Run }) {
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, 400).map((each, number) => (
+            {rows.slice(0, LINKS).map((each, number) => (
               <tr key={number}>
                 <th scope="row">{each.name}</th>
                 <td>{each.direction}</td>
@@ -127,6 +128,7 @@ export function Links(props: { run: Run }) {
           </tbody>
         </table>
       </div>
+      {rows.length > LINKS && <p class="quiet">The first {LINKS} of {rows.length} directions are shown.</p>}
     </details>
   );
 }

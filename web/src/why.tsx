@@ -33,6 +33,7 @@ export function Why(props: { connection: Connection; name: string; end: number }
           </li>
         ))}
       </ol>
+      {causes.length > MOST && <p class="quiet">The {MOST} dearest of {causes.length} are shown.</p>}
     </section>
   );
 }

@@ -409,6 +409,14 @@ test("tables say what they leave out", async () => {
   await opened("crowd.html", "#all", async (page) => {
     assert.ok((await page.locator("main").innerText()).includes("Of each run the first 12 connections."));
   });
+  await opened("crowded.html", "", async (page) => {
+    const said = await page.locator("main").evaluate((main) => main.textContent);
+    assert.ok(said.includes("The first 400 of 401 directions are shown."));
+    assert.ok(said.includes("The 8 dearest of 9 are shown."));
+    assert.equal(await page.locator(".words").count(), 40);
+    await page.getByRole("button", { name: "and 41 notes" }).click();
+    assert.equal(await page.locator(".words").count(), 41);
+  });
 });
 
 test("several runs have short names and one event", async () => {

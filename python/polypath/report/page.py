@@ -16,7 +16,7 @@ from polypath.results.palette import PALETTE
 from polypath.results.points import MEASURES, SEED
 
 FORMAT: Final = 1
-#: Connections of a run that have charts, those that have notes, and events that are listed.
+#: Connections of a run that have charts, and events that are listed.
 MOST_CONNECTIONS: Final = 40
 MOST_EVENTS: Final = 4000
 #: Runs of a page that have charts of full resolution.
@@ -147,10 +147,8 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
                 **charts,
                 **{name: one for name, one in more.items() if one is not None},
             }
-        noted = notes.of(recording, each, lanes) if number < MOST_CONNECTIONS else ()
-        described.append(
-            {"notes": list(noted), **_connection(recording, each, lanes, paths, charted=id(each) in shown)}
-        )
+        noted = list(notes.of(recording, each, lanes))
+        described.append({"notes": noted, **_connection(recording, each, lanes, paths, charted=id(each) in shown)})
     if (queues := series.of_queues(recording, coarse)) is not None:
         data["queues"] = queues
     events = _events(recording)

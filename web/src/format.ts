@@ -2,6 +2,17 @@
 
 import type { ConnectionSummary } from "./data";
 
+/** The nearest whole number; of two the even one, as Python has it. */
+function even(value: number): number {
+  return value - Math.floor(value) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value);
+}
+
+/** So many decimals of a number, which may lie exactly between two. */
+export function fixed(value: number, decimals: number): string {
+  const isBetween = Number.isInteger(value * 2 ** (decimals + 1));
+  return (isBetween ? even(value * 10 ** decimals) / 10 ** decimals : value).toFixed(decimals);
+}
+
 /** The rate of a connection; empty of one that carried nothing, and of pings, whose bytes are no transfer. */
 export function goodput(of: ConnectionSummary): string {
   return of.bytes && of.transport !== "icmp" ? mbps(of.goodput_mbps) : "";
@@ -10,11 +21,11 @@ export function goodput(of: ConnectionSummary): string {
 /** Two decimals, more for a rate that would be nothing with them. */
 export function mbps(rate: number | null): string {
   if (rate === null) return "";
-  return rate >= 0.1 || rate === 0 ? rate.toFixed(2) : significant(rate, 2);
+  return rate >= 0.1 || rate === 0 ? fixed(rate, 2) : significant(rate, 2);
 }
 
 export function percent(part: number, decimals = 1): string {
-  return `${(part * 100).toFixed(decimals)}%`;
+  return `${fixed(part * 100, decimals)}%`;
 }
 
 export function significant(value: number, digits = 3): string {
@@ -29,19 +40,20 @@ export function estimated(mean: number, low: number, high: number): string {
   return `${rounded(mean, mean - low)} (${rounded(low, low)} to ${rounded(high, high - mean)})`;
 }
 
-/** As many digits as leave two of the uncertainty. */
-export function rounded(value: number, uncertainty: number): string {
-  if (!(Math.abs(uncertainty) > 0)) return significant(value, 4);
-  const places = 1 - Math.floor(Math.log10(Math.abs(uncertainty)));
-  const scale = 10 ** places;
-  const digits = Math.max(places, 0);
-  return (Math.round(value * scale) / scale).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+/** As many digits as leave two of the uncertainty; four without one. */
+export function rounded(value: number, uncertainty = 0): string {
+  const magnitude = (of: number) => (of === 0 ? 0 : Math.floor(Math.log10(Math.abs(of))));
+  const places = Math.min(uncertainty ? 1 - magnitude(uncertainty) : 3 - magnitude(value), 20);
+  const unit = 10 ** Math.max(-places, 0);
+  const text = places > 0 ? fixed(value, places) : String(even(value / unit) * unit);
+  const decimals = Math.max(places, 0);
+  return Number(text).toLocaleString("en", { minimumFractionDigits: uncertainty ? decimals : 0, maximumFractionDigits: decimals });
 }
 
 /** A time with as many digits as tell it from its neighbours at this zoom. */
 export function seconds(value: number, step = 1e-3): string {
   const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step))));
-  return `${value.toFixed(decimals)} s`;
+  return `${fixed(value, decimals)} s`;
 }
 
 /** A time in a stretch of so many seconds: milliseconds, or finer where that is short. */
@@ -61,7 +73,7 @@ export function duration(value: number): string {
 }
 
 export function milliseconds(value: number | null): string {
-  return value === null ? "" : `${(value * 1e3).toFixed(1)} ms`;
+  return value === null ? "" : `${fixed(value * 1e3, 1)} ms`;
 }
 
 export function amount(bytes: number): string {

@@ -3,7 +3,7 @@
 import { laneColour } from "./colour";
 import { Swatch } from "./chart";
 import type { ConnectionSummary, Run, SubflowSummary } from "./data";
-import { amount, goodput, instant, mbps, percent, took } from "./format";
+import { amount, fixed, goodput, instant, mbps, percent, took } from "./format";
 import { theme, useValue } from "./store";
 import { useState } from "preact/hooks";
 
@@ -90,7 +90,7 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
       <td>{of.interface}</td>
       <td class="number">{counted(mbps(of.goodput_mbps))}</td>
       <td class="number">{counted(percent(of.share))}</td>
-      <td class="number">{of.srtt_ms?.mean?.toFixed(1) ?? ""}</td>
+      <td class="number">{typeof of.srtt_ms?.mean === "number" ? fixed(of.srtt_ms.mean, 1) : ""}</td>
       <td class="number">{of.resent === null ? "" : counted(percent(of.resent, 2))}</td>
       <td class="number">{of.reinjected_bytes === null ? "" : counted(amount(of.reinjected_bytes))}</td>
       <td />

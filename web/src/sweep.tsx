@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Estimate, Page, Point, Sweep } from "./data";
-import { estimated, significant } from "./format";
+import { estimated, rounded } from "./format";
 import { hrefOf } from "./store";
 
 interface Cell {
@@ -236,12 +236,12 @@ function words(estimate: Estimate | undefined, printed: number): string {
   if (!estimate) return "";
   if (estimate.unfinished) {
     const of = `${estimate.n - estimate.unfinished} of ${estimate.n} done`;
-    return estimate.median === null ? of : `${significant(estimate.median / printed, 4)}, ${of}`;
+    return estimate.median === null ? of : `${rounded(estimate.median / printed)}, ${of}`;
   }
   if (estimate.mean === null) return "";
   const mean = estimate.mean / printed;
-  if (estimate.method === "deterministic") return `${significant(mean, 4)} =`;
-  if (estimate.method === "constant") return `${significant(mean, 4)} (all ${estimate.n})`;
-  if (estimate.low === null || estimate.high === null) return significant(mean, 4);
+  if (estimate.method === "deterministic") return `${rounded(mean)} =`;
+  if (estimate.method === "constant") return `${rounded(mean)} (all ${estimate.n})`;
+  if (estimate.low === null || estimate.high === null) return rounded(mean);
   return estimated(mean, estimate.low / printed, estimate.high / printed);
 }

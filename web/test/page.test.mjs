@@ -1,6 +1,6 @@
 // The page in a browser. POLYPATH_PAGES is a folder of pages and expected.json, which tests/report/test_browser.py makes.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -484,6 +484,23 @@ test("bytes of datagrams have no path, and pings no rate, as in the terminal", a
     ]);
     assert.equal(await page.locator("[data-chart=rate] .legend").count(), 0);
   });
+});
+
+test("a file that is damaged says so", async () => {
+  const whole = readFileSync(join(pages, "datagrams.html"), "utf8");
+  const columns = whole.indexOf('"data":"') + '"data":"'.length;
+  const files = {
+    "the file is not complete": whole.slice(0, columns),
+    "Part of this page cannot be shown": `${whole.slice(0, columns)}AAAA${whole.slice(columns + 4)}`,
+  };
+  for (const [said, text] of Object.entries(files)) {
+    const file = join(profile, "damaged.html");
+    writeFileSync(file, text);
+    const page = await browser.newPage();
+    await page.goto(pathToFileURL(file).href);
+    await page.getByText(said).waitFor();
+    await page.close();
+  }
 });
 
 test("hostile names are text", async () => {

@@ -30,6 +30,7 @@ def test_a_stored_result(polypath: Any, stored: Path) -> None:
     assert "path iperf, subflow 0 (eth0) 100.0% 2,800 1 100.0% 50.0% 0.0%" in found
     assert "path iperf, subflow 1 (eth1, backup) 50.0% 1,400 1 49.1% 0.0% 0.0%" in found
     assert outcome.err.startswith("warning: cross: no figures of UDP")
+    assert polypath("exposure", stored.parent).out == outcome.out
 
 
 def test_json_has_the_figures_unrounded(polypath: Any, stored: Path) -> None:
@@ -72,7 +73,7 @@ def test_sets_of_links(polypath: Any, tmp_path: Path) -> None:
         (["agregation"], "unknown lab 'agregation'; did you mean 'aggregation'?"),
         (["stored", "--seed", "2"], "stored is a result; --set, --seed and --run are of a lab or a scenario"),
         (["stored", "--links", "2"], "a set of 2 links was asked for, and packets pass 0 links"),
-        (["several"], "several has the results of several runs; name one: several/mptcp"),
+        (["several"], "several has the results of several runs; name one: several/mptcp, several/tcp"),
         (
             ["bare"],
             "the result has no segments; record them with `run --plot` or `segments = true` in [record]",
@@ -88,7 +89,8 @@ def test_mistakes(
     line: str,
 ) -> None:
     monkeypatch.chdir(stored.parent)
-    recording.save(Path("several/mptcp"))
+    for name in ("mptcp", "tcp"):
+        recording.save(Path("several") / name)
     tables = {name: table for name, table in recording.tables.items() if name != "segments"}
     Recording(tables, recording.plan, recording.metadata).save("bare")
     outcome = polypath("exposure", *arguments)

@@ -66,11 +66,13 @@ def _recording(target: str, settings: Sequence[str], seed: int | None, runs: Seq
     folder = Path(target)
     if folder.is_dir():
         inner = sorted(str(each.parent) for each in folder.glob(f"*/{layout.MANIFEST}"))
-        if inner and not (folder / layout.MANIFEST).exists():
+        if (folder / layout.MANIFEST).exists():
+            inner = []
+        if len(inner) > 1:
             raise InputError(f"{target} has the results of several runs; name one: {', '.join(inner)}")
         if settings or seed is not None or runs:
             raise InputError(f"{target} is a result; --set, --seed and --run are of a lab or a scenario")
-        return Recording.load(target)
+        return Recording.load(inner[0] if inner else target)
     todo = jobs.of_target(target, runs, settings, seed)
     if len(todo) > 1:
         raise InputError(f"choose one run with --run: {', '.join(job.name.rpartition('/')[2] for job in todo)}")

@@ -299,6 +299,13 @@ def test_streams_side_by_side_and_datagrams_are_left_out(work: str) -> None:
     assert exposure.exposure(recording) == []
 
 
+def test_a_path_that_migrates_counts_as_where_it_ended() -> None:
+    lab = polypath.labs.get("quic-handover")
+    (run,) = [each for each in lab.runs if each.name == "quic-migrates"]
+    made = polypath.run(run.of(lab.scenario()), segments=True)
+    assert {each.tap.name for each in exposure.exposure(made) if each.tap.kind == "link"} == {"path1", "server"}
+
+
 def test_requests_seen_whole() -> None:
     lab = polypath.labs.get("backup")
     (run,) = [each for each in lab.runs if each.name == "normal"]

@@ -39,7 +39,7 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
       <h2>{of.messages ? "Messages" : "Requests"}</h2>
       <Chart name="delays" title="Delay, by time of sending" unit="ms" times={of.sent} lines={lines} marks={marks} over={crosses(of)} note={lost} />
       <p>
-        <Swatch colour={() => ink("waiting")} /> {of.by && !of.sampled ? "waiting for the first byte of the answer" : "from the request to the end of the answer"}{" "}
+        <Swatch colour={() => ink("waiting")} /> {of.by && !of.sampled ? "until the first byte of the answer was sent" : "from the request to the end of the answer"}{" "}
         {of.by &&
           connection.subflows.map((lane) => (
             <span key={lane.id}>
@@ -69,7 +69,7 @@ export function RequestViews(props: { of: Requests; connection: Connection; mark
       <p class="quiet">
         {inSight.length > BARS ? `${BARS} of the ${inSight.length} in the time that is shown. ` : ""}
         {of.sent.length < of.of ? `The page has the longest ${of.sent.length} of ${of.of}. ` : ""}
-        {paths(of)}
+        {connection.subflows.length > 0 && paths(of)}
       </p>
     </section>
   );

@@ -483,6 +483,9 @@ test("bytes of datagrams have no path, and pings no rate, as in the terminal", a
       ["icmp", "", "", "", "", ""],
     ]);
     assert.equal(await page.locator("[data-chart=rate] .legend").count(), 0);
+    await page.getByRole("combobox", { name: "connection" }).selectOption({ label: "ping" });
+    await page.locator("[data-chart=delays]").getByText("× at 0").waitFor();
+    assert.doesNotMatch(await page.locator("main").innerText(), /path of an answer is not known/);
   });
 });
 

@@ -33,6 +33,20 @@ def test_a_stored_result(polypath: Any, stored: Path) -> None:
     assert polypath("exposure", stored.parent).out == outcome.out
 
 
+DOWN = """
+duration = "1 s"
+host = { client = {}, server = {} }
+link.path0 = { ends = ["client", "server"], rate = "10 Mbps", up = false }
+application = [{ kind = "bulk" }]
+"""
+
+
+def test_without_data_it_says_so(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "down.toml").write_text(DOWN)
+    outcome = polypath("exposure", tmp_path / "down.toml")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "warning: no connection sent any data\n")
+
+
 def test_json_has_the_figures_unrounded(polypath: Any, stored: Path) -> None:
     outcome = polypath("exposure", stored, "--json", "--cbc", "700")
     told = json.loads(outcome.out)

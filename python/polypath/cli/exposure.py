@@ -54,6 +54,8 @@ def exposure(
     found = exposures(recording, links=links, block_bytes=cbc)
     if names := left_out(recording):
         warn(f"{', '.join(names)}: no figures of UDP, ICMP, datagrams of QUIC, or several streams of QUIC")
+    elif not found:
+        warn("no connection sent any data")
     if as_json:
         out.verbatim(json.dumps(_data(recording, found, cbc), indent=2) + "\n")
     else:

@@ -13,6 +13,11 @@ const ROWS = 14;
 /** The moment is as exact as its slider. */
 const SLACK = 1e-9;
 
+/** Which segments are there, where not all are. */
+function left([special, others]: readonly [number, number]): string {
+  return `${special > 1 ? `of those with something special one of ${special}, ` : ""}of those without anything special one of ${others}`;
+}
+
 export function SegmentList(props: { of: Segments; connection: Connection }) {
   const { of, connection } = props;
   const at = useValue(moment);
@@ -108,7 +113,7 @@ export function SegmentList(props: { of: Segments; connection: Connection }) {
       </div>
       <p class="quiet">
         Around the moment{isPath ? ", by number; ack is the highest that was acknowledged" : ", with relative numbers; those of DSS are offsets in the stream"}. {of.of} {what}s in all
-        {of.order.length < of.of ? `, ${of.order.length} on this page: of those without anything special one of ${of.every}` : ""}.
+        {of.order.length < of.of ? `, ${of.order.length} on this page: ${left(of.every)}` : ""}.
       </p>
     </section>
   );

@@ -4,7 +4,7 @@ import { numbers, summed, type Column, type Packed } from "./data";
 
 export interface PackedSegments {
   of: number;
-  every: number;
+  every: [number, number];
   t: Packed;
   side: number[];
   lane: number[];
@@ -27,7 +27,7 @@ export interface PackedSegments {
 /** Columns over rows; `order` has the rows by time. */
 export interface Segments {
   of: number;
-  every: number;
+  every: [number, number];
   order: Uint32Array;
   /** In the order of time. */
   times: Float64Array;

@@ -21,7 +21,8 @@ _USUAL: Final = r"^(?:(?:PATH_)?ACK[^,]*|STREAM \d+|PADDING)(?:, (?:(?:PATH_)?AC
 def of_connection(recording: Recording, of: Connection, most: int) -> dict[str, Any] | None:
     """Columns of `most` segments, by sender, subflow and time; None where there are none.
 
-    `every`: of the segments that have nothing but timestamps and DSS, or the usual frames, one of so many is there.
+    `every`: one of so many is there, of the segments that say something besides, and of those that have nothing but
+    timestamps and DSS, or the usual frames.
     """
     if of.id is None:
         return None
@@ -67,9 +68,9 @@ def of_connection(recording: Recording, of: Connection, most: int) -> dict[str, 
     }
 
 
-def _kept(rows: pl.DataFrame, of: Connection, most: int) -> tuple[pl.DataFrame, int]:
+def _kept(rows: pl.DataFrame, of: Connection, most: int) -> tuple[pl.DataFrame, tuple[int, int]]:
     if rows.height <= most:
-        return rows, 1
+        return rows, (1, 1)
     usual = pl.col("options").str.contains(_USUAL) if of.over_quic else pl.col("options") == ""
     plain = (
         usual
@@ -79,9 +80,10 @@ def _kept(rows: pl.DataFrame, of: Connection, most: int) -> tuple[pl.DataFrame, 
         & pl.col("answers").is_null()
     )
     told, others = rows.filter(~plain), rows.filter(plain)
-    told = told.gather_every(-(-told.height // most)) if told.height > most else told
+    special = max(1, -(-told.height // most))
+    told = told.gather_every(special)
     every = max(1, -(-others.height // max(1, most - told.height)))
-    return pl.concat([told, others.gather_every(every)]), every
+    return pl.concat([told, others.gather_every(every)]), (special, every)
 
 
 def _differences(column: pl.Series) -> list[int | None]:

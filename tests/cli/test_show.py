@@ -113,6 +113,14 @@ def test_every_run_of_a_lab_is_shown(polypath: Any, tmp_path: Path) -> None:
     assert sorted(polypath("show", tmp_path / "out").out.split()) == sorted(printed.split())
 
 
+def test_results_of_one_name_are_told_apart_by_their_folders(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "page.toml").write_text(SCENARIO)
+    for name in ("before", "after"):
+        ran(polypath, tmp_path / "out" / name, tmp_path / "page.toml")
+    lines = [line.strip() for line in polypath("show", tmp_path / "out").out.splitlines()]
+    assert [line for line in lines if line in ("page", "before", "after")] == ["after", "before"]
+
+
 def test_a_folder_without_results_is_one_line(polypath: Any, tmp_path: Path) -> None:
     outcome = polypath("show", tmp_path)
     assert (outcome.code, outcome.err) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from polypath.cli.errors import InputError
 from polypath.labs import Lab, get, names
 from polypath.results import OutputError, Recording, folder, stored
 from polypath.results.expectations import bound
-from polypath.results.names import of_place
+from polypath.results.names import of_folders, of_place
 from polypath.scenario import describe_topology
 
 
@@ -41,14 +42,16 @@ def _show_results(directory: Path) -> None:
     found = list(stored.found(directory))
     if not found:
         raise OutputError(f"no results in {directory}; name a folder that `polypath run --out` wrote, or a lab")
-    for number, (path, kind) in enumerate(found):
+    names = [stored.name(path, kind) for path, kind in found]
+    if len(set(names)) < len(names):
+        names = of_folders([path for path, _ in found])
+    for number, ((path, kind), title) in enumerate(zip(found, names, strict=True)):
         if number:
             out.print()
         if kind is folder.RUN:
-            recording = Recording.load(path)
-            result.show(recording, recording.metadata.scenario)
+            result.show(Recording.load(path), title)
         else:
-            _show_sweep(stored.StoredSweep.read(path))
+            _show_sweep(replace(stored.StoredSweep.read(path), name=title))
 
 
 def _show_sweep(found: stored.StoredSweep) -> None:

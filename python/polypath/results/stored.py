@@ -28,6 +28,15 @@ def found(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
                 break
 
 
+def name(directory: Path, kind: folder.Kind) -> str:
+    """What a run or a sweep is called. Raises OutputError where it cannot be read."""
+    path = folder.located(directory, kind.marker)
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["scenario" if kind is folder.RUN else "name"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{path} cannot be read") from error
+
+
 @dataclass(frozen=True)
 class StoredSweep:
     """A sweep as its folder has it."""

@@ -125,7 +125,8 @@ function key(event: KeyboardEvent, page: Page, where: Where): void {
   const target = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || target.matches("select")) return;
   if (event.key === " " && target.closest("button, a, summary, input[type=checkbox]")) return;
-  if (/^(Arrow|Page|Home|End)/.test(event.key) && target.matches("input[type=range]")) return;
+  const scrolls = target.matches("[tabindex]") && target.scrollWidth > target.clientWidth;
+  if (/^(Arrow|Page|Home|End)/.test(event.key) && (scrolls || target.matches("input[type=range]"))) return;
   const { min, max } = shown();
   const step = ((max - min) / STEPS) * (event.shiftKey ? 10 : 1);
   const actions: Record<string, () => void> = {

@@ -197,6 +197,17 @@ test("keys move, zoom and change the theme", async () => {
   });
 });
 
+test("a table that is too wide is scrolled by keys", async () => {
+  await opened("aggregation.html", "#run-2", async (page) => {
+    await page.setViewportSize({ width: 400, height: 800 });
+    const table = page.getByRole("region", { name: "Results" }).getByRole("group");
+    await table.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction((element) => element.scrollLeft > 0, await table.elementHandle());
+    assert.equal(await page.getByRole("slider", { name: "Moment" }).inputValue(), "0");
+  });
+});
+
 test("a moment that was dragged to is played from by its key", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
     const slider = page.getByRole("slider", { name: "Moment" });

@@ -133,6 +133,7 @@ def test_backup_can_be_said_by_the_experiment(load: Any) -> None:
                 "response_bytes": 900,
             },
         ),
+        ("xpType:pquic", ["pquic"], "quic", {"kind": "fetch", "size_bytes": 10_240_000}),
         ("xpType:ping\npingCount:2", ["ping-0-0", "ping-1-0"], "icmp", {"kind": "ping", "count": 2}),
         ("xpType:none", [], None, None),
         ("", [], None, None),

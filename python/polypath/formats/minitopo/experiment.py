@@ -48,7 +48,7 @@ TYPE_DEFAULTS: dict[str, dict[str, str]] = {
     "https": _FILE,
     "sendfile": _FILE,
     "quic": {**_FILE, "quicMultipath": "0"},
-    "pquic": {"pquicSize": "1024000", "pquicPlugins": "", "pquicClientPlugins": "", "pquicServerPlugins": ""},
+    "pquic": {"pquicSize": "10240000", "pquicPlugins": "", "pquicClientPlugins": "", "pquicServerPlugins": ""},
     "msg": {"msgClientSleep": "5.0", "msgServerSleep": "5.0", "msgNbRequests": "5", "msgBytes": "1200"},
 }
 """The experiments that run here, each with its own keys and minitopo's defaults."""

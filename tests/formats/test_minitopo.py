@@ -134,7 +134,7 @@ def test_backup_can_be_said_by_the_experiment(load: Any) -> None:
             },
         ),
         ("xpType:pquic", ["pquic"], "quic", {"kind": "fetch", "size_bytes": 10_240_000}),
-        ("xpType:ping\npingCount:2", ["ping-0-0", "ping-1-0"], "icmp", {"kind": "ping", "count": 2}),
+        ("xpType:ping\npingCount:2", ["ping-0", "ping-1"], "icmp", {"kind": "ping", "count": 2}),
         ("xpType:none", [], None, None),
         ("", [], None, None),
     ],
@@ -154,8 +154,10 @@ def test_messages_are_not_held_back_by_nagle(load: Any) -> None:
     assert application["server_stack"]["nagle"] is False
 
 
-def test_pings_go_over_one_path_after_the_other(load: Any) -> None:
-    applications = load(TOPO, "xpType:ping\npingCount:2")[0].plan().data["applications"]
+def test_pings_go_over_one_path_after_the_other_to_the_first_address_of_the_server(load: Any) -> None:
+    topo = TOPO + "path_r2s_0:5,50,50\npath_r2s_1:5,50,50\n"
+    applications = load(topo, "xpType:ping\npingCount:2")[0].plan().data["applications"]
+    assert [application["destination"] for application in applications] == ["10.1.0.1"] * 2
     assert [application["source"] for application in applications] == ["10.0.0.1", "10.0.1.1"]
     assert [application["start_ns"] for application in applications] == [0, 2 * 10**9]
 

@@ -73,6 +73,13 @@ def test_netem_starts_two_seconds_before_the_client(load: Any) -> None:
     assert warnings == ["netemAt_c2r_0: netem's limit 50000 has no effect; a link in flight has none"]
 
 
+@pytest.mark.parametrize(("kind", "at_s"), [("http", 3.0), ("sendfile", 4.9), ("ping", 5.0)])
+def test_netem_starts_as_long_before_the_client_as_its_experiment_sleeps(load: Any, kind: str, at_s: float) -> None:
+    changes = "changeNetem:yes\nnetemAt_c2r_0:5,delay 20ms\n"
+    (event,) = load(TOPO + changes, f"xpType:{kind}")[0].plan().data["events"]
+    assert event["at_ns"] == at_s * 1e9
+
+
 def test_netem_before_the_client_is_from_the_start(load: Any) -> None:
     changes = "changeNetem:yes\nnetemAt_c2r_1:1,loss 3%\n"
     assert load(TOPO + changes, "xpType:iperf")[0].plan().data["events"][0]["at_ns"] == 0

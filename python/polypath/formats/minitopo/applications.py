@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +24,8 @@ class Traffic:
     applications: list[dict[str, Any]]
     duration_s: float
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    head_start_s: Decimal = Decimal(2)
+    """netem's clock starts this long before the client does."""
 
 
 def _transport(experiment: Experiment) -> str:
@@ -53,7 +55,7 @@ def _ping(topology: Topology, experiment: Experiment) -> Traffic:
     ]
     for index, application in enumerate(applications):
         application["start"] = f"{index * count} s"
-    return Traffic(applications, len(applications) * count + PATIENCE_S)
+    return Traffic(applications, len(applications) * count + PATIENCE_S, head_start_s=Decimal(0))
 
 
 def _iperf(topology: Topology, experiment: Experiment) -> Traffic:
@@ -105,6 +107,10 @@ def _fetch(topology: Topology, experiment: Experiment) -> Traffic:
         "size": f"{kilobytes * KIB} B",
     }
     return Traffic([application], _patience_s(topology, kilobytes * KIB))
+
+
+def _send_file(topology: Topology, experiment: Experiment) -> Traffic:
+    return replace(_fetch(topology, experiment), head_start_s=Decimal("0.1"))
 
 
 def _secure_fetch(topology: Topology, experiment: Experiment) -> Traffic:
@@ -209,7 +215,7 @@ TRAFFIC: dict[str, Callable[[Topology, Experiment], Traffic]] = {
     "iperfScenario": _iperf_scenario,
     "http": _fetch,
     "https": _secure_fetch,
-    "sendfile": _fetch,
+    "sendfile": _send_file,
     "msg": _msg,
     "quic": _quic,
     "pquic": _pquic,

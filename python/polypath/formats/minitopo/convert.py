@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath import registry
-from polypath.formats.minitopo.applications import TRAFFIC
+from polypath.formats.minitopo.applications import TRAFFIC, Traffic
 from polypath.formats.minitopo.experiment import BROKEN, NOT_YET, TYPE_DEFAULTS, Experiment
 from polypath.formats.minitopo.lines import count, switch
 from polypath.formats.minitopo.netem import link_change
@@ -17,8 +17,6 @@ from polypath.scenario import Scenario
 from polypath.scenario.errors import ScenarioError
 from polypath.units import nearest
 
-HEAD_START_S = Decimal(2)
-"""netem's clock starts this long before the client does."""
 BURST_BYTES = 15000
 
 _SILENT = {
@@ -51,7 +49,7 @@ def convert(topology: Topology, experiment: Experiment) -> tuple[Scenario, list[
         warnings.append("pingCount has no effect: paths need no warming up before the experiment")
     data = _network(topology, experiment)
     traffic = TRAFFIC[experiment.xp_type](topology, experiment)
-    events, ignored = _events(topology, Decimal(str(traffic.duration_s)))
+    events, ignored = _events(topology, traffic)
     data |= {
         "name": _name(topology.file, experiment.file),
         "duration": _seconds(traffic.duration_s),
@@ -198,12 +196,12 @@ def _shape(link: Link) -> dict[str, Any]:
     return shape | ({"loss": f"{Decimal(str(link.loss_pct)):f} %"} if link.loss_pct else {})
 
 
-def _events(topology: Topology, end_s: Decimal) -> tuple[list[dict[str, Any]], list[str]]:
+def _events(topology: Topology, traffic: Traffic) -> tuple[list[dict[str, Any]], list[str]]:
     events, ignored = [], []
     for link in topology.links:
         for change in link.netem_at:
-            at = max(Decimal(str(change.at)) - HEAD_START_S, Decimal(0))
-            if at >= end_s:
+            at = max(Decimal(str(change.at)) - traffic.head_start_s, Decimal(0))
+            if at >= Decimal(str(traffic.duration_s)):
                 ignored.append(f"{change.line.key} at {change.at:g} has no effect: the experiment is over by then")
                 continue
             values, without_effect = link_change(change)

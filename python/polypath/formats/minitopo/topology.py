@@ -24,7 +24,7 @@ class NetemAt:
     """A change of netem's parameters."""
 
     at: float
-    """Seconds on a clock that starts two seconds before the client does."""
+    """Seconds on a clock that starts before the client does."""
     cmd: str
     """netem's arguments."""
     line: Line

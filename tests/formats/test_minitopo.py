@@ -85,8 +85,9 @@ def test_netem_before_the_client_is_from_the_start(load: Any) -> None:
     assert load(TOPO + changes, "xpType:iperf")[0].plan().data["events"][0]["at_ns"] == 0
 
 
-def test_netem_switched_off_changes_nothing(load: Any) -> None:
-    scenario, warnings = load(TOPO + CHANGES.replace("yes", "no"), "xpType:iperf")
+@pytest.mark.parametrize("value", ["no", "Yes"])
+def test_netem_switched_off_changes_nothing(load: Any, value: str) -> None:
+    scenario, warnings = load(TOPO + CHANGES.replace("yes", value), "xpType:iperf")
     assert scenario.event == []
     assert warnings == ["netemAt_c2r_0 has no effect without changeNetem:yes"]
 
@@ -218,6 +219,11 @@ def test_comments_blank_lines_and_a_missing_newline(load: Any) -> None:
     assert warnings == []
 
 
+def test_blanks_around_a_line_do_not_count(load: Any) -> None:
+    xp = "xpType:http\nsched:roundrobin\n"
+    assert load(TOPO.replace("\n", " \n\t"), xp.replace("\n", "\t\n "))[0] == load(TOPO, xp)[0]
+
+
 @pytest.mark.parametrize(
     ("topo", "message"),
     [
@@ -228,7 +234,7 @@ def test_comments_blank_lines_and_a_missing_newline(load: Any) -> None:
         (TOPO + "leftSubnt:10.\n", "topo:6: unknown key 'leftSubnt'; did you mean 'leftSubnet'?"),
         (TOPO + "desc:a:b\n", "topo:6: expected key:value with one colon, not 'desc:a:b'"),
         (TOPO + "desc\n", "topo:6: expected key:value with one colon, not 'desc'"),
-        (TOPO + " desc:x\n", "topo:6: blanks around the key ' desc'; did you mean 'desc'?"),
+        (TOPO + "desc :x\n", "topo:6: blanks around the key 'desc '; did you mean 'desc'?"),
         (TOPO + "path_c2r_1:1,2,3\n", "topo:6: 'path_c2r_1' is given twice"),
         (TOPO + "topoType:MultiIf\n", "topo:6: 'topoType' is given twice"),
         (TOPO + "path_c2r_3:1,2,3\n", "topo: the paths c2r must be numbered from 0 without gaps, not [0, 1, 3]"),

@@ -1,4 +1,7 @@
-"""The syntax of both files: one `key:value` a line, no blanks around the colon; `#` in the first column comments."""
+"""The syntax of both files: one `key:value` a line, no blanks around the colon; `#` in the first column comments.
+
+Blanks around the line do not count.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def read_lines(text: str, file: str) -> list[Line]:
     for number, raw in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if not raw.strip() or raw.startswith("#"):
             continue
-        key, _, value = raw.partition(":")
+        key, _, value = raw.strip().partition(":")
         if raw.count(":") != 1 or not key:
             errors.append(ScenarioError(f"expected key:value with one colon, not {raw[:60]!r}", file, number))
         elif key != key.strip():

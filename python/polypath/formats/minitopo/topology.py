@@ -104,7 +104,7 @@ def parse_topo(text: str, file: str) -> Topology:
         except ScenarioError as error:
             errors.append(error)
     try:
-        switched_on = "changeNetem" in single and single["changeNetem"].value.lower() == "yes"
+        switched_on = "changeNetem" in single and single["changeNetem"].value == "yes"
         _changes(changes, links, switched_on=switched_on)
         topology = _topology(file, single, links)
     except ScenarioError as error:

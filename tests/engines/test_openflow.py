@@ -8,6 +8,7 @@ import pytest
 
 from polypath import Recording, Scenario, ScenarioError, run
 from polypath.engines import EngineError
+from polypath.engines.openflow import Program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LEARNING = (EXAMPLES / "learning_switch.py").read_text()
@@ -123,6 +124,35 @@ def test_an_error_of_the_application_is_one_line_with_its_place(tmp_path: Path, 
         ruled(tmp_path, source)
     assert str(raised.value).startswith(said)
     assert "\n" not in str(raised.value)
+
+
+LOOPING = """
+from os_ken.base.app_manager import OSKenApp
+from os_ken.lib import hub
+class Looping(OSKenApp):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        hub.spawn(self.later)
+    def later(self):
+        hub.sleep(1)
+        while True:
+            pass
+"""
+
+
+def test_a_second_interrupt_leaves_no_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program({"file": "app.py", "source": LOOPING, "modules": {}}, seed=1)
+    process, wait = program._process, program._process.wait
+    program._pipe.send((program.deadline_ns, []))
+
+    def interrupted(_timeout: float | None = None) -> int:
+        monkeypatch.setattr(process, "wait", wait)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        program.close()
+    assert process.returncode is not None
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,12 @@ class Program:
                 simulation.controller_sends(datapath, data)
 
     def close(self) -> None:
-        """Ends the application."""
+        """Ends the application, even if a second signal cuts the wait short."""
         self._pipe.close()
         try:
-            self._process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE_S)
+        finally:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE_S)

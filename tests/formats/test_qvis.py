@@ -1,6 +1,7 @@
 """Export for qvis: what its loader (QlogLoaderV2.ts) and its views read, a file for each path."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,19 @@ def polypath(*arguments: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("qvis")
     scenario = folder / "two.toml"
     scenario.write_text(TEXT, encoding="utf-8")
     polypath("run", scenario, "--out", folder / "result", "--qlog")
-    assert "2 files" in polypath("export", "qvis", folder / "result", "-o", folder / "qvis")
-    files = sorted((folder / "qvis").iterdir())
+    return folder / "result"
+
+
+@pytest.fixture(scope="module")
+def exported(result: Path) -> list[dict[str, Any]]:
+    out = result.with_name("qvis")
+    assert "2 files" in polypath("export", "qvis", result, "-o", out)
+    files = sorted(out.iterdir())
     assert [file.name for file in files] == ["connection0_path0.qlog", "connection0_path1.qlog"]
     texts = [file.read_text(encoding="utf-8") for file in files]
     # The loader guesses the form from the first bytes.
@@ -123,6 +130,17 @@ def test_congestion_and_streams_have_the_fields_that_are_drawn(exported: list[di
     assert all(frame["length"] > 0 for frame in streams if not frame["fin"])
     set_by = [event["data"]["owner"] for event in server["events"] if event["name"] == "transport:parameters_set"]
     assert set_by == ["local", "remote"]
+
+
+@pytest.mark.parametrize("kept", [0, 5000])
+def test_a_qlog_that_is_cut_short_is_named(result: Path, tmp_path: Path, kept: int) -> None:
+    copy = tmp_path / "result"
+    shutil.copytree(result, copy)
+    qlog = copy / "qlog" / "connection0_client.sqlog"
+    qlog.write_bytes(qlog.read_bytes()[:kept])
+    outcome = CliRunner().invoke(app, ["export", "qvis", str(copy), "-o", str(tmp_path / "qvis")])
+    assert str(outcome.exception) == f"{qlog}: this is no whole qlog"
+    assert not (tmp_path / "qvis").exists()
 
 
 def test_a_result_without_qlogs_says_what_is_missing(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ _Event = dict[str, Any]
 
 
 class QlogError(PolypathError, ValueError):
-    """A result without qlogs; the message is one line."""
+    """A result without qlogs, or one that is damaged; the message is one line."""
 
 
 def write(recording: Recording, directory: Path, out: Path) -> int:
@@ -63,9 +63,12 @@ def write(recording: Recording, directory: Path, out: Path) -> int:
 
 
 def _records(file: Path) -> Iterator[_Event]:
-    """The records of a JSON text sequence (RFC 7464)."""
-    for text in file.read_text(encoding="utf-8").split(_SEPARATOR)[1:]:
-        yield json.loads(text)
+    """The records of a JSON text sequence (RFC 7464). Raises QlogError where one is cut short, or there is none."""
+    try:
+        _, *texts = file.read_text(encoding="utf-8").split(_SEPARATOR)
+        yield from map(json.loads, texts or [""])
+    except ValueError as error:
+        raise QlogError(f"{file}: this is no whole qlog") from error
 
 
 def _paths(logs: Iterator[Sequence[_Event]]) -> list[int]:

@@ -14,7 +14,8 @@ from polypath.formats.pcapng import CaptureError, frames
 SCENARIO = """
 duration = "2 s"
 [host.client]
-[host.server]
+[host.server.interface.eth0]
+address = ["10.0.1.2", "fd00::2"]
 [router.r]
 [link.near]
 ends = ["client", "r"]
@@ -63,6 +64,14 @@ def test_the_network_is_there(animation: ElementTree.Element) -> None:
     names = {node.get("id"): node.get("descr", "") for node in animation.iter("nu")}
     assert sorted(names.values()) == ["client", "r", "server"]
     assert len(list(animation.iter("node"))) == 3
+    listed = [
+        (each.tag, each.get("n"), [address.text for address in each]) for each in animation if each.tag[:2] == "ip"
+    ]
+    (server,) = (number for number, name in names.items() if name == "server")
+    assert [each for each in listed if each[1] == server] == [
+        ("ip", server, ["10.0.1.2"]),
+        ("ipv6", server, ["fd00::2"]),
+    ]
     assert [link.get("ld") for link in animation.iter("link")] == ["near 8 Mbps 10 ms", "far 80 Mbps 1 ms"]
 
 

@@ -21,6 +21,8 @@ VERSION = "netanim-3.108"
 _COLUMN, _MARGIN = 30.0, 10.0
 _ETHERNET = 14
 _IP = (0x0800, 0x86DD)
+_ADDRESSES = {"ip": 4, "ipv6": 6}
+"""The element that lists a node's addresses of a version of IP."""
 _LEAST_ETHERTYPE = 0x0600
 """Below it stands a length (IEEE 802.3), which frames of a spanning tree have."""
 _PROTOCOLS = {1: "ICMP", 6: "TCP", 17: "UDP"}
@@ -49,9 +51,11 @@ def _network(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f'<node id="{number}" sysId="0" locX="{across:.3f}" locY="{down:.3f}" />'
         yield f'<nu p="d" t="0" id="{number}" descr={quoteattr(node["name"])} />'
         addresses = [address for interface in node["interfaces"] for address in interface["addresses"]]
-        if addresses:
-            listed = "".join(f"<address>{address}</address>" for address in addresses)
-            yield f'<ip n="{number}">{listed}</ip>'
+        for element, version in _ADDRESSES.items():
+            own = [address for address in addresses if ipaddress.ip_address(address).version == version]
+            if own:
+                listed = "".join(f"<address>{address}</address>" for address in own)
+                yield f'<{element} n="{number}">{listed}</{element}>'
     for link in plan["links"]:
         ends = f'fromId="{link["a"]["node"]}" toId="{link["b"]["node"]}"'
         described = [quoteattr(_end(plan, link[end])) for end in ("a", "b")]

@@ -213,6 +213,13 @@ def test_what_has_no_effect_is_said(load: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(("name", "warned"), [("random", []), ("index.html", ["file has no effect"])])
+def test_a_file_of_unknown_length_is_said(load: Any, name: str, warned: list[str]) -> None:
+    scenario, warnings = load(TOPO, f"xpType:http\nfile:{name}\nfile_size:10\n")
+    assert scenario.plan().data["applications"][0]["work"]["size_bytes"] == 10240
+    assert [warning.partition(":")[0] for warning in warnings] == warned
+
+
 def test_comments_blank_lines_and_a_missing_newline(load: Any) -> None:
     scenario, warnings = load("# a topology\n\n" + TOPO.replace("\n", "\r\n"), "#x\nxpType:iperf\niperfTime:1")
     assert len(scenario.link) == 3

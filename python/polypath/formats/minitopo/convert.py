@@ -9,7 +9,7 @@ from typing import Any
 
 from polypath import registry
 from polypath.formats.minitopo.applications import TRAFFIC, Traffic
-from polypath.formats.minitopo.experiment import BROKEN, NOT_YET, TYPE_DEFAULTS, Experiment
+from polypath.formats.minitopo.experiment import BROKEN, NOT_YET, RANDOM, TYPE_DEFAULTS, Experiment
 from polypath.formats.minitopo.lines import count, switch
 from polypath.formats.minitopo.netem import link_change
 from polypath.formats.minitopo.topology import Link, Topology
@@ -47,6 +47,8 @@ def convert(topology: Topology, experiment: Experiment) -> tuple[Scenario, list[
             warnings.append(f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} no effect: {reason}")
     if "pingCount" in experiment.lines and experiment.xp_type != "ping":
         warnings.append("pingCount has no effect: paths need no warming up before the experiment")
+    if "file" in TYPE_DEFAULTS[experiment.xp_type] and experiment.values["file"] != RANDOM:
+        warnings.append("file has no effect: the length of that file is not known; file_size is fetched")
     data = _network(topology, experiment)
     traffic = TRAFFIC[experiment.xp_type](topology, experiment)
     events, ignored = _events(topology, traffic)

@@ -38,7 +38,9 @@ COMMON_DEFAULTS = {
 }
 """Keys of every experiment with minitopo's defaults."""
 
-_FILE = {"file": "random", "file_size": "1024"}
+RANDOM = "random"
+"""The file that minitopo makes, as long as `file_size` says."""
+_FILE = {"file": RANDOM, "file_size": "1024"}
 TYPE_DEFAULTS: dict[str, dict[str, str]] = {
     "none": {},
     "ping": {},

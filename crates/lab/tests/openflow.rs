@@ -2,8 +2,8 @@
 
 use polypath_lab::{CaptureMode, Simulation, Step};
 use polypath_wire::openflow::{
-    Action, Fault, FlowMod, Instruction, Message, NO_BUFFER, PacketOut, Reply, Request, WHOLE,
-    command, emit, number, parse,
+    ALL_TABLES, Action, Fault, FlowMod, FlowQuery, FlowStats, Instruction, Message, NO_BUFFER,
+    PacketOut, Reply, Request, WHOLE, command, emit, flag, number, parse,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -230,6 +230,66 @@ fn a_controllers_own_frame_comes_back_from_the_tables() {
         panic!("{heard:?}");
     };
     assert_eq!((packet.data.clone(), packet.matching[0].value), (frame, 2));
+}
+
+/// What a switch tells of its only entry: packets and bytes, and how long it is there.
+fn only_entry(simulation: &mut Simulation, until: u64) -> FlowStats {
+    let query = FlowQuery {
+        table: ALL_TABLES,
+        out_port: number::ANY,
+        out_group: u32::MAX,
+        cookie: 0,
+        cookie_mask: 0,
+        matching: Vec::new(),
+    };
+    let request = Request::Flow(query);
+    let more = false;
+    send(simulation, 1, &Message::MultipartRequest { more, request });
+    let mut heard = hear(simulation, until);
+    let Some((.., Message::MultipartReply { reply, .. })) = heard.pop() else {
+        panic!("{heard:?}");
+    };
+    let Reply::Flow(mut entries) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(entries.len(), 1);
+    entries.remove(0)
+}
+
+/// A switch that floods has done so for a transfer; another begins later.
+fn flooded() -> (Simulation, FlowMod) {
+    let mut plan = plan();
+    let mut later = plan["applications"][0].clone();
+    later["port"] = json!(81);
+    later["start_ns"] = json!(10_000 * MS);
+    let applications = plan["applications"].as_array_mut();
+    applications.expect("a list").push(later);
+    let made = Simulation::new(&plan.to_string(), CaptureMode::None, None);
+    let mut simulation = made.unwrap_or_else(|error| panic!("{error}"));
+    send(&mut simulation, 1, &hello());
+    let flood = Action::Output {
+        port: number::FLOOD,
+        max_len: 0,
+    };
+    let given = flow_mod(vec![flood]);
+    send(&mut simulation, 2, &Message::FlowMod(given.clone()));
+    hear(&mut simulation, 4_000 * MS);
+    (simulation, given)
+}
+
+/// Section 6.4: what an entry did goes on with the one that takes its place, unless it is to be forgotten.
+#[test]
+fn an_entry_that_takes_anothers_place_has_its_counters() {
+    let (mut simulation, mut given) = flooded();
+    let before = only_entry(&mut simulation, 4_050 * MS);
+    assert!(before.bytes > 60_000, "the transfer is over");
+    send(&mut simulation, 3, &Message::FlowMod(given.clone()));
+    let after = only_entry(&mut simulation, 4_150 * MS);
+    assert_eq!((after.packets, after.bytes), (before.packets, before.bytes));
+    assert!(after.seconds < before.seconds, "its time begins again");
+    given.flags = flag::RESET_COUNTS;
+    send(&mut simulation, 4, &Message::FlowMod(given));
+    assert_eq!(only_entry(&mut simulation, 4_200 * MS).packets, 0);
 }
 
 #[test]

@@ -385,7 +385,6 @@ impl Fabric {
         let Some(switch) = self.switch_mut(node) else {
             return Ok(());
         };
-        // Section 6.4: the entry that makes room takes its counters along.
         let (_, replaced) = switch.add(table, entry, check_overlap, now)?;
         let gone: Vec<EntryId> = replaced.iter().map(|entry| entry.id).collect();
         self.forget(network, node, &gone);
@@ -442,6 +441,20 @@ impl Fabric {
         let ids: Vec<EntryId> = gone.iter().map(|removed| removed.entry.id).collect();
         self.forget(network, node, &ids);
         Ok(gone)
+    }
+
+    /// What the entry of this match and priority has done; nothing where there is none.
+    pub fn done(&mut self, node: NodeId, table: u8, matching: Match, priority: u16) -> Counts {
+        let wanted = Wanted::strictly(matching, priority);
+        let found = self
+            .switch(node)
+            .and_then(|it| it.selected(table, &wanted).ok());
+        let Some(&id) = found.iter().flatten().next() else {
+            return Counts::default();
+        };
+        self.settle_matching(node, &matching);
+        let entry = self.switch(node).and_then(|it| it.get(table, id));
+        entry.map_or_else(Counts::default, |entry| entry.counts)
     }
 
     /// Credits what entries that may go have done, so that it goes with them.

@@ -252,7 +252,8 @@ impl Switch {
         }
     }
 
-    /// Adds an entry; one with the same match and priority makes room for it without a word (section 6.4), and is given back.
+    /// Adds an entry with the counters that it has; one with the same match and priority makes room for it without a word (section 6.4),
+    /// and is given back.
     ///
     /// # Errors
     /// Why it is refused. Nothing has changed then.
@@ -285,7 +286,6 @@ impl Switch {
         self.next_entry += 1;
         let added = Entry {
             id,
-            counts: Counts::default(),
             added_at: now,
             used_at: now,
             ..entry

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polypath_net::NodeId;
 use polypath_switch::{
-    Action, Entry, Expired, Reason, Removed, Switch, SwitchError, Timeouts, WHOLE,
+    Action, Counts, Entry, Expired, Reason, Removed, Switch, SwitchError, Timeouts, WHOLE,
 };
 use polypath_wire::openflow::{
     self as wire, Config, Fault, Features, FlowMod, FlowRemoved, GroupMod, Message, NO_BUFFER,
@@ -350,14 +350,21 @@ impl Agent {
                     hard: second(given.hard_timeout).filter(|time| *time > 0),
                 };
                 let instructions = instructions(&given.instructions)?;
+                let matching = matching(&given.matching);
+                let (fabric, network) = (&mut *ground.fabric, &mut *ground.network);
+                // Section 6.4: the counters of the entry that makes room stay.
+                let counts = match given.flags & flag::RESET_COUNTS {
+                    0 => fabric.done(self.node, given.table, matching, given.priority),
+                    _ => Counts::default(),
+                };
                 let entry = Entry {
                     timeouts,
                     cookie: given.cookie,
                     notify: given.flags & flag::SEND_FLOW_REM != 0,
-                    ..Switch::entry(matching(&given.matching), given.priority, instructions)
+                    counts,
+                    ..Switch::entry(matching, given.priority, instructions)
                 };
                 let overlap = given.flags & flag::CHECK_OVERLAP != 0;
-                let (fabric, network) = (&mut *ground.fabric, &mut *ground.network);
                 fabric
                     .add(network, self.node, given.table, entry, overlap)
                     .map_err(fault)?;

@@ -2,8 +2,8 @@
 
 use polypath_lab::{CaptureMode, Simulation, Step};
 use polypath_wire::openflow::{
-    ALL_TABLES, Action, Fault, FlowMod, FlowQuery, FlowStats, Instruction, Message, NO_BUFFER,
-    PacketOut, Reply, Request, WHOLE, command, emit, flag, number, parse,
+    ALL_TABLES, Action, Bucket, Fault, FlowMod, FlowQuery, FlowStats, Group, GroupMod, Instruction,
+    Message, NO_BUFFER, PacketOut, Reply, Request, WHOLE, command, emit, flag, number, parse,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -290,6 +290,55 @@ fn an_entry_that_takes_anothers_place_has_its_counters() {
     given.flags = flag::RESET_COUNTS;
     send(&mut simulation, 4, &Message::FlowMod(given));
     assert_eq!(only_entry(&mut simulation, 4_200 * MS).packets, 0);
+}
+
+/// As `OFPGFC_SELECT_LIVENESS` says.
+#[test]
+fn groups_that_select_watch_their_ports() {
+    let mut simulation = simulation();
+    send(&mut simulation, 1, &hello());
+    let group = |watch_port: u32| {
+        let bucket = Bucket {
+            weight: 1,
+            watch_port,
+            watch_group: u32::MAX,
+            actions: vec![Action::Output {
+                port: 2,
+                max_len: 0,
+            }],
+        };
+        let buckets = vec![bucket];
+        Group {
+            kind: 1,
+            group: 5,
+            buckets,
+        }
+    };
+    for (xid, watched) in [(2, 2), (3, 9)] {
+        let group = group(watched);
+        send(
+            &mut simulation,
+            xid,
+            &Message::GroupMod(GroupMod { command: 0, group }),
+        );
+    }
+    let (more, request) = (false, Request::GroupDescription);
+    send(
+        &mut simulation,
+        4,
+        &Message::MultipartRequest { more, request },
+    );
+    let heard = hear(&mut simulation, 40 * MS);
+    let [
+        ..,
+        (_, 3, Message::Error { fault, .. }),
+        (_, 4, Message::MultipartReply { reply, .. }),
+    ] = &heard[..]
+    else {
+        panic!("{heard:?}");
+    };
+    assert_eq!(*fault, Fault::BAD_WATCH);
+    assert_eq!(*reply, Reply::GroupDescription(vec![group(2)]));
 }
 
 #[test]

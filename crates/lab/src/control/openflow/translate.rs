@@ -172,11 +172,12 @@ pub(super) fn group(given: &wire::Group) -> Result<Group, Fault> {
         3 => GroupKind::FastFailover,
         _ => return Err(Fault::GROUP_BAD_TYPE),
     };
+    let watches = matches!(kind, GroupKind::FastFailover | GroupKind::Select);
     let bucket = |given: &wire::Bucket| {
-        if given.watch_group != ANY_GROUP && kind == GroupKind::FastFailover {
+        if given.watch_group != ANY_GROUP && watches {
             return Err(Fault::WATCH_UNSUPPORTED);
         }
-        let watched = kind == GroupKind::FastFailover && given.watch_port != number::ANY;
+        let watched = watches && given.watch_port != number::ANY;
         Ok(Bucket {
             weight: given.weight,
             watch: watched.then_some(given.watch_port),

@@ -292,6 +292,13 @@ fn an_entry_that_takes_anothers_place_has_its_counters() {
     assert_eq!(only_entry(&mut simulation, 4_200 * MS).packets, 0);
 }
 
+#[test]
+fn an_entry_is_told_as_it_was_given() {
+    let (mut simulation, given) = flooded();
+    let told = only_entry(&mut simulation, 4_050 * MS);
+    assert_eq!(told.instructions, given.instructions);
+}
+
 /// As `OFPGFC_SELECT_LIVENESS` says.
 #[test]
 fn groups_that_select_watch_their_ports() {

@@ -225,7 +225,7 @@ impl Switch {
             Port::Controller(max_len) => {
                 to.extend(Some(Destination::Controller { miss, max_len }).filter(|_| room > 0));
             }
-            Port::All => {
+            Port::All | Port::Flood => {
                 let others = self.ports.keys().filter(|port| **port != fields.in_port);
                 to.extend(others.map(|port| Destination::Port(*port)).take(room));
             }

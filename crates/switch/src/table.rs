@@ -22,6 +22,8 @@ pub enum Port {
     In,
     /// Out by every port but that.
     All,
+    /// As `All`: no port is blocked.
+    Flood,
     /// At most so many bytes of it, if the switch keeps the packet ([`WHOLE`]: it does not).
     Controller(u16),
 }

@@ -45,7 +45,8 @@ pub(super) fn wanted(
         out_port: match out_port {
             number::ANY => None,
             number::IN_PORT => Some(Output::In),
-            number::ALL | number::FLOOD => Some(Output::All),
+            number::ALL => Some(Output::All),
+            number::FLOOD => Some(Output::Flood),
             number::CONTROLLER => Some(Output::Controller(polypath_switch::WHOLE)),
             other => Some(Output::Number(other)),
         },

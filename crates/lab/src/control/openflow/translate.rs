@@ -106,7 +106,8 @@ pub(super) fn in_port(port: u32) -> Vec<Oxm> {
 fn port(given: u32, max_len: u16) -> Result<Port, Fault> {
     match given {
         number::IN_PORT => Ok(Port::In),
-        number::ALL | number::FLOOD => Ok(Port::All),
+        number::ALL => Ok(Port::All),
+        number::FLOOD => Ok(Port::Flood),
         number::CONTROLLER => Ok(Port::Controller(max_len)),
         1..=number::MAX => Ok(Port::Number(given)),
         _ => Err(Fault::BAD_OUT_PORT),
@@ -144,6 +145,7 @@ fn wire_action(action: &Action) -> wire::Action {
         Action::Output(Port::Number(port)) => output(port, 0),
         Action::Output(Port::In) => output(number::IN_PORT, 0),
         Action::Output(Port::All) => output(number::ALL, 0),
+        Action::Output(Port::Flood) => output(number::FLOOD, 0),
         Action::Output(Port::Controller(max_len)) => output(number::CONTROLLER, max_len),
     }
 }

@@ -299,6 +299,24 @@ fn an_entry_is_told_as_it_was_given() {
     assert_eq!(told.instructions, given.instructions);
 }
 
+#[test]
+fn entries_count_the_bytes_of_frames_as_ports_do() {
+    let (mut simulation, _) = flooded();
+    let entry = only_entry(&mut simulation, 4_050 * MS);
+    let (more, request) = (false, Request::Port(number::ANY));
+    let asked = Message::MultipartRequest { more, request };
+    send(&mut simulation, 1, &asked);
+    let heard = hear(&mut simulation, 4_100 * MS);
+    let Some((.., Message::MultipartReply { reply, .. })) = heard.first() else {
+        panic!("{heard:?}");
+    };
+    let Reply::Port(ports) = reply else {
+        panic!("{reply:?}");
+    };
+    let came = |what: usize| ports.iter().map(|port| port.counters[what]).sum::<u64>();
+    assert_eq!((entry.packets, entry.bytes), (came(0), came(2)));
+}
+
 /// As `OFPGFC_SELECT_LIVENESS` says.
 #[test]
 fn groups_that_select_watch_their_ports() {

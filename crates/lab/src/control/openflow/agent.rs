@@ -12,7 +12,7 @@ use polypath_wire::openflow::{
     PacketIn, PacketOut, Port, command, flag, number, role,
 };
 
-use super::statistics::{answer, duration, seconds, tables, wanted, with_state};
+use super::statistics::{answer, duration, frame_bytes, seconds, tables, wanted, with_state};
 use super::translate::{action, fault, group, in_port, instructions, matching, oxms};
 use super::{Frames, Ground};
 use crate::control::Held;
@@ -486,7 +486,7 @@ impl Agent {
             idle_timeout: seconds(entry.timeouts.idle),
             hard_timeout: seconds(entry.timeouts.hard),
             packets: entry.counts.packets,
-            bytes: entry.counts.bytes,
+            bytes: frame_bytes(entry.counts),
             matching: oxms(&entry.matching),
         };
         Some(self.own(&Message::FlowRemoved(message)))

@@ -8,7 +8,7 @@ use polypath_wire::openflow::{
 };
 
 use super::Ground;
-use super::translate::{ANY_GROUP, matching, oxms, wire_group, wire_instructions};
+use super::translate::{ANY_GROUP, ETHERNET_HEADER, matching, oxms, wire_group, wire_instructions};
 
 const UNKNOWN: u64 = u64::MAX;
 /// `OFPG_MAX`
@@ -28,6 +28,12 @@ pub(super) fn seconds(timeout: Option<u64>) -> u16 {
     timeout.map_or(0, |timeout| {
         u16::try_from(timeout / SECOND).unwrap_or(u16::MAX)
     })
+}
+
+/// Bytes of frames, as ports count them; the switch counts those of packets.
+pub(super) fn frame_bytes(counts: Counts) -> u64 {
+    let headers = counts.packets.saturating_mul(ETHERNET_HEADER as u64);
+    counts.bytes.saturating_add(headers)
 }
 
 /// Which entries a query is about.
@@ -143,7 +149,7 @@ pub(super) fn answer(
                     flags: if entry.notify { flag::SEND_FLOW_REM } else { 0 },
                     cookie: entry.cookie,
                     packets: entry.counts.packets,
-                    bytes: entry.counts.bytes,
+                    bytes: frame_bytes(entry.counts),
                     matching: oxms(&entry.matching),
                     instructions: wire_instructions(&entry.instructions),
                 }
@@ -156,7 +162,7 @@ pub(super) fn answer(
             for (_, entry) in selected(switch, query)? {
                 sum.flows += 1;
                 sum.packets += entry.counts.packets;
-                sum.bytes += entry.counts.bytes;
+                sum.bytes += frame_bytes(entry.counts);
             }
             vec![Reply::Aggregate(sum)]
         }
@@ -173,11 +179,11 @@ pub(super) fn answer(
         Request::Group(number) => {
             let all = switch.groups();
             let wanted = all.filter(|(group, ..)| *number >= MOST_GROUPS || group == number);
-            let stats = wanted.map(|(group, described, Counts { packets, bytes })| GroupStats {
+            let stats = wanted.map(|(group, described, counts)| GroupStats {
                 group,
                 references: references(switch, group),
-                packets,
-                bytes,
+                packets: counts.packets,
+                bytes: frame_bytes(counts),
                 buckets: vec![(UNKNOWN, UNKNOWN); described.buckets.len()],
                 // Nobody keeps when it was made.
                 seconds: u32::MAX,

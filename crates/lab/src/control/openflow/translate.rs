@@ -12,7 +12,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const ETHERNET_HEADER: usize = 14;
+pub(super) const ETHERNET_HEADER: usize = 14;
 /// `OFPG_ANY`
 pub(super) const ANY_GROUP: u32 = u32::MAX;
 

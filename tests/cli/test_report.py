@@ -73,7 +73,7 @@ def test_results_of_one_run_are_told_apart_by_their_folders(polypath: Any, tmp_p
     (lab,) = page["labs"]
     assert lab["expectations"][0]["verdict"] == "ok"
     assert "Not run as the lab has it: after. " in lab["note"]
-    assert "Measured is the first result of each run, and not after." in lab["note"]
+    assert "Of several results of one run the first is measured, and not after." in lab["note"]
 
 
 def test_sweeps_of_one_name_are_told_apart_by_their_folders(polypath: Any, tmp_path: Path) -> None:

@@ -358,7 +358,7 @@ def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
     if changed := _changed(lab, found):
         notes.append(f"Not run as the lab has it: {', '.join(changed)}. The bounds are those of the lab as it is.")
     if again:
-        notes.append(f"Measured is the first result of each run, and not {', '.join(again)}.")
+        notes.append(f"Of several results of one run the first is measured, and not {', '.join(again)}.")
     if left:
         notes.append(f"{left} of {len(needed)} expectations are of runs that are not here.")
     if partial:

@@ -45,6 +45,7 @@ def test_what_is_cut_or_damaged_is_read_up_to_there(small: tuple[Recording, list
         (gzip.compress(b"no capture at all"), "not a capture"),
         (gzip.compress(gzip.compress(b"twice")), "not a capture"),
     ],
+    ids=["no header", "no data", "empty", "text", "twice"],
 )
 def test_nothing_in_it(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x.gz"

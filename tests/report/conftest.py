@@ -1,10 +1,11 @@
-"""Runs of labs, each once for all tests of the page."""
+"""Runs of labs, each once for all tests of the page, and a scenario of theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 import pytest
 
@@ -13,6 +14,19 @@ from polypath.engines import Options
 from polypath.results import Recording
 
 Ran = Callable[..., Recording]
+
+DATAGRAMS: Final = """
+duration = "1 s"
+defaults = { path_manager = "fullmesh" }
+host = { client = {}, server = {} }
+link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
+link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+application = [
+    { name = "s", kind = "messages", transport = "mpquic", interval = "20 ms", size = "1 kB", delivery = "datagrams" },
+    { name = "tone", kind = "cbr", rate = "1 Mbps" },
+    { name = "ping", kind = "ping" },
+]
+"""
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from polypath.cli.numbers import estimated
 from polypath.report import Labelled, LabOf, Page, build, html
 from polypath.results import Recording, metrics, summary
 
+from .conftest import DATAGRAMS, Ran
+
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 BUILT = ROOT / "python" / "polypath" / "report" / "page.html"
 NAME = "<img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>\n\u2028\x1b"
-
-Ran = Callable[..., Recording]
 
 
 def call(*arguments: str | Path) -> None:
@@ -127,17 +126,19 @@ response = "20 kB"
 """
 
 
-DATAGRAMS = """
-duration = "1 s"
-defaults = { path_manager = "fullmesh" }
-host = { client = {}, server = {} }
-link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
-link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
+BESIDE = """
+duration = "3 s"
+bridging = {}
+switch.s = {}
+host = { a = {}, b = {} }
+link.a = { ends = ["a", "s"], rate = "10 Mbps", delay = "1 ms" }
+link.b = { ends = ["s", "b"], rate = "10 Mbps", delay = "1 ms" }
 application = [
-    { name = "s", kind = "messages", transport = "mpquic", interval = "20 ms", size = "1 kB", delivery = "datagrams" },
-    { name = "ping", kind = "ping" },
+    { name = "small", kind = "bulk", transport = "tcp", client = "a", server = "b", size = "10 kB", group = "files" },
+    { name = "large", kind = "bulk", transport = "tcp", client = "a", server = "b", size = "9 MB", group = "files" },
 ]
 """
+"""Flows that count together, one of them unfinished, over a bridge."""
 
 
 FAILING = """
@@ -181,7 +182,7 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
          "--set", "duration=4 s", "--out", tmp_path / "unfinished")  # fmt: skip
     call("report", tmp_path / "unfinished", "--out", tmp_path / "unfinished.html")
     for name, text in (("unestablished", UNESTABLISHED), ("directions", DIRECTIONS), ("unanswered", UNANSWERED),
-                       ("datagrams", DATAGRAMS)):  # fmt: skip
+                       ("datagrams", DATAGRAMS), ("beside", BESIDE)):  # fmt: skip
         scenario = tmp_path / f"{name}.toml"
         scenario.write_text(text, encoding="utf-8")
         call("report", scenario, "--out", tmp_path / f"{name}.html")

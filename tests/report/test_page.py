@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -22,7 +21,7 @@ from polypath.report.document import escaped
 from polypath.results import Recording, metrics, summary
 from polypath.scenario import Scenario
 
-Ran = Callable[..., Recording]
+from .conftest import DATAGRAMS, Ran
 
 #: Eight subflows for ten seconds.
 EIGHT = ('defaults.path_manager={name="ndiffports",num_subflows=8}', "link.path0.rate=100 Mbps")
@@ -86,20 +85,6 @@ def test_series_are_those_of_the_metrics(ran: Ran) -> None:
     first = metrics.subflows(recording, of)[0]
     own = metrics.subflow_series(recording, of, first)[1]
     assert [value / 1e6 for value in summed(rate["v"][1])] == pytest.approx([own[0], *own], abs=1e-6)
-
-
-DATAGRAMS = """
-duration = "1 s"
-defaults = { path_manager = "fullmesh" }
-host = { client = {}, server = {} }
-link.wifi = { ends = ["client", "server"], rate = "20 Mbps", delay = "10 ms" }
-link.lte = { ends = ["client", "server"], rate = "10 Mbps", delay = "30 ms" }
-application = [
-    { name = "a", kind = "messages", transport = "mpquic", interval = "20 ms", size = "1 kB", delivery = "datagrams" },
-    { name = "tone", kind = "cbr", rate = "1 Mbps" },
-    { name = "ping", kind = "ping", count = 3, interval = "100 ms" },
-]
-"""
 
 
 def test_datagrams_have_a_rate_of_their_own_and_none_by_path() -> None:

@@ -47,6 +47,8 @@ export interface Run {
   versions: Record<string, string>;
   summary: Summary;
   connections: Connection[];
+  /** What the terminal prints besides connections. */
+  further: Table[];
   network: Network | null;
   changes: Change[];
   /** What the plan changes, in words. */
@@ -54,6 +56,14 @@ export interface Run {
   events: Happened[];
   events_of: number;
   data: string;
+}
+
+/** First `words` columns of text, then figures. */
+export interface Table {
+  headings: string[];
+  words: number;
+  rows: string[][];
+  note: string;
 }
 
 export interface Summary {

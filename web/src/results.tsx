@@ -2,7 +2,7 @@
 
 import { laneColour } from "./colour";
 import { Swatch } from "./chart";
-import type { ConnectionSummary, Run, SubflowSummary } from "./data";
+import type { ConnectionSummary, Run, SubflowSummary, Table } from "./data";
 import { amount, fixed, goodput, instant, mbps, percent, took } from "./format";
 import { theme, useValue } from "./store";
 import { useState } from "preact/hooks";
@@ -54,6 +54,9 @@ export function Results(props: { run: Run }) {
           Show all {rows.length} rows{notes.length > ROWS ? ` and ${notes.length} notes` : ""}
         </button>
       )}
+      {run.further.map((each, number) => (
+        <Further key={number} of={each} />
+      ))}
       {run.interrupted && <p class="warning">Interrupted at {instant(run.end_s, run.end_s)}{run.engine === "live" ? "" : " of simulated time"}.</p>}
     </section>
   );
@@ -95,6 +98,51 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
       <td class="number">{of.reinjected_bytes === null ? "" : counted(amount(of.reinjected_bytes))}</td>
       <td />
     </tr>
+  );
+}
+
+function Further({ of }: { of: Table }) {
+  const [all, setAll] = useState(false);
+  const kind = (column: number) => (column < of.words ? undefined : "number");
+  return (
+    <>
+      <div class="wide" tabIndex={0} role="group" aria-label="Table">
+        <table data-table="further">
+          <thead>
+            <tr>
+              {of.headings.map((heading, column) => (
+                <th scope="col" key={column} class={kind(column)}>
+                  {heading}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {(all ? of.rows : of.rows.slice(0, ROWS)).map((row, number) => (
+              <tr key={number}>
+                {row.map((cell, column) =>
+                  column === 0 ? (
+                    <th scope="row" key={column}>
+                      {cell}
+                    </th>
+                  ) : (
+                    <td key={column} class={kind(column)}>
+                      {cell}
+                    </td>
+                  ),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {of.rows.length > ROWS && !all && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {of.rows.length} rows
+        </button>
+      )}
+      {of.note && <p class="words">{of.note}</p>}
+    </>
   );
 }
 

@@ -17,7 +17,7 @@ export function Scrubber() {
   const runs = useValue(playing);
   const zoomed = useValue(zoom);
   const [chosen, setSpeed] = useState<number | null>(null);
-  const speed = chosen ?? SPEEDS.find((each) => until / each <= PATIENCE) ?? 1000;
+  const speed = chosen ?? SPEEDS.find((each) => until / each <= PATIENCE) ?? Math.max(...SPEEDS);
   const pace = useRef(speed);
   pace.current = speed;
   const { min, max } = shown();

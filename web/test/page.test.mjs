@@ -491,12 +491,26 @@ test("bytes of datagrams have no path, and pings no rate, as in the terminal", a
       ["mpquic", "0.39", "", "", "", ""],
       ["eth0", "", "", "", "", ""],
       ["eth1", "", "", "", "", ""],
+      ["udp", "1.00", "", "", "", ""],
       ["icmp", "", "", "", "", ""],
     ]);
     assert.equal(await page.locator("[data-chart=rate] .legend").count(), 0);
     await page.getByRole("combobox", { name: "connection" }).selectOption({ label: "ping" });
     await page.locator("[data-chart=delays]").getByText("× at 0").waitFor();
     assert.doesNotMatch(await page.locator("main").innerText(), /path of an answer is not known/);
+  });
+});
+
+test("what the terminal prints besides connections is on the page", async () => {
+  await opened("beside.html", "", async (page) => {
+    const rows = await cells(page, "further");
+    assert.deepEqual(rows.map((row) => row.slice(0, 3)), [
+      ["all", "2", "1"],
+      ["up to 100 kB", "1", ""],
+      ["above 1 MB", "1", "1"],
+      ["s", "1", "0"],
+    ]);
+    await page.getByText("An unfinished flow is longer than any other").waitFor();
   });
 });
 

@@ -1,0 +1,129 @@
+"""What a run tells besides its connections, as tables of text: flows that count together, a controller, bridges,
+programs of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from polypath.results import bridges, completions, control
+from polypath.results.recording import Recording
+
+#: How a program of the machine ended.
+_ENDED: Final = {"exited": "by itself", "killed": "by a signal", "ended": "with the run", "open": "not"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of as many cells as there are headings, first `words` of text and then figures; what is not known is
+    blank."""
+
+    headings: Sequence[str]
+    words: int
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def tables(recording: Recording) -> Iterator[Table]:
+    for each in (_completions, _controller, _bridges, _programs):
+        yield from each(recording)
+
+
+def _completions(recording: Recording) -> Iterator[Table]:
+    """Of a group a row for each class of sizes: completion times, and what they are of the least possible."""
+    for group, completed in completions.of_groups(recording).items():
+        rows = []
+        for each in completed:
+            mean, times, slowdowns = each.mean_ns(), each.times, each.slowdowns
+            rows.append(
+                (
+                    each.sizes,
+                    f"{each.flows:,}",
+                    f"{each.unfinished:,}" if each.unfinished else "",
+                    _significant(mean, 1e6),
+                    *(_significant(times.quantile(part), 1e6) for part in (0.5, 0.95, 0.99)),
+                    _significant(each.mean_slowdown()),
+                    *(_significant(slowdowns.quantile(part)) for part in (0.5, 0.99)),
+                )
+            )
+        headings = (group, "flows", "unfinished", "mean ms", "p50", "p95", "p99", "slowdown", "p50", "p99")
+        late = any(each.unfinished for each in completed)
+        note = "An unfinished flow is longer than any other: a blank depends on one." if late else ""
+        yield Table(headings, 1, rows, note)
+
+
+def _controller(recording: Recording) -> Iterator[Table]:
+    """A row: what passed between switches and controller, and how long flows waited for it."""
+    found = control.of(recording)
+    if found is None:
+        return
+    delays = found.delays
+    row = (
+        _rule(recording),
+        f"{found.packet_ins:,}",
+        f"{found.flow_mods:,}",
+        f"{found.most_entries:,}",
+        f"{delays.sent:,}",
+        _significant(found.mean_delay_ns, 1e6),
+        *(_significant(delays.quantile(part), 1e6) for part in (0.5, 0.99, 1.0)),
+    )
+    headings = (
+        "controller", "packet-ins", "flow-mods", "most entries", "flows set up", "mean ms", "p50", "p99", "longest"
+    )  # fmt: skip
+    late = delays.unanswered
+    was = "was" if late == 1 else "were"
+    note = f"{late} of these flows {was} never sent on: a blank depends on one." if late else ""
+    yield Table(headings, 1, [row], note)
+
+
+def _rule(recording: Recording) -> str:
+    controller = recording.plan["controller"]
+    if controller.get("app") is not None:
+        return str(controller["app"]["file"])
+    return f"{controller['routing']['name']}, {controller['mode']}"
+
+
+def _bridges(recording: Recording) -> Iterator[Table]:
+    """A row: the tree that bridges found, and what that and learning took."""
+    found = bridges.of(recording)
+    if found is None:
+        return
+    row = (
+        ", ".join(found.roots),
+        f"{found.bridges:,}",
+        f"{len(found.blocked):,}",
+        f"{found.changed_ns / 1e9:.6f}",
+        f"{found.bpdus:,}",
+        f"{found.learned:,}",
+        f"{found.flushed:,}",
+        f"{found.flooded_packets:,}",
+    )
+    headings = ("root", "bridges", "blocked ports", "last change s", "BPDUs", "learned", "flushed", "flooded")
+    yield Table(headings, 1, [row])
+
+
+def _programs(recording: Recording) -> Iterator[Table]:
+    """A row for each program of the machine: how it ended, and how much it printed."""
+    rows = [
+        (
+            row["name"],
+            row["host"],
+            _ENDED.get(row["state"], row["state"]),
+            f"{row['start_ns'] / 1e9:.3f}",
+            "" if row["end_ns"] is None else f"{row['end_ns'] / 1e9:.3f}",
+            "" if row["exit_code"] is None else str(row["exit_code"]),
+            f"{row['stdout_bytes'] + row['stderr_bytes']:,}",
+        )
+        for row in recording.table("programs").iter_rows(named=True)
+    ]
+    if rows:
+        yield Table(("program", "host", "ended", "from s", "to s", "exit code", "printed B"), 3, rows)
+
+
+def _significant(value: float | None, unit: float = 1.0) -> str:
+    """Three digits, and all those before the point."""
+    if value is None:
+        return ""
+    scaled = value / unit
+    return f"{scaled:,.0f}" if scaled >= 1000 else f"{scaled:.3g}"

@@ -299,11 +299,39 @@ def test_streams_side_by_side_and_datagrams_are_left_out(work: str) -> None:
     assert exposure.exposure(recording) == []
 
 
-def test_a_path_that_migrates_counts_as_where_it_ended() -> None:
-    lab = polypath.labs.get("quic-handover")
-    (run,) = [each for each in lab.runs if each.name == "quic-migrates"]
-    made = polypath.run(run.of(lab.scenario()), segments=True)
-    assert {each.tap.name for each in exposure.exposure(made) if each.tap.kind == "link"} == {"path1", "server"}
+MOVING = """
+duration = "4 s"
+host = { client = {}, server = {} }
+router.r = {}
+link.a = { ends = ["client", "r"], rate = "8 Mbps", delay = "10 ms" }
+link.b = { ends = ["client", "r"], rate = "8 Mbps", delay = "10 ms" }
+link.c = { ends = ["client", "r"], rate = "8 Mbps", delay = "10 ms" }
+link.server = { ends = ["r", "server"], rate = "100 Mbps", delay = "1 ms" }
+application = [{ name = "up", kind = "bulk", transport = "TRANSPORT" }]
+event = [
+    { at = "1 s", interface = "client:eth0", migrate_to = "eth1" },
+    { at = "2500 ms", interface = "client:eth1", migrate_to = "eth2" },
+]
+"""
+
+
+@pytest.mark.parametrize("transport", ["quic", "mpquic"])
+def test_a_path_that_migrates_is_seen_where_it_was(transport: str) -> None:
+    """A link sees what was sent while a path went over it; the second path moves once, the third stays."""
+    recording = polypath.run(Scenario.parse(MOVING.replace("TRANSPORT", transport), "x"), segments=True)
+    sent = recording.table("segments").filter(pl.col("payload_bytes") > 0, side="client")
+    links = {each.tap.name: each for each in exposure.exposure(recording) if each.tap.kind == "link"}
+    path, time = pl.col("subflow"), pl.col("time_ns") / 1e9
+    for name, there in (
+        ("a", (path == 0) & (time < 1)),
+        ("b", ((path == 0) & (time >= 1) & (time < 2.5)) | ((path == 1) & (time < 2.5))),
+        ("c", ((path < 2) & (time >= 2.5)) | (path == 2)),
+    ):
+        rows = sent.filter(there).select(
+            begin=pl.col("dsn").cast(pl.Int64), end=pl.col("dsn") + pl.col("payload_bytes")
+        )
+        seen = Ranges.union(rows["begin"].to_numpy(), rows["end"].cast(pl.Int64).to_numpy())
+        assert links[name].seen_bytes == seen.bytes > 0
 
 
 def test_requests_seen_whole() -> None:

@@ -7,7 +7,7 @@ lost. Streams are looked at by direction, in the stream's own order of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Final
@@ -36,6 +36,8 @@ class Stream:
     #: Length of the stream, up to the last byte that was sent.
     bytes: int
     subflows: Numbers
+    #: On which leg of its subflow each transmission went; 0 unless that migrated.
+    legs: Numbers
     begins: Numbers
     ends: Numbers
     #: Bytes of each of the application's messages, and how many; None: it has none, or the plan does not tell.
@@ -43,12 +45,16 @@ class Stream:
 
     @cached_property
     def carriers(self) -> Numbers:
-        """The subflow of the next transmission on another subflow than each one's own; -1 where none follows."""
+        """Which transmission is the next on another subflow than each one's own; -1 where none follows."""
         turns = np.flatnonzero(np.diff(self.subflows)) + 1
         after = np.searchsorted(turns, np.arange(len(self.subflows)), side="right")
-        found = np.full(len(self.subflows), -1, dtype=np.int64)
-        follows = after < len(turns)
-        found[follows] = self.subflows[turns[after[follows]]]
+        return np.append(turns, -1)[after]
+
+    def carried(self, flows: Iterable[Flow]) -> Any:
+        """A mask of the transmissions that went by some of these flows."""
+        found = np.zeros(len(self.subflows), dtype=bool)
+        for flow in flows:
+            found |= (self.subflows == flow.subflow) & (self.legs == flow.leg)
         return found
 
     @cached_property
@@ -101,6 +107,7 @@ def streams(recording: Recording) -> list[Stream]:
 
 
 def _streams(recording: Recording, table: pl.DataFrame) -> Iterator[Stream]:
+    known = taps.ways(recording)
     sent = table.filter(pl.col("payload_bytes") > 0)
     for connection in metrics.connections(recording):
         if connection.id is None or _overlaps(recording, connection):
@@ -114,12 +121,14 @@ def _streams(recording: Recording, table: pl.DataFrame) -> Iterator[Stream]:
                 continue
             begins = rows["dsn"].cast(pl.Int64).to_numpy()
             ends = begins + rows["payload_bytes"].cast(pl.Int64).to_numpy()
+            subflows = rows["subflow"].cast(pl.Int64).to_numpy()
             yield Stream(
                 connection=connection.id,
                 name=connection.name,
                 side=side,
                 bytes=int(ends.max()),
-                subflows=rows["subflow"].cast(pl.Int64).to_numpy(),
+                subflows=subflows,
+                legs=known.legs(connection.id, side, subflows, rows["time_ns"].to_numpy()),
                 begins=begins,
                 ends=ends,
                 messages=_messages(recording, connection, side, int(ends.max())),
@@ -178,33 +187,37 @@ def exposure(recording: Recording, *, links: int = 1, block_bytes: int = AES_BLO
     if links < 1:
         raise MetricError(f"a set has one link at least, not {links}")
     known = taps.ways(recording)
-    places = [*taps.of_paths(recording), *taps.of_links(known), *taps.of_nodes(known)]
+    places = [*taps.of_paths(recording, known), *taps.of_links(known), *taps.of_nodes(known)]
     if links > 1:
         places += taps.of_sets(known, links)
     found = []
     for stream in streams(recording):
         seen: dict[frozenset[Flow], Callable[[Tap], Exposure]] = {}
         for tap in places:
-            own = frozenset(flow for flow in tap.covers if (flow[0], flow[2]) == (stream.connection, stream.side))
+            own = frozenset(
+                flow for flow in tap.covers if (flow.connection, flow.side) == (stream.connection, stream.side)
+            )
             if not own:
                 continue
             if own not in seen:
-                seen[own] = _seen(stream, {flow[1] for flow in own}, block_bytes)
+                seen[own] = _seen(stream, own, block_bytes)
             found.append(seen[own](tap))
     return found
 
 
 def of_subflows(stream: Stream, subflows: set[int], block_bytes: int = AES_BLOCK_BYTES) -> Exposure:
-    """What one place sees that these subflows pass."""
-    covers = frozenset((stream.connection, subflow, stream.side) for subflow in subflows)
-    return _seen(stream, subflows, block_bytes)(Tap("path", "", covers))
+    """What one place sees that these subflows pass, with all of their legs."""
+    legs = range(int(stream.legs.max()) + 1)
+    covers = frozenset(Flow(stream.connection, subflow, stream.side, leg) for subflow in subflows for leg in legs)
+    return _seen(stream, covers, block_bytes)(Tap("path", "", covers))
 
 
-def _seen(stream: Stream, subflows: set[int], block_bytes: int) -> Callable[[Tap], Exposure]:
-    covered = np.isin(stream.subflows, list(subflows))
+def _seen(stream: Stream, flows: frozenset[Flow], block_bytes: int) -> Callable[[Tap], Exposure]:
+    subflows = {flow.subflow for flow in flows}
+    covered = stream.carried(flows)
     seen = stream.only(covered)
-    unguarded = covered & (np.isin(stream.carriers, list(subflows)) | (stream.carriers < 0))
-    keyed = np.isin(stream.subflows, [own for own in subflows if stream.neighbours.get(own) in subflows])
+    unguarded = covered & (covered[stream.carriers] | (stream.carriers < 0))
+    keyed = covered & np.isin(stream.subflows, [own for own in subflows if stream.neighbours.get(own) in subflows])
     blocks = stream.bytes // block_bytes
     figures = {
         "seen_bytes": seen.bytes,

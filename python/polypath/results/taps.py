@@ -6,22 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from polypath.results import metrics
+import numpy as np
+
+from polypath.results import legs, metrics
 from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
+from polypath.results.ranges import Numbers
 from polypath.results.recording import Recording
 from polypath.results.routing import PathOfSubflow, Routing, Undetermined
-
-#: A connection, a subflow, and the side that sends.
-Flow = tuple[int, int, Side]
 
 MOST_SETS: Final = 20_000
 """Sets of links that are looked at."""
 
 
 SIDES: Final[tuple[Side, Side]] = ("client", "server")
+
+
+class Flow(NamedTuple):
+    """What a side sends on a subflow; of one that migrates, on one leg."""
+
+    connection: int
+    subflow: int
+    side: Side
+    leg: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,20 +49,35 @@ class Ways:
 
     plan: Mapping[str, Any]
     hops: Mapping[Flow, Sequence[int]]
+    #: All flows, and when each begins, in ns; 0 unless another leg came before.
+    begins: Mapping[Flow, int]
     #: The client and server of each connection.
     ends: Mapping[int, frozenset[int]]
 
     def links(self, connection: int, subflow: int) -> frozenset[int] | None:
         """The links that a subflow uses in either direction; None where that is not known."""
-        found = [self.hops.get((connection, subflow, side)) for side in SIDES]
-        if None in found:
+        own = [flow for flow in self.begins if (flow.connection, flow.subflow) == (connection, subflow)]
+        if not all(flow in self.hops for flow in own):
             return None
-        return frozenset(link for hops in found if hops is not None for link in hops)
+        return frozenset(link for flow in own for link in self.hops[flow])
+
+    def legs(self, connection: int, side: Side, subflows: Numbers, times: Numbers) -> Numbers:
+        """On which leg of its subflow each packet goes that a side sends at a time, in ns."""
+        found = np.zeros(len(subflows), dtype=np.int64)
+        for flow, begin in self.begins.items():
+            if flow.leg and (flow.connection, flow.side) == (connection, side):
+                found += (subflows == flow.subflow) & (times >= begin)
+        return found
 
 
 def ways(recording: Recording) -> Ways:
     """Each subflow's way in both directions, by the plan at the start of the run."""
+    return recording.once("ways", lambda: _ways(recording))
+
+
+def _ways(recording: Recording) -> Ways:
     hops: dict[Flow, Sequence[int]] = {}
+    begins: dict[Flow, int] = {}
     ends: dict[int, frozenset[int]] = {}
     plan = recording.plan
     routing = Routing(plan)
@@ -62,13 +86,14 @@ def ways(recording: Recording) -> Ways:
             continue
         application = plan["applications"][connection.application]
         ends[connection.id] = frozenset((application["client"], application["server"]))
-        for row in recording.table("subflow_ends").filter(connection=connection.id).iter_rows(named=True):
-            addresses = (row["source"], row["destination"])
-            for side, (here, there) in zip(SIDES, (addresses, addresses[::-1]), strict=True):
-                found = _way(routing, here, there)
+        for (subflow, side), own in legs.of_connection(recording, connection).items():
+            for leg, (client, begin) in enumerate(zip(own.clients, (0, *own.turns), strict=True)):
+                flow = Flow(connection.id, subflow, side, leg)
+                begins[flow] = begin
+                found = _way(routing, *((client, own.server) if side == "client" else (own.server, client)))
                 if found is not None:
-                    hops[connection.id, row["subflow"], side] = [hop.link for hop in found.hops]
-    return Ways(plan, hops, ends)
+                    hops[flow] = [hop.link for hop in found.hops]
+    return Ways(plan, hops, begins, ends)
 
 
 def _way(routing: Routing, here: str, there: str) -> PathOfSubflow | None:
@@ -78,14 +103,16 @@ def _way(routing: Routing, here: str, there: str) -> PathOfSubflow | None:
         return None
 
 
-def of_paths(recording: Recording) -> Iterator[Tap]:
+def of_paths(recording: Recording, known: Ways) -> Iterator[Tap]:
     """One for each subflow: what its own packets show."""
+    own: dict[tuple[int, int], set[Flow]] = {}
+    for flow in known.begins:
+        own.setdefault((flow.connection, flow.subflow), set()).add(flow)
     for connection in metrics.connections(recording):
         if connection.id is None:
             continue
         for subflow in metrics.subflows(recording, connection):
-            flows = frozenset((connection.id, subflow.id, side) for side in SIDES)
-            yield Tap("path", f"{connection.name}, {subflow.label}", flows)
+            yield Tap("path", f"{connection.name}, {subflow.label}", frozenset(own[connection.id, subflow.id]))
 
 
 def of_links(known: Ways) -> Iterator[Tap]:
@@ -101,7 +128,7 @@ def of_nodes(known: Ways) -> Iterator[Tap]:
         for link in hops:
             for end in ("a", "b"):
                 node = known.plan["links"][link][end]["node"]
-                if node not in known.ends[flow[0]]:
+                if node not in known.ends[flow.connection]:
                     passing.setdefault(node, set()).add(flow)
     for node, flows in sorted(passing.items()):
         yield Tap("node", known.plan["nodes"][node]["name"], frozenset(flows))

@@ -129,7 +129,12 @@ def test_what_cannot_be_exported_is_said(result: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.pcapng").write_bytes(b"no capture at all")
     with pytest.raises(CaptureError, match="no capture in pcapng"):
         list(frames(tmp_path / "broken.pcapng"))
-    (result / "capture" / "far.pcapng").rename(tmp_path / "far.pcapng")
+    far, near = (result / "capture" / f"{name}.pcapng" for name in ("far", "near"))
+    far.rename(tmp_path / "far.pcapng")
+    far.write_bytes(near.read_bytes())
+    swapped = CliRunner().invoke(app, ["export", "netanim", str(result), "-o", str(tmp_path / "x.xml")])
+    assert str(swapped.exception) == f"{far} is of another link: r:eth0 is no end of far"
+    far.unlink()
     lacking = CliRunner().invoke(app, ["export", "netanim", str(result), "-o", str(tmp_path / "x.xml")])
     assert "the run needs `--pcap links`" in str(lacking.exception)
     assert list(tmp_path.glob(".*partial")) == []

@@ -81,7 +81,9 @@ def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -
     arrives = {_end(plan, link["b"]): forward, _end(plan, link["a"]): backward}
     for frame in frames(path):
         if frame.inbound:
-            channel = arrives[frame.interface]
+            channel = arrives.get(frame.interface)
+            if channel is None:
+                raise CaptureError(f"{path} is of another link: {frame.interface} is no end of {link['name']}")
             first, last, sent = channel.times(frame)
             seconds = [f"{time / 1e9:.9f}" for time in (first, last, sent, frame.time_ns)]
             ends = f'fId="{channel.source}" fbTx="{seconds[0]}" lbTx="{seconds[1]}"'

@@ -46,8 +46,7 @@ def write(recording: Recording, directory: Path, out: Path) -> int:
     """Writes the files into the empty folder `out`; returns how many. Raises QlogError where the run wrote no qlogs."""
     sides: dict[str, list[tuple[_Event, list[_Event]]]] = {}
     for file in sorted((directory / layout.QLOG).glob("*.sqlog")):
-        head, *events = _records(file)
-        sides.setdefault(file.stem.rpartition("_")[0], []).append((head, events))
+        sides.setdefault(file.stem.rpartition("_")[0], []).append(_records(file))
     if not sides:
         raise QlogError(f"{directory} has no qlogs; the run needs `--qlog` and a connection of QUIC")
     count = 0
@@ -62,13 +61,15 @@ def write(recording: Recording, directory: Path, out: Path) -> int:
     return count
 
 
-def _records(file: Path) -> Iterator[_Event]:
-    """The records of a JSON text sequence (RFC 7464). Raises QlogError where one is cut short, or there is none."""
+def _records(file: Path) -> tuple[_Event, list[_Event]]:
+    """The first record of a JSON text sequence (RFC 7464), and the others. Raises QlogError where one is cut short, or
+    there is none."""
     try:
         _, *texts = file.read_text(encoding="utf-8").split(_SEPARATOR)
-        yield from map(json.loads, texts or [""])
+        head, *events = map(json.loads, texts)
     except ValueError as error:
         raise QlogError(f"{file}: this is no whole qlog") from error
+    return head, events
 
 
 def _paths(logs: Iterator[Sequence[_Event]]) -> list[int]:

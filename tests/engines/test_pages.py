@@ -8,6 +8,7 @@ import polypath
 from polypath import Scenario
 from polypath.results import measures, metrics, pages
 
+SECOND = 1_000_000_000
 SCENARIO = """
 duration = "10 s"
 [host.client]
@@ -34,9 +35,12 @@ def run(text: str) -> tuple[polypath.Recording, list[pages.Load]]:
     return recording, [each for each in loads if each is not None]
 
 
-@pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic"])
+@pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic", "mpquic"])
 def test_an_object_waits_for_what_it_needs(transport: str) -> None:
-    _, (load,) = run(f'transport = "{transport}"\n{CHAIN}')
+    recording, (load,) = run(f'transport = "{transport}"\n{CHAIN}')
+    (connection,) = metrics.connections(recording)
+    assert connection.finished
+    assert recording.metadata.end_ns < SECOND
     index, style, image = load.objects
     assert (index.name, style.name, image.name) == ("index", "style", "image")
     assert index.arrived_ns == style.asked_ns

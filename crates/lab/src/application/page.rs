@@ -262,8 +262,14 @@ impl Browser {
             let mut index = 0;
             while let Some((stream, bytes)) = io.arrival(index) {
                 index += 1;
+                let mut asks = false;
                 for wanted in self.requests.iter_mut().filter(|it| it.stream == stream) {
                     wanted.missing = wanted.missing.saturating_sub(bytes);
+                    asks = true;
+                }
+                // A stream without a request, which the client opened to close the connection.
+                if !asks && io.stream_at_end(stream) {
+                    io.finish(stream);
                 }
             }
         } else {

@@ -40,8 +40,16 @@ struct Coalesce {
     bytes: u32,
     hold: Nanos,
     way: Way,
-    /// By source and destination: the segment that waits for the next, and until when.
-    waiting: BTreeMap<(SocketAddr, SocketAddr), (Passing, Nanos)>,
+    /// By source and destination.
+    waiting: BTreeMap<(SocketAddr, SocketAddr), Waiting>,
+}
+
+/// A segment that waits for the next.
+struct Waiting {
+    packet: Passing,
+    until: Nanos,
+    /// Another was appended.
+    grown: bool,
 }
 
 /// A segment with any of these goes as it is.
@@ -76,45 +84,52 @@ impl Middlebox for Coalesce {
         let joins = segment.filter(|segment| {
             wanted && segment.payload.len > 0 && !segment.flags.intersects(ALONE)
         });
-        if let Some((mut first, until)) = self.waiting.remove(&ends) {
+        if let Some(mut first) = self.waiting.remove(&ends) {
             // `inet_gro_receive`: what differs in the ECN field stays apart, so that no mark is lost (RFC 3168 section 5.3).
-            let alike = first.ecn == packet.ecn;
-            let joined = match (first.segment(), &joins) {
+            let alike = first.packet.ecn == packet.ecn;
+            let joined = match (first.packet.segment(), &joins) {
                 (Some(first), Some(next)) => alike && self.join(first, next),
                 _ => false,
             };
             if joined {
                 work.tally.absorbed += 1;
-                work.tally.changed += 1;
-                self.waiting.insert(ends, (first, until));
+                work.tally.changed += u64::from(!first.grown);
+                first.grown = true;
+                self.waiting.insert(ends, first);
                 return;
             }
-            work.send(first);
+            work.send(first.packet);
         }
         if joins.is_some() {
-            self.waiting.insert(ends, (packet, work.now + self.hold));
+            let until = work.now + self.hold;
+            let waiting = Waiting {
+                packet,
+                until,
+                grown: false,
+            };
+            self.waiting.insert(ends, waiting);
         } else {
             work.send(packet);
         }
     }
 
     fn deadline(&self) -> Nanos {
-        let times = self.waiting.values().map(|(_, until)| *until);
+        let times = self.waiting.values().map(|waiting| waiting.until);
         times.min().unwrap_or(NEVER)
     }
 
     fn on_time(&mut self, work: &mut Work<'_>) {
         let now = work.now;
-        let due = |until: Nanos| until <= now;
+        let due = |waiting: &Waiting| waiting.until <= now;
         let ends: Vec<_> = self
             .waiting
             .iter()
-            .filter(|(_, (_, until))| due(*until))
+            .filter(|(_, waiting)| due(waiting))
             .map(|(ends, _)| *ends)
             .collect();
         for ends in ends {
-            if let Some((packet, _)) = self.waiting.remove(&ends) {
-                work.send(packet);
+            if let Some(waiting) = self.waiting.remove(&ends) {
+                work.send(waiting.packet);
             }
         }
     }

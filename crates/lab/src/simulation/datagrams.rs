@@ -99,9 +99,14 @@ impl Simulation {
                 sequence,
                 sent_at,
                 len,
-            } if flow == there as usize => {
+            } => {
+                let answer = if flow == there as usize {
+                    back
+                } else {
+                    self.answer_behind_a_middlebox(flow)
+                };
                 self.send_datagram(
-                    back,
+                    answer,
                     Content::Echo {
                         reply: true,
                         sequence,
@@ -116,13 +121,50 @@ impl Simulation {
                 sent_at,
                 len,
                 ..
-            } => datagrams.arrived(u64::from(sequence), len, now - sent_at),
+            } => {
+                let number = number_of(sequence, datagrams.sent);
+                datagrams.arrived(number, len, now - sent_at);
+            }
             Content::Udp {
                 sequence,
                 sent_at,
                 len,
             } => datagrams.arrived(sequence, len, now - sent_at),
             Content::Tcp(_) | Content::Quic(_) | Content::TooBig { .. } | Content::Frame(_) => {}
+        }
+    }
+
+    /// The flow of replies to requests that do not come as they left.
+    #[cold]
+    fn answer_behind_a_middlebox(&mut self, flow: usize) -> u32 {
+        let answer = self.answering_flow(flow);
+        self.captures.flows[answer as usize].identifier = self.captures.flows[flow].source.port();
+        answer
+    }
+}
+
+/// The last of `sent` requests whose number ends in these 16 bits (RFC 792: the sequence number).
+fn number_of(sequence: u16, sent: u64) -> u64 {
+    let last = sent.saturating_sub(1);
+    last.saturating_sub(u64::from((last as u16).wrapping_sub(sequence)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_to_the_last_request_of_its_number() {
+        for (sequence, sent, number) in [
+            (0, 1, 0),
+            (6, 7, 6),
+            (3, 65_536, 3),
+            (0, 65_537, 65_536),
+            (65_535, 65_537, 65_535),
+            (9, 70_000, 9 + 65_536),
+            (60_000, 70_000, 60_000),
+        ] {
+            assert_eq!(number_of(sequence, sent), number);
         }
     }
 }

@@ -104,7 +104,7 @@ impl Datagrams {
             };
             *until = burst_from + exponential(random, *on).max(1);
             if burst_from > now {
-                return (false, Some(burst_from));
+                return (false, Some(burst_from.min(self.ends_at)));
             }
         }
         self.sent += 1;
@@ -114,7 +114,7 @@ impl Datagrams {
                 delay: None,
             });
         }
-        (true, Some(now + self.gap.max(1)))
+        (true, Some((now + self.gap.max(1)).min(self.ends_at)))
     }
 
     /// Mean deviation of the difference in delay of two datagrams, smoothed (RFC 3550 sections 6.4.1 and A.8). Absent before the second.
@@ -147,6 +147,26 @@ mod tests {
 
     fn steady() -> Datagrams {
         Datagrams::new(Pattern::Steady, 1000, gap(1000, 1_000_000), SECOND)
+    }
+
+    #[test]
+    fn the_last_of_it_is_waited_for_from_its_end_on() {
+        let long = Pattern::OnOff {
+            on: 1,
+            off: 1000 * SECOND,
+            until: 0,
+            random: random::stream(1, "on-off", 0, "test"),
+        };
+        for pattern in [long, Pattern::Echo] {
+            let mut datagrams = Datagrams::new(pattern, 1000, 700 * SECOND, 2 * SECOND);
+            let (mut now, mut ticks) = (0, Vec::new());
+            while let (_, Some(next)) = datagrams.tick(now) {
+                assert!(next > now);
+                now = next;
+                ticks.push(now);
+            }
+            assert_eq!(ticks[ticks.len() - 2..], [2 * SECOND, 2 * SECOND + LINGER]);
+        }
     }
 
     #[test]

@@ -56,6 +56,21 @@ def run(application: str = FETCH, more: str = "", defaults: str = "", **options:
     return get("sim").run(Scenario.parse(text, "quic.toml").plan(), Options(**options))
 
 
+@pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic"])
+def test_a_bulk_that_is_over_before_its_handshake_sends_nothing(transport: str) -> None:
+    recording = run(f'kind = "bulk"\nduration = "5 ms"\ntransport = "{transport}"')
+    assert only(recording).bytes == 0
+    assert recording.metadata.end_ns < 1e9
+
+
+def test_copies_count_on_the_path_that_brought_them() -> None:
+    application = 'kind = "request-response"\ncount = 10\ninterval = "100 ms"\nrequest = "750 B"\nresponse = "750 B"'
+    recording = run(f'{application}\ntransport = "mpquic"', defaults='scheduler = "redundant"\npath_manager = "fullmesh"')
+    first, second = metrics.subflows(recording, only(recording))
+    assert first.bytes == 7500
+    assert 5000 <= second.bytes <= 7500
+
+
 def only(recording: Recording) -> metrics.Connection:
     (connection,) = metrics.connections(recording)
     return connection

@@ -79,7 +79,7 @@ impl Session for Bulk {
             }
             return;
         }
-        if self.state == State::Waiting {
+        if self.state == State::Waiting && !self.ends_at.is_some_and(|at| io.due(at)) {
             self.state = State::Sending;
             io.write(self.size.unwrap_or(u64::MAX / 2));
             if self.size.is_some() {
@@ -87,7 +87,7 @@ impl Session for Bulk {
             }
             *io.wake = self.ends_at.unwrap_or(Nanos::MAX);
         }
-        if self.state == State::Sending && self.ends_at.is_some_and(|at| io.due(at)) {
+        if self.state != State::Done && self.ends_at.is_some_and(|at| io.due(at)) {
             self.state = State::Done;
             io.connection.cancel_writes();
             io.close();

@@ -37,7 +37,7 @@ pub struct Totals {
     pub retransmitted: u64,
     /// Bytes sent here after another path had carried them.
     pub reinjected: u64,
-    /// Payload bytes received, duplicates not counted.
+    /// Payload bytes received: of TCP each once on its subflow, of QUIC those of each frame.
     pub received: u64,
     pub retransmitted_segments: u64,
 }

@@ -538,8 +538,8 @@ impl Connection {
         };
         if self.admit_stream(stream, frame, Part::Receiving) {
             match self.incoming.on_data(stream, offset, len.into(), fin) {
-                Ok(bytes) => {
-                    self.members[path].totals.received += bytes;
+                Ok(_) => {
+                    self.members[path].totals.received += u64::from(len);
                     if self.incoming.has_news() {
                         self.note_waiting(path);
                     }

@@ -27,6 +27,11 @@ NOQ = 'congestion = "cubic"\nstack = "noq"'
     ("client", "application", "message"),
     [
         (
+            NOQ,
+            '[[application]]\nname = "m"\nkind = "messages"\ntransport = "mpquic"\nsize = "1 kB"\ninterval = "20 ms"',
+            "'client' runs noq, which has no datagrams here; take delivery = \"stream\"",
+        ),
+        (
             f'{NOQ}\nscheduler = "roundrobin"',
             "",
             "'scheduler' cannot be set on 'client', which runs noq: it sends on the open path of lowest id whose window"

@@ -12,9 +12,21 @@ pub(crate) struct Origins {
     pub data: (Option<u64>, Option<u64>),
     /// What it received in order.
     pub received: u64,
+    /// About how far it has sent and received on the subflow.
+    pub reached: (u64, u64),
 }
 
 impl Origins {
+    /// A sequence number of its own, relative.
+    pub fn sent(&self, number: u32) -> u64 {
+        near(number.wrapping_sub(self.sequence.0), self.reached.0)
+    }
+
+    /// A sequence number of its peer's, relative.
+    pub fn taken(&self, number: u32) -> u64 {
+        near(number.wrapping_sub(self.sequence.1), self.reached.1)
+    }
+
     /// The offset up to which a segment of this end acknowledges data.
     pub fn acknowledged(&self, segment: &Segment) -> Option<u64> {
         let zero = self.data.1?;
@@ -37,4 +49,23 @@ impl Origins {
 /// The number nearest to `about` that ends in these 32 bits.
 fn near(low: u32, about: u64) -> u64 {
     about.wrapping_add_signed(i64::from(low.wrapping_sub(about as u32) as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_numbers_go_on_beyond_32_bits() {
+        let origins = Origins {
+            sequence: (u32::MAX, 7),
+            data: (None, None),
+            received: 0,
+            reached: (5 << 32, (1 << 32) + 90),
+        };
+        assert_eq!(origins.sent(0), (5 << 32) + 1);
+        assert_eq!(origins.sent(u32::MAX - 1), (5 << 32) - 1);
+        assert_eq!(origins.taken(107), (1 << 32) + 100);
+        assert_eq!(origins.taken(6), u64::from(u32::MAX));
+    }
 }

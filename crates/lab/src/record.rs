@@ -257,9 +257,9 @@ impl Recorder {
             connection: id,
             side: side.name().into(),
             subflow: number,
-            seq: u64::from(segment.seq.wrapping_sub(origins.sequence.0)),
+            seq: origins.sent(segment.seq),
             ack: if acknowledges {
-                u64::from(segment.ack.wrapping_sub(origins.sequence.1))
+                origins.taken(segment.ack)
             } else {
                 0
             },
@@ -273,9 +273,9 @@ impl Recorder {
                 connection: id,
                 side: side.name().into(),
                 subflow: number,
-                ack: u64::from(segment.ack.wrapping_sub(origins.sequence.1)),
-                begin: u64::from(begin.wrapping_sub(origins.sequence.1)),
-                end: u64::from(end.wrapping_sub(origins.sequence.1)),
+                ack: origins.taken(segment.ack),
+                begin: origins.taken(begin),
+                end: origins.taken(end),
                 duplicate: place == 0 && segment.sack.reports_duplicate(segment.ack),
             });
         }

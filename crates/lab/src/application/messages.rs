@@ -50,6 +50,10 @@ impl Kind for MessagesConfig {
         self.within_bounds().err().map(|error| error.to_string())
     }
 
+    fn needs_datagrams(&self) -> bool {
+        self.delivery == Delivery::Datagrams
+    }
+
     fn begin(&self, at: Beginning) -> Begun {
         Begun::session(Messages::new(at.start, *self))
     }

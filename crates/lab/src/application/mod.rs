@@ -121,6 +121,11 @@ pub(crate) trait Kind {
     /// What makes them impossible, if anything does.
     fn fault(&self) -> Option<String>;
 
+    /// Whether it sends in DATAGRAM frames (RFC 9221).
+    fn needs_datagrams(&self) -> bool {
+        false
+    }
+
     fn begin(&self, at: Beginning) -> Begun;
 }
 

@@ -114,9 +114,12 @@ impl Simulation {
         Accept {
             config: config.clone(),
             addresses: interfaces
-                .flat_map(|interface| {
+                .enumerate()
+                .flat_map(|(number, interface)| {
+                    let changed = self.changed.backup(endpoint.node, number);
+                    let backup = changed.unwrap_or(interface.backup);
                     let addresses = interface.addresses.iter();
-                    addresses.map(|address| (*address, interface.backup))
+                    addresses.map(move |address| (*address, backup))
                 })
                 .collect(),
             mtus: self.interface_mtus[endpoint.node].clone(),
@@ -139,6 +142,7 @@ impl Simulation {
         }
         endpoint.connection = Some(Carrier::Tcp(connection));
         endpoint.numbers.push(number);
+        self.tell_what_is_down(index);
     }
 
     /// A packet arrived at the end of its route. A segment of TCP whose receiver is known is looked at where it lies.
@@ -429,6 +433,7 @@ impl Simulation {
                         connection.peer_data_sequence(0),
                     ),
                     received: endpoint.received,
+                    reached: (socket.totals().sent, socket.received()),
                 },
             );
         }

@@ -1,14 +1,80 @@
 //! Scheduled changes that a host is told of.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use polypath_transport::Nanos;
 
 use super::Simulation;
+use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::plan::Action;
 
+/// What became of hosts' interfaces, by node and interface.
+#[derive(Debug, Default)]
+pub(super) struct Interfaces {
+    down: BTreeSet<(usize, usize)>,
+    backup: BTreeMap<(usize, usize), bool>,
+}
+
+impl Interfaces {
+    fn note(&mut self, action: &Action) {
+        match *action {
+            Action::Interface {
+                node,
+                interface,
+                up: false,
+            } => {
+                self.down.insert((node, interface));
+            }
+            Action::Interface {
+                node, interface, ..
+            } => {
+                self.down.remove(&(node, interface));
+            }
+            Action::Priority {
+                node,
+                interface,
+                backup,
+            } => {
+                self.backup.insert((node, interface), backup);
+            }
+            Action::Migrate { .. } | Action::Link { .. } => {}
+        }
+    }
+
+    /// Whether an interface's subflows are backups, if that has changed.
+    pub fn backup(&self, node: usize, interface: usize) -> Option<bool> {
+        self.backup.get(&(node, interface)).copied()
+    }
+}
+
 impl Simulation {
+    /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
+    pub(super) fn tell_what_is_down(&mut self, index: usize) {
+        if self.changed.down.is_empty() {
+            return;
+        }
+        let now = self.network.now();
+        let endpoint = &mut self.endpoints[index];
+        let (node, (source, destination)) =
+            (endpoint.node, self.apps[endpoint.application].addresses);
+        let own = match endpoint.side {
+            Side::Client => source.ip(),
+            Side::Server => destination.ip(),
+        };
+        let Some(connection) = &mut endpoint.connection else {
+            return;
+        };
+        for &(_, interface) in self.changed.down.range((node, 0)..(node + 1, 0)) {
+            for &address in &self.plan.nodes[node].interfaces[interface].addresses {
+                if address != own {
+                    connection.set_address_up(address, false, now);
+                }
+            }
+        }
+    }
+
     /// A change that a host is told of.
     pub(super) fn on_event(&mut self, event: usize) {
         let now = self.network.now();
@@ -30,6 +96,7 @@ impl Simulation {
             interfaces[interface].addresses.clone()
         };
         let own = addresses(interface);
+        self.changed.note(&action);
         let others = match action {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),

@@ -47,6 +47,7 @@ use crate::record::Recorder;
 use control::Control;
 pub use control::SwitchTotals;
 use demultiplexer::Demultiplexer;
+use events::Interfaces;
 use expecting::Expecting;
 use guard::Guard;
 use listener::Extra;
@@ -115,6 +116,7 @@ pub struct Simulation {
     interface_mtus: Vec<Vec<(IpAddr, u32)>>,
     /// What hosts were told: by node, own address and destination.
     path_mtus: BTreeMap<(usize, IpAddr, IpAddr), u32>,
+    changed: Interfaces,
     ports: Vec<Ports>,
     /// TLS sessions of QUIC, by node.
     sessions: Vec<Sessions>,

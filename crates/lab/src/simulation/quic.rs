@@ -69,6 +69,7 @@ impl Simulation {
         }
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
+        self.tell_what_is_down(index);
     }
 
     /// As [`Simulation::follow_up`], for a connection of QUIC.

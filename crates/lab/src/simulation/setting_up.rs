@@ -9,6 +9,7 @@ use polypath_transport::{Foreign, Ports, Sessions};
 
 use super::control::Control;
 use super::demultiplexer::Demultiplexer;
+use super::events::Interfaces;
 use super::guard::Guard;
 use super::processes::Processes;
 use super::{App, FIRST_PRIVATE_PORT, Owner, Simulation, middleboxes, path_mtu};
@@ -85,6 +86,7 @@ impl Simulation {
             counters: BTreeMap::new(),
             interface_mtus: path_mtu::interface_mtus(&plan),
             path_mtus: BTreeMap::new(),
+            changed: Interfaces::default(),
             timers: Vec::new(),
             sample_timer,
             processes,
@@ -195,6 +197,9 @@ impl Simulation {
         } else {
             None
         };
+        if noq.iter().any(Option::is_some) && kind.needs_datagrams() {
+            return Err(PlanError::invalid(&*place, "noq has no datagrams here"));
+        }
         let start = settings.start_ns;
         let begun = kind.begin(Beginning {
             number: index,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from polypath.results import Recording, measures, metrics, summary, video
@@ -42,6 +43,22 @@ def film(chunks: Sequence[tuple[float, float | None, float | None, int]] = CHUNK
     return replace(recording, plan={**recording.plan, "applications": applications}, tables=tables)
 
 
+def failed(*, interrupted: bool = False) -> Recording:
+    """The film when its connection failed after 3.05 s, and the run of a scenario of 10 s with it after 4 s.
+
+    The segment that came last is played after the run's end.
+    """
+    recording = film([*CHUNKS[:3], (2.0, 2.2, 4.2, 1), CHUNKS[4]])
+    ends = recording.table("connection_ends")
+    state = pl.when(ends["application"] == 0).then(pl.lit("timed-out")).otherwise(ends["state"]).alias("state")
+    return replace(
+        recording,
+        plan={**recording.plan, "duration_ns": 10 * SECOND},
+        tables={**recording.tables, "connection_ends": ends.with_columns(state)},
+        metadata=replace(recording.metadata, interrupted=interrupted),
+    )
+
+
 def of(recording: Recording) -> metrics.Connection:
     return metrics.connection(recording, "iperf")
 
@@ -72,6 +89,29 @@ def test_a_whole_video_is_seen_to_its_end() -> None:
     assert found.stalls == [Stall(1_600_000_000, 2 * SECOND), Stall(3 * SECOND, 4_500_000_000)]
     assert found.rate_bps == 1_800_000
     assert (found.switches, found.shown) == (3, 5)
+
+
+def test_a_video_whose_connection_failed_stands_still_until_the_scenario_ends() -> None:
+    """As its goodput is taken: a transport that gives up soon, and ends the run, would be the better one."""
+    recording = failed()
+    found = video.playback(recording, of(recording))
+    assert found is not None
+    assert found.stalls[1:] == [Stall(2_500_000_000, 4_200_000_000), Stall(4_700_000_000, 10 * SECOND)]
+    assert found.shown == 4
+    times, depths = video.buffered(recording, of(recording))
+    assert [(time / SECOND, depth) for time, depth in zip(times, depths, strict=True)][-3:] == [
+        (4.2, 0.5),
+        (4.7, 0.0),
+        (10.0, 0.0),
+    ]
+
+
+def test_what_was_interrupted_is_seen_until_then() -> None:
+    recording = failed(interrupted=True)
+    found = video.playback(recording, of(recording))
+    assert found is not None
+    assert found.stalls[1:] == [Stall(2_500_000_000, 4 * SECOND)]
+    assert found.shown == 3
 
 
 def test_nothing_was_shown() -> None:

@@ -15,7 +15,7 @@ from polypath.results.recording import Recording
 
 @dataclass(frozen=True)
 class Stall:
-    """The picture stood still between two times in ns, to the run's end where nothing more was shown."""
+    """The picture stood still between two times in ns, to the end of what is seen where nothing more was shown."""
 
     begin_ns: int
     end_ns: int
@@ -23,7 +23,7 @@ class Stall:
 
 @dataclass(frozen=True)
 class Playback:
-    """A video as it was seen until the run's end."""
+    """A video as it was seen until the run's end, of one whose connection failed until the scenario's."""
 
     #: From the first request to the first picture, in ns; None: none was shown.
     startup_ns: int | None
@@ -32,7 +32,7 @@ class Playback:
     rate_bps: float | None
     #: How often one that was shown had another rate than the one before.
     switches: int
-    #: Segments whose play began before the run's end; all, where the whole video came.
+    #: Segments whose play began before that; all, where the whole video came.
     shown: int
 
     @property
@@ -46,7 +46,7 @@ def playback(recording: Recording, of: metrics.Connection) -> Playback | None:
     work = _work(recording, of)
     if work is None:
         return None
-    end, segment = recording.metadata.end_ns, int(work["segment_ns"])
+    end, segment = _end(recording, of), int(work["segment_ns"])
     chunks = _chunks(recording, of)
     settled = [each for each in chunks if each["played_ns"] is not None]
     whole = work["segments"] == len(settled)
@@ -64,7 +64,7 @@ def playback(recording: Recording, of: metrics.Connection) -> Playback | None:
 def buffered(recording: Recording, of: metrics.Connection) -> tuple[list[int], list[float]]:
     """Times in ns, and the seconds of video that are there to play: a line between the points."""
     work = _work(recording, of)
-    end, segment = recording.metadata.end_ns, 0 if work is None else int(work["segment_ns"])
+    end, segment = _end(recording, of), 0 if work is None else int(work["segment_ns"])
     chunks = [each for each in _chunks(recording, of) if each["arrived_ns"] is not None]
     arrivals = [each["arrived_ns"] for each in chunks]
     plays = [each["played_ns"] for each in chunks if each["played_ns"] is not None]
@@ -85,6 +85,11 @@ def asked(recording: Recording, of: metrics.Connection) -> tuple[list[int], list
     """When segments were asked for, in ns, and their rates in bit/s."""
     chunks = _chunks(recording, of)
     return [each["asked_ns"] for each in chunks], [float(each["rate_bps"]) for each in chunks]
+
+
+def _end(recording: Recording, of: metrics.Connection) -> int:
+    """A run may end with a connection that failed; the picture stands still from then on all the same."""
+    return max(recording.metadata.end_ns, of.until_ns)
 
 
 def _stalls(shown: Sequence[dict[str, Any]], segment: int, end: int, *, whole: bool) -> Iterator[Stall]:

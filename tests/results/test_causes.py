@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -72,6 +72,42 @@ def test_samples_in_a_row_without_progress_are_one_stretch(changed: Callable[[st
     )
     assert (found.time_ns, found.at_ns) == (500 * MS, 1_400 * MS)
     assert "in 3 stretches, the longest of 0.3 s from 1.4 s on" in found.sentence
+
+
+def test_a_receive_window_is_not_full_of_what_came_on_another_subflow(
+    changed: Callable[[str, pl.DataFrame], Recording],
+) -> None:
+    """Subflow 0 dies with a full window, whose bytes are acknowledged at connection level by 2.2 s."""
+
+    def row(time: int, side: str, subflow: int, cwnd: int, outstanding: int) -> list[object]:
+        return [
+            *(time, 0, side, subflow, "established", cwnd, 20, 40_000, 5, cwnd if subflow == 0 else 0),
+            *(500_000 + outstanding, 500_000, 0, 0, 0, 64_000, 0),
+        ]
+
+    times = [(20 + number) * 100 * MS for number in range(6)]
+    own = [
+        row(time, side, subflow, cwnd, 62_000 if subflow == 0 and side == "client" else 0)
+        for time in times
+        for side in ("client", "server")
+        for subflow, cwnd in ((0, 1), (1, 10))
+    ]
+    made = changed("subflows", table("subflows", own))
+
+    def full(queues: Sequence[int | None]) -> list[tuple[int, int | None]]:
+        rows = [
+            [time, 0, side, 500_000, 0, 0, queue if side == "client" else 0, 0]
+            for time, queue in zip(times, queues, strict=True)
+            for side in ("client", "server")
+        ]
+        of_connections = replace(made, tables={**made.tables, "connections": table("connections", rows)})
+        found = causes.of_connection(of_connections, metrics.connection(of_connections, "iperf"))
+        return [(each.time_ns, each.at_ns) for each in found if each.kind == "window"]
+
+    assert full([100_000, 62_000, 0, 0, 3_000, 0]) == [(200 * MS, 2_000 * MS)]
+    assert full([0] * 6) == []
+    # of a capture nobody knows what waits
+    assert full([None] * 6) == [(500 * MS, 2_000 * MS)]
 
 
 def test_a_subflow_that_comes_again_was_missing_since_the_one_before(

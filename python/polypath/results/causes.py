@@ -223,10 +223,16 @@ def _window(recording: Recording, of: Connection) -> Iterator[Cause]:
         )
     )
     offered = own.filter(side=of.receiver).group_by("time_ns").agg(pl.col("receive_window_bytes").max())
-    both = sent.join(offered, on="time_ns").filter(pl.col("time_ns") < of.until_ns).sort("time_ns")
-    full = (
-        pl.col("room") & (pl.col("outstanding") >= _FULL * pl.col("receive_window_bytes")) & (pl.col("outstanding") > 0)
+    queued = (
+        recording.table("connections")
+        .filter(pl.col("connection") == of.id, pl.col("side") == of.sender)
+        .select("time_ns", "send_queue_bytes")
     )
+    both = sent.join(offered, on="time_ns").join(queued, on="time_ns", how="left")
+    both = both.filter(pl.col("time_ns") < of.until_ns).sort("time_ns")
+    # what a subflow lacks an acknowledgement of may have come, and been acknowledged, by another
+    outstanding = pl.min_horizontal("outstanding", pl.col("send_queue_bytes").cast(pl.Int64))
+    full = pl.col("room") & (outstanding >= _FULL * pl.col("receive_window_bytes")) & (outstanding > 0)
     marked = both.with_columns(full.alias("full"), (pl.col("time_ns").shift(-1) - pl.col("time_ns")).alias("length"))
     held = marked.filter("full").drop_nulls("length")
     if held.is_empty():

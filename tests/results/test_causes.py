@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
+from polypath import engines
 from polypath.results import Recording, causes, metrics
+from polypath.scenario import Scenario
 
-from ..conftest import MS, table
+from ..conftest import MS, SECOND, handmade, table
 
 
 def test_causes_are_the_accounts_of_blocking_the_dearest_first(recording: Recording) -> None:
@@ -72,6 +75,91 @@ def test_samples_in_a_row_without_progress_are_one_stretch(changed: Callable[[st
     )
     assert (found.time_ns, found.at_ns) == (500 * MS, 1_400 * MS)
     assert "in 3 stretches, the longest of 0.3 s from 1.4 s on" in found.sentence
+
+
+def stalled(
+    delivered: Sequence[int], srtt_us: int, *, answers: Sequence[int] | None = None, closed_ns: int | None = None
+) -> list[causes.Cause]:
+    """Stalls of a run sampled each 100 ms from 2 s on, with data to send all the time, after one RTT of subflow 1."""
+    original = handmade()
+    times = [(20 + number) * 100 * MS for number in range(len(delivered))]
+    rows = [
+        [time, 0, side, so_far, 0, 0, 1_000 if side == "client" else 0, 0]
+        for side, totals in (("server", delivered), ("client", answers or [0] * len(delivered)))
+        for time, so_far in zip(times, totals, strict=True)
+    ]
+    subflows = original.table("subflows").filter(pl.col("time_ns") == 2 * SECOND, pl.col("subflow") == 1)
+    ends = original.table("subflow_ends")
+    tables = {
+        **original.tables,
+        "connections": table("connections", rows),
+        "subflow_ends": ends.with_columns(closed_ns=pl.lit(closed_ns, pl.Int64)),
+        "subflows": subflows.with_columns(srtt_us=pl.lit(srtt_us, pl.UInt64)),
+    }
+    made = replace(original, tables=tables)
+    return [each for each in causes.of_connection(made, metrics.connection(made, "iperf")) if each.kind == "stalled"]
+
+
+def test_what_is_on_its_way_is_not_stalled() -> None:
+    """A round trip of 60 ms, an acknowledgement 40 ms late, and an interval without data are 200 ms."""
+    assert stalled([1, 1, 2, 2, 2, 3], 60_000) == []
+    (found,) = stalled([1, 1, 2, 2, 2, 2, 3], 60_000)
+    assert (found.time_ns, found.at_ns) == (240 * MS, 2_200 * MS)
+    assert found.sentence == (
+        "Nothing was delivered though data was there to be sent, for longer than a round trip of 60 ms: "
+        "0.3 s from 2.2 s on."
+    )
+    assert stalled([1, 1, 2, 2, 2, 2, 3], 160_000) == []
+
+
+def test_the_round_trip_of_a_subflow_that_closed_explains_nothing() -> None:
+    assert stalled([1, 1, 2, 2, 2, 2, 3], 160_000, closed_ns=2_200 * MS) == []
+    (found,) = stalled([1, 1, 2, 2, 2, 2, 3], 160_000, closed_ns=2_190 * MS)
+    assert found.time_ns == 300 * MS
+    assert found.sentence == "Nothing was delivered though data was there to be sent: 0.3 s from 2.2 s on."
+
+
+def test_what_goes_in_the_other_direction_is_delivered() -> None:
+    assert stalled([1, 1, 1, 1, 1, 2], 60_000, answers=[0, 1, 2, 3, 4, 5]) == []
+
+
+FAR = """
+duration = "8 s"
+[host.client]
+[host.server]
+[link.a]
+ends = ["client", "server"]
+rate = "50 Mbps"
+delay = "{delay}"
+[[application]]
+name = "rr"
+kind = "request-response"
+count = 20
+request = "100 B"
+response = "20 kB"
+interval = "70 ms"
+transport = "{transport}"
+[[application]]
+name = "chat"
+kind = "stream"
+rate = "300 kbps"
+block = "1 kB"
+duration = "4 s"
+transport = "{transport}"
+[record]
+interval = "{interval}"
+"""
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+@pytest.mark.parametrize(("delay", "interval"), [("2 ms", "10 ms"), ("100 ms", "50 ms"), ("300 ms", "100 ms")])
+def test_an_empty_link_stalls_nothing_however_long_and_finely_sampled(
+    transport: str, delay: str, interval: str
+) -> None:
+    text = FAR.format(transport=transport, delay=delay, interval=interval)
+    run = engines.get("sim").run(Scenario.parse(text, "far.toml").plan())
+    found = [each for of in metrics.connections(run) for each in causes.of_connection(run, of)]
+    assert [each.sentence for each in found if each.kind == "stalled"] == []
 
 
 def test_a_receive_window_is_not_full_of_what_came_on_another_subflow(

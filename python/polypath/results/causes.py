@@ -1,24 +1,25 @@
 """Why a connection was not faster: what cost it time, in sentences, the dearest first.
 
 Some of it is exact: how long data waited at the receiver, by what it waited for (docs/recording.md), and handshakes.
-The rest is of the samples, and so no finer than their interval: the time in which nothing was delivered though data was
-there to be sent, and the time in which the receive window was full while a congestion window had room. Causes may hold
-at the same time, so that their times do not add up.
+The rest is of the samples, and so no finer than their interval: how much longer than a round trip nothing was delivered
+though data was there to be sent, and the time in which the receive window was full while a congestion window had room.
+Causes may hold at the same time, so that their times do not add up.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
+from typing import Final
 
 import polars as pl
 
 from polypath.results import metrics
 from polypath.results.changes import changes
-from polypath.results.metrics import SECOND, Blocking, Connection, Subflow
+from polypath.results.metrics import SECOND, Blocking, Connection, Side, Subflow
 from polypath.results.recording import Recording
 
 #: A receive window is full when this part of it is outstanding: what is left may be less than a segment.
@@ -31,6 +32,9 @@ _LEAST = 0.001
 _AFTER_LOSS_NS = SECOND
 #: A path is slower than another if its RTT is this many times as long.
 _SLOWER = 1.2
+#: How long an acknowledgement may be delayed: Linux's 40 ms, more than the 25 ms of QUIC (RFC 9000 section 18.2).
+_ACK_DELAY_NS = 40_000_000
+_SIDES: Final[tuple[Side, ...]] = ("client", "server")
 _LOSSES = ("loss", "timeout", "tail-loss-probe")
 _REINJECTIONS = ("reinjection",)
 
@@ -151,37 +155,57 @@ def _times(recording: Recording, of: Connection, kinds: Sequence[str], subflow: 
 
 
 def _stalled(recording: Recording, of: Connection) -> Iterator[Cause]:
-    """The stretches between samples in which nothing was delivered though one side had data to send."""
-    delivered = recording.groups("connections", ("connection", "side"), ("time_ns",))
-    times = delivered.column("time_ns", of.id, of.receiver)
-    totals = delivered.column("delivered_bytes", of.id, of.receiver)
-    waiting = set()
-    for side in ("client", "server"):
-        queued = zip(
-            delivered.column("time_ns", of.id, side),
-            delivered.column("send_queue_bytes", of.id, side),
-            strict=True,
-        )
-        waiting |= {time for time, size in queued if size}
+    """The stretches between samples in which nothing was delivered to either end though one had data to send.
+
+    What is on its way is data to send as well. A stretch counts only if it is longer than a round trip and an ACK's
+    delay, which that explains, and a sampling interval, in which nothing may have been there.
+    """
+    samples = metrics.connection_samples(recording)
+    waiting, delivered = set(), []
+    for side in _SIDES:
+        delivered.append(dict(samples.rows(("time_ns", "delivered_bytes"), of.id, side)))
+        waiting |= {time for time, size in samples.rows(("time_ns", "send_queue_bytes"), of.id, side) if size}
     still = [
         (before, after)
-        for (before, first), (after, then) in pairwise(zip(times, totals, strict=True))
-        if first == then and before in waiting and after in waiting and (of.established_ns or 0) <= before < of.until_ns
+        for before, after in pairwise(samples.column("time_ns", of.id, of.receiver))
+        if all(totals.get(before) == totals.get(after) for totals in delivered)
+        and before in waiting
+        and after in waiting
+        and (of.established_ns or 0) <= before < of.until_ns
     ]
-    stretches = _joined(still)
+    interval = max((after - before for before, after in still), default=0)
+    round_trips, stretches = _round_trips(recording, of), []
+    for before, after in _joined(still):
+        round_trip = round_trips(before)
+        if round_trip is None or after - before > round_trip + _ACK_DELAY_NS + interval:
+            stretches.append((before, after, round_trip or 0))
     if not stretches:
         return
-    longest = max(stretches, key=lambda each: (each[1] - each[0], -each[0]))
-    total = sum(after - before for before, after in stretches)
-    number = "" if len(stretches) == 1 else f" in {len(stretches)} stretches, the longest"
-    length = "" if len(stretches) == 1 else f" of {_seconds(longest[1] - longest[0])}"
-    why = _meanwhile(recording, of, *longest)
+    since, until, round_trip = max(stretches, key=lambda each: (each[1] - each[0], -each[0]))
+    longer = f", for longer than a round trip of {round_trip / 1e6:.3g} ms" if round_trip else ""
+    number = "" if len(stretches) == 1 else f"in {len(stretches)} stretches, the longest of "
+    place = f"{number}{_seconds(until - since)} from {_seconds(since)} on{_meanwhile(recording, of, since, until)}"
     yield Cause(
         "stalled",
-        total,
-        f"Nothing was delivered though data was there to be sent{number}{length} from {_seconds(longest[0])} on{why}.",
-        longest[0],
+        sum(after - before - explained for before, after, explained in stretches),
+        f"Nothing was delivered though data was there to be sent{longer}: {place}.",
+        since,
     )
+
+
+def _round_trips(recording: Recording, of: Connection) -> Callable[[int], int | None]:
+    """The longest smoothed RTT that an end has of a subflow, in ns, by the time; None before the first measurement."""
+    measured = [
+        (metrics.lasts_until_ns(of, lane), *metrics.sampled(recording, of, lane, "srtt_us", side))
+        for lane in metrics.subflows(recording, of)
+        for side in _SIDES
+    ]
+
+    def longest(at: int) -> int | None:
+        before = [(values, bisect_right(times, at)) for until, times, values in measured if at <= until]
+        return max((values[place - 1] for values, place in before if place), default=0) * 1_000 or None
+
+    return longest
 
 
 def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -206,7 +230,7 @@ def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> 
     timeouts = events.filter(pl.col("kind") == "timeout").height
     if timeouts:
         parts.append(f"{timeouts} {'timeout' if timeouts == 1 else 'timeouts'}")
-    return f": {', '.join(parts)}" if parts else ""
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _window(recording: Recording, of: Connection) -> Iterator[Cause]:

@@ -90,3 +90,103 @@ def test_flows_that_arrive_are_a_group() -> None:
     assert every.flows == sum(each.flows for each in by_size)
     assert every.unfinished == 0
     assert min(every.slowdowns.answered) > 1
+
+
+DIRECT = """
+duration = "20 s"
+[host.client]
+[host.server]
+[link.a]
+ends = ["client", "server"]
+forward = { rate = "1 Mbps", delay = "5 ms" }
+backward = { rate = "10 Mbps", delay = "20 ms" }
+"""
+THROUGH_A_HOST = """
+duration = "20 s"
+[host.client]
+[host.server]
+[host.relay]
+[router.near]
+[router.far]
+[link.one]
+ends = ["client", "near"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.two]
+ends = ["near", "far"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.three]
+ends = ["far", "server"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.aside]
+ends = ["client", "relay"]
+[link.besides]
+ends = ["relay", "server"]
+"""
+TWO_PATHS = """
+duration = "20 s"
+[host.client]
+[host.server]
+[router.lte]
+[router.wifi]
+[link.lte]
+ends = ["client", "lte"]
+rate = "1 Mbps"
+delay = "50 ms"
+[link.wifi]
+ends = ["client", "wifi"]
+rate = "100 Mbps"
+delay = "5 ms"
+[link.lte-server]
+ends = ["lte", "server"]
+rate = "1 Gbps"
+[link.wifi-server]
+ends = ["wifi", "server"]
+rate = "1 Gbps"
+"""
+IN_GROUP = '[[application]]\ngroup = "g"\n'
+
+
+def grouped(network: str, *works: str) -> list[completions.Completions]:
+    text = network + "".join(f"{IN_GROUP}{work.replace('; ', chr(10))}\n" for work in works)
+    return completions.of_groups(polypath.run(Scenario.parse(text, "x")))["g"]
+
+
+@pytest.mark.parametrize(
+    ("network", "work", "least_ms"),
+    [
+        (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 kB"', 5 + 20 + 5 + 80),
+        (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 kB"; reverse = true', 2 * 25 + 8),
+        (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "1 kB"; reverse_size = "1 MB"', 2 * 25 + 800),
+        (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "100 kB"; reverse_size = "1 kB"', 5 + 20 + 5 + 800),
+        (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; count = 3', 25 + 3 * (25 + 8)),
+        (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; tls = "1.2"', 4 * 25 + 8),
+        (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; tls = "1.3"', 3 * 25 + 8),
+        (DIRECT, 'kind = "fetch"; transport = "quic"; size = "10 kB"; count = 3; parallel = 2', 25 + 2 * (25 + 8)),
+        (DIRECT, 'kind = "fetch"; transport = "quic"; size = "100 kB"; count = 4; parallel = 4', 2 * 25 + 320),
+        (THROUGH_A_HOST, 'kind = "bulk"; transport = "tcp"; size = "1 MB"; source = "10.0.0.1"', 90 + 800),
+        (TWO_PATHS, 'kind = "bulk"; transport = "tcp"; size = "1 MB"; source = "10.0.1.1"', 15 + 80),
+    ],
+)
+def test_the_least_is_what_the_exchange_needs_on_the_best_path(network: str, work: str, least_ms: float) -> None:
+    (every,) = grouped(network, work)
+    time, slowdown = every.mean_ns(), every.mean_slowdown()
+    assert time is not None
+    assert slowdown is not None
+    assert time / slowdown / 1e6 == pytest.approx(least_ms)
+    assert slowdown > 1
+
+
+def test_sizes_are_of_all_files_and_both_ways() -> None:
+    network = DIRECT.replace("1 Mbps", "100 Mbps")
+    fetch = 'kind = "fetch"; transport = "tcp"; size = "60 kB"; count = 2'
+    both = 'kind = "bulk"; transport = "tcp"; size = "60 kB"; reverse_size = "2 MB"'
+    assert [each.sizes for each in grouped(network, fetch, both)] == ["all", "100 kB to 1 MB", "above 1 MB"]
+
+
+def test_no_time_has_no_multiple() -> None:
+    network = '[host.client]\n[host.server]\n[link.a]\nends = ["client", "server"]\n'
+    (every,) = grouped('duration = "1 s"\n' + network, 'kind = "bulk"; transport = "tcp"; size = "10 kB"')
+    assert (every.unfinished, every.mean_ns(), every.mean_slowdown(), every.slowdowns.sent) == (0, 0, None, 0)

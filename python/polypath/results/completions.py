@@ -6,10 +6,10 @@ mean over those that are left.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, inf
 from statistics import fmean
 from typing import Any
 
@@ -19,6 +19,11 @@ from polypath.results.recording import Recording
 
 #: Bounds of the classes of sizes, in bytes.
 _CLASSES = (100_000, 1_000_000)
+#: Of a handshake by version (RFC 5246 section 7.3, RFC 8446 section 2).
+_TLS_ROUND_TRIPS = {None: 0, "1.2": 2, "1.3": 1}
+
+#: Delay in ns and rate in bit/s of a link or a path.
+_Way = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Flow:
     size_bytes: int
     #: From its connection's start to its last byte; None where it did not finish.
     time_ns: int | None
-    #: That time as a multiple of the least that it could take, see `_Least`.
+    #: That time as a multiple of the least that it could take, see `_Least`; None also where that least is no time.
     slowdown: float | None
 
 
@@ -41,7 +46,7 @@ class Completions:
     times: Delays
     """From a connection's start to its last byte, in ns."""
     slowdowns: Delays
-    """Multiples, not times in ns."""
+    """Multiples, not times in ns; of the flows that finished, those that have one."""
 
     @property
     def unfinished(self) -> int:
@@ -63,13 +68,19 @@ def flows(recording: Recording) -> dict[str, list[Flow]]:
     found: dict[str, list[Flow]] = {}
     for connection in metrics.connections(recording):
         application = applications[connection.application]
-        size = application["work"].get("size_bytes")
-        if application.get("group") is None or size is None:
+        if application.get("group") is None or application["work"].get("size_bytes") is None:
             continue
+        size = _size_bytes(application["work"])
         time = metrics.completion_ns(connection)
-        slowdown = None if time is None else time / least.time_ns(application, size)
+        possible = None if time is None else least.time_ns(application)
+        slowdown = time / possible if time is not None and possible else None
         found.setdefault(application["group"], []).append(Flow(size, time, slowdown))
     return found
+
+
+def _size_bytes(work: Mapping[str, Any]) -> int:
+    """All that a transfer brings, to the server and to the client."""
+    return int(work["size_bytes"]) * int(work.get("count") or 1) + int(work.get("reverse_bytes") or 0)
 
 
 def of_groups(recording: Recording) -> dict[str, list[Completions]]:
@@ -97,43 +108,81 @@ def _size(size: int) -> str:
 def completions(title: str, flows: Sequence[Flow]) -> Completions:
     """Of these flows, which count as one class."""
     times = Delays.of([flow.time_ns for flow in flows])
-    slowdowns = sorted(flow.slowdown for flow in flows if flow.slowdown is not None)
-    return Completions(title, len(flows), times, Delays(len(flows), tuple(slowdowns)))
+    slowdowns = [flow.slowdown for flow in flows if flow.slowdown is not None or flow.time_ns is None]
+    return Completions(title, len(flows), times, Delays.of(slowdowns))
 
 
 class _Least:
-    """The least time of a transfer in an idle network: SYN, SYN/ACK and the last byte over a path of fewest links, and
-    its bytes, without headers, at the rate of the slowest of these links. Several paths together may need less."""
+    """The least time of a transfer in an idle network: the exchange that it needs over paths of fewest links, and its
+    bytes, without headers, at the rate of the slowest link of the best of these. Several paths together may need less.
+
+    SYN and SYN/ACK come first. The client's data goes with the next packet; the server's waits for it.
+    """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._plan = plan
-        self._trees: dict[int, dict[int, list[int]]] = {}
+        self._found: dict[int, dict[int, Sequence[_Way]]] = {}
 
-    def time_ns(self, application: Mapping[str, Any], size: int) -> float:
-        rate, delay = self._path(application["client"], application["server"], bool(application["work"].get("reverse")))
-        return 3 * delay + (0 if rate is None else size * 8 * SECOND / rate)
+    def time_ns(self, application: Mapping[str, Any]) -> float | None:
+        """None where no path leads from one to the other."""
+        client, server, work = application["client"], application["server"], application["work"]
+        there, back = self._from(client).get(server), self._from(server).get(client)
+        if there is None or back is None:
+            return None
+        size, asking = int(work["size_bytes"]), _arrival_ns(there, 0)
+        handshake = asking + _arrival_ns(back, 0)
+        if work["kind"] == "fetch":
+            handshake *= 1 + _TLS_ROUND_TRIPS[work.get("tls")]
+            count, parallel = int(work.get("count", 1)), int(work.get("parallel", 1))
+            in_turn = ceil(count / parallel) * (asking + _arrival_ns(back, size))
+            return handshake + max(in_turn, asking + _arrival_ns(back, size * count))
+        if work.get("reverse"):
+            return handshake + asking + _arrival_ns(back, size)
+        answer = work.get("reverse_bytes")
+        both = _arrival_ns(there, size), 0 if answer is None else asking + _arrival_ns(back, answer)
+        return handshake + max(both)
 
     @cached_property
-    def _graph(self) -> Any:
-        import networkx as nx
-
-        graph = nx.MultiDiGraph()
+    def _links(self) -> Mapping[int, Sequence[tuple[int, _Way]]]:
+        """By node where they begin: where they end, and what they are."""
+        found: dict[int, list[tuple[int, _Way]]] = {}
         for link in self._plan["links"]:
             a, b = link["a"]["node"], link["b"]["node"]
             for start, end, side in ((a, b, link["forward"]), (b, a, link["backward"])):
-                graph.add_edge(start, end, rate=side["rate_bps"], delay=side["delay_ns"])
-        return graph
+                found.setdefault(start, []).append((end, (side["delay_ns"], side["rate_bps"] or inf)))
+        return found
 
-    def _path(self, client: int, server: int, reverse: bool) -> tuple[float | None, float]:
-        import networkx as nx
+    def _forwards(self, node: int) -> bool:
+        described = self._plan["nodes"][node]
+        return described["kind"] != "host" or bool(described.get("forwards"))
 
-        start, end = (server, client) if reverse else (client, server)
-        if start not in self._trees:
-            self._trees[start] = nx.single_source_shortest_path(self._graph, start)
-        nodes = self._trees[start][end]
-        links = [
-            max(self._graph[one][other].values(), key=lambda link: link["rate"] or float("inf"))
-            for one, other in itertools.pairwise(nodes)
-        ]
-        rates = [link["rate"] for link in links if link["rate"] is not None]
-        return min(rates, default=None), sum(link["delay"] for link in links)
+    def _from(self, start: int) -> dict[int, Sequence[_Way]]:
+        """By node: of the paths of fewest links, those of which none other has both less delay and a higher rate."""
+        if start in self._found:
+            return self._found[start]
+        found: dict[int, Sequence[_Way]] = {start: [(0, inf)]}
+        reached = dict(found)
+        while reached:
+            onward: dict[int, set[_Way]] = {}
+            for node, ways in reached.items():
+                if node == start or self._forwards(node):
+                    for other, (delay, rate) in self._links.get(node, ()):
+                        if other not in found:
+                            joined = {(before + delay, min(slowest, rate)) for before, slowest in ways}
+                            onward.setdefault(other, set()).update(joined)
+            reached = {node: list(_best(ways)) for node, ways in onward.items()}
+            found |= reached
+        self._found[start] = found
+        return found
+
+
+def _best(ways: Iterable[_Way]) -> Iterator[_Way]:
+    highest = 0.0
+    for delay, rate in sorted(ways, key=lambda way: (way[0], -way[1])):
+        if rate > highest:
+            yield delay, rate
+            highest = rate
+
+
+def _arrival_ns(ways: Sequence[_Way], size: int) -> float:
+    return min(delay + size * 8 * SECOND / rate for delay, rate in ways)

@@ -7,7 +7,7 @@ import pytest
 import polypath
 from polypath import Recording, Scenario
 from polypath.cli import result
-from polypath.results import completions
+from polypath.results import completions, metrics
 from polypath.results.summary import summary
 
 ALONE = """
@@ -190,3 +190,27 @@ def test_no_time_has_no_multiple() -> None:
     network = '[host.client]\n[host.server]\n[link.a]\nends = ["client", "server"]\n'
     (every,) = grouped('duration = "1 s"\n' + network, 'kind = "bulk"; transport = "tcp"; size = "10 kB"')
     assert (every.unfinished, every.mean_ns(), every.mean_slowdown(), every.slowdowns.sent) == (0, 0, None, 0)
+
+
+def test_a_transfer_that_is_cut_short_did_not_finish() -> None:
+    (every,) = grouped(DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 MB"; duration = "2 s"')
+    assert (every.flows, every.unfinished) == (1, 1)
+    (every,) = grouped(DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 kB"; duration = "2 s"')
+    assert (every.flows, every.unfinished) == (1, 0)
+
+
+def test_a_flow_without_bytes_ends_with_its_connection() -> None:
+    empty = 'kind = "bulk"; transport = "tcp"; size = "0 B"'
+    every, small, large = grouped(DIRECT, empty, 'kind = "bulk"; transport = "tcp"; size = "200 kB"')
+    assert (every.unfinished, small.sizes, small.flows, large.sizes) == (0, "up to 100 kB", 1, "100 kB to 1 MB")
+    assert small.mean_ns() == pytest.approx(50e6, rel=0.05)
+    assert (small.mean_slowdown(), every.slowdowns.sent) == (None, 1)
+
+
+def test_a_flow_without_bytes_that_reaches_nobody_did_not_finish() -> None:
+    down = '[[event]]\nat = "0 s"\nlink = "a"\nup = false\n[defaults]\nuser_timeout = "2 s"\n'
+    work = 'kind = "bulk"\ntransport = "tcp"\nsize = "0 B"\nstart = "1 s"\n'
+    recording = polypath.run(Scenario.parse(DIRECT + down + IN_GROUP + work, "x"))
+    (connection,) = metrics.connections(recording)
+    assert (connection.failure, connection.finished) == ("unreachable", False)
+    assert [flow.time_ns for flow in completions.flows(recording)["g"]] == [None]

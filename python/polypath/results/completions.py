@@ -31,7 +31,8 @@ class Flow:
     """A transfer of a group."""
 
     size_bytes: int
-    #: From its connection's start to its last byte; None where it did not finish.
+    #: From its connection's start to its last byte, or to its end where there was none to send; None where it did not
+    #: finish, or was cut short.
     time_ns: int | None
     #: That time as a multiple of the least that it could take, see `_Least`; None also where that least is no time.
     slowdown: float | None
@@ -71,8 +72,8 @@ def flows(recording: Recording) -> dict[str, list[Flow]]:
         if application.get("group") is None or application["work"].get("size_bytes") is None:
             continue
         size = _size_bytes(application["work"])
-        time = metrics.completion_ns(connection)
-        possible = None if time is None else least.time_ns(application)
+        time = _time_ns(connection, application["work"], size)
+        possible = None if time is None or connection.last_byte_ns is None else least.time_ns(application)
         slowdown = time / possible if time is not None and possible else None
         found.setdefault(application["group"], []).append(Flow(size, time, slowdown))
     return found
@@ -83,6 +84,14 @@ def _size_bytes(work: Mapping[str, Any]) -> int:
     return int(work["size_bytes"]) * int(work.get("count") or 1) + int(work.get("reverse_bytes") or 0)
 
 
+def _time_ns(of: metrics.Connection, work: Mapping[str, Any], size: int) -> int | None:
+    if work.get("duration_ns") is not None and of.bytes < size:
+        return None
+    if of.last_byte_ns is None and of.finished and of.end_ns is not None:
+        return of.end_ns - of.start_ns
+    return metrics.completion_ns(of)
+
+
 def of_groups(recording: Recording) -> dict[str, list[Completions]]:
     """By group: all of its flows, then those of each class of sizes that has any."""
     return {name: [completions("all", of), *_by_size(of)] for name, of in flows(recording).items()}
@@ -90,12 +99,12 @@ def of_groups(recording: Recording) -> dict[str, list[Completions]]:
 
 def _by_size(flows: Sequence[Flow]) -> list[Completions]:
     found = []
-    for low, high in zip((0, *_CLASSES), (*_CLASSES, None), strict=True):
+    for low, high in zip((-1, *_CLASSES), (*_CLASSES, None), strict=True):
         own = [flow for flow in flows if flow.size_bytes > low and (high is None or flow.size_bytes <= high)]
         if high is None:
             title = f"above {_size(low)}"
         else:
-            title = f"{_size(low)} to {_size(high)}" if low else f"up to {_size(high)}"
+            title = f"{_size(low)} to {_size(high)}" if low > 0 else f"up to {_size(high)}"
         if own and len(own) < len(flows):
             found.append(completions(title, own))
     return found

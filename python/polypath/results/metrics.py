@@ -91,7 +91,8 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
     if size is not None and (back := work.get("reverse_bytes")) is not None:
         return closed and row["server_received_bytes"] >= int(size) and row["client_received_bytes"] >= int(back)
     if size is not None and work["kind"] == "bulk":
-        return closed and max(row["client_received_bytes"], row["server_received_bytes"]) >= int(size)
+        arrived = max(row["client_received_bytes"], row["server_received_bytes"])
+        return closed and arrived >= int(size) and (arrived > 0 or row["state"] not in _FAILED)
     return None
 
 

@@ -15,6 +15,28 @@ def test_goodput_is_all_bytes_over_the_time_to_the_last_byte(recording: Recordin
     assert metrics.goodput(recording, connection(recording, "iperf")) == 3_000_000 * 8 / 2
 
 
+@pytest.mark.parametrize(
+    ("work", "receiver"),
+    [
+        ({"kind": "bulk", "reverse": False}, "server"),
+        ({"kind": "bulk", "reverse": True}, "client"),
+        ({"kind": "bulk", "reverse": False, "reverse_bytes": 1000}, "client"),
+        ({"kind": "stream", "reverse": False}, "server"),
+        ({"kind": "messages", "reverse": True}, "client"),
+        ({"kind": "fetch"}, "client"),
+        ({"kind": "ping-pong"}, "client"),
+    ],
+)
+def test_where_nothing_arrives_the_plan_says_who_receives(
+    recording: Recording, work: dict[str, object], receiver: str
+) -> None:
+    first, *others = recording.plan["applications"]
+    plan = {**recording.plan, "applications": [first | {"work": work}, *others]}
+    ends = recording.table("connection_ends").with_columns(server_received_bytes=pl.lit(0, pl.UInt64))
+    after = replace(recording, plan=plan, tables={**recording.tables, "connection_ends": ends})
+    assert connection(after, "iperf").receiver == receiver
+
+
 def test_goodput_of_an_open_connection_is_over_the_time_to_the_end_of_the_run(recording: Recording) -> None:
     msg = connection(recording, "msg")
     assert (msg.receiver, msg.bytes, msg.until_ns) == ("client", 2000, 4 * SECOND)

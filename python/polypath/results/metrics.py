@@ -35,7 +35,8 @@ class Connection:
     name: str
     #: tcp, mptcp, fallback (MPTCP that fell back to TCP), udp or icmp.
     transport: str
-    #: The end to which most bytes went: the one that goodput is measured at.
+    #: The end to which most bytes went: the one that goodput is measured at. Where as many went to both, as none, the
+    #: one that was to have them; the client of those that give and take.
     receiver: Side
     #: Bytes delivered in order to the receiving application.
     bytes: int
@@ -77,6 +78,10 @@ _FAILED = frozenset({"reset", "timed-out", "unreachable", "aborted"})
 """States of a connection that did not close in order."""
 
 
+_ONE_WAY = frozenset({"bulk", "stream", "messages"})
+"""Applications that only send: the client, or with `reverse` the server."""
+
+
 def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) -> bool | None:
     closed = row["end_ns"] is not None
     count, size = work.get("count"), work.get("size_bytes")
@@ -96,6 +101,13 @@ def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) ->
     return None
 
 
+def _receiver(to_client: int, to_server: int, work: Mapping[str, Any]) -> Side:
+    if to_client != to_server:
+        return "server" if to_server > to_client else "client"
+    client_sends = work["kind"] in _ONE_WAY and not work.get("reverse") and work.get("reverse_bytes") is None
+    return "server" if client_sends else "client"
+
+
 def _from_row(
     row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], answered: int
 ) -> Connection:
@@ -109,7 +121,7 @@ def _from_row(
         id=row["connection"],
         name=row["name"],
         transport=row["transport"],
-        receiver="server" if to_server > to_client else "client",
+        receiver=_receiver(to_client, to_server, work),
         bytes=max(to_client, to_server),
         start_ns=row["start_ns"],
         established_ns=row["established_ns"],

@@ -70,6 +70,28 @@ def test_a_connection_that_fails_before_it_is_done_has_the_time_that_was_planned
 
 
 @pytest.mark.parametrize(
+    ("work", "until"),
+    [
+        ({"kind": "stream", "duration_ns": SECOND}, 3),
+        ({"kind": "stream", "duration_ns": 5 * SECOND // 2}, 3.5),
+        ({"kind": "messages", "duration_ns": 5 * SECOND // 2}, 3.5),
+        ({"kind": "stream", "duration_ns": 10 * SECOND}, 4),
+        ({"kind": "stream", "duration_ns": None}, 3),
+        ({"kind": "bulk", "duration_ns": 5 * SECOND // 2, "size_bytes": 3_000_000}, 3),
+        ({"kind": "ping-pong", "duration_ns": 5 * SECOND // 2, "count": 1}, 3),
+    ],
+)
+def test_goodput_of_what_only_its_duration_ends_is_over_all_of_it(
+    recording: Recording, work: dict[str, object], until: float
+) -> None:
+    first, *others = recording.plan["applications"]
+    after = replace(recording, plan={**recording.plan, "applications": [first | {"work": work}, *others]})
+    iperf = connection(after, "iperf")
+    assert metrics.goodput(after, iperf) == 3_000_000 * 8 / (until - 1)
+    assert iperf.last_byte_ns == 3 * SECOND
+
+
+@pytest.mark.parametrize(
     ("totals", "until"),
     [
         ((200_000, 300_000, 400_000, 450_000), 3.75),

@@ -46,6 +46,7 @@ class Connection:
     end_ns: int | None
     last_byte_ns: int | None
     #: End of the time that goodput is taken over: the last byte of a connection that closed, else the end of the run.
+    #: Work that only its duration ends has at least that time: a slow stream's last block may come long before.
     until_ns: int
     #: Whether the application did all that it was to do before the run ended; None: it has no end of its own.
     finished: bool | None = None
@@ -68,10 +69,14 @@ class Connection:
         return "client" if self.receiver == "server" else "server"
 
 
-def _until(row: Mapping[str, Any], run_end_ns: int) -> int:
+def _until(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any]) -> int:
     if row["end_ns"] is None:
         return run_end_ns
-    return int(row["end_ns"] if row["last_byte_ns"] is None else row["last_byte_ns"])
+    last = int(row["end_ns"] if row["last_byte_ns"] is None else row["last_byte_ns"])
+    duration = work.get("duration_ns")
+    if duration is None or work.get("size_bytes") is not None or work.get("count") is not None:
+        return last
+    return max(last, min(run_end_ns, int(row["start_ns"] + duration)))
 
 
 _FAILED = frozenset({"reset", "timed-out", "unreachable", "aborted"})
@@ -127,7 +132,7 @@ def _from_row(
         established_ns=row["established_ns"],
         end_ns=row["end_ns"],
         last_byte_ns=row["last_byte_ns"],
-        until_ns=planned_end_ns if in_vain else _until(row, run_end_ns),
+        until_ns=planned_end_ns if in_vain else _until(row, run_end_ns, work),
         finished=finished,
         failure=failure,
     )
@@ -253,9 +258,9 @@ def _interpolate(times: Sequence[int], totals: Sequence[int], at: int) -> float:
 def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to_ns: int | None = None) -> float | None:
     """Bit/s delivered in order to the receiving application, as iperf counts.
 
-    Over the whole connection: all bytes over the time from its start to its last byte (to the end of the run where it
-    did not close, of the scenario where it failed before it was done). Between two times: from the sampled totals,
-    interpolated. None where no time passed.
+    Over the whole connection: all bytes over the time from its start to its last byte (at least its duration where only
+    that ends it; to the end of the run where it did not close, of the scenario where it failed before it was done).
+    Between two times: from the sampled totals, interpolated. None where no time passed.
     """
     if from_ns is None and to_ns is None:
         passed = of.until_ns - of.start_ns

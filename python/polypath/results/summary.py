@@ -6,7 +6,8 @@
                             udp, icmp
       goodput_mbps             as iperf counts; null where no time passed
       bytes                    delivered in order to the receiving application
-      start_s, end_s           end_s: last byte of a closed connection, else the end of the run
+      start_s, end_s           end_s: last byte of a closed connection (at least its duration where only that ends it),
+                               else the end of the run, of one that failed before it was done of the scenario
       finished                 whether the application did all that it was to do; null where it has no end of its own
       completion_s             start to last byte; null where it did not finish
       reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any

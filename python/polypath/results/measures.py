@@ -74,8 +74,8 @@ def host_throughput(
     hosts: dict[int, float] = {}
     for each in metrics.connections(recording):
         rate = metrics.goodput(recording, each, _ns(from_s), _ns(to_s)) or 0.0
-        client = applications[each.application]["client"]
-        hosts[client] = hosts.get(client, 0.0) + rate
+        host = applications[each.application][each.sender]
+        hosts[host] = hosts.get(host, 0.0) + rate
     if not hosts:
         return None
     found = min(hosts.values()) if least else sum(hosts.values()) / len(hosts)

@@ -182,6 +182,14 @@ def test_wrong_parameters(recording: Recording, parameters: Mapping[str, Any], c
     assert str(caught.value) == complaint
 
 
+def test_what_has_no_connection_is_never_established(recording: Recording) -> None:
+    with pytest.raises(MetricError, match=r"^measure 'established': 'cross' has no connection$"):
+        REGISTRY["established"](recording, {"connection": "cross"})
+    ends = recording.table("connection_ends").with_columns(established_ns=pl.lit(None, pl.Int64))
+    in_vain = replace(recording, tables={**recording.tables, "connection_ends": ends})
+    assert REGISTRY["established"](in_vain, IPERF) is None
+
+
 @pytest.mark.parametrize(
     ("minimum", "maximum", "ok"),
     [(12, 12, True), (11.9, 12.1, True), (12.1, None, False), (None, 11.9, False), (None, 12, True), (12, None, True)],

@@ -325,9 +325,9 @@ def setup_max(recording: Recording) -> Figure:
 
 def established(recording: Recording, *, connection: str) -> Figure:
     of = metrics.connection(recording, connection)
-    ends = recording.table("connection_ends")
-    (at,) = ends.filter(ends["connection"] == of.id)["established_ns"].to_list()
-    return None if at is None else (at - of.start_ns) / 1e6
+    if of.id is None:
+        raise metrics.MetricError(f"measure 'established': '{connection}' has no connection")
+    return None if of.established_ns is None else (of.established_ns - of.start_ns) / 1e6
 
 
 def _playback(recording: Recording, connection: str) -> video.Playback:
